@@ -1,1 +1,1 @@
-"""The table of runtimes: what there is to know of each agent program. Knows nothing else of the service."""
+"""The table of runtimes: facts about each agent program, independent of the rest of the service."""

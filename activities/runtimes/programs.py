@@ -1,6 +1,6 @@
-"""What there is to know of an agent program, and where it stands on this machine: found, new enough, logged in.
+"""Facts about an agent program, and its state on this machine: found, new enough, logged in.
 
-Which programs there are says `table`. Nothing here runs a program: `find` and `logged_in` look at files and variables.
+`table` lists the programs. Nothing here runs a program: `find` and `logged_in` look at files and variables.
 """
 
 import os
@@ -20,7 +20,7 @@ _OWN_WAY = re.compile(
     r"""|["'](?:apiKeyHelper|ANTHROPIC_\w+|CLAUDE_CODE_\w+|primaryApiKey)["']\s*:""",
     re.MULTILINE,
 )
-"""In a program's own settings: a provider, a key or a place for the login of the user's choice."""
+"""Signs in a program's own settings that the user chose a provider, a key or a place for the login."""
 _ITS_SETTINGS = ("config.toml", "settings.json", ".claude.json", "../.claude.json")
 _OWN_ARGUMENT = re.compile(r"provider|profile|--oss|-p\Z|--settings|--bare|base_url")
 
@@ -28,86 +28,86 @@ NETWORK = (
     *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy"),
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"),
 )
-"""Variables by which every program finds its way out; passed to all of them."""
+"""Proxy and certificate variables, passed to all programs."""
 
 
 class Counts(StrEnum):
-    """What the tokens that a program reports are counted over."""
+    """The scope of the tokens that a program reports."""
 
     RUN = "run"
-    """Of this run."""
+    """This run."""
     SESSION = "session"
-    """Of the whole session so far: what a run used is the difference to what was told before."""
+    """The whole session so far: a run's usage is the difference to the last report."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """One agent program, as its makers ship it. Its runs have sessions that a later one can go on in."""
+    """An agent program as its makers ship it. Its runs have sessions that a later run can continue."""
 
     name: str
-    """Its command, and what the setting `adapter` calls it."""
+    """Its command, and its name in the setting `adapter`."""
     minimum: tuple[int, int, int]
-    """The version its adapter was measured with; an older one may lack what the adapter asks of it."""
+    """The version its adapter was measured with; an older one may lack what the adapter needs."""
     install: str
-    """What to type to install or update it."""
+    """The command to install or update it."""
     login: str
-    """What to type to log in."""
+    """The command to log in."""
     home_variable: str
-    """Moves the folder in which it keeps its login, its settings and its sessions."""
+    """Variable that moves the folder with its login, settings and sessions."""
     home_folder: str
-    """That folder, below the user's home, when the variable is not set."""
+    """That folder below the user's home, if the variable is not set."""
     credentials: tuple[str, ...]
     """Patterns of the files in that folder that a login leaves."""
     keys: tuple[str, ...]
-    """Variables of which any one stands for a login."""
+    """Variables of which any one replaces a login."""
     lost_session: str
-    """A pattern of what it says when the session it is to go on in is not there, or not for this folder."""
+    """Pattern of its error that the session to continue is missing, or is of another folder."""
     in_vain: str = ""
-    """A pattern of a line in which it says that it will try again to be let in, though it was told that it is not."""
+    """Pattern of a line that says it tries again after it was refused the login."""
     counts: Counts = Counts.RUN
     model_option: str = "--model"
-    """What the name of a model stands behind on its command line."""
+    """Its option for the name of a model."""
     builds_with: AutonomyPolicy = AutonomyPolicy.DANGER_FULL_ACCESS
-    """The least policy under which it runs a build and tests: below it claude and kimi refuse commands that write."""
+    """The least policy that lets it run a build and tests: below it claude and kimi refuse commands that write."""
     hosts: tuple[str, ...] = ()
-    """What it speaks to: the model, its login. In a box it reaches nothing else unless the settings say so."""
+    """Its hosts: the model's, and the login's. In a box it reaches no others unless the settings say so."""
     reads: tuple[str, ...] = ()
-    """What it reads in that folder, beside its login: settings, instructions. In a box it cannot change them."""
+    """Files in that folder that it reads beside its login: settings, instructions. In a box it can't change them."""
     writes: tuple[str, ...] = ()
-    """Folders in that folder in which it keeps its sessions."""
+    """Folders in that folder with its sessions."""
     settings: tuple[str, ...] = ()
-    """Further variables of its own that it is given when the service has them."""
+    """Further variables of its own, passed on if the service has them."""
 
     @property
     def passes(self) -> tuple[str, ...]:
-        """Every variable of the service's that the program is given without being asked for."""
+        """Return every variable of the service that the program gets by default."""
         return (self.home_variable, *self.keys, *self.settings, *NETWORK)
 
     @property
     def way_in(self) -> str:
-        """What to type to log in; a variable has to be there when the daemon starts."""
+        """Return the commands to log in; a variable has to be set when the daemon starts."""
         return (
             f"{self.login}, or set {self.keys[0]} and start the daemon anew: service daemon stop; service daemon start"
         )
 
     def home(self, environ: Mapping[str, str] = os.environ) -> Path:
-        """Where it keeps its login: the user's own folder, so who has logged in by hand has logged in here."""
+        """Return the folder with its login: the user's own, so a login by hand counts here."""
         moved = environ.get(self.home_variable)
         return Path(moved) if moved else Path(environ.get("HOME") or Path.home()) / self.home_folder
 
 
 def find(program: Program, command: Sequence[str] = (), environ: Mapping[str, str] = os.environ) -> str | None:
-    """Where the program is: the settings' command, else by its name on the PATH; None when there is none."""
+    """Find the program: the settings' command, else its name on the PATH; None if it is missing."""
     return shutil.which(command[0] if command else program.name, path=environ.get("PATH"))
 
 
 def version_command(program: Program, command: Sequence[str] = ()) -> tuple[str, ...]:
-    """What prints the version; it calls no model."""
+    """Return the command that prints the version; it calls no model."""
     return (*(command or (program.name,)), "--version")
 
 
 def version_in(output: str) -> tuple[int, int, int] | None:
-    """The version a program printed."""
+    """Parse the version that a program printed."""
     found = _VERSION.search(output)
     if found is None:
         return None
@@ -123,10 +123,10 @@ def logged_in(
     started_as: Sequence[str] = (),
     platform: str = sys.platform,
 ) -> bool | None:
-    """Whether somebody has logged in, as far as files and variables tell; None when they cannot.
+    """Return whether somebody has logged in, from files and variables; None if they can't tell.
 
-    They cannot where the settings grant variables (of a provider of the user's own), where a key chain keeps the login,
-    and where `started_as`, the settings' command and arguments, may bring one along.
+    They can't if the settings grant variables (of a provider of the user's own), if a key chain keeps the login, or if
+    `started_as`, the settings' command and arguments, may bring one along.
     """
     if any(environ.get(name) for name in program.keys):
         return True
@@ -139,7 +139,7 @@ def logged_in(
 
 
 def _has_its_own_way(program: Program, started_as: Sequence[str]) -> bool:
-    """A script in the program's place, or arguments that choose a provider."""
+    """Return whether a script replaces the program, or arguments choose a provider."""
     another = bool(started_as) and Path(started_as[0]).name != program.name
     return another or any(_OWN_ARGUMENT.search(word) for word in started_as[1:])
 
@@ -149,7 +149,7 @@ def _settings(home: Path) -> Iterator[Path]:
 
 
 def _names_another(config: Path) -> bool:
-    """A provider of the user's own, in the program's own settings."""
+    """Return whether the program's own settings name a provider of the user's own."""
     try:
         return bool(_OWN_WAY.search(config.read_text("utf-8", "replace")))
     except OSError:

@@ -1,6 +1,6 @@
-"""The table of runtimes: which there are, and what drives each. Everybody who wants to know asks here.
+"""The table of runtimes, with the program of each. All other code looks them up here.
 
-A row is data; the code that starts a program and reads what it printed is its adapter in `agents`.
+A row is data; the code that starts a program and reads its output is its adapter in `agents`.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from workflows.contract.models import Runtime as Name
 
 SHELL = "shell"
 SCRIPT = "script"
-"""The setting `adapter` of a runtime in whose place a command speaks the shell's protocol."""
+"""Value of the setting `adapter` for a runtime that a command with the shell's protocol replaces."""
 
 CODEX = Program(
     name="codex",
@@ -28,7 +28,7 @@ CODEX = Program(
     reads=("config.toml", "AGENTS.md", "prompts", "skills", "rules", "version.json"),
     writes=("sessions", "archived_sessions"),
     counts=Counts.SESSION,
-    builds_with=AutonomyPolicy.WORKSPACE_WRITE,  # its sandbox then writes the worktree, but nothing of git's
+    builds_with=AutonomyPolicy.WORKSPACE_WRITE,  # its sandbox then allows writing in the worktree, but not in `.git`
 )
 CLAUDE = Program(
     name="claude",
@@ -47,7 +47,7 @@ CLAUDE = Program(
     writes=("projects", "todos", "file-history"),
     settings=("ANTHROPIC_BASE_URL", "API_TIMEOUT_MS", "CLAUDE_CODE_MAX_RETRIES"),
     lost_session="No conversation found with session ID",
-    # it goes on for three minutes; twice may be a login that it renews meanwhile
+    # it retries for three minutes; two refusals may be a login that it is renewing
     in_vain=r"""(?=.*"subtype":"api_retry")(?=.*"error_status":40[13]\b)(?=.*"attempt":(?:[3-9]|\d\d))""",
 )
 KIMI = Program(
@@ -73,15 +73,15 @@ KIMI = Program(
 
 @dataclass(frozen=True)
 class Runtime:
-    """What an agent may be registered with."""
+    """A runtime that an agent may be registered with."""
 
     name: str
     program: Program | None
-    """What drives it unless the settings say otherwise; None: the command each agent is registered with."""
+    """Its program unless the settings name another; None: the command each agent is registered with."""
 
     @property
     def sessions(self) -> bool:
-        """Whether a later run can go on in the session of one before."""
+        """Return whether a later run can continue the session of an earlier one."""
         return self.program is not None
 
 
@@ -93,17 +93,17 @@ _ROWS = (
 )
 RUNTIMES: Mapping[str, Runtime] = {row.name: row for row in _ROWS}
 DRIVEN: Mapping[str, Program] = {row.name: row.program for row in _ROWS if row.program}
-"""The runtimes that have a program of their own, in the order recipes use them."""
+"""The runtimes with a program of their own, in the order recipes use them."""
 
 PROGRAMS: Mapping[str, Program] = {program.name: program for program in DRIVEN.values()}
-"""By name: what the setting `adapter` may say, beside `script`."""
+"""Programs by name: the values of the setting `adapter`, beside `script`."""
 
 
 def program_of(runtime: str, adapter: str = "") -> Program | None:
-    """The program behind a runtime; None for a script and for the shell."""
+    """Return the program of a runtime; None for a script and for the shell."""
     return PROGRAMS.get(adapter) if adapter else DRIVEN.get(runtime)
 
 
 def runtime_of(program: str) -> str | None:
-    """The runtime that a program drives, for who calls it by the program's name."""
+    """Return the runtime of a program, by the program's name."""
     return next((name for name, driving in DRIVEN.items() if driving.name == program), None)
