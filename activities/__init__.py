@@ -1,1 +1,1 @@
-"""Side effects: agents' programs, git, what is kept, settings, telling people. See README.md beside this."""
+"""Side effects: agents' programs, git, the store, settings, notifications. See README.md beside this."""

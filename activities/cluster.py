@@ -1,6 +1,6 @@
-"""What the service needs of a server that is not its own: a namespace, and search attributes of the right type.
+"""The service's needs on a Temporal server that it does not run: a namespace, and search attributes of the right type.
 
-`survey` looks, `require` says what is missing, `make` makes it where this caller may.
+`survey` looks, `require` raises with the missing parts, `make` makes them if this caller may.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 RETENTION = timedelta(days=30)
 SETTLE_SECONDS = 60.0
-"""A server may take so long until all of it knows a new namespace or search attribute."""
+"""Time limit for a server until all of it knows a new namespace or search attribute."""
 
 _PAUSE = 0.5
 _TYPE = "INDEXED_VALUE_TYPE_"
@@ -37,20 +37,20 @@ class NotPreparedError(UnreachableError):
 
 @dataclass(frozen=True)
 class Survey:
-    """What a server has of what is needed."""
+    """The parts that a server has and lacks."""
 
     place: Place
     there: bool
-    """The namespace exists."""
+    """True if the namespace exists."""
     retention: timedelta = timedelta()
     missing: Mapping[str, str] = field(default_factory=dict)
-    """Search attributes and the type they must have."""
+    """Missing search attributes and their required types."""
     wrong: Mapping[str, str] = field(default_factory=dict)
-    """Search attributes and the other type they have there."""
+    """Search attributes of another type, with that type."""
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """A sentence for each thing that must be otherwise."""
+        """Return a sentence for each fault."""
         return (
             *(() if self.there else (f"the namespace {self.place.namespace} does not exist at {self.place.address}",)),
             *((f"the search attributes {', '.join(self.missing)} are missing",) if self.there and self.missing else ()),
@@ -62,20 +62,20 @@ class Survey:
 
     @property
     def fix(self) -> str:
-        """The command that mends the first of them."""
+        """Return the command that mends the first fault."""
         return removal(self.place, tuple(self.wrong)) if self.wrong else "service cluster init"
 
 
 @dataclass(frozen=True)
 class Made:
-    """What was made, what was there, and the commands for what this caller may not make."""
+    """The parts that were made or existed, and commands for those that this caller may not make."""
 
     said: tuple[str, ...]
     by_hand: tuple[str, ...] = ()
 
 
 async def survey(client: "Client") -> Survey:
-    """Look; nothing is changed."""
+    """Look at the server; change nothing."""
     from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
     from temporalio.service import RPCError, RPCStatusCode
 
@@ -102,7 +102,7 @@ async def survey(client: "Client") -> Survey:
 
 
 async def require(client: "Client") -> Survey:
-    """All of it is there; else a sentence that says what is not, and the command that makes it."""
+    """Return the survey; raise NotPreparedError with the command to type if anything is missing."""
     seen = await survey(client)
     if seen.faults:
         raise NotPreparedError("; ".join(seen.faults), seen.fix)
@@ -110,7 +110,7 @@ async def require(client: "Client") -> Survey:
 
 
 async def not_taken(client: "Client", error: Exception, what: str) -> ServiceError:
-    """Why Temporal did not take it: what the server lacks, or else its own words."""
+    """Return the reason why Temporal refused a call: the server's missing parts, or else its own words."""
     try:
         await require(client)
     except ServiceError as lacking:
@@ -119,7 +119,7 @@ async def not_taken(client: "Client", error: Exception, what: str) -> ServiceErr
 
 
 async def make(client: "Client", retention: timedelta | None) -> Made:
-    """Make what is missing, as often as one likes; a retention that is there stays unless another one is asked for."""
+    """Make the missing parts. Idempotent. An existing retention stays unless another one is requested."""
     from temporalio.service import RPCError
 
     seen, said = await survey(client), list[str]()
@@ -166,7 +166,7 @@ async def _make_attributes(client: "Client", seen: Survey) -> list[str]:
     request = AddSearchAttributesRequest(namespace=seen.place.namespace, search_attributes=kinds)
     settling = RPCStatusCode.NOT_FOUND
     await _until_known(lambda: client.operator_service.add_search_attributes(request, timeout=RPC_TIMEOUT), settling)
-    # A query that names them all is refused until they can be used.
+    # A query with all of them is refused until they can be used.
     query = " AND ".join(f"{name} IS NULL" for name in kinds)
     settling = RPCStatusCode.INVALID_ARGUMENT
     await _until_known(lambda: client.count_workflows(query, rpc_timeout=RPC_TIMEOUT), settling)
@@ -189,7 +189,7 @@ async def _until_known(call: Callable[[], Awaitable[object]], settling: "RPCStat
 
 
 async def _kinds(client: "Client", described: "DescribeNamespaceResponse") -> dict[str, str]:
-    """Name and type of every search attribute; who may not list them reads the namespace's own names of them."""
+    """Return name and type of every search attribute. A caller who may not list them reads the namespace's aliases."""
     from temporalio.api.enums.v1 import IndexedValueType
     from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
     from temporalio.service import RPCError, RPCStatusCode
@@ -199,7 +199,7 @@ async def _kinds(client: "Client", described: "DescribeNamespaceResponse") -> di
             ListSearchAttributesRequest(namespace=client.namespace), timeout=RPC_TIMEOUT
         )
     except RPCError as error:
-        # All of the server may not know yet a namespace that was just made.
+        # A new namespace may not be known yet by all of the server.
         if error.status is not RPCStatusCode.NOT_FOUND and not _may_not(error):
             raise UnreachableError(
                 f"its search attributes cannot be listed: {error.message}", "service doctor"
@@ -207,12 +207,14 @@ async def _kinds(client: "Client", described: "DescribeNamespaceResponse") -> di
         aliases = described.config.custom_search_attribute_aliases
         return {name: column.rstrip("0123456789") for column, name in aliases.items()}
     constants = {name: IndexedValueType.Name(kind) for name, kind in found.custom_attributes.items()}
-    # As the `temporal` program names types: `KeywordList`.
+    # Types as the `temporal` program names them: `KeywordList`.
     return {name: kind.removeprefix(_TYPE).title().replace("_", "") for name, kind in constants.items()}
 
 
 def _may_not(error: "RPCError") -> bool:
-    """Temporal Cloud, and servers with an authorizer, leave this to other programs and other people."""
+    """Return whether the caller lacks the right: Temporal Cloud, and servers with an authorizer, reserve it for
+    others.
+    """
     from temporalio.service import RPCStatusCode
 
     refusals = {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED, RPCStatusCode.UNIMPLEMENTED}

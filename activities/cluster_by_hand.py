@@ -1,4 +1,4 @@
-"""The exact commands for what the service may not make itself on a server that is not its own."""
+"""The exact commands for changes on a foreign Temporal server that the service may not make itself."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ _CLOUD = (".tmprl.cloud", ".api.temporal.io")
 
 @dataclass(frozen=True)
 class Place:
-    """A server and a namespace of it."""
+    """A server and one of its namespaces."""
 
     address: str
     namespace: str
 
     @property
     def cloud(self) -> bool:
-        """Temporal Cloud, where namespaces belong to an account and another program makes them."""
+        """Return whether it is Temporal Cloud, where namespaces belong to an account and another program makes them."""
         return self.address.partition(":")[0].endswith(_CLOUD)
 
 
 class Lacking(Protocol):
-    """What a survey of a server found."""
+    """The missing parts that a survey found."""
 
     @property
     def place(self) -> Place: ...
@@ -34,14 +34,16 @@ class Lacking(Protocol):
 
 
 def commands(seen: Lacking, retention: timedelta) -> tuple[str, ...]:
-    """All that is still missing, in order."""
+    """Return the commands for all missing parts, in order."""
     namespace = () if seen.there else (_create(seen.place, retention),)
     attributes = (_add(seen.place, seen.missing),) if seen.missing else ()
     return (*namespace, *attributes)
 
 
 def removal(place: Place, names: Sequence[str]) -> str:
-    """A search attribute's type cannot be changed; only its owner knows whether it may go."""
+    """Return the command to remove search attributes. Their type can't be changed, and only the owner knows if they
+    may go.
+    """
     if place.cloud:
         return f"rename them in the namespace's page in Temporal Cloud: {', '.join(names)}"
     return _temporal(

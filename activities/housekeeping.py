@@ -1,4 +1,4 @@
-"""What a worker does beside the work: ends what was left over, removes what is old, says that it is there."""
+"""Background tasks of a worker: ending orphans, removing old data, recording that the host is alive."""
 
 import asyncio
 import contextlib
@@ -22,13 +22,13 @@ log = logging.getLogger(__name__)
 
 TIDY_SECONDS = 3600.0
 LOOK_SECONDS = 15.0
-"""How long what was ended from outside may go unseen."""
+"""Interval of looking for workflows that were ended from outside."""
 SEEN_SECONDS = 10.0
-"""How often a worker says that it is there."""
+"""Interval of a worker's records that it is alive."""
 
 
 async def end_orphans(context: Context) -> int:
-    """Report, then end, what runs in this home for nobody. A run without an outcome is left: it is attached to."""
+    """Report, then end, this home's orphaned processes. A run without an outcome stays: it is attached to again."""
     wanted = await asyncio.to_thread(attempts.all_open, context.store)
     found = await asyncio.to_thread(orphans.find_orphans, context.home.runs, set(wanted))
     await orphans.end(found, context.home.orphans, context.settings.worker.stop_grace)
@@ -36,7 +36,7 @@ async def end_orphans(context: Context) -> int:
 
 
 async def keep_tidy(context: Context) -> None:
-    """Remove old output now and every hour, for as long as the worker lives; a full or odd disk does not end it."""
+    """Remove old output now and every hour, while the worker lives; a full or faulty disk does not end this."""
     while True:
         try:
             gone = await asyncio.to_thread(tidy, context)
@@ -48,7 +48,7 @@ async def keep_tidy(context: Context) -> None:
 
 
 async def keep_true(client: Client, context: Context) -> None:
-    """What Temporal ended from outside ends in the rows too, for as long as the worker lives."""
+    """End the rows of workflows that Temporal ended from outside, while the worker lives."""
     watch = OutsideWatch(client, context)
     while True:
         try:
@@ -59,7 +59,7 @@ async def keep_true(client: Client, context: Context) -> None:
 
 
 async def keep_room(context: Context) -> None:
-    """Let nothing begin while the disk has no room, and end who fills it, for as long as the worker lives."""
+    """Let nothing begin while the disk is full, and end runs that fill it, while the worker lives."""
     place, settings, known = context.home.root, context.settings.worker, ""
     while True:
         try:
@@ -73,20 +73,20 @@ async def keep_room(context: Context) -> None:
 
 
 def tidy(context: Context) -> int:
-    """Remove the output of runs that were recorded longer ago than `[worker].keep_runs`, and what is in the trash."""
+    """Remove the output of runs recorded longer ago than `[worker].keep_runs`, and empty the trash."""
 
     def recorded_at(key: Key) -> float | None:
         run = attempts.get(context.store, *key)
         return run.ended_at if run else None
 
-    old_artifacts.counted_since(context.home.artifacts)  # from now on
+    old_artifacts.counted_since(context.home.artifacts)  # starts the count from now
     trash.empty(context.home.root / trash.FOLDER)
     return orphans.tidy(context.home.runs, context.settings.worker.keep_runs, recorded_at)
 
 
 @contextlib.asynccontextmanager
 async def seen(context: Context) -> AsyncIterator[None]:
-    """Others see in the store that this host has a worker, from now until it ends; how it ends is seen too."""
+    """Record in the store that this host has a worker, until the context ends; also record an orderly end."""
     started_at = time.time()
     await asyncio.to_thread(_see, context, started_at)
     saying = asyncio.create_task(_keep_seen(context, started_at))
@@ -105,7 +105,7 @@ async def _keep_seen(context: Context, started_at: float) -> None:
 
 
 def _see(context: Context, started_at: float) -> None:
-    """A store that is away for a while does not end the worker."""
+    """Record that the host is alive. A store that is away for a while does not end the worker."""
     slots, held = context.settings.worker.max_parallel_jobs, context.room.held
     try:
         hosts.see(context.store, context.host, slots=slots, started_at=started_at, held=held)

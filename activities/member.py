@@ -1,4 +1,4 @@
-"""A process of ours as the daemon runs it: what it logs, and how it ends."""
+"""A process that the daemon runs: its log and its exit."""
 
 import logging
 import os
@@ -13,10 +13,10 @@ from workflows.model.errors import ServiceError
 
 
 def run(serve: Callable[[], None], *, quiet: tuple[str, ...] = ()) -> NoReturn:
-    """Serve to the end, then leave by `os._exit`: Temporal's threads can crash an orderly exit.
+    """Run `serve`, then leave by `os._exit`: Temporal's threads can crash an orderly exit.
 
-    An error that people can change something about is said as the `service` command says it, with its exit code.
-    `quiet`: loggers that tell of warnings only.
+    Print an error that people can mend as the `service` command does, with its exit code. `quiet`: loggers that log
+    warnings only.
     """
     log_lines.to_stderr("%(asctime)s %(levelname)s %(name)s %(message)s")
     for name in quiet:

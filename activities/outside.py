@@ -1,4 +1,6 @@
-"""What Temporal ended from outside (terminated, timed out, deleted, namespace lost): found, and told (ruling G2)."""
+"""Workflows that Temporal ended from outside (terminated, timed out, deleted, namespace lost): find and report them
+(ruling G2).
+"""
 
 import asyncio
 import logging
@@ -37,14 +39,14 @@ from workflows.tree.state import TreeState
 log = logging.getLogger(__name__)
 
 QUERY_TIMEOUT = timedelta(seconds=10)
-"""How long the state of a tree is waited for that a worker has to build again from its history."""
+"""Timeout of a query for a tree's state, which a worker has to rebuild from its history."""
 
 STOPPING = 60.0
-"""So long after a job ended in the rows its agent may still be on its way out by itself."""
+"""Time that an agent may take to stop by itself after its job ended in the rows."""
 
 RUNNING = "WorkflowType = 'DelegationTree' AND ExecutionStatus = 'Running'"
 UNKNOWN = 'service agent ask NAME "MESSAGE" --repo OWNER/NAME'
-"""What starts a tree anew of which not even its start is kept."""
+"""The command that starts a tree anew if not even its start is stored."""
 
 NOBODY = "Temporal has no workflow of it any more: it was deleted, or its namespace was lost"
 NO_REASON = "no reason was given"
@@ -52,23 +54,23 @@ NO_REASON = "no reason was given"
 
 @dataclass(frozen=True)
 class Found:
-    """A workflow that is over, and how Temporal says it ended."""
+    """A workflow that has ended, and Temporal's reason."""
 
     why: str
     gone: bool = False
-    """Its history is not there either."""
+    """True if its history is gone too."""
 
 
 @dataclass
 class OutsideWatch:
-    """Looks again and again, for as long as a worker lives."""
+    """The repeated look for ended workflows, while a worker lives."""
 
     client: Client
     context: Context
     signalled: set[tuple[str, str]] = field(default_factory=set)
 
     async def look(self) -> None:
-        """One look: trees, pipeline runs, agents nobody waits for."""
+        """Look once: at trees, pipeline runs, and agents of jobs that have ended."""
         store = self.context.store
         alive = {each.id: each.run_id async for each in self.client.list_workflows(RUNNING)}
         for root in sorted(await asyncio.to_thread(jobs.open_trees, store)):
@@ -82,7 +84,9 @@ class OutsideWatch:
         await end_abandoned(self.context)
 
     async def _has_it_write(self, root: str, run_id: str) -> None:
-        """A reset tree may have nothing to write for a long time; the rows are of the course it gave up."""
+        """Ask a reset tree to write its rows: it may have nothing to write for long, and the rows are those before
+        the reset.
+        """
         if (root, run_id) in self.signalled:
             return
         self.signalled.add((root, run_id))
@@ -97,7 +101,7 @@ def _is_another(store: Engine, root: str, run_id: str) -> bool:
 
 
 async def settle(client: Client, store: Engine, task_queue: str, root: str) -> Records | None:
-    """End the rows of a tree that has no running workflow; None when it has one, or its rows have ended."""
+    """End the rows of a tree without a running workflow; return None if it has one, or its rows have ended."""
     found = await ended(client, root)
     if found is None:
         return None
@@ -115,7 +119,7 @@ async def settle(client: Client, store: Engine, task_queue: str, root: str) -> R
 
 
 async def ended(client: Client, workflow_id: str, root: str = "") -> Found | None:
-    """How a workflow ended; None while it runs. With a root, another one of the same id does not count."""
+    """Return how a workflow ended; None while it runs. With a root, another workflow of this id does not count."""
     handle = client.get_workflow_handle(workflow_id)
     try:
         described = await handle.describe(rpc_timeout=RPC_TIMEOUT)
@@ -144,7 +148,7 @@ async def _why(client: Client, workflow_id: str, run_id: str, status: WorkflowEx
 
 
 async def _message(client: Client, workflow_id: str, failure: Failure) -> str:
-    """In clear, where failures are encrypted."""
+    """Return a failure's message, decrypted if need be."""
     if not failure.HasField("encoded_attributes"):
         return failure.message
     place = WorkflowSerializationContext(client.namespace, workflow_id)
@@ -156,17 +160,19 @@ async def _message(client: Client, workflow_id: str, failure: Failure) -> str:
 
 
 async def state_of(client: Client, root: str) -> TreeState | None:
-    """The state a tree was in when its workflow ended: a worker builds it again from the history Temporal keeps."""
+    """Return a tree's state at the end of its workflow, which a worker rebuilds from its history; None if that
+    fails.
+    """
     handle = client.get_workflow_handle_for(DelegationTree.run, root)
     try:
         return await handle.query(DelegationTree.state, rpc_timeout=QUERY_TIMEOUT)
-    except (RPCError, RuntimeError, TemporalError) as error:  # among these: its history bears no seals of this home
+    except (RPCError, RuntimeError, TemporalError) as error:  # also if its history lacks this home's seals
         log.warning("the state of %s cannot be had from its history: %s", root, error)
         return None
 
 
 async def _tell_people(client: Client, task_queue: str, rows: Records) -> None:
-    """As the tree itself would have."""
+    """Notify people of these events, as the tree itself would have."""
     for event in rows.events:
         if event.kind not in TELLS_PEOPLE:
             continue
@@ -186,7 +192,7 @@ async def _tell_people(client: Client, task_queue: str, rows: Records) -> None:
 
 
 async def settle_run(client: Client, store: Engine, run: RunRecord) -> bool:
-    """End the rows of a pipeline run that has no running workflow."""
+    """End the rows of a pipeline run without a running workflow."""
     found = await ended(client, ids.workflow_id(run.pipeline), run.run_id)
     if found is None:
         return False
@@ -194,7 +200,7 @@ async def settle_run(client: Client, store: Engine, run: RunRecord) -> bool:
 
 
 async def end_abandoned(context: Context) -> int:
-    """End the agents of jobs that have ended without them: no activity of theirs will come back."""
+    """End the agents of jobs that ended without them: no activity of theirs will come back."""
     left = await asyncio.to_thread(attempts.abandoned, context.store, context.host, time.time() - STOPPING)
     if not left:
         return 0

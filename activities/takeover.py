@@ -1,13 +1,13 @@
-"""What a worker that died here held is offered again as the next one starts, not only when the server misses it.
+"""Take over the activities of a dead worker of this host when the next one starts, before the server times them out.
 
-The server knows of each activity which process took it. Those that a dead process of this host took are failed on its
-behalf, and so offered again at once; a run is found again by its claim, so that nothing runs twice. And the steps of
-workflows that are still to come are no longer kept for the dead process first.
+The server knows the process of each activity. Activities of a dead process of this host are failed on its behalf, and
+so offered again at once; a run is found again by its claim, so nothing runs twice. Sticky task queues are reset, so
+that later steps of workflows are not kept for the dead process first.
 
 Orders come first: a kill that was accepted while no worker lived is read before anything is offered again. So a worker
 polls for steps of trees while it takes over, and for jobs afterwards.
 
-Not found here: a workflow's task that the dead process was in the middle of. `calls.TASK_TIMEOUT` bounds that.
+Not covered: a workflow task that the dead process had begun. `calls.TASK_TIMEOUT` limits that.
 """
 
 import asyncio
@@ -32,35 +32,36 @@ from workflows.temporal.calls import ORDER
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 5.0
-"""No start waits longer for this: what is left then is taken over while the worker polls already. A step that died with
-its worker is given out again within this time (`calls.TASK_TIMEOUT`), and one that was kept for it is sooner."""
+"""Longest delay of a worker's start: the rest is taken over while the worker polls already. A step that died with
+its worker is given out again within this time (`calls.TASK_TIMEOUT`), and one of its sticky queue sooner.
+"""
 
 AGAIN_SECONDS = 0.1
-"""How soon a workflow is looked at again that has not read its orders."""
+"""Interval of looking at a workflow that has not read its orders."""
 
 TOGETHER = 16
 MOST = 2000
-"""So many workflows are looked at, at most."""
+"""The most workflows to look at."""
 
 AT_ONCE = timedelta(milliseconds=1)
 LOST = "WorkerLost"
 """The error type of an activity whose worker died."""
 
 _RUNNING = "ExecutionStatus = 'Running' AND TaskQueue = '{}' AND (SvcState IS NULL OR SvcState = 'running')"
-"""Neither pauses nor blocked trees: they have nothing that runs, and there may be very many."""
+"""Without pauses and blocked trees: they have nothing that runs, and there may be very many."""
 
 
 async def begun(client: Client, host: str, task_queue: str, kind: str = "") -> "asyncio.Task[int]":
-    """Begin to take over; done as a rule before the caller begins to poll for jobs, else it goes on meanwhile."""
+    """Start to take over. Usually done before the caller polls for jobs; else it goes on in the background."""
     taking = asyncio.create_task(take_over(client, host, task_queue, kind))
     await asyncio.wait({taking}, timeout=LOOK_SECONDS)
     return taking
 
 
 async def take_over(client: Client, host: str, task_queue: str, kind: str = "") -> int:
-    """Have offered again what dead processes of this host held; how many activities.
+    """Have activities of dead processes of this host offered again. Return how many.
 
-    With a kind of workflow, those alone are looked at, and nobody has to poll for their steps meanwhile.
+    With a kind of workflow, only those are looked at, and nobody has to poll for their steps meanwhile.
     """
     query = _RUNNING.format(task_queue) + (f" AND WorkflowType = '{kind}'" if kind else "")
     given = _TakeOver(client, host, orders_first=not kind)
@@ -80,7 +81,9 @@ class _TakeOver:
         self.back = 0
 
     async def look(self, query: str) -> None:
-        """Free all of them, have each read its orders, then offer again what they had begun; parents first."""
+        """Reset all sticky queues, wait until each workflow has read its orders, then release activities; parents
+        first.
+        """
         found = [each async for each in self._client.list_workflows(query, limit=MOST, rpc_timeout=RPC_TIMEOUT)]
         await asyncio.gather(*[self._each(each, self._free) for each in found])
         if self._orders_first:
@@ -95,11 +98,11 @@ class _TakeOver:
             try:
                 await do(found)
             except RPCError as error:
-                if error.status is not RPCStatusCode.NOT_FOUND:  # it ended meanwhile
+                if error.status is not RPCStatusCode.NOT_FOUND:  # it has ended by now
                     log.warning("%s is left to the server: %s", found.id, error)
 
     async def _orders_read(self, deadline: float, found: Execution) -> None:
-        """Wait until a workflow has no step to take, and no order that waits for its turn (`Loop.order`)."""
+        """Wait until a workflow has no pending step, and no order that waits for its turn (`Loop.order`)."""
         while asyncio.get_running_loop().time() < deadline:
             if not _reads(await self._describe(found)):
                 return
@@ -115,13 +118,17 @@ class _TakeOver:
         return (await handle.describe(rpc_timeout=RPC_TIMEOUT)).raw_description
 
     async def _free(self, found: Execution) -> None:
-        """Its next step goes to whoever polls, which costs a worker that lives one replay of its history."""
+        """Reset the sticky queue: the next step goes to any poller, which costs a living worker one replay of the
+        history.
+        """
         execution = WorkflowExecution(workflow_id=found.id, run_id=found.run_id)
         request = ResetStickyTaskQueueRequest(namespace=self._client.namespace, execution=execution)
         await self._client.workflow_service.reset_sticky_task_queue(request, timeout=RPC_TIMEOUT)
 
     def _is_left(self, pending: PendingActivityInfo) -> bool:
-        """One that is to stop is left to the server: it would not be offered again."""
+        """Return whether a dead process holds the activity. One that is to stop is left to the server: it would not
+        be offered again.
+        """
         started = pending.state == PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
         return started and worker_identity.is_dead(pending.last_worker_identity, self._host)
 
@@ -135,7 +142,7 @@ class _TakeOver:
 
 
 def _generations(found: Mapping[str, Execution]) -> list[list[Execution]]:
-    """Workflows by how many of their ancestors are among them: an order goes down from a parent to its children."""
+    """Group workflows by their number of ancestors among them: orders go down from parents to children."""
 
     def depth(each: Execution) -> int:
         parent = found.get(each.parent_id or "")

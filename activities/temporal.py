@@ -1,4 +1,4 @@
-"""Connecting to Temporal: the server of our own daemon, or the one that settings, environment or profile name."""
+"""Connecting to Temporal: to the daemon's own server, or the one that settings, environment or profile name."""
 
 import json
 import re
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 RPC_TIMEOUT = timedelta(seconds=5)
 FRESH_SECONDS = 1.0
-"""A server that was reached is not asked again for so long: what is sent to it says when it is gone."""
+"""Time for which a reached server is not checked again: a later call shows if it is gone."""
 
 _KEPT: "dict[str, _Reached]" = {}
 """The last client that reached its server; it serves any thread and any event loop."""
@@ -30,7 +30,9 @@ _TOLD = re.compile(r'message: "([^"]+)"')
 
 
 def external_config(settings: Settings) -> dict[str, Any] | None:
-    """What connects to a server that is not ours: our settings, then Temporal's standard environment and profile."""
+    """Return the connection of a foreign server: from the settings, then Temporal's standard environment and
+    profile.
+    """
     from temporalio.envconfig import ClientConfig
 
     if settings.temporal.mode == "embedded":
@@ -49,18 +51,20 @@ def external_config(settings: Settings) -> dict[str, Any] | None:
 
 
 def connect_config(home: Home, settings: Settings) -> dict[str, Any]:
-    """What `Client.connect` takes."""
+    """Return the arguments of `Client.connect`."""
     if external := external_config(settings):
         return external
     try:
         address = str(json.loads(home.daemon_state.read_text())["temporal_address"])
-    except (OSError, ValueError, KeyError):  # no daemon runs: where its server would listen
+    except (OSError, ValueError, KeyError):  # no daemon runs: its server would listen here
         address = f"127.0.0.1:{settings.temporal.port}"
     return {"target_host": address, "namespace": settings.temporal.namespace}
 
 
 def data_converter(home: Home, settings: Settings) -> "DataConverter":
-    """How every client and worker of a home reads and writes: with the seals of its key, which is made if need be."""
+    """Return the data converter of a home's clients and workers, with the seals of its key; make the key if it is
+    missing.
+    """
     from activities.sealing.converter import sealed
 
     return sealed(seal_key.ensure(home.ensure().root), encrypt=settings.temporal.encrypt)
@@ -76,7 +80,9 @@ class _Reached:
 
 
 async def connect(home: Home, settings: Settings) -> "Client":
-    """The client of this process, which finds a server that was gone again; or a sentence that says what to start."""
+    """Return this process's client, which reconnects by itself; raise UnreachableError with the command that starts
+    a server.
+    """
     from temporalio.client import Client
     from temporalio.service import RPCError
 

@@ -1,4 +1,4 @@
-"""The worker: one process, two task queues, everything a host does."""
+"""The worker: one process that polls two task queues for all the work of a host."""
 
 import asyncio
 import gc
@@ -43,39 +43,39 @@ from workflows.temporal.calls import agents_queue
 from workflows.temporal.runner import WORKFLOWS, runner
 
 STICKY_TIMEOUT = timedelta(seconds=2)
-"""How long a task waits for a worker that died before another one takes it, unless `takeover` was sooner."""
+"""Timeout after which another worker takes a dead one's task, unless `takeover` was sooner."""
 
 SHUTDOWN = timedelta(seconds=5)
 TREE_STEPS = 24
-"""Steps of trees that are taken at once, at least."""
+"""The least number of tree steps taken at once."""
 
 ASKING = PollerBehaviorAutoscaling(minimum=4, initial=TREE_STEPS // 2, maximum=TREE_STEPS)
-"""How many ask the server for steps of trees. It writes a step that nobody waits for into its database first: with the
-five that the SDK has by itself, that was every second one.
+"""Pollers for steps of trees. The server writes a step that no poller waits for into its database first: with the
+SDK's default of five that was every second one.
 """
 
 CACHED_TREES = 10
-"""Workflows kept in memory, for each of those steps: some 100 KB each; the rest are built again from their history.
+"""Cached workflows for each of those steps: some 100 KB each; others are rebuilt from their history.
 
-Many more than steps, or one that writes its rows is put out of memory for another, and its step is lost: the server
-gives it out again only when its time is over.
+Many more than steps: otherwise a workflow that writes its rows is evicted for another, and its step is lost until the
+server's timeout.
 """
 
 STEPPING = 4
-"""Threads for the steps of trees. They share one interpreter, and many of them spend their time on handing it around.
+"""Threads for the steps of trees. They share one interpreter, and many threads spend their time on handing it over.
 
-Temporal's SDK gives a step two seconds, and counts its waiting for a thread: two long steps must not keep all others.
+Temporal's SDK gives a step two seconds, including its wait for a thread: two long steps must not delay all others.
 """
 
 WRITING, WRITING_FAR = 2, 8
-"""Threads that write rows: SQLite takes one writer at a time, and a database elsewhere is waited for."""
+"""Threads that write rows: SQLite takes one writer at a time, and a remote database has latency."""
 
 WAITING_ROOM = 1000
-"""Runs this host keeps at hand; how many of them go on at once is for its slots to say (ruling C8)."""
+"""Runs that this host accepts; its slots limit how many go on at once (ruling C8)."""
 
 
 def workers(client: Client, context: Context) -> list[Worker]:
-    """The tree worker and this host's agent worker."""
+    """Return the tree worker and this host's agent worker."""
     writing = WRITING_FAR if context.settings.store.url else WRITING
     recorder, books = TreeRecorder(context), RunRecorder(context)
     slots = Slots(context.settings)
@@ -118,12 +118,12 @@ def workers(client: Client, context: Context) -> list[Worker]:
 
 
 def group_name(home: Home) -> str:
-    """Of the control group that the agents of a home are in on this host."""
+    """Return the name of the control group of a home's agents on this host."""
     return f"service-agents-{home_mark(home.runs)}"
 
 
 async def serve(home: Home) -> None:
-    """Work until SIGTERM; agents that run go on without us and are found again."""
+    """Work until SIGTERM; running agents go on, and are found again."""
     loaded = load(home)
     settings = loaded.settings
     settings.notify.secret(os.environ)
@@ -146,7 +146,7 @@ async def serve(home: Home) -> None:
         taking = await takeover.begun(client, context.host, settings.temporal.task_queue)
         await stack.enter_async_context(agents)
         await stack.enter_async_context(seen(context))
-        gc.freeze()  # what is loaded by now stays: the collector need not go through it again and again
+        gc.freeze()  # loaded objects stay: spare the garbage collector from traversing them
         ready.say(home.worker_ready, loaded.reading.told())
         logging.getLogger("service").info("worker ready")
         tried = asyncio.to_thread(boxing.prove, settings)
@@ -160,7 +160,9 @@ async def serve(home: Home) -> None:
 
 
 def main() -> NoReturn:
-    """`python -m activities.worker`, on libuv's loop: it leaves more of the interpreter to the steps of jobs."""
+    """Run `python -m activities.worker` on libuv's event loop, which leaves more of the interpreter to the steps of
+    jobs.
+    """
     member.run(lambda: uvloop.run(serve(Home.locate())))
 
 
