@@ -1,5 +1,5 @@
-"""What a hostile program tries. Each is Python that prints `got`, or leaves a file `planted`, when it worked; `world`
-tells it where things are.
+"""Attacks of a hostile program. Each is Python that prints `got`, or leaves a file `planted`, if it worked; `world` has
+the targets.
 
 All of them work without a box: that is tested too, so that none is harmless by mistake.
 """
@@ -146,7 +146,7 @@ if ctypes.CFUNCTYPE(ctypes.c_int)(at)() == 0: got()
 open("mine", "w").write("#!/bin/sh"); os.chmod("mine", 0o4755); got()
 """,
 }
-"""What Landlock alone does not mediate: changes of what a file is, and not of what is in it."""
+"""Changes of a file's metadata, which Landlock alone does not mediate."""
 
 KERNEL = {
     "queue calls past every filter": "call((425, 425), 8, bytes(120)); got()",
@@ -177,7 +177,7 @@ call((311, 271), world["worker"], here, 1, there, 1, 0); got()
     "slow the worker down": "os.setpriority(os.PRIO_PROCESS, world['worker'], 19); got()",
     "let the worker's disk wait": "call((251, 30), 1, world['worker'], 3 << 13); got()",
 }
-"""What no box has a use for, and other processes of the same account."""
+"""System calls that no box needs, and attacks on other processes of the account."""
 
 FAMILIES = {
     "speak to the machine's host": "socket.socket(socket.AF_VSOCK); got()",
@@ -192,7 +192,7 @@ one = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)  # multipath TCP, w
 one.connect(("127.0.0.1", world["port"])); got()
 """,
 }
-"""What Landlock does not hold of the network: it knows plain TCP only."""
+"""Network access that Landlock does not restrict: it knows plain TCP only."""
 
 ATTACKS |= METADATA | KERNEL | FAMILIES | BESIDE_TCP
 
@@ -202,13 +202,13 @@ NOT_EVERYWHERE = {
     *FAMILIES,
     *BESIDE_TCP,
 }
-"""What some kernels, machines or file systems have not."""
+"""Attacks that need something missing on some kernels, machines or file systems."""
 
 LEFT_BY_LANDLOCK = "speak to a socket in the file system"
-"""Landlock does not prevent it where the account may use the socket. Only root can hide sockets from its agents."""
+"""Landlock does not prevent this if the account may use the socket. Only root can hide sockets from its agents."""
 
 LEFT_BY_BWRAP = "change the mode of a log of the run"
-"""A service that is not root hands its program a log of its own account. Everything around it is private."""
+"""A service that is not root hands its program a log of its own account. All folders around it are private."""
 
 EACH_IN_TURN = """
 for name, script in {attacks!r}.items():
@@ -226,7 +226,7 @@ print("all were tried", flush=True)
 
 
 def all_of(attacks: Mapping[str, str]) -> str:
-    """A program that makes them all, and prints which worked."""
+    """Build a program that makes all the attacks, and prints those that worked."""
     return PREAMBLE + EACH_IN_TURN.format(attacks=dict(attacks))
 
 
@@ -236,7 +236,7 @@ def that_worked(printed: str) -> set[str]:
 
 
 def left(kind: BoxKind, network: Network, *, same_account: bool) -> tuple[set[str], set[str]]:
-    """The attacks that a box is known not to hold back, and those that it may not on some machines."""
+    """Return the attacks that a box is known to allow, and those that it may allow on some machines."""
     known = {LEFT_BY_BWRAP if kind is BoxKind.BWRAP else LEFT_BY_LANDLOCK} if same_account else set()
     if network is not Network.FULL:
         return known, set()

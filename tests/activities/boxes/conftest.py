@@ -1,4 +1,4 @@
-"""A machine to attack."""
+"""Fixtures: a machine to attack, and the boxes of this machine."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,9 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 @pytest.fixture(params=[BoxKind.BWRAP, BoxKind.LANDLOCK, pytest.param(BY_BUBBLEWRAP, marks=pytest.mark.long)])
 def kind(request: pytest.FixtureRequest, world: World) -> BoxKind:
-    """Each box that this machine can make; where a service that is root lays one out, also as bubblewrap does it."""
+    """Return each kind of box of this machine; if root makes bubblewrap's box itself, also the one that bubblewrap
+    makes.
+    """
     world.own_root = request.param != BY_BUBBLEWRAP
     kind = BoxKind(request.param.removesuffix(BY_ITSELF))
     if why := why_not(kind):

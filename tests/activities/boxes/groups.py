@@ -16,7 +16,7 @@ NONE: Mapping[str, int] = {}
 
 @contextmanager
 def kept_within(limits: Mapping[str, int], jobs: Mapping[str, int] = NONE) -> Iterator[Group]:
-    """All that is run in this context is in one with these limits; the test is skipped where none can be made."""
+    """Run agents of this context in a group with these limits; skip the test if none can be made."""
     group = made(f"service-test-{secrets.token_hex(6)}", limits, jobs)
     if group is None or set(group.folders) < set(limits):
         pytest.skip("this account may make no control group here")
@@ -27,10 +27,10 @@ def kept_within(limits: Mapping[str, int], jobs: Mapping[str, int] = NONE) -> It
     finally:
         _close()
         spawn.keep_within(None)
-        wait_for(group.remove)  # the last processes of a run may still be about to end
+        wait_for(group.remove)  # the last processes of a run may be about to end
 
 
 def _close() -> None:
-    """What forks for this process is started anew, in the group."""
+    """End the fork servers and helpers of this process, so that new ones start in the group."""
     apart.close()
     spawn.close()

@@ -1,4 +1,4 @@
-"""Programs that change the metadata of their own files, as work in a box needs it."""
+"""Programs that change the metadata of their own files, as work in a box does."""
 
 METADATA_WORKS = """
 import errno, stat, threading

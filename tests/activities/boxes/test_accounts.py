@@ -1,4 +1,4 @@
-"""The same boxes for a service that is not root: it has no other account to give, and no right to lay anything out."""
+"""Boxes of a service that is not root: it has no other account for agents, and may make no mounts."""
 
 import json
 import os
@@ -37,14 +37,14 @@ NOT_ASKED = {"use a descriptor that was left open", "change a control group", "u
 
 
 def as_somebody(*command: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """Run it as an account without any rights."""
+    """Run a command as an account without any rights."""
     become = ("setpriv", f"--reuid={SOMEBODY}", f"--regid={SOMEBODY}", "--clear-groups")
     return subprocess.run((*become, *command), input=given, capture_output=True, timeout=120, cwd="/")
 
 
 @pytest.fixture
 def there() -> Iterator[World]:
-    """A machine to attack where all belongs to that account."""
+    """Build a machine to attack that belongs to that account."""
     if os.geteuid() or shutil.which("setpriv") is None or PYTHON is None:
         pytest.skip(
             "becoming another account takes root, setpriv and a python3 of the system (apt-get install python3)"
@@ -61,14 +61,14 @@ def there() -> Iterator[World]:
 
 @pytest.fixture
 def theirs() -> Machine:
-    """What the machine has for them."""
+    """Return the box mechanisms that this machine has for that account."""
     assert PYTHON
     found = as_somebody(PYTHON, "-I", "-S", machine.__file__, "1", *bwrap.programs())
     return Machine(**json.loads(found.stdout))
 
 
 def play(world: World, box: Box | None, script: str) -> tuple[str, dict[str, Any]]:
-    """What the script printed in its box, and the record of its end."""
+    """Run a script in its box. Return its output, and the record of its end."""
     assert PYTHON
     run_dir = world.tmp / "user" / ".service" / "runs" / "job-1.1"
     run_dir.mkdir()
@@ -89,7 +89,7 @@ def play(world: World, box: Box | None, script: str) -> tuple[str, dict[str, Any
 
 
 def box_of(world: World, there: Machine, kind: BoxKind, *read: Path) -> Box:
-    """The box that a service of that account would make."""
+    """Build the box that a service of that account would make."""
     if why := there.lacks(kind):
         pytest.skip(why)
     assert there.uid is None

@@ -1,4 +1,4 @@
-"""Real programs attack the machine they run on: each succeeds without a box, and in none (ruling N2)."""
+"""Real programs attack the machine they run on: each attack works without a box, and in none (ruling N2)."""
 
 import subprocess
 import sys
@@ -29,11 +29,11 @@ from tests.activities.boxes.world import World, put_key, why_not
 pytestmark = pytest.mark.ruling("N2")
 
 FROM_THE_START = {"use a descriptor that was left open", "change a control group"}
-"""What the runs of this service never could, or only some machines let them."""
+"""Attacks that never work in this service's runs, or only on some machines."""
 
 
 async def worked(world: World, box: Box | None, attack: str) -> bool:
-    """Whether an attack that was really made came to something."""
+    """Return whether an attack, once it has begun, worked."""
     end = await world.play(box, f"{PREAMBLE}print('began', flush=True)\n{ATTACKS[attack]}")
     printed = end.stdout.read_text().split()
     assert printed[:1] == ["began"], end.stderr.read_text()
@@ -41,7 +41,7 @@ async def worked(world: World, box: Box | None, attack: str) -> bool:
 
 
 def started_anew(*, first: bool) -> None:
-    """What a fork server forks has the keys of the thread that it was started by: this one's."""
+    """Restart a fork server: its supervisors inherit the keyring of the thread that started it, which is this one."""
     spawn.current(first=first).end()
     spawn.current(first=first)
 
@@ -137,7 +137,7 @@ with socket.create_connection(("127.0.0.1", int(os.environ["HTTP_PROXY"].rpartit
 
 
 def test_without_a_listener_changes_of_metadata_are_refused(tmp_path: Path) -> None:
-    """A container around the service may have one, and the kernel gives no second."""
+    """A container around the service may have one, and the kernel allows no second one."""
     script = f"""
 import os, sys
 sys.path.append({str(Path(seccomp.__file__).parents[2])!r})

@@ -1,4 +1,4 @@
-"""What all agents of a service may take together, where the machine has control groups (ruling N2)."""
+"""Limits of all agents of a service together, where the machine has control groups (ruling N2)."""
 
 import os
 from collections.abc import Iterator
@@ -117,7 +117,7 @@ def test_the_limits_are_a_share_of_the_machine() -> None:
 
 
 class TestWhereOneCanBeMade:
-    """As /proc tells of it."""
+    """Reads sample contents of /proc."""
 
     def test_in_one_s_own_of_each_hierarchy_of_the_first_version(self, tmp_path: Path) -> None:
         for each in ("memory/here/own", "pids", "cpu"):
@@ -140,7 +140,7 @@ class TestWhereOneCanBeMade:
         assert bases(mounts, "4:memory:/elsewhere\n") == {MEMORY: tmp_path}
 
     def second(self, top: Path, *folders: str, hands_down: str = "memory pids cpu") -> str:
-        """A tree of the second version, and the line that tells of its mount."""
+        """Make a cgroup v2 tree, and return the line of its mount."""
         for folder in (top, *(top / each for each in folders)):
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "cgroup.procs").touch()

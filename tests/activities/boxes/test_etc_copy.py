@@ -1,4 +1,4 @@
-"""The copy of /etc that boxes see: what is no secret, as it is now (ruling N2)."""
+"""The copy of /etc that boxes see: its files without secrets, as they are now (ruling N2)."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor

@@ -66,7 +66,7 @@ print("found" if found >= 0 else "not found", "made" if made >= 0 else "not made
 
 @pytest.fixture
 def world(world: World) -> World:
-    """Where the service makes such boxes."""
+    """Skip if the service can't make such boxes here."""
     if why := why_not(BoxKind.BWRAP):
         pytest.skip(why)
     if not look(UID).own_root:
@@ -81,7 +81,7 @@ def box_of(world: World, network: Network = Network.NONE) -> Box:
 
 
 async def supervised(request: RunRequest) -> int:
-    """The supervisor of a run that has begun."""
+    """Return the supervisor's pid of a run that has begun."""
     claim = Claim.read(request.run_dir)
     assert claim is not None
     assert claim.pid is not None
@@ -95,7 +95,7 @@ async def said(world: World, box: Box, script: str) -> list[str]:
 
 
 async def test_a_program_sees_neither_its_supervisor_nor_the_proxy_and_gets_nothing_of_them(world: World) -> None:
-    """They are its neighbours, and the supervisor is root in the machine's files and network."""
+    """Both are in the box's pid namespace, and the supervisor is root in the machine's files and network."""
     assert await said(world, box_of(world), OTHERS) == ["not ours 1", "processes 0", "True"]
     with_proxy = await said(world, box_of(world, Network.MODEL), f"{CONNECTED}\n{OTHERS}")
     assert with_proxy == ["not ours 1", "processes 1", "True"], "the proxy can be ended by what it serves, no more"
@@ -120,7 +120,7 @@ def test_what_a_service_manager_lets_the_service_hand_on_is_not_handed_on(world:
             kernel.checked(kernel.libc().prctl(kernel.PR_CAP_AMBIENT, AMBIENT_RAISE, 0, 0, 0), "prctl")
             before = capabilities()
             kernel.give_no_capabilities()
-            none = {"Inh": 0, "Amb": 0, "Bnd": before["Bnd"]}  # to bound them takes one that is not kept here
+            none = {"Inh": 0, "Amb": 0, "Bnd": before["Bnd"]}  # to limit them takes a capability that is not kept here
             status = 0 if before["Amb"] == 1 and capabilities() == {"Prm": 1, "Eff": 1, **none} else 2
         finally:
             os._exit(status)
@@ -133,7 +133,7 @@ def capabilities() -> dict[str, int]:
 
 
 async def test_a_run_leaves_no_key_to_the_next_one(world: World, kind: BoxKind) -> None:
-    """Keys of an account are there for all of its processes, and agents share theirs."""
+    """All processes of an account share its keyring, and agents share an account."""
     for _ in range(2):
         [told] = await said(world, world.box(kind), KEYS)
         assert told.startswith("not found")
@@ -159,13 +159,13 @@ async def test_a_supervisor_that_is_killed_takes_its_box_along(world: World) -> 
 
 
 def members(namespace: int) -> list[str]:
-    """The processes that live in a namespace of processes."""
+    """Return the living processes of a pid namespace."""
     found = []
     for each in filter(str.isdigit, os.listdir("/proc")):
         try:
             if os.stat(f"/proc/{each}/ns/pid").st_ino == namespace:
                 found.append(each)
-        except OSError:  # it ended meanwhile
+        except OSError:  # it has ended by now
             continue
     return found
 

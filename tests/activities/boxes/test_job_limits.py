@@ -1,4 +1,4 @@
-"""What each job may take by itself, where the machine has control groups (ruling N2)."""
+"""Limits of each job, where the machine has control groups (ruling N2)."""
 
 import asyncio
 import os
@@ -36,7 +36,7 @@ for _ in range(8):
     os.waitpid(pid, 0)
 print("well", flush=True)
 """
-"""One large process, which the kernel would end first; later it starts some."""
+"""One large process, which the kernel would kill first; later it starts some."""
 
 EATER = f"""
 import os, signal, time
@@ -47,7 +47,7 @@ while True:
         signal.pause()
     time.sleep(0.05)
 """
-"""Many small processes; the first of them takes nothing."""
+"""Many small processes; the first of them takes no memory."""
 
 BOMB = """
 import os, signal
@@ -92,7 +92,7 @@ async def ends_well(world: World, bystander: "asyncio.Task[RunEnd]") -> None:
 
 
 def jobs_of(group: Group) -> set[str]:
-    """The names of the groups of jobs that are there."""
+    """Return the names of the jobs' control groups."""
     return {each.name for folder in group.folders.values() for each in folder.glob("*/")} - {OWN}
 
 
@@ -139,7 +139,7 @@ async def test_a_command_is_in_the_group_of_its_job_by_each_limit(world: World, 
 
 
 async def test_its_supervisor_keeps_its_view_of_groups(world: World, kind: BoxKind, group: Group) -> None:
-    """Else the kernel may keep it from leaving that of the job."""
+    """A cgroup namespace of its own could keep the supervisor from leaving the job's group."""
     request = world.request(world.box(kind), SHOWS)
     run = await begun(request)
     seen, own = (os.readlink(f"/proc/{each}/ns/cgroup") for each in (supervisor_of(request), "self"))
@@ -187,11 +187,11 @@ def test_an_account_that_may_make_none_makes_none() -> None:
 
 
 class TestTheSecondVersion:
-    """In folders like its own, for this machine may have the first version only."""
+    """Uses folders like those of cgroup v2, since this machine may have v1 only."""
 
     @pytest.fixture
     def second(self, tmp_path: Path) -> Group:
-        """A group with one of a job, `mine`."""
+        """Make a group with the group of one job, `mine`."""
         around = tmp_path / "agents"
         for folder in (around, around / OWN, around / "mine"):
             folder.mkdir()
@@ -232,7 +232,7 @@ class TestTheSecondVersion:
         assert job.ran_out() == says
 
     async def test_a_command_is_in_its_group_and_its_supervisor_is_not(self, world: World) -> None:
-        """In the machine's own hierarchy, which may limit nothing."""
+        """Uses the machine's own hierarchy, which may limit nothing."""
         mounted = (line.split() for line in Path("/proc/self/mounts").read_text().splitlines())
         top = next((Path(words[1]) for words in mounted if words[2] == "cgroup2"), None)
         if top is None or not os.access(top, os.W_OK):

@@ -1,4 +1,4 @@
-"""The network `model`: named hosts through our proxy, named services of this machine, and nothing else (ruling N2)."""
+"""The network `model`: named hosts through the proxy, named services of this machine, and nothing else (ruling N2)."""
 
 import contextlib
 import json
@@ -41,7 +41,7 @@ def ask(head):
 
 @contextlib.contextmanager
 def answering(answer: bytes) -> Iterator[int]:
-    """A service on loopback that says the same to everyone, after one line of theirs."""
+    """Serve one fixed answer on loopback, after one line of the client."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve() -> None:
@@ -202,7 +202,7 @@ AWAY = ("8.8.8.8", "93.184.217.34", "199.7.83.42", "2606:2800:21e::1", "64:ff9b:
 
 
 def test_addresses_of_every_interface_are_this_machine_s_and_what_is_on_its_links_is_local() -> None:
-    """Also public ones, and those of an interface that is down."""
+    """Include public addresses, and those of an interface that is down."""
     alone = ["unshare", "--net", *(() if os.geteuid() == 0 else ("--map-root-user",))]
     if (
         not shutil.which("ip")

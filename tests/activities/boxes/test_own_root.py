@@ -1,4 +1,4 @@
-"""A box is the same to what runs in it, whoever makes it: the service as root, or bubblewrap (ruling N2)."""
+"""A box looks equal to the programs in it whoever makes it: the service as root, or bubblewrap (ruling N2)."""
 
 import os
 from pathlib import Path
@@ -52,7 +52,7 @@ print("all of it")
 
 @pytest.fixture
 def world(world: World) -> World:
-    """Where there are both ways."""
+    """Skip unless this machine has both ways."""
     if why := why_not(BoxKind.BWRAP):
         pytest.skip(why)
     if not look(UID).own_root:
@@ -61,7 +61,7 @@ def world(world: World) -> World:
 
 
 def box_of(world: World, *, by_us: bool, **changes: object) -> Box:
-    """One that is laid out this way."""
+    """Build a box that is made by the service (`by_us`) or by bubblewrap."""
     if not by_us:
         needs_bubblewrap()
     box = world.box(BoxKind.BWRAP, Network.NONE, own_root=by_us, **changes)
@@ -125,7 +125,7 @@ def test_a_container_s_root_that_may_make_no_device_lends_the_machine_s(world: W
 
 
 class TestBubblewrapDoesItItself:
-    """Where root would have to follow what an agent may have changed."""
+    """Cases where root would have to follow a path that an agent may have changed."""
 
     def way(self, world: World, **changes: object) -> str:
         box = world.box(BoxKind.BWRAP, Network.NONE, **changes)
@@ -152,7 +152,7 @@ class TestBubblewrapDoesItItself:
 
 @pytest.mark.parametrize("nested", [True, False])
 async def test_a_link_that_an_agent_made_leads_to_nothing_that_it_may_not_see(world: World, nested: bool) -> None:
-    """It stands below a folder that is private, so root opens what is lent."""
+    """The link is below a private folder, so root opens the lent path."""
     needs_bubblewrap()
     shared = world.tmp / "user/shared"
     shared.mkdir()

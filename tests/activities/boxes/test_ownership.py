@@ -1,4 +1,6 @@
-"""What is handed to the account of agents is what the box names, and nothing that an agent put in its place."""
+"""Only the paths that the box names are given to the account of agents, and no path that an agent put in their
+place.
+"""
 
 import os
 from pathlib import Path
@@ -16,7 +18,7 @@ SOMEBODY = 64_321
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Path:
-    """A folder that agents may write, with one in it that is lent too; beside it, one that is nobody's business."""
+    """Make a folder that agents may write, with a lent one in it; beside it, a private one."""
     if os.geteuid():
         pytest.skip("only root hands anything over")
     (tmp_path / "cache/tool/here").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The proof that a box holds can fail, and does where there is none (ruling N2)."""
+"""The proof of a box can fail, and does without a box (ruling N2)."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.ruling("N2")
 
 @pytest.mark.parametrize("network", Network)
 def test_boxes_of_this_machine_hold(kind: BoxKind, network: Network) -> None:
-    """Landlock's do not: `/proc` is the machine's, and the files of the account stay its own."""
+    """Landlock's do not: `/proc` is the machine's, and the account's own files stay accessible."""
     there = look(UID)
     proof = prove(kind, network, there)
     if kind is BoxKind.BWRAP:
@@ -39,7 +39,7 @@ def test_a_verdict_is_remembered_and_a_bad_one_asked_for_again_later(monkeypatch
 def test_without_a_box_every_way_out_leads_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """And nothing is left where the caller stands: it works in its own folder."""
+    """The probes work in their own folder, and leave nothing in the caller's."""
     from activities.boxes.enter import boxed
 
     monkeypatch.setattr(probes, "boxed", lambda _, command, env, first: boxed(None, command, env))

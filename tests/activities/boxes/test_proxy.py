@@ -1,4 +1,4 @@
-"""Attacks on the proxy of the network `model`: what it takes for a host, and where that leads (ruling N2)."""
+"""Attacks on the proxy of the network `model`: which hosts it accepts, and where it connects to (ruling N2)."""
 
 import contextlib
 import os
@@ -20,14 +20,14 @@ HERE = Path("/nowhere")
 
 @dataclass
 class Bench:
-    """A proxy in this process, on a machine whose names and connections are made up."""
+    """A proxy in this process, with simulated names and connections."""
 
     names: dict[str, list[list[str]]] = field(default_factory=dict)
-    """What each name leads to: the first time, the second, …; the last answer stays."""
+    """The addresses of each name: at the first look-up, the second, …; the last answer stays."""
     looked_up: list[str] = field(default_factory=list)
     dialled: list[tuple[str, int]] = field(default_factory=list)
     received: list[bytes] = field(default_factory=list)
-    """What hosts, and the machine's own proxy, have been sent."""
+    """The bytes sent to hosts, and to the machine's own proxy."""
     noted: list[str] = field(default_factory=list)
 
     def getaddrinfo(self, host: str, port: int, **_: object) -> list[tuple[object, ...]]:
@@ -55,7 +55,7 @@ class Bench:
                 here.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
 
     def ask(self, hosts: tuple[str, ...], request: bytes, *more: bytes, upstream: str = "") -> bytes:
-        """Return all that a program is answered which sends this, each part when the one before was answered."""
+        """Send a request, each part after the answer to the one before. Return all answers."""
         box = Box(BoxKind.BWRAP, Network.MODEL, HERE, HERE, HERE, hosts=hosts, upstream=upstream)
         with socket.create_server(("127.0.0.1", 0)) as listening, socket.socket() as program:
             serving = proxy.Proxy(box, self.noted.append)
@@ -84,7 +84,7 @@ class Bench:
             serving.serve([listening])
 
     def lets_through(self, hosts: tuple[str, ...], target: str, upstream: str = "") -> bool:
-        """Whether the proxy connects when it is asked for this target."""
+        """Return whether the proxy connects to this target."""
         answer = self.ask(hosts, f"CONNECT {target} HTTP/1.1\r\n\r\n".encode("latin-1"), upstream=upstream)
         let_through = answer.startswith(b"HTTP/1.1 200")
         assert let_through or not self.received, "and a host that is refused is sent nothing"
@@ -101,7 +101,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 
 class EveryName(dict[str, list[list[str]]]):
-    """A resolver that knows any name, as one that an attacker keeps."""
+    """A resolver that knows any name, like an attacker's."""
 
     def get(self, name: str, default: object = None) -> list[list[str]]:
         return [[PUBLIC]]
@@ -189,7 +189,7 @@ def test_a_name_is_the_same_in_any_case(bench: Bench, target: str) -> None:
 
 
 def test_the_address_that_was_checked_is_the_one_connected_to(bench: Bench) -> None:
-    """However the next answer is."""
+    """The next look-up may return another address."""
     bench.names["rebinding.example"] = [[PUBLIC], ["127.0.0.1"]]
     assert bench.lets_through(("*",), "rebinding.example:443")
     assert (bench.looked_up, bench.dialled) == (["rebinding.example"], [(PUBLIC, 443)])
@@ -255,7 +255,7 @@ def test_a_name_that_is_written_out_never_leads_to_this_machine(bench: Bench, ad
 
 @pytest.mark.parametrize("address", [PRIVATE, "192.168.1.1", "100.64.0.1", "fd12:3456::1", "64:ff9b::10.0.0.1"])
 def test_a_name_that_is_written_out_may_lead_into_a_local_network(bench: Bench, address: str) -> None:
-    """Also where a pattern lets it through as well."""
+    """A matching pattern does not change that."""
     bench.names["llm.corp"] = [[address]]
     assert bench.lets_through(("*", "*.corp", "llm.corp"), "llm.corp:443")
     assert bench.dialled == [(address, 443)]
@@ -264,7 +264,7 @@ def test_a_name_that_is_written_out_may_lead_into_a_local_network(bench: Bench, 
 def test_the_machine_s_own_proxy_is_asked_for_the_address_that_was_checked_where_a_pattern_lets_it_through(
     bench: Bench,
 ) -> None:
-    """It looks names up itself: one that leads elsewhere by then would be led into its network."""
+    """The machine's proxy resolves names itself: a name that leads elsewhere by then would lead into its network."""
     bench.names["rebinding.example"] = [[PUBLIC], [PRIVATE]]
     assert bench.lets_through(("*",), "rebinding.example:443", "http://127.0.0.1:3128/")
     assert bench.dialled == [("127.0.0.1", 3128)]
@@ -309,7 +309,7 @@ def test_a_plain_request_is_for_the_host_it_was_let_through_for(bench: Bench) ->
 
 
 def test_a_second_request_on_a_connection_goes_to_no_other_host(bench: Bench) -> None:
-    """The connection is the first host's by then, which is told to answer one request only."""
+    """The connection belongs to the first host by then, which is asked to answer one request only."""
     bench.names = EveryName()
     first = b"GET http://a.example/ HTTP/1.1\r\n\r\n"
     bench.ask(("a.example",), first, b"GET http://b.example/ HTTP/1.1\r\n\r\n")

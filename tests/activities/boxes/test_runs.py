@@ -59,8 +59,9 @@ async def test_who_does_not_hear_is_killed_with_all_that_it_started(world: World
 async def test_a_supervisor_that_is_root_goes_into_a_box_with_a_root_of_its_own_itself(
     world: World, by_us: bool
 ) -> None:
-    """That no program gains anything from a set-uid bit is what stays with it. Its files, network and account are as
-    before; in a box that it makes without bubblewrap it is the first process, and stays in its namespace for memory.
+    """The supervisor keeps only `no_new_privs`: no program gains rights by a set-uid bit. Its files, network and
+    account are as before. If it makes a box without bubblewrap, it is the first process there, and stays in its
+    pid and IPC namespaces.
     """
     world.own_root = by_us
     if (box := world.box(BoxKind.BWRAP, Network.FULL)).uid is None or why_not(BoxKind.BWRAP):
@@ -96,7 +97,7 @@ def namespaces(process: Path, names: Iterable[str]) -> list[str]:
 
 
 def mounts_around(world: World) -> list[str]:
-    """The mounts of this process; other tests of this run make some in their folders, and take them away, meanwhile."""
+    """Return the mounts of this process, without those that other tests make in their folders meanwhile."""
     folders, own = f" {world.tmp.parent.parent}/", f" {world.tmp}/"
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
     return [line for line in lines if folders not in line or own in line]
@@ -155,7 +156,7 @@ async def test_a_box_that_cannot_be_made_starts_nothing_and_says_why(world: Worl
 
 
 async def test_a_registered_program_and_what_it_needs_are_there(world: World, kind: BoxKind) -> None:
-    """A script with an interpreter of a virtual environment, in a folder that is not handed in."""
+    """A script with the interpreter of a virtual environment, in a folder that is not lent."""
     tools = world.tmp / "user" / "tools"
     tools.mkdir()
     (tools / "agent").write_text(f"#!{sys.executable}\nimport json, sys; print(sys.prefix)\n")

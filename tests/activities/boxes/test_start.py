@@ -1,4 +1,4 @@
-"""A program starts in a session of its own, with its streams and nothing else of whoever starts it, or says why not."""
+"""A program starts in a session of its own, with its streams and nothing else of its starter, or says why not."""
 
 import gc
 import os
@@ -25,18 +25,18 @@ Enter = Callable[[Streams], None] | None
 
 
 def nothing(streams: Streams) -> None:
-    """What is entered by a program that is started by a fork, and in no box."""
+    """Enter nothing: for a program that is forked, but in no box."""
 
 
 @pytest.fixture(params=[None, nothing])
 def enter(request: pytest.FixtureRequest) -> Enter:
-    """Both ways of starting, of which the same is promised. The third is in `test_way_back.py`."""
+    """Return both ways of starting, which behave alike. The third is in `test_way_back.py`."""
     way: Enter = request.param
     return way
 
 
 def said(folder: Path, *argv: str, enter: Enter = None, **changes: dict[str, str]) -> list[str]:
-    """What the program printed; it is found beside `folder / "input"`, which it can read."""
+    """Return the output of a program in `folder`, whose standard input is `folder / "input"`."""
     (folder / "input").write_text("given")
     stdin = os.open(folder / "input", os.O_RDONLY)
     out = os.open(folder / "out", os.O_RDWR | os.O_CREAT | os.O_TRUNC)
@@ -52,8 +52,8 @@ def said(folder: Path, *argv: str, enter: Enter = None, **changes: dict[str, str
 
 
 def refusal(folder: Path, *argv: str, cwd: str = "", enter: Enter = None, path: str = "") -> str:
-    """Why it was not started. There is no child then, and no descriptor was left open."""
-    gc.disable()  # or a descriptor that another test left may be closed in between
+    """Return why a program was not started; check that no child and no descriptor is left."""
+    gc.disable()  # otherwise a descriptor of another test may be closed in between
     try:
         descriptors, others = os.listdir("/proc/self/fd"), children(os.getpid())
         with pytest.raises((OSError, ValueError)) as raised:

@@ -1,4 +1,4 @@
-"""The manual's table of boxes says what the attacks come to, and all of them (ruling N2)."""
+"""The manual's table of boxes has the results of all attacks (ruling N2)."""
 
 from activities.boxes.box import Network
 from activities.boxes.probes import PROBES
@@ -49,13 +49,13 @@ ROWS = {
     "use what the kernel has": KERNEL.keys() - OF_THE_WORKER - HELD_UP,
     "widen what its control group": {"change a control group"},
 }
-"""How a row begins, and the attacks it stands for: `test_attacks` and `test_accounts` make them."""
+"""The beginning of a row, and its attacks: `test_attacks` and `test_accounts` make them."""
 
 LEAKS = {
     "see which processes there are": "see a host process",
     "see the machine's connections": "see the host's connections",
 }
-"""Rows that a probe stands for: `test_probes` finds that Landlock leaves them."""
+"""Rows of a probe: `test_probes` finds that Landlock does not prevent it."""
 
 
 def cells(row: str) -> tuple[str, str, str]:

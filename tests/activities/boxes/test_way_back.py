@@ -1,4 +1,6 @@
-"""A process that enters a box itself comes back whole, and what it spawned in there has nothing of it."""
+"""A process that enters a box itself comes back with its state, and programs that it spawned there inherit none of
+it.
+"""
 
 import json
 import os
@@ -58,11 +60,11 @@ def visited(*argv, env={{"PATH": "/usr/bin:/bin"}}):
         status = str(error)
     return status, seen() == before
 """
-"""A process with one thread, as a supervisor is: others cannot leave what they enter."""
+"""A process with one thread, like a supervisor: with more threads it can't leave a box again."""
 
 
 def alone(script: str, *argv: str, **more: Any) -> list[str]:
-    """What such a process prints."""
+    """Run a script in such a process, and return its output."""
     command = [sys.executable, "-I", "-S", "-c", BEGIN + script, *argv]
     done = subprocess.run(command, capture_output=True, check=False, timeout=60, **more)
     assert done.returncode == 0, done.stderr.decode()
@@ -96,7 +98,7 @@ def test_what_cannot_be_spawned_says_why_and_this_process_is_back() -> None:
 
 
 def test_a_process_below_another_root_comes_back_to_it(tmp_path: Path) -> None:
-    """To enter a table of mounts is to stand at its root, outside of what a process was locked into."""
+    """Entering a mount namespace moves a process to its root, out of a chroot."""
     script = "os.chroot(sys.argv[1]); os.chdir('/mnt'); before = seen(); os.mkdir('made')\n"
     script += "with way_back.kept(): kernel.unshare(kernel.CLONE_NEWNS)\nprint(seen() == before, os.listdir('.'))"
     for name in ("proc", "mnt"):

@@ -1,4 +1,4 @@
-"""A machine that forbids user namespaces, as Ubuntu 24.04 and many containers do: `auto` runs no agent there (N2)."""
+"""A machine without user namespaces, like Ubuntu 24.04 and many containers: `auto` runs no agent there (N2)."""
 
 import json
 import os
@@ -42,7 +42,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 
 def there(*command: str) -> str:
-    """What a program prints as an account without rights, in a namespace that allows no further ones."""
+    """Run a program as an account without rights, in a namespace that allows no further ones. Return its output."""
     if os.geteuid() or PYTHON is None or shutil.which("unshare") is None:
         pytest.skip("it takes root and a python3 of the system (apt-get install python3)")
     words = (PYTHON, "-I", "-S", "-c", FORBIDDING, str(SOMEBODY), PYTHON, "-I", "-S", *command)

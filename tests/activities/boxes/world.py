@@ -1,4 +1,4 @@
-"""A machine with something to attack, and programs that run in a box on it."""
+"""A machine with targets for attacks, and programs that run in a box on it."""
 
 import asyncio
 import contextlib
@@ -33,25 +33,25 @@ IPC_CREAT, IPC_RMID = 0o1000, 0
 
 @dataclass
 class World:
-    """Where everything is."""
+    """The paths and facts of the machine."""
 
     tmp: Path
     facts: dict[str, object] = field(default_factory=dict)
     own_root: bool = True
-    """Whether a service that is root makes a box like bubblewrap's itself, where it can."""
+    """True if a service that is root makes bubblewrap's box itself, where it can."""
 
     @property
     def work(self) -> Path:
-        """The job's work folder."""
+        """Return the job's work folder."""
         return self.tmp / "user" / ".service" / "worktrees" / "mine"
 
     @property
     def home(self) -> Path:
-        """The service's."""
+        """Return the service home."""
         return self.tmp / "user" / ".service"
 
     def box(self, kind: BoxKind, network: Network = Network.NONE, **changes: object) -> Box:
-        """A box around the job's work folder."""
+        """Build a box around the job's work folder."""
         there = look(UID)
         given: dict[str, object] = {
             "kind": kind,
@@ -73,7 +73,7 @@ class World:
         return box
 
     def request(self, box: Box | None, script: str, *, shell: bool = False, **changes: object) -> RunRequest:
-        """A program in the box, or in none."""
+        """Build a request for a program in the box, or in none."""
         run_dir = self.tmp / "user" / ".service" / "runs" / f"job-{uuid.uuid4().hex[:12]}.1"
         argv = ("sh", "-c", script) if shell else (sys.executable, "-I", "-S", "-c", script)
         env = {"PATH": os.environ["PATH"], "HOME": str(self.tmp / "user")}
@@ -87,7 +87,7 @@ class World:
 
 @contextlib.contextmanager
 def built(tmp: Path, uid: int | None = None) -> Iterator[World]:
-    """Build it, with live sockets, keys and processes in it. The worker is of this account."""
+    """Build the machine, with live sockets, keys and processes. The worker has this account."""
     world = World(tmp)
     user, home = tmp / "user", tmp / "user" / ".service"
     for folder in (world.work, home / "worktrees" / "other", home / "runs", user / ".ssh", tmp / "shop", tmp / "lent"):
@@ -122,7 +122,7 @@ def built(tmp: Path, uid: int | None = None) -> Iterator[World]:
         udp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         udp.bind(("127.0.0.1", 0))
         threading.Thread(target=_echo, args=(udp,), daemon=True).start()
-        key = 1 + secrets.randbelow(2**31 - 1)  # of this world alone: others run beside it on the same machine
+        key = 1 + secrets.randbelow(2**31 - 1)  # a key of this world alone: others run at the same time on this machine
         segment = kernel.libc().shmget(key, 16, IPC_CREAT | 0o666)
         assert segment >= 0
         stack.callback(lambda: kernel.libc().shmctl(segment, IPC_RMID, None))
@@ -144,7 +144,7 @@ def built(tmp: Path, uid: int | None = None) -> Iterator[World]:
 
 
 async def begun(request: RunRequest) -> "asyncio.Task[RunEnd]":
-    """The run, once it has said something."""
+    """Start a run and wait for its first output."""
     task = asyncio.create_task(run(request))
     said = request.run_dir / "stdout.log"
     await until(lambda: task.done() or (said.exists() and said.stat().st_size))
@@ -159,24 +159,24 @@ def _echo(udp: socket.socket) -> None:
 
 
 def why_not(kind: BoxKind) -> str:
-    """Why this machine cannot have such a box, with the command that changes that; empty when it can."""
+    """Return why this machine has no such box, with the command that changes that; empty if it has."""
     if sys.platform != "linux":
         return "boxes need Linux"
     return look(UID).lacks(kind)
 
 
 def needs_bubblewrap() -> None:
-    """Skips a test that takes the program itself, and not only a box like its own."""
+    """Skip a test that needs bubblewrap itself, and not only a box like its own."""
     if why := look(UID).bwrap:
         pytest.skip(why)
 
 
 def put_key() -> None:
-    """A key in the session's keyring of this process."""
+    """Put a key into the session keyring of this process."""
     control = keys.control()
     assert control is not None
     kernel.libc().syscall(control - 2, b"user", b"boxes-test", b"open", 4, -3)
 
 
 PYTHON = shutil.which("python3", path="/usr/bin:/usr/local/bin")
-"""One that every account of this machine may run."""
+"""A Python that every account of this machine may run."""
