@@ -1,4 +1,4 @@
-"""Real repositories, made by the user's git, not by ours."""
+"""Real repositories, made by the user's git and not by the service."""
 
 import os
 import subprocess
@@ -17,14 +17,14 @@ Git = Callable[..., str]
 
 
 def run_git(where: Path, *arguments: str, stdin: str = "") -> str:
-    """Git as a person or an agent uses it."""
+    """Run git as a person or an agent does."""
     command = ["git", "-C", str(where), "-c", "protocol.file.allow=always", *arguments]
     done = subprocess.run(command, env=ENV, check=True, capture_output=True, input=stdin.encode())
     return done.stdout.decode("utf-8", "surrogateescape").strip()
 
 
 def make_repository(path: Path, **files: str) -> Path:
-    """A repository with one commit."""
+    """Make a repository with one commit."""
     path.mkdir(parents=True)
     run_git(path, "init", "-q", "-b", "main")
     for name, content in {"readme.md": "hello\n", **files}.items():
@@ -36,7 +36,7 @@ def make_repository(path: Path, **files: str) -> Path:
 
 
 def commit_file(where: Path, name: str, content: str, message: str = "change") -> str:
-    """Another commit, and its id."""
+    """Add a commit, and return its id."""
     (where / name).parent.mkdir(parents=True, exist_ok=True)
     (where / name).write_text(content)
     run_git(where, "add", "-A")
@@ -46,11 +46,11 @@ def commit_file(where: Path, name: str, content: str, message: str = "change") -
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    """A repository with one commit on main."""
+    """Make a repository with one commit on main."""
     return make_repository(tmp_path / "repo", **{"src/a.py": "a\n", ".gitignore": "*.log\nbuild/\n"})
 
 
 @pytest.fixture
 def trees(tmp_path: Path) -> Path:
-    """Where worktrees go."""
+    """Return the folder for worktrees."""
     return tmp_path / "worktrees"

@@ -1,4 +1,4 @@
-"""Where repositories are fetched from, with pull requests as GitHub keeps them: on disk, and over HTTP."""
+"""Repositories to fetch from, with pull requests as GitHub stores them: on disk, and over HTTP."""
 
 import threading
 from base64 import b64encode
@@ -12,13 +12,13 @@ from tests.activities.git.conftest import run_git
 
 
 def clone(hub: Path, where: Path) -> Path:
-    """A checkout whose `origin` it is."""
+    """Clone the hub into a checkout."""
     run_git(hub.parent, "clone", "-q", str(hub), str(where))
     return where
 
 
 def propose(hub: Path, number: int, text: str) -> str:
-    """A pull request, or a new head of it that has nothing of the one before; its commit."""
+    """Make a pull request, or replace its head by an unrelated one. Return its commit."""
     blob = run_git(hub, "rev-parse", "HEAD^{tree}")
     head = run_git(hub, "commit-tree", "-p", "HEAD", "-m", text, blob)
     run_git(hub, "update-ref", f"refs/pull/{number}/head", head)
@@ -26,7 +26,7 @@ def propose(hub: Path, number: int, text: str) -> str:
 
 
 class _Handler(SimpleHTTPRequestHandler):
-    """Files, for who shows the token if one is asked for; everything that was shown is kept."""
+    """A file server that records the credentials it is sent, and requires the token if there is one."""
 
     server: "_Server"
 
@@ -59,7 +59,7 @@ class _Server(ThreadingHTTPServer):
 
 @contextmanager
 def served(folder: Path, token: str = "", moved_to: str = "") -> Iterator[_Server]:
-    """Its repositories over HTTP, while it lasts."""
+    """Serve the folder's repositories over HTTP."""
     for repository in folder.iterdir():
         run_git(repository, "update-server-info")
     server = _Server(("127.0.0.1", 0), lambda *its: _Handler(*its, directory=str(folder)))

@@ -1,4 +1,4 @@
-"""Keeping what an agent left uncommitted."""
+"""Commits of an agent's uncommitted work."""
 
 from pathlib import Path
 
@@ -19,12 +19,12 @@ def worktree(repo: Path, trees: Path) -> Worktree:
 
 
 def home(worktree: Worktree) -> Path:
-    """The registered repository."""
+    """Return the registered repository."""
     return worktree.path.parent.parent / "repo"
 
 
 def committed(worktree: Worktree) -> set[str]:
-    """Names in the branch that are not in the base, and changed ones."""
+    """Return the names of files that differ between the base and the branch."""
     return set(run_git(home(worktree), "diff", "--name-only", "-z", worktree.base, "leg").split("\0")) - {""}
 
 

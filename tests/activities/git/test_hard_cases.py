@@ -1,4 +1,4 @@
-"""Repositories, settings and agents that make it hard: it works, or says clearly why not."""
+"""Difficult repositories, settings and agents: the service works, or says clearly why not."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ JOB = "job-abc.1"
 
 
 def round_trip(repo: Path, trees: Path) -> None:
-    """A leg writes a file, is observed, committed, merged for a dependent, and all worktrees go."""
+    """A leg writes a file, is observed, committed, merged for a dependent, and all worktrees are removed."""
     base = run_git(repo, "rev-parse", "HEAD")
     leg = add_branch(repo, trees / "leg", "service/job-x-leg", base)
     own = commit_file(leg.path, "own.txt", "by the agent\n")
@@ -163,7 +163,7 @@ class TestSettings:
         monkeypatch.setenv("HOME", str(tmp_path))
         with (repo / ".git/config").open("a") as own:
             own.write(config)
-        (repo / ".git/index.lock").touch()  # a person's git died, or is at work
+        (repo / ".git/index.lock").touch()  # a person's git has died, or is at work
         round_trip(repo, trees)
         assert (repo / ".git/index.lock").exists()
 
@@ -274,7 +274,7 @@ class TestTogether:
     def test_files_are_written_while_somebody_else_changes_worktrees(
         self, repo: Path, trees: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The long part of the set-up does not keep the lock that all branches share."""
+        """The long part of the set-up does not hold the lock that all branches share."""
         seen: list[bool] = []
 
         def fill(common: Path, path: Path, side: Path, commit: str) -> None:

@@ -47,7 +47,7 @@ def writes(draw: st.DrawFn) -> Write:
 
 @dataclass(frozen=True)
 class Leg:
-    """What one leg does."""
+    """The actions of one leg."""
 
     writes: tuple[Write, ...]
     reads: bool
@@ -85,7 +85,7 @@ def play(where: Path, write: Write) -> None:
 
 
 def plumbing(worktree: Worktree) -> tuple[set[bytes], str]:
-    """What differs from the base, seen through a tree that git writes of all files; and that tree."""
+    """Return the differences from the base by a tree that git itself writes of all files, and that tree."""
     with tempfile.TemporaryDirectory() as folder:
         env = {**ENV, "GIT_INDEX_FILE": f"{folder}/index"}
 
@@ -155,7 +155,7 @@ def check(folder: Path, batch: list[Leg], crlf: str) -> None:
 
 
 def binds_as_told(files: tuple[str, ...]) -> None:
-    """Bare names bind only when unique, and only an exact path is observed."""
+    """Check that bare names bind only if unique, and that only an exact path is observed."""
     from workflows.policy.observation import Touched
 
     observation = observe([{"path": name} for name in ("a.py", "src/a.py")], Touched(files=files))
@@ -169,7 +169,7 @@ def binds_as_told(files: tuple[str, ...]) -> None:
 
 
 def together(repo: Path, trees: Path, branches: list[str]) -> None:
-    """A dependent sees it all, or is told which files stand against that."""
+    """Check that a dependent sees all branches, or gets a conflict with the files."""
     worktree = add_detached(repo, trees / "merged", "main")
     try:
         merged = merge(worktree, branches)

@@ -1,4 +1,5 @@
-"""What agents write into their work folder and its `.git` is never run, waited for or followed: it is told (ruling N3).
+"""Files that agents write into their work folder and its `.git` are never run, waited for or followed, but reported
+(ruling N3).
 
 Every attack is one that a program with a shell can make by itself.
 """
@@ -29,7 +30,7 @@ SECRET = "what only the operator may read"
 
 @pytest.fixture(autouse=True)
 def limit() -> Iterator[None]:
-    """Who waits for a pipe nobody writes would wait for ever."""
+    """Raise TimeoutError in a test that waits for a pipe without a writer."""
 
     def late(*_: object) -> None:
         raise TimeoutError("it waits for somebody")
@@ -48,7 +49,7 @@ def leg(repo: Path, trees: Path) -> Worktree:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A folder that is none of the agent's business."""
+    """Make a folder that the agent may not read."""
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/a.py").write_text(SECRET)
     return tmp_path / "outside"
@@ -56,12 +57,12 @@ def outside(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def proof(tmp_path: Path) -> Path:
-    """Written by every program that should never run."""
+    """Return the file that every program writes that should never run."""
     return tmp_path / "ran"
 
 
 def everything(repo: Path, leg: Worktree) -> tuple[str, ...]:
-    """All that the service does with a work folder after a run, and what it has to tell."""
+    """Do all that the service does with a work folder after a run. Return its reports."""
     seen = look(leg)
     touched_files(leg, seen=seen)
     capture_diff(leg)
@@ -71,7 +72,7 @@ def everything(repo: Path, leg: Worktree) -> tuple[str, ...]:
 
 
 def program(proof: Path) -> Path:
-    """A program that tells on itself."""
+    """Make a program that leaves a proof that it ran."""
     script = proof.with_name("program")
     script.write_text(f"#!/bin/sh\ntouch {proof}\ncat\n")
     script.chmod(0o755)
@@ -141,7 +142,7 @@ def test_a_pipe_in_git_s_folder_is_not_waited_for(repo: Path, leg: Worktree, nam
 
 
 def moved(leg: Worktree, how: str, other: Path) -> None:
-    """Take the `.git` away and put something else there."""
+    """Replace the `.git`."""
     folder = leg.path / ".git"
     shutil.rmtree(folder)
     match how:
@@ -198,7 +199,7 @@ def test_a_link_in_git_s_folder_is_not_followed(repo: Path, leg: Worktree, name:
 
 class TestObjects:
     def test_what_is_borrowed_from_elsewhere_is_not_taken_over(self, repo: Path, leg: Worktree, tmp_path: Path) -> None:
-        """An agent names an object that another repository has; the service can read that one, the agent may not."""
+        """An agent names an object of another repository, which the service can read, but the agent may not."""
         other = make_repository(tmp_path / "other")
         commit_file(other, "theirs.txt", SECRET)
         tree, theirs = run_git(other, "rev-parse", "HEAD^{tree}"), run_git(other, "rev-parse", "HEAD:theirs.txt")
@@ -247,7 +248,7 @@ class TestObjects:
             commit_all(leg, JOB, "x")
 
     def test_a_tree_that_names_itself_over_and_over_is_refused(self, repo: Path, leg: Worktree) -> None:
-        """Ten folders in each of ten levels are ten billion files, of eleven objects."""
+        """Ten folders in each of ten levels make ten billion files out of eleven objects."""
         blob = run_git(leg.path, "hash-object", "-w", "readme.md")
         tree = run_git(leg.path, "mktree", stdin="".join(f"100644 blob {blob}\tf{n}\n" for n in range(10)))
         for _ in range(9):
@@ -285,7 +286,7 @@ class TestObjects:
 
 
 def make_tree(where: Path, mode: str, name: str, oid: str) -> str:
-    """A tree with one entry, whatever its name is."""
+    """Make a tree with one entry of any name."""
     data = f"{mode} {name}\0".encode() + bytes.fromhex(oid)
     command = ["git", "-C", str(where), "hash-object", "-t", "tree", "-w", "--stdin", "--literally"]
     return subprocess.run(command, input=data, check=True, capture_output=True).stdout.decode().strip()
@@ -337,7 +338,7 @@ class TestFiles:
     def test_what_a_folder_was_replaced_by_is_not_written_through(
         self, repo: Path, trees: Path, leg: Worktree, outside: Path
     ) -> None:
-        """A later leg in a shared folder has work merged: the files are written where an agent has been."""
+        """A later leg in a shared folder has work merged: files are written where an agent has been."""
         other = add_branch(repo, trees / "o", "service/job-other", "main")
         (other.path / "src/a.py").write_text("by another leg\n")
         (other.path / "src/b.py").write_text("by another leg\n")

@@ -1,4 +1,4 @@
-"""Killed before every single step: the next run repairs and goes on; nothing is lost, nothing done twice."""
+"""A kill before every single step: the next run repairs and goes on; nothing is lost, nothing done twice."""
 
 import os
 import signal
@@ -25,14 +25,14 @@ STEPS = {
     "os.remove",
     "fcntl.flock",
 }
-"""What Python does to the disk by itself; between two of them libgit2 writes."""
+"""Audit events of Python's own disk operations; libgit2 writes between two of them."""
 
 MOST_STEPS = 200
 Work = Callable[[], object]
 
 
 def die_before(step: int) -> None:
-    """Kill this process when it is about to take its nth step."""
+    """Kill this process before its nth step."""
     taken = 0
 
     def hook(event: str, _: object) -> None:
@@ -46,7 +46,7 @@ def die_before(step: int) -> None:
 
 
 def killed_at(step: int, work: Work) -> bool:
-    """Do it in a process that dies before its nth step; False when it was done before that."""
+    """Do the work in a process that dies before its nth step. Return False if it was done by then."""
     if (child := os.fork()) == 0:
         status = 1
         try:
@@ -61,7 +61,7 @@ def killed_at(step: int, work: Work) -> bool:
 
 
 def killed_everywhere(prepare: Work, work: Work) -> Iterator[int]:
-    """Prepare, be killed at a step; yields so that the caller goes on; then the next step."""
+    """For each step: prepare, be killed there, and yield, so that the caller goes on."""
     for step in range(1, MOST_STEPS):
         prepare()
         if not killed_at(step, work):

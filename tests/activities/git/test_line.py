@@ -25,7 +25,7 @@ def repo(tmp_path: Path) -> Path:
 
 
 def made(repo: Path, leg: str, name: str, text: str, onto: str = "main") -> Part:
-    """A branch of a leg that wrote one file."""
+    """Make the branch of a leg that wrote one file."""
     branch = f"service/job-0123456789ab.{leg}-{leg}"
     run_git(repo, "checkout", "-q", "-B", branch, onto)
     commit_file(repo, name, text)

@@ -1,4 +1,4 @@
-"""Who looked at a head, told by real commits (ruling L10)."""
+"""Checks of who has looked at a head, with real commits (ruling L10)."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ def head_of(repo: Path, revision: str = "HEAD") -> str:
 
 
 def branch(repo: Path, name: str, base: str, **files: str) -> str:
-    """A branch with one commit on a base; where it is."""
+    """Make a branch with one commit on a base. Return the commit."""
     run_git(repo, "checkout", "-q", "-b", name, base)
     for file, content in files.items():
         commit_file(repo, file.replace("_", "."), content)
@@ -25,13 +25,13 @@ def branch(repo: Path, name: str, base: str, **files: str) -> str:
 
 
 def two_legs(repo: Path) -> tuple[str, str, str]:
-    """A base and two branches that fit together."""
+    """Make a base and two branches without a conflict."""
     base = head_of(repo)
     return base, branch(repo, "one", base, one_txt="1\n"), branch(repo, "two", base, two_txt="2\n")
 
 
 def merged(repo: Path, base: str, *commits: str) -> str:
-    """The task branch, as legs are merged into it."""
+    """Merge legs into the task branch, as the service does."""
     legs = [Contribution(f"leg{n}", f"job-{n}", f"b{n}", each) for n, each in enumerate(commits)]
     return merge_all(repo, "service/task-1", base, legs).head
 

@@ -1,4 +1,4 @@
-"""Merging legs for their dependents."""
+"""Merges of legs for their dependents."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.ruling("I1", "I2")
 
 
 def made(repo: Path, trees: Path, leg: str, name: str, content: str) -> None:
-    """A leg that ended: its branch has one commit, and its work folder is gone."""
+    """Make a leg that has ended: a branch with one commit, and no work folder."""
     worktree = add_branch(repo, trees / leg, leg, "main")
     (worktree.path / name).write_text(content)
     commit_all(worktree, "job-a", leg)
@@ -23,7 +23,7 @@ def made(repo: Path, trees: Path, leg: str, name: str, content: str) -> None:
 
 @pytest.fixture
 def legs(repo: Path, trees: Path) -> Path:
-    """The repository with four legs: one and two are apart, three clashes with one, four with the base's readme."""
+    """Make four legs: one and two are independent, three conflicts with one, four with the base's readme."""
     for leg, name, content in (("one", "1.txt", "1"), ("two", "2.txt", "2"), ("three", "1.txt", "3")):
         made(repo, trees, leg, name, content)
     made(repo, trees, "four", "readme.md", "four's\n")

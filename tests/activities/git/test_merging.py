@@ -1,4 +1,4 @@
-"""Merging by libgit2 gives what git gives, and where libgit2 gives up git has the last word (rulings I5, N3)."""
+"""A merge by libgit2 equals git's; where libgit2 gives up, git decides (rulings I5, N3)."""
 
 import os
 import random
@@ -15,7 +15,7 @@ LINES = "".join(f"line {number}\n" for number in range(40))
 
 
 def branch(repo: Path, name: str, change: object) -> str:
-    """A branch with one commit of what is changed by the function."""
+    """Make a branch with one commit of the function's changes."""
     run_git(repo, "checkout", "-q", "-B", name, "main")
     change(repo)  # type: ignore[operator]
     run_git(repo, "add", "-A")
@@ -24,7 +24,7 @@ def branch(repo: Path, name: str, change: object) -> str:
 
 
 def gits(repo: Path, ours: str, theirs: str) -> str | set[str]:
-    """What git makes of it in a checkout: a tree, or the files in conflict."""
+    """Merge with git in a checkout. Return a tree, or the files in conflict."""
     run_git(repo, "checkout", "-q", "--detach", ours)
     try:
         run_git(repo, "merge", "-q", "--no-edit", theirs)

@@ -1,4 +1,4 @@
-"""Which programs run for a job: none of git's on the usual way; what runs ends with who waits for it (ruling N3)."""
+"""Programs that run for a job: git usually does not; a program ends with the process that waits for it (ruling N3)."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.ruling("N3")
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Every command of git's that our way of running it starts."""
+    """Record every git command that the service starts."""
     seen: list[str] = []
     popen = command._popen
 
@@ -70,7 +70,7 @@ git(Path(sys.argv[1]), "hash-object", "--no-filters", sys.argv[2])
     sys.platform != "linux" or shutil.which("setpriv") is None, reason="setpriv (util-linux) is missing"
 )
 def test_git_ends_with_a_worker_that_is_killed(repo: Path, tmp_path: Path) -> None:
-    """It waits for a pipe, and nothing else would end it."""
+    """Git waits for a pipe, and nothing else would end it."""
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen([sys.executable, "-c", WAITER, repo, tmp_path / "pipe"]) as worker:
         children = Path(f"/proc/{worker.pid}/task/{worker.pid}/children")
@@ -81,7 +81,7 @@ def test_git_ends_with_a_worker_that_is_killed(repo: Path, tmp_path: Path) -> No
 
 
 def waits(pid: str) -> bool:
-    """Whether it is a git that is alive."""
+    """Return whether the process is a living git."""
     try:
         name, state = Path(f"/proc/{pid}/comm").read_text().strip(), Path(f"/proc/{pid}/stat").read_text().split()[2]
     except (FileNotFoundError, ProcessLookupError):

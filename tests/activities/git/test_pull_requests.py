@@ -1,4 +1,4 @@
-"""Heads of pull requests, fetched by real git from a place that may be anything but well-behaved."""
+"""Heads of pull requests, fetched by real git from a server that may misbehave."""
 
 import contextlib
 import socket
@@ -31,7 +31,7 @@ def source(checkout: Path, **fields: str) -> Source:
 
 
 def state(repo: Path) -> str:
-    """What a person sees of a checkout."""
+    """Return the state of a checkout that a person sees."""
     return "\n".join(
         run_git(repo, *words)
         for words in (("status", "--short", "--branch"), ("for-each-ref", "refs/heads", "refs/remotes", "refs/tags"))
@@ -151,7 +151,7 @@ class TestWhatGoesWrong:
 
 
 class TestAHostileConfiguration:
-    """Whoever can write to the checkout's configuration has nothing run by a fetch."""
+    """A fetch runs no program that the checkout's configuration names."""
 
     @pytest.mark.parametrize(
         ("url", "key"),

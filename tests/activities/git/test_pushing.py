@@ -1,4 +1,4 @@
-"""Pushing to the repository on GitHub: fast-forward only, our branches only, and no secret is shown."""
+"""Pushes to the repository on GitHub: fast-forward only, the service's branches only, and no secret is shown."""
 
 import socket
 import subprocess
@@ -31,7 +31,7 @@ def bare(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def work(repo: Path, bare: Path) -> str:
-    """A commit on a branch, in a checkout whose remote is a path."""
+    """Commit on a branch, in a checkout whose remote is a path."""
     run_git(repo, "remote", "add", "origin", str(bare))
     run_git(repo, "checkout", "-q", "-b", "service/job-1")
     return commit_file(repo, "new.txt", "new\n")
@@ -166,7 +166,7 @@ def test_no_remote_of_it_is_said_with_the_command_that_adds_one(repo: Path, url:
 
 
 class _Asked(BaseHTTPRequestHandler):
-    """Answers nothing, and remembers what it was shown."""
+    """A server that refuses all requests, and records their credentials."""
 
     shown: list[str]
 
@@ -177,7 +177,7 @@ class _Asked(BaseHTTPRequestHandler):
         self.wfile.write(f"no: {self.headers.get('authorization', '')}".encode())
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Nothing is printed."""
+        """Log nothing."""
 
 
 @pytest.fixture

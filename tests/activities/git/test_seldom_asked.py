@@ -1,4 +1,4 @@
-"""What a job costs: repositories that are opened once, folders that are looked at without libgit2 (ruling N3)."""
+"""The cost of a job: repositories are opened once, and folders are compared without libgit2 (ruling N3)."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def reader(repo: Path, trees: Path) -> Worktree:
 
 @pytest.fixture
 def silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of the service's side can be opened."""
+    """Fail if the service's side is opened."""
 
     def refuse(path: Path) -> None:
         raise AssertionError(f"{path} is opened")

@@ -1,4 +1,4 @@
-"""Sweeping: listed first, and never a commit or a file that is nowhere else."""
+"""Sweeping lists leftovers first, and never removes a unique commit or file."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ def ground(repo: Path, trees: Path) -> Ground:
 
 
 def listed(ground: Ground) -> dict[str, str]:
-    """Names, and why each stays."""
+    """Return the names of leftovers, and why each stays."""
     return {Path(left.name).name: left.keep for left in leftovers(ground)}
 
 

@@ -1,4 +1,4 @@
-"""Merging legs into the branch of their task, without any checkout."""
+"""Merges of legs into the branch of their task, without any checkout."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ TASK = "service/task-1"
 
 
 def leg(repo: Path, name: str, path: str, content: str) -> Contribution:
-    """A branch with one commit, as a leg leaves it."""
+    """Make a branch with one commit, as a leg leaves it."""
     run_git(repo, "checkout", "-q", "-b", f"service/{name}", "main")
     commit = commit_file(repo, path, content, name)
     run_git(repo, "checkout", "-q", "main")

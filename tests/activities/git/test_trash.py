@@ -1,4 +1,4 @@
-"""What is thrown away is gone at once, and deleted in the end: whoever is killed, whatever disk it is on."""
+"""Folders that are thrown away are gone at once, and deleted in the end, despite kills and other disks."""
 
 import errno
 import os
@@ -24,7 +24,7 @@ def folder(path: Path, files: int = 3) -> Path:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A place of its own; what earlier tests threw away does not count among what waits."""
+    """Return a trash folder once the folders of earlier tests are deleted."""
     trash._deleting.submit(lambda: None).result(60)
     return tmp_path / trash.FOLDER
 
@@ -32,7 +32,7 @@ def place(tmp_path: Path) -> Path:
 def test_what_is_put_away_is_gone_from_its_place_and_keeps_its_files_until_it_is_deleted(
     tmp_path: Path, place: Path
 ) -> None:
-    for _ in range(2):  # the same name, again
+    for _ in range(2):  # again with an equal name
         path = folder(tmp_path / "w")
         assert (trash.put_away(place, path) / "0").read_text() == "x"
         assert not path.exists()

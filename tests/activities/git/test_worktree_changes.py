@@ -1,4 +1,4 @@
-"""What a job touched, and the diff that shows it."""
+"""Files that a job touched, and its diff."""
 
 from pathlib import Path
 

@@ -43,7 +43,7 @@ pytestmark = pytest.mark.ruling("I1", "I2")
 
 
 def sides(trees: Path) -> list[str]:
-    """What the service keeps beside the work folders."""
+    """Return the service's sides beside the work folders."""
     beside = trees.parent / "checkouts"
     return sorted(os.listdir(beside)) if beside.exists() else []
 
@@ -165,7 +165,7 @@ def test_a_disposal_killed_half_way_is_finished(
     repo: Path, trees: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
     worktree, steps = add_detached(repo, trees / "w", "main"), iter(range(after))
-    repo.rename(tmp_path / "moved")  # nothing but its shape says that this was a worktree
+    repo.rename(tmp_path / "moved")  # only its form shows that this was a worktree
 
     def killed(*paths: Path) -> Path:
         if next(steps, None) is None:
@@ -418,7 +418,7 @@ def test_what_the_contract_takes_is_a_folder_and_a_branch_and_what_is_none_it_re
             place(Path("/worktrees"), name)
         except RefusedError:
             return
-        # It could be a folder, and no branch; or it is only too long.
+        # It could be a folder, but not a branch; or it is only too long.
         assert len(name) > 200 or ".." in name or name.endswith(".") or "./" in name or ".lock" in name
 
 
