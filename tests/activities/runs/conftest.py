@@ -1,4 +1,4 @@
-"""Real processes, each run under a mark of its own."""
+"""Real processes, each run with a mark of its own."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ RequestFor = Callable[..., RunRequest]
 
 @pytest.fixture
 def request_for(tmp_path: Path) -> RequestFor:
-    """A request for a shell script, or for Python when it says so, with a grace short enough for tests."""
+    """Build a request for a shell script, or a Python program, with a short grace."""
 
     def build(script: str, *, python: bool = False, **changes: object) -> RunRequest:
         argv = (sys.executable, "-I", "-S", "-c", script) if python else ("sh", "-c", script)
@@ -30,7 +30,7 @@ def request_for(tmp_path: Path) -> RequestFor:
 
 @pytest.fixture
 def server() -> Iterator[spawn.ForkServer]:
-    """A fork server that no other test has used."""
+    """Start a fork server that no other test has used."""
     spawn.current().end()
     made = spawn.current()
     yield made

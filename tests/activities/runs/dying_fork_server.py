@@ -1,4 +1,4 @@
-"""The fork server whose supervisors are killed before they say anything."""
+"""A fork server whose supervisors are killed before they write anything."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ forked = os.fork
 
 
 def fork() -> int:
-    """Return in the parent alone."""
+    """Fork a child that dies at once; return in the parent alone."""
     if (pid := forked()) == 0:
         os._exit(9)
     return pid

@@ -1,4 +1,4 @@
-"""The fork server where no process is to be had."""
+"""A fork server that can fork no process."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ from activities.runs import fork_server
 
 
 def fork() -> NoReturn:
-    """As on a machine that has too many processes."""
+    """Fail as on a machine with too many processes."""
     raise BlockingIOError(11, "Resource temporarily unavailable")
 
 

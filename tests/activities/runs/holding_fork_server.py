@@ -1,4 +1,4 @@
-"""The fork server with supervisors that wait where a run's folder holds a pipe called `held`."""
+"""A fork server with supervisors that wait if a run's folder has a pipe called `held`."""
 
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ supervise = supervisor.main
 
 
 def hold(run_dir: Path, key: bytes, group: JobGroup) -> None:
-    """Until something is written to the pipe."""
+    """Wait until something is written to the pipe, then supervise."""
     if (run_dir / "held").exists():
         (run_dir / "held").read_text()
     supervise(run_dir, key, group)

@@ -1,4 +1,4 @@
-"""What /proc says of the processes of runs, and runs that stay until they are told to go."""
+"""Facts in /proc about the processes of runs, and runs that wait for a signal to end."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ from activities.runs.supervised_run import Claim, RunEnd, RunRequest, run
 from tests.waiting import until
 
 ORDINARY = (1 << 31) - 1
-"""Of a mask of signals, those that are not the C library's own, which it ignores in what it spawns."""
+"""Mask of signals without the C library's own, which it ignores in spawned programs."""
 
 STAYS = "echo >> up; while [ ! -e go ]; do sleep 0.02; done; exit 5"
 PARENT = "cut -d ' ' -f 4 /proc/$PPID/stat"
@@ -28,7 +28,7 @@ def supervisor_of(request: RunRequest) -> int:
 
 
 def stat(pid: int) -> list[str]:
-    """What /proc says of a process, from its state and parent on."""
+    """Return the fields of a process in /proc, from its state and parent on."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
@@ -49,7 +49,7 @@ def zombies_of(*parents: int) -> set[int]:
 
 
 def open_in(pid: int) -> dict[int, str]:
-    """What its descriptors are; one that it closes meanwhile is none."""
+    """Return the targets of a process's descriptors, without those it closes meanwhile."""
     found = {}
     for path in Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):
@@ -64,7 +64,7 @@ async def under_way(request: RunRequest) -> "asyncio.Task[RunEnd]":
 
 
 def without_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a system that has no sockets of the fork server's kind; those of event loops are of another."""
+    """Simulate a system without sockets of the fork server's kind; event loops use another kind."""
     socketpair = socket.socketpair
 
     def refusing(family: int | None = None, kind: int = socket.SOCK_STREAM) -> tuple[socket.socket, socket.socket]:

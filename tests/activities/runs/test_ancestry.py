@@ -1,4 +1,4 @@
-"""An agent is known by what it is below, however it hides; people and their programs are not taken for one (N5)."""
+"""An agent is known by its ancestors, however it hides; people and their programs are not taken for one (N5)."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ pytestmark = [
 
 CLEAN = "env -i PATH=$PATH"
 SAYS = "echo $$ > draft; mv draft pid; exec sleep 600"
-"""Says which process it is, and stays."""
+"""Writes its pid, and stays."""
 HIDING = {
     "by nothing": SAYS,
     "by a clean environment": f"exec {CLEAN} sh -c '{SAYS}'",
@@ -37,7 +37,7 @@ HIDING = {
 
 
 async def hidden(request: RunRequest) -> "tuple[int, asyncio.Task[RunEnd]]":
-    """A process of the run that has hidden itself, and the run, whose claim was read before."""
+    """Return a process of the run that hides itself, and the run's task, once its claim was read."""
     said = request.cwd / "pid"
     claim = await asyncio.to_thread(begin, request)
     task = asyncio.create_task(follow(request.run_dir, claim, None))
@@ -68,7 +68,7 @@ async def test_an_agent_is_known_however_it_hides(
 async def test_a_parent_that_ends_during_the_look_leads_nobody_out(
     request_for: RequestFor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The number of a dead parent may be a person's process by now."""
+    """The pid of a dead parent may be a person's process by now."""
     request = request_for(SAYS)
     pid, task = await hidden(request)
     looks: list[int] = []
@@ -85,7 +85,7 @@ async def test_a_parent_that_ends_during_the_look_leads_nobody_out(
 
 
 async def test_an_agent_cannot_pass_for_that_of_another_job(request_for: RequestFor, tmp_path: Path) -> None:
-    """Neither by a mark nor by a process of its own that looks like a supervisor of another run."""
+    """Neither a mark helps, nor a process of the agent's own that looks like a supervisor of another run."""
     other = tmp_path / "runs" / "job-000000000000.1"
     fake = tmp_path / "activities" / "runs" / "supervisor.py"
     for folder in (other, fake.parent):
@@ -146,7 +146,7 @@ def typed(command: str, folder: Path) -> "subprocess.Popen[bytes]":
 
 @pytest.mark.parametrize("where", PEOPLE)
 async def test_people_are_people_wherever_they_type(request_for: RequestFor, tmp_path: Path, where: str) -> None:
-    """While an agent runs beside them, too."""
+    """An agent runs beside them, too."""
     request = request_for(SAYS)
     _, task = await hidden(request)
     person = typed(PEOPLE[where], tmp_path)
@@ -186,7 +186,7 @@ FOR_ROOT = pytest.mark.skipif(
 
 
 def told(*how: str, code: Path = ROOT) -> str:
-    """What a process without any mark finds itself to be, started in that way."""
+    """Start a process without a mark in this way, and return its own finding about itself."""
     command = [*how, PYTHON, "-I", "-S", "-c", UNTOLD, str(code)]
     env = {"PATH": os.environ["PATH"]}
     done = subprocess.run(command, env=env, cwd="/", capture_output=True, text=True, check=False)
@@ -205,7 +205,7 @@ def test_without_proc_it_cannot_be_told_who_is_a_person() -> None:
 
 @FOR_ROOT
 def test_behind_a_hidden_process_of_this_account_there_may_be_a_supervisor(tmp_path: Path) -> None:
-    """Where /proc shows nobody's processes but one's own, a program can hide itself, and so what is above it."""
+    """A program can hide itself, and so its ancestors, where /proc shows only the account's own processes."""
     starts = "import ctypes, subprocess, sys\nsubprocess.run(sys.argv[1:])\n"
     hidden, supervisor = tmp_path / "hidden.py", tmp_path / "activities" / "runs" / "supervisor.py"
     for package in ("activities", "workflows"):

@@ -1,6 +1,6 @@
-"""Bubblewrap ends a moment before the first process of its box does: what is still there by then ends by itself.
+"""Bubblewrap ends a moment before the first process of its box does: processes left at that moment end by themselves.
 
-A process of its own plays the supervisor: it collects every child it has.
+A separate process plays the supervisor: it collects every child it has.
 """
 
 import json
@@ -40,7 +40,7 @@ print(json.dumps({"survivors": survivors, "took": time.monotonic() - begun, "pro
 
 
 def ended(folder: Path, seconds: float, words: str, *, serving: bool = False) -> dict[str, Any]:
-    """What the supervisor did about a box in which these words are still being carried out."""
+    """Return the supervisor's reaction to a box in which these commands are still running."""
     told = json.dumps((seconds, words, serving))
     done = subprocess.run(
         [sys.executable, "-c", SUPERVISOR, told], capture_output=True, text=True, check=True, timeout=300, cwd=folder

@@ -1,4 +1,4 @@
-"""What others put into a run's folder is not taken for what the service wrote, and nothing waits for it."""
+"""Forged files in a run's folder are not trusted, and nothing waits for them."""
 
 import asyncio
 import contextlib
@@ -30,7 +30,7 @@ EXIT = {"kind": "exited", "exit_code": 0, "started_at": 1.0, "ended_at": 2.0}
 
 
 def forge(run_dir: Path, **records: object) -> None:
-    """As somebody without the key would write them; a seal of some kind below."""
+    """Write records as somebody without the key would, with an invalid seal."""
     for name, content in records.items():
         file = run_dir / {"exit": "exit.json", "spec": "spec.json"}.get(name, name)
         file.unlink(missing_ok=True)
@@ -38,7 +38,7 @@ def forge(run_dir: Path, **records: object) -> None:
 
 
 def not_believed(end: RunEnd) -> bool:
-    """It says so, and where."""
+    """Return whether the end says that its record is not trusted, with its path."""
     return end.kind is EndKind.UNKNOWN and str(end.run_dir) in end.problem and "seal" in end.problem
 
 
@@ -220,7 +220,7 @@ async def test_a_pipe_in_the_place_of_a_record_is_not_waited_for(request_for: Re
 
 
 def put(path: Path, what: str, precious: Path) -> None:
-    """Something else in the place of a file; where it leads to must be neither read nor written."""
+    """Put something else in the place of a file; its target must be neither read nor written."""
     precious.write_text("mine")
     match what:
         case "link":

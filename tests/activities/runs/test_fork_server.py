@@ -1,4 +1,4 @@
-"""Every run starts once and goes on to its end, whatever becomes of the fork server and the worker."""
+"""Every run starts once and goes on to its end, whatever happens to the fork server and the worker."""
 
 import asyncio
 import contextlib
@@ -49,7 +49,7 @@ asyncio.run(run(RunRequest(Path(sys.argv[1]), ("sh", "-c", sys.argv[2]), Path(sy
 
 
 def test_what_every_supervisor_copies_has_no_threads_in_it() -> None:
-    """Each fork makes the locks of `threading` anew, which costs as much as a tenth of a run does."""
+    """Each fork makes the locks of `threading` anew, which costs a tenth of a run."""
     program = "import sys; sys.path.append(sys.argv[1]); from activities.runs import fork_server; print(*sys.modules)"
     root = str(Path(spawn.__file__).parents[2])
     done = subprocess.run([sys.executable, "-I", "-S", "-c", program, root], capture_output=True, text=True, check=True)
@@ -90,7 +90,7 @@ async def test_a_run_whose_fork_server_is_dead_can_be_stopped(
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """The requests that were sent to fork servers."""
+    """Record the requests that are sent to fork servers."""
     noted: list[bytes] = []
     send_fds = socket.send_fds
 
@@ -119,7 +119,7 @@ async def test_a_start_whose_fork_server_dies_before_it_forks_is_tried_again(
 
 @dataclass(frozen=True)
 class Held:
-    """A run whose supervisor waits before it looks at anything, until it is let go."""
+    """A run whose supervisor waits, before it reads anything, until it is released."""
 
     request: RunRequest
     key: bytes
@@ -131,7 +131,7 @@ class Held:
 
 @pytest.fixture
 def held(request_for: RequestFor, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
-    """With a fork server whose supervisors wait where a pipe says so."""
+    """Start a fork server whose supervisors wait for a pipe."""
     monkeypatch.setattr("activities.runs.fork_server.__file__", str(Path(__file__).parent / "holding_fork_server.py"))
     spawn.current().end()
     request = request_for("echo ran >> log; exit 3")
@@ -235,10 +235,10 @@ async def test_many_starts_at_once_leave_no_zombies(
     request_for: RequestFor, server: spawn.ForkServer, tmp_path: Path, sent: list[bytes]
 ) -> None:
     zombie = await asyncio.to_thread(subprocess.Popen, ["true"])
-    await until(lambda: zombie.pid in zombies_of(os.getpid()))  # one would be seen
+    await until(lambda: zombie.pid in zombies_of(os.getpid()))  # a zombie would be seen
     zombie.wait()
     requests = [request_for(f"{PARENT} >> parents; echo >> ran") for _ in range(32)]
-    os.kill(server.pid, signal.SIGSTOP)  # until it has all of them before it
+    os.kill(server.pid, signal.SIGSTOP)  # until all of them are in its queue
     with ThreadPoolExecutor(32) as pool:
         runs = [pool.submit(asyncio.run, run(request)) for request in requests]
         await until(lambda: len(sent) == 32)

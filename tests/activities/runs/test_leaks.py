@@ -35,14 +35,14 @@ FACTS = "env; echo; ls -l /proc/self/fd; echo; umask"
 
 @pytest.fixture(params=["forked", "directly"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways to start a supervisor, of which the same is promised."""
+    """Return both ways to start a supervisor, which behave alike."""
     if request.param == "directly":
         without_fork_server(monkeypatch)
     return str(request.param)
 
 
 def renew(way: str) -> None:
-    """The next fork server is started with what is around now."""
+    """Restart the fork server, so that it inherits the current state."""
     if way == "forked":
         spawn.current().end()
 
@@ -54,7 +54,7 @@ async def test_nothing_of_the_workers_reaches_a_supervisor(
     ours = os.open(tmp_path / "ours", os.O_RDWR | os.O_CREAT)
     os.set_inheritable(ours, True)
     leaky = await asyncio.to_thread(subprocess.Popen, ["sleep", "600"], close_fds=False)
-    await until(lambda: f"{SECRET}=hidden".encode() in Path(f"/proc/{leaky.pid}/environ").read_bytes())  # can be seen
+    await until(lambda: f"{SECRET}=hidden".encode() in Path(f"/proc/{leaky.pid}/environ").read_bytes())  # visible
     assert str(tmp_path / "ours") in open_in(leaky.pid).values()
     leaky.kill()
     leaky.wait()
@@ -64,10 +64,10 @@ async def test_nothing_of_the_workers_reaches_a_supervisor(
     task = await under_way(request)
     supervisor = supervisor_of(request)
     assert Path(f"/proc/{supervisor}/environ").read_bytes() == b""
-    await until(lambda: os.readlink(f"/proc/{supervisor}/cwd") == "/")  # it stands elsewhere while it starts the agent
+    await until(lambda: os.readlink(f"/proc/{supervisor}/cwd") == "/")  # it is elsewhere while it starts the agent
     assert os.getsid(supervisor) == supervisor
     assert parent(supervisor) == (spawn.current().pid if way == "forked" else os.getpid())
-    # the three streams, and the pipe by which its signals wake it; the agent's files it closes once that has begun
+    # three streams, and the pipe by which signals wake it; it closes the agent's files once the agent has begun
     await until(lambda: len(open_in(supervisor)) == 5, lambda: open_in(supervisor))
     seen = open_in(supervisor)
     assert [seen.pop(number) for number in range(3)] == ["/dev/null", "/dev/null", f"{request.run_dir}/supervisor.log"]
@@ -93,7 +93,7 @@ async def test_nothing_of_the_workers_reaches_an_agent(
         renew(way)
         spawn.current() if way == "forked" else None  # by this thread, whose signals are blocked
         end = await run(request_for(FACTS))
-        told = await run(request_for("", argv=("cat", "/proc/self/status")))  # a shell unblocks them itself
+        told = await run(request_for("", argv=("cat", "/proc/self/status")))  # a shell would unblock them itself
     finally:
         os.umask(before)
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)

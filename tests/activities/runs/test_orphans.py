@@ -1,4 +1,4 @@
-"""What is left over is found, told, ended; what anybody may still want is not touched."""
+"""Orphaned processes are found, reported and ended; runs that may still be wanted are not touched."""
 
 import asyncio
 import json
@@ -58,7 +58,7 @@ async def test_orphans_are_reported_then_killed(
     unwanted, wanted, beheaded = (request_for(f"echo > {name}; sleep 600") for name in ("a", "b", "c"))
     tasks = [asyncio.create_task(run(request)) for request in (unwanted, wanted, beheaded)]
     await until(lambda: all((tmp_path / name).exists() for name in ("a", "b", "c")))
-    tasks[2].cancel()  # or it would clean up itself
+    tasks[2].cancel()  # otherwise it would clean up itself
     claim = Claim.read(beheaded.run_dir)
     assert claim is not None
     assert claim.pid is not None
@@ -130,7 +130,7 @@ async def test_the_report_says_what_goes_on(
     request_for: RequestFor, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     one = f'exec {sys.executable} -c \'import time; open("up", "w").close(); time.sleep(600)\''
-    request = request_for(one)  # from when it is up it stays one process
+    request = request_for(one)  # once it is up it stays one process
     task = asyncio.create_task(run(request))
     await until((tmp_path / "up").exists)
     orphans = find_orphans(tmp_path / "runs", ())

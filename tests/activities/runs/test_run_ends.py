@@ -1,4 +1,4 @@
-"""Every way a command can end, and that nothing of it is left."""
+"""Every way a command can end; nothing of it is left."""
 
 import asyncio
 import os
@@ -36,7 +36,7 @@ while not pathlib.Path("escaped").exists():
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system that is full after 128 KiB."""
+    """Mount a file system that is full after 128 KiB."""
     tmp_path /= "disk"
     tmp_path.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=128k", "none", str(tmp_path)]
@@ -47,7 +47,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 async def started(request: RunRequest, sign: Path) -> "asyncio.Task[RunEnd]":
-    """The run, once its command has left a sign of life."""
+    """Start a run and wait until its command has made a file."""
     task = asyncio.create_task(run(request))
     await until(lambda: sign.exists() or task.done())
     return task
@@ -197,7 +197,7 @@ async def test_a_reused_pid_is_not_taken_for_the_supervisor(request_for: Request
     request = request_for("true")
     request.run_dir.mkdir(parents=True)
     (request.run_dir / "claim").write_text(f'{{"pid": {os.getpid()}, "start": "1", "at": 0}}')
-    assert (await stop(request.run_dir)).kind is EndKind.UNKNOWN  # and this very process is not signalled
+    assert (await stop(request.run_dir)).kind is EndKind.UNKNOWN  # and this very process gets no signal
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="subreapers are Linux's")

@@ -1,4 +1,4 @@
-"""The folders of runs have names that nobody can guess, and are made by the service or refused."""
+"""The folders of runs have names that cannot be guessed, and are made by the service or refused."""
 
 import os
 import secrets

@@ -1,4 +1,4 @@
-"""A run starts once, whatever dies around it, and everyone who asks gets its one end."""
+"""A run starts once, whatever dies around it, and every caller gets its one end."""
 
 import asyncio
 import random
@@ -28,7 +28,7 @@ asyncio.run(run(request))
 
 
 def call_elsewhere(request: RunRequest) -> "subprocess.Popen[bytes]":
-    """Another process that calls `run`, as a worker does; returns when it is about to."""
+    """Start another process that calls `run`, as a worker does; return just before the call."""
     arguments = [str(request.run_dir), request.argv[2], str(request.cwd), request.env["PATH"]]
     caller = subprocess.Popen([sys.executable, "-c", CALLER, *arguments], stdout=subprocess.PIPE)
     assert caller.stdout is not None

@@ -1,4 +1,4 @@
-"""Seeing what a run is doing, from outside of it."""
+"""The state of a run, seen from outside."""
 
 import asyncio
 import time
