@@ -1,4 +1,4 @@
-"""The store on SQLite, and on a PostgreSQL of the session's own where its programs are installed."""
+"""The store on SQLite, and on a PostgreSQL of the test session if its programs are installed."""
 
 import os
 import pwd
@@ -25,11 +25,11 @@ def _programs() -> Path | None:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
-    """The URL of a server that lives as long as the session."""
+    """Return the URL of a server that lives as long as the session."""
     programs = _programs()
     if programs is None:
         pytest.skip("PostgreSQL is not installed: the store is proven on SQLite only (apt-get install postgresql)")
-    # Not below pytest's own folders: those are closed to the user PostgreSQL must run as.
+    # Not below pytest's own folders, which are closed to PostgreSQL's account.
     with tempfile.TemporaryDirectory(prefix="service-postgres-", ignore_cleanup_errors=True) as name:
         folder, as_owner = Path(name), _unprivileged(Path(name))
 
@@ -50,7 +50,7 @@ def postgres() -> Iterator[str]:
 
 
 def _unprivileged(folder: Path) -> list[str]:
-    """PostgreSQL refuses to run as root: the words that make it somebody else, and the folder theirs."""
+    """Return the words that run PostgreSQL as its own account, since it refuses root, and give it the folder."""
     if os.getuid() != 0:
         return []
     owner = pwd.getpwnam("postgres")
@@ -60,7 +60,7 @@ def _unprivileged(folder: Path) -> list[str]:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, home: Home) -> Iterator[Engine]:
-    """An empty store, on each database it must work on. Its connections are closed afterwards."""
+    """Open an empty store, on each supported database. Its connections are closed afterwards."""
     url = ""
     if request.param == "postgres":
         url = request.getfixturevalue("postgres")

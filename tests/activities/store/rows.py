@@ -1,4 +1,4 @@
-"""Rows of a small tree, as a store holds them."""
+"""The rows of a small tree."""
 
 from workflows.contract.models import Action
 from workflows.model.rows import EventRecord, JobRecord, TaskRecord

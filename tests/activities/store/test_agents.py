@@ -1,4 +1,4 @@
-"""The one gate of a registered agent: whether it may do this, here."""
+"""The check of a registered agent's rights: actions and repositories."""
 
 import pytest
 

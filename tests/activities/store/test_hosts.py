@@ -1,4 +1,4 @@
-"""Hosts as their workers say that they are there."""
+"""Hosts, as their workers record them."""
 
 import time
 

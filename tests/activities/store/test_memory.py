@@ -254,7 +254,7 @@ def test_the_index_is_in_step_with_the_rows_after_whatever_happened(
         expected = {entry.id for entry in confirmed if word in f"{entry.key} {entry.content}".split()}
         assert {entry.id for entry in recall(store, word)} == expected
     if store.dialect.name == "sqlite":
-        with store.begin() as connection:  # raises when the index differs from the rows
+        with store.begin() as connection:  # raises if the index differs from the rows
             connection.execute(text("INSERT INTO memory_search (memory_search, rank) VALUES ('integrity-check', 1)"))
 
 

@@ -12,7 +12,7 @@ TOKEN = "ghp" + "_" + "a1B2" * 9
 OURS = {
     "repos.path", "runs.run_dir", "runs.worktree",  # where something lies
 }  # fmt: skip
-"""Texts of the service's own, which it must find again."""
+"""The service's own texts, which it must find again."""
 
 
 @pytest.mark.ruling("N7")
@@ -28,7 +28,7 @@ def test_no_text_column_goes_round_redaction() -> None:
 
 @pytest.mark.ruling("N7")
 def test_a_secret_does_not_get_into_a_row(store: Engine) -> None:
-    """By insert and by update; as a text, as a name, inside JSON."""
+    """Try insert and update; a text, a name, and text inside JSON."""
     row = {
         "event_id": "job-0123456789ab/1", "seq": 1, "job_id": "job-0123456789ab", "root_job_id": "job-0123456789ab",
         "kind": "k", "at": 1.0, "message": f"it is {TOKEN}", "data": {"a": [f"is {TOKEN}"], TOKEN: ("x",)},

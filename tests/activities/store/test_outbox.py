@@ -1,4 +1,4 @@
-"""The outbox on every database: a notification once, a delivery final, an attempt counted."""
+"""The outbox on every database: a notification once, a delivery final, a try counted."""
 
 import pytest
 from sqlalchemy import Engine

@@ -1,4 +1,4 @@
-"""Rounds on every database: the newest revision counts, the oldest that is open comes first."""
+"""Rounds on every database: the newest revision counts, and the oldest open round comes first."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Searching jobs by what people remember of them (ruling M4)."""
+"""Searches for jobs by words that people remember of them (ruling M4)."""
 
 import pytest
 from sqlalchemy import Engine

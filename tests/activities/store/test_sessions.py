@@ -1,4 +1,4 @@
-"""Counters that count a whole session: only what a turn added is counted (spec: token capture)."""
+"""Counters of whole sessions: only the tokens that a turn added are counted (spec: token capture)."""
 
 import pytest
 from sqlalchemy import Engine

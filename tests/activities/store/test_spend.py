@@ -1,4 +1,4 @@
-"""What jobs have used, added up by the database."""
+"""The usage of jobs, summed by the database."""
 
 from typing import Any
 

@@ -33,7 +33,7 @@ from workflows.model.workers import Worker
 
 def test_the_migrations_build_exactly_the_tables_the_code_reads(store: Engine) -> None:
     def ours(_object: object, name: str | None, *_rest: object) -> bool:
-        return not (name or "").startswith("memory_search")  # full text is each database's own
+        return not (name or "").startswith("memory_search")  # full text differs between databases
 
     with store.connect() as connection:
         context = MigrationContext.configure(connection, opts={"include_object": ours})
@@ -151,7 +151,7 @@ def test_events_are_kept_once_and_read_in_order(store: Engine) -> None:
 
 @pytest.mark.ruling("B7")
 def test_several_writers_of_a_tree_make_one_sequence(store: Engine) -> None:
-    """The tree tells of its jobs, operators of what they did; a cursor passes nothing over."""
+    """The tree writes events of its jobs, operators write theirs; a cursor skips none."""
 
     def tell(writer: int) -> None:
         for n in range(20):

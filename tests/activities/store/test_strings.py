@@ -1,4 +1,4 @@
-"""What the contract admits the store takes, on each database; what it never takes is said once (ruling B6)."""
+"""The store takes all text that the contract allows, on each database, and refuses other text once (ruling B6)."""
 
 import sqlite3
 from collections.abc import Callable
@@ -64,12 +64,12 @@ def test_no_column_is_narrower_than_the_bound_of_what_stands_in_it(name: str) ->
 
 
 def widest(name: str, letter: str = "\U0001f600") -> str:
-    """As many characters as the bound has, of four bytes each: what counts them in bytes refuses it."""
+    """Return as many characters as the bound allows, of four bytes each: a limit in bytes would refuse it."""
     return letter * BOUNDS[name].characters
 
 
 def everything() -> Records:
-    """Rows in which every text is as long as it may be."""
+    """Return rows in which every text has its longest length."""
     row = job(f"{ROOT}.1").model_copy(
         update={
             "delegation_id": "x" * 64,

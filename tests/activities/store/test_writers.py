@@ -1,4 +1,4 @@
-"""A tree that was reset numbers its rows and events as before: in the store they go on."""
+"""A tree that was reset repeats its numbers of rows and events; the store continues them."""
 
 import pytest
 from sqlalchemy import Engine
