@@ -1,4 +1,4 @@
-"""Work on what agents left is done in helper processes, which end at their deadline whatever they are doing."""
+"""Work on agents' files is done in helper processes, which are killed at their deadline whatever they are doing."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ def refuse() -> None:
 
 
 def go_in_circles() -> None:
-    """In C, where no handler of Python's would ever run."""
+    """Loop for ever in C, where no handler of Python's would ever run."""
     re.fullmatch(r"(a+)+b", "a" * 60)
 
 

@@ -1,4 +1,4 @@
-"""Which box a run gets: what its settings, its program and the machine come to (ruling N2)."""
+"""The box of a run, from its settings, its program and the machine (ruling N2)."""
 
 import os
 from dataclasses import replace
@@ -27,7 +27,7 @@ LOGINS = {"codex": ".codex/auth.json", "claude": ".claude/.credentials.json", "k
 
 @pytest.fixture
 def users_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Somebody who has logged in everywhere."""
+    """Make the home of a user who has logged in to every program."""
     monkeypatch.setattr(machine, "look", lambda _: GOOD)
     monkeypatch.setattr(probes, "proved", lambda *_: Proof())
     for login in LOGINS.values():
@@ -67,7 +67,7 @@ def test_a_program_finds_its_own_login_and_no_other(home: Home, users_home: Path
 
 
 def test_settings_and_instructions_cannot_be_changed_and_histories_are_not_there(home: Home, users_home: Path) -> None:
-    """What it could plant there would run outside, when its owner uses the program."""
+    """A file planted there would run outside the box when the user starts the program."""
     box = of_program(home, users_home, "claude")
     assert users_home / ".claude" / "settings.json" in box.readable
     assert not any((users_home / ".claude" / "history.jsonl").is_relative_to(place) for place in box.places)
@@ -179,7 +179,7 @@ def test_a_folder_that_an_agent_has_sent_elsewhere_is_not_handed_over(tmp_path: 
 
 
 BARE = Machine(bwrap="no user namespaces", landlock=7, own_network=True)
-"""Where a service that is not root has Landlock alone."""
+"""A machine on which a service that is not root has only Landlock."""
 
 
 @pytest.mark.parametrize("program", LOGINS)
@@ -191,7 +191,7 @@ def test_where_nothing_can_be_mounted_a_program_has_a_folder_of_its_own_that_lea
     adapter = adapters_of(Settings(), environ)[RUNTIMES[program]]
     policy = AutonomyPolicy.WORKSPACE_WRITE
     launch = adapter.launch(a_call(home.root, a_run(program, policy)))
-    for _ in range(2):  # asked about again, it is what it was
+    for _ in range(2):  # the second call gives an equal box
         box = boxed(home, users_home, RUNTIMES[program], launch, box="landlock")
     assert box
     assert box.kind is BoxKind.LANDLOCK

@@ -1,4 +1,4 @@
-"""Room on the disk: below the floor nothing starts, and who writes too much is ended with the reason."""
+"""Disk space: below the floor nothing starts, and a run that writes too much is ended with the reason."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ MIB = 1 << 20
 
 
 class Disk:
-    """A disk of 100 GiB on which the tests say how much is free."""
+    """A disk of 100 GiB whose free space the tests set."""
 
     def __init__(self) -> None:
         self.free = 50 * GIB

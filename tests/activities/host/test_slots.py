@@ -1,4 +1,4 @@
-"""How runs share their host: nobody waits for a place that is not the one they need (ruling C8)."""
+"""Slots of a host: no run waits for a slot that it does not need (ruling C8)."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -19,7 +19,7 @@ def slots(jobs: int = 8, repo: int = 0, **runtimes: int) -> Slots:
 
 
 class Host:
-    """Runs that hold their slots until they are let go, in the order in which they got them."""
+    """Runs that hold their slots until they are released, in the order in which they got them."""
 
     def __init__(self, held: Slots) -> None:
         self.slots = held

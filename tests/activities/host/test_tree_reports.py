@@ -1,4 +1,4 @@
-"""Trees are told at once that their jobs have begun; where there are many, most of it need not be told at all."""
+"""Trees hear at once that their jobs have begun; of a crowd of jobs most reports are dropped."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.ruling("B5")
 
 @dataclass
 class Told:
-    """A client that notes what trees are told."""
+    """A client that records reports to trees."""
 
     reports: list[tuple[str, HostReport]] = field(default_factory=list)
 
@@ -47,14 +47,14 @@ def a_job(number: int, root: str = "") -> JobRun:
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> Told:
-    """A crowd waits for longer than any test."""
+    """Make a crowd wait for longer than any test."""
     monkeypatch.setattr(tree_reports, "GATHER_SECONDS", 0.01)
     monkeypatch.setattr(tree_reports, "CROWD_SECONDS", 3600.0)
     return Told()
 
 
 def reporting(told: Told, jobs: list[JobRun]) -> TreeReports:
-    """A host on which all of these have begun."""
+    """Make a host on which all these jobs have begun."""
     reports = TreeReports(cast("Client", told), asyncio.get_running_loop())
     for job in jobs:
         reports.begun(job, 1.0)

@@ -1,4 +1,4 @@
-"""Attempts have threads of their own: few of them, which nothing else takes."""
+"""Attempts have a few threads of their own, which nothing else uses."""
 
 import asyncio
 import os
@@ -45,6 +45,6 @@ async def test_no_more_than_a_few_are_at_it_at_once_and_all_have_their_turn() ->
 
 
 async def test_a_turn_knows_the_call_that_it_is_part_of() -> None:
-    """An activity is asked for in there."""
+    """Code in a thread needs the activity's context."""
     NAME.set("this call")
     assert await in_turn(NAME.get) == "this call"
