@@ -1,4 +1,4 @@
-"""The home is its account's own and private, or nothing in it is read (ruling N8)."""
+"""The home belongs to its account and is private, or nothing in it is read (ruling N8)."""
 
 import os
 import stat
@@ -44,7 +44,7 @@ def test_a_home_that_others_could_exchange_is_not_read(root: Path) -> None:
     root.parent.chmod(0o777)
     with pytest.raises(RefusedError, match=f"may write to {root.parent}"):
         load(Home(root))
-    root.parent.chmod(0o1777)  # as /tmp: nobody can rename what is not theirs
+    root.parent.chmod(0o1777)  # like /tmp: nobody can rename files of others
     assert load(Home(root)).settings.notify.command == ["/tmp/theirs"]
 
 
@@ -95,7 +95,7 @@ def test_a_secret_that_was_open_is_closed_by_itself_and_replaced(
 
 
 def test_files_are_closed_by_themselves(root: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """In a home that was closed nobody could read them: that is not worth a word."""
+    """Nobody could read files in a private home, so they are not reported."""
     for name in ("store.db", "store.db-wal", "temporal.db", "config.toml"):
         (root / name).touch()
         (root / name).chmod(0o666)

@@ -1,4 +1,4 @@
-"""Ruling K4: strict settings, every fault named, each value's origin known."""
+"""Strict settings: every fault is named, and each value's origin is known (ruling K4)."""
 
 import re
 import tomllib
@@ -110,7 +110,7 @@ def test_a_tiers_price_is_a_setting_and_a_tier_nobody_knows_is_not(home: Home) -
 
 
 def _durations() -> list[tuple[str, str]]:
-    """Every key that takes a duration, by its section."""
+    """Return every key that takes a duration, with its section."""
     probe, found = Settings(), []
     sections: dict[str, Section] = {name: getattr(probe, name) for name in ("orchestrate", "worker")}
     for name, section in {**sections, "runtimes.shell": RuntimeSection()}.items():

@@ -1,4 +1,4 @@
-"""Where people reach the dashboard."""
+"""The dashboard's URL."""
 
 import pytest
 
