@@ -1,4 +1,4 @@
-"""The converter of a place: made once, and another place's has another."""
+"""The converter of a place is made once, and each place has its own."""
 
 import pytest
 from temporalio.converter import ActivitySerializationContext, WorkflowSerializationContext

@@ -1,4 +1,4 @@
-"""What a seal holds against, and what a payload is written for."""
+"""Attacks on seals, and the places of payloads."""
 
 from itertools import combinations
 
@@ -72,7 +72,7 @@ def test_nothing_of_it_can_be_changed(encrypt: bool) -> None:
 
 
 def test_what_belongs_together_is_told_apart() -> None:
-    """A byte moved from one part to the next is another message."""
+    """A byte moved from one part to the next makes another message."""
     seals, place = PayloadSeals.of(KEY, encrypt=False), Bound("workflow", "job-1")
     one, other = seals.closed(some(b"bc", b"a"), place), seals.closed(some(b"c", b"ab"), place)
     assert one.metadata["seal"] != other.metadata["seal"]
@@ -116,7 +116,7 @@ def test_a_seal_is_short_and_the_data_stays_what_it_is() -> None:
     ],
 )
 def test_a_place_is_a_workflow_or_an_activity_of_one(context: SerializationContext | None, place: Bound) -> None:
-    """What a schedule starts is named after it and the time; nothing else is read as if it were so."""
+    """A schedule's workflow is named after it and the time; no other name is read like that."""
     assert bound_to(context) == place
 
 
@@ -142,7 +142,7 @@ def test_a_message_without_a_seal_is_told_apart_and_one_with_a_wrong_seal_refuse
 
 @pytest.mark.parametrize("encrypt", [False, True])
 async def test_a_failure_that_is_handed_on_is_read_in_the_next_place(encrypt: bool) -> None:
-    """An activity's failure becomes the reason of its workflow's, and the details of both are read there."""
+    """An activity's failure becomes the cause of its workflow's, and the details of both are read there."""
     from temporalio.api.failure.v1 import Failure
 
     activity = ActivitySerializationContext("n", "1", "run_job", "q", "job-1", "t", False)

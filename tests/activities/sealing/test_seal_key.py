@@ -1,4 +1,4 @@
-"""The home's key is made once, is its owner's alone, and gives each purpose a key of its own."""
+"""The home's key is made once, is private to its owner, and gives each purpose a key of its own."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
