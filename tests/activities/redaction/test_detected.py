@@ -1,4 +1,4 @@
-"""Tokens that a detector from a registry knows, and harmless text that passes it."""
+"""Tokens that the external detector finds, and harmless text that it leaves alone."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Secrets that work needs are kept apart."""
+"""Secrets that work needs are stored apart."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def test_what_is_hidden_shows_nothing_and_comes_back_as_it_was(tmp_path: Path) -
 
     def holds(shape: Shape) -> bool:
         hidden = kept.hide(shape.text)
-        kept_in_rows = redacted(hidden) == hidden  # rows keep the words, so that work goes on from them
+        kept_in_rows = redacted(hidden) == hidden  # rows keep the placeholders, so that work can go on from them
         again = kept.hide(hidden)
         return not shape.leaks(hidden) and kept.show(hidden) == shape.text and again == hidden and kept_in_rows
 
@@ -68,7 +68,7 @@ def test_artifacts_hold_words(tmp_path: Path) -> None:
 
 @pytest.mark.ruling("N7")
 def test_a_long_text_is_gone_through_once(tmp_path: Path) -> None:
-    """It passes several borders on its way."""
+    """A text passes several borders on its way."""
     kept, text = KeptSecrets(tmp_path), "nothing to be seen here\n" * 2000 + TOKEN
     hidden = kept.hide(text)
     assert TOKEN not in hidden

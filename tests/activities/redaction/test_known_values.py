@@ -21,11 +21,11 @@ PLAIN = "kestrel" + "-44-lamp"
 
 @pytest.fixture
 def process(monkeypatch: pytest.MonkeyPatch) -> KnownValues:
-    """What this process knows, forgotten afterwards."""
+    """Start with no known values, and restore them afterwards."""
     values = KnownValues()
     monkeypatch.setattr(known_values, "process", lambda: values)
     monkeypatch.setattr("activities.settings.load.process", lambda: values)
-    learn(["something that is" + " learned 1"])  # nothing that was said before is remembered
+    learn(["something that is" + " learned 1"])  # clears the cache of earlier texts
     return values
 
 
@@ -52,7 +52,7 @@ def test_others_are_not(name: str) -> None:
               "100000", "true", "127.0.0.1", "C:\\keys"]
 )  # fmt: skip
 def test_words_paths_and_numbers_are_no_secrets(value: str) -> None:
-    """They stand in every other text."""
+    """Such values occur in most texts."""
     assert not is_telling(value)
     assert not list(KnownValues([value]).find(f"a {value} b"))
 
@@ -113,7 +113,7 @@ def test_a_token_that_takes_the_place_of_another_is_secret_too(process: KnownVal
     assert redacted("it is q8-the_first-token_of_it") == f"it is {MARK}"
     before, fresh = home.bridge_token.stat(), tmp_path / "fresh"
     fresh.write_text("q9-the_next-token_of_all")
-    os.utime(fresh, ns=(before.st_atime_ns, before.st_mtime_ns))  # both within one step of the clock of files
+    os.utime(fresh, ns=(before.st_atime_ns, before.st_mtime_ns))  # both within one tick of the file clock
     fresh.replace(home.bridge_token)
     assert redacted("it is q9-the_next-token_of_all") == f"it is {MARK}"
     assert redacted("it is q8-the_first-token_of_it") == f"it is {MARK}"

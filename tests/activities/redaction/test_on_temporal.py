@@ -1,4 +1,4 @@
-"""What goes to Temporal, and what activities hand back to it."""
+"""Redaction of input for Temporal and of results of activities."""
 
 from pathlib import Path
 from types import SimpleNamespace
