@@ -1,4 +1,4 @@
-"""Each channel against the real thing: a file, a process, an HTTP server."""
+"""Each channel against a real receiver: a file, a process, an HTTP server."""
 
 import hashlib
 import hmac
@@ -136,7 +136,7 @@ def test_a_log_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
 
 @pytest.mark.ruling("N6")
 def test_nothing_unseen_goes_out(tmp_path: Path) -> None:
-    """In values, on standard input, in the log: a command may show them on a terminal, or in a desktop's message."""
+    """A command may show variables, standard input and the log on a terminal, or in a desktop's message."""
     out = tmp_path / "out"
     told = replace(TOLD, message=EVIL, text=EVIL, title=EVIL, commands=(EVIL,), questions=({"prompt": EVIL},))
     script = (

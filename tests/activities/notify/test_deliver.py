@@ -1,4 +1,4 @@
-"""The deliver activity on a real store: each channel on its own, each notification once, nothing forgotten."""
+"""The deliver activity on a real store: each channel on its own, each notification once, none lost."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ ID = EVENT.event_id
 
 
 class Told:
-    """A service whose one notification goes to the log and to a command that fails while a file is there."""
+    """A service whose one notification goes to the log, and to a command that fails while a file exists."""
 
     def __init__(self, home: Home) -> None:
         self.broken = home.root / "broken"

@@ -1,4 +1,4 @@
-"""What people are told stands by itself: questions, failures, time, cost and the line to type."""
+"""A notification is complete: questions, failures, time, cost and the command to type."""
 
 import json
 import os
@@ -103,7 +103,7 @@ def test_a_blocked_task_names_what_failed_and_the_retry(store: Engine) -> None:
 
 @pytest.mark.parametrize("waits_for", WaitsFor)
 def test_what_comes_next_is_told_as_a_command_where_somebody_is_waited_for(store: Engine, waits_for: WaitsFor) -> None:
-    """Whatever its sentence looks like."""
+    """The command's text does not matter."""
     last = "codex login; then: service job retry x"
     jobs.write(store, Records(task=seeds.task(next=last, waits_for=waits_for, revision=2)))
     told = complete(store, replace(TOLD, kind="task_blocked"))
