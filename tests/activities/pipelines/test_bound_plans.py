@@ -1,4 +1,4 @@
-"""A run that belongs to a pull request starts from its head, and its stages with it."""
+"""A run of a pull request starts from its head, and so do its stages."""
 
 from pathlib import Path
 
@@ -143,7 +143,7 @@ def test_a_token_opens_a_private_repository(desk: Desk) -> None:
 class TestTheBase:
     @pytest.fixture
     def first(self, desk: Desk) -> str:
-        """The commit before the one that is checked out, as `old`."""
+        """Return the commit before the one that is checked out, also named `old`."""
         first = tip(desk.checkout)
         run_git(desk.checkout, "branch", "old")
         commit_file(desk.checkout, "more.txt", "more\n")

@@ -1,4 +1,4 @@
-"""Rows of a run are written once, however often a workflow task is done over (ruling K1)."""
+"""Rows of a run are written once, however often a workflow task is repeated (ruling K1)."""
 
 import pytest
 from temporalio.exceptions import ApplicationError
@@ -25,7 +25,7 @@ def written(todo: list[Command]) -> list[RunRecords]:
 
 
 def cancelled_at_once(start: RunInput) -> list[RunRecords]:
-    """What a run writes that is cancelled before its first task is done."""
+    """Return the rows of a run that is cancelled before its first task is done."""
     run, stopped = new_run(start), StageOutcome(state=StageState.CANCELLED)
     return [
         *written(reduce(run, RunStarted(now=1.0))),

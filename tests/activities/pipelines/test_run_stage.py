@@ -1,4 +1,4 @@
-"""What an ended command of a shell stage means."""
+"""The outcome of an ended command of a shell stage."""
 
 from pathlib import Path
 
