@@ -1,4 +1,4 @@
-"""A client of the product's on the small GitHub of the tests."""
+"""A client of the service on the tests' simulated GitHub."""
 
 from collections.abc import AsyncIterator
 
@@ -20,6 +20,6 @@ def store(home: Home) -> Engine:
 
 @pytest.fixture
 async def client(hub: Hub, store: Engine) -> AsyncIterator[Client]:
-    """As `helper`, who may write to acme/tool."""
+    """Return a client of `helper`, who may write to acme/tool."""
     async with Client(store, Credentials(hub.user("helper", role="write")), hub.address) as made:
         yield made
