@@ -1,4 +1,4 @@
-"""The programs as the settings and this machine have them: found or not, logged in or not, configured or not."""
+"""Programs in the settings and on this machine: found or not, logged in or not, configured or not."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from workflows.policy.preflight import RUNTIME_NAMES
 
 
 def a_program(folder: Path, name: str) -> dict[str, str]:
-    """An environment whose PATH has a program of this name."""
+    """Return an environment whose PATH has a program of this name."""
     (folder / name).write_text("#!/bin/sh\n")
     (folder / name).chmod(0o755)
     return {"PATH": str(folder), "HOME": str(folder / "h")}
