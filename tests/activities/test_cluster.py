@@ -1,4 +1,4 @@
-"""A Temporal server that is somebody else's: what it lacks, what is made, what is only said."""
+"""A foreign Temporal server: its missing parts, those that are made, and those that are only reported."""
 
 import subprocess
 import time
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.ruling("engine:cluster")
 
 @pytest_asyncio.fixture(scope="module")
 async def address() -> AsyncIterator[str]:
-    """A server as anybody starts it, which knows nothing of us."""
+    """Start a server without any setup for the service."""
     async with await WorkflowEnvironment.start_local(
         dev_server_existing_path=str(find_program()), dev_server_log_level="error"
     ) as environment:
@@ -35,7 +35,7 @@ async def address() -> AsyncIterator[str]:
 
 @pytest_asyncio.fixture
 async def client(address: str) -> Client:
-    """In a namespace that does not exist yet."""
+    """Connect to a namespace that does not exist yet."""
     return await Client.connect(address, namespace=f"ns-{uuid4().hex[:8]}")
 
 
@@ -157,7 +157,7 @@ def operator(*words: str) -> None:
 
 
 def typed(command: str) -> None:
-    """Type a printed command, with the program that is installed here."""
+    """Run a printed command, with the program that is installed here."""
     program, *words = split(command)
     assert program == "temporal"
     deadline = time.monotonic() + 60
@@ -165,6 +165,6 @@ def typed(command: str) -> None:
         done = subprocess.run([str(find_program()), *words], capture_output=True, text=True, timeout=60, check=False)
         if done.returncode == 0:
             return
-        # A namespace made a moment ago is not known everywhere yet.
+        # A new namespace is not known everywhere yet.
         assert "is not found" in done.stderr, done.stderr
         assert time.monotonic() < deadline, done.stderr

@@ -1,4 +1,4 @@
-"""What a worker does at its start, and now and then, with what others left."""
+"""A worker's treatment of leftovers, at its start and now and then."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ def context(home: Home) -> Context:
 
 
 def row(context: Context, job: str, *, recorded: float | None = None) -> attempts.AttemptRow:
-    """A run's row; with the outcome it got so many seconds ago."""
+    """Insert a run's row, with an outcome recorded so many seconds ago."""
     run_dir = str(context.home.runs / f"{job}.1")
     opened = claims.begin(context.store, Offered(job, 1), host=context.host, run_dir=run_dir)
     assert opened is not None
@@ -53,7 +53,7 @@ def row(context: Context, job: str, *, recorded: float | None = None) -> attempt
 
 @pytest.fixture
 async def going_on(context: Context, tmp_path: Path) -> AsyncIterator[dict[str, Path]]:
-    """Two runs: one without an outcome, one that was recorded while its program went on."""
+    """Start two runs: one without an outcome, one recorded while its program goes on."""
     row(context, "job-open")
     row(context, "job-done", recorded=0)
     found = {name: context.home.runs / f"{name}.1" for name in ("job-open", "job-done")}
@@ -144,7 +144,7 @@ async def test_a_store_that_cannot_be_told_does_not_end_the_worker(context: Cont
 
 
 def tell(context: Context, job: str, *, ended: float | None, attempt: int = 1) -> None:
-    """The job's row: it ended so many seconds ago, or goes on."""
+    """Write the job's row: ended so many seconds ago, or still open."""
     over = {"state": JobState.CANCELLED, "ended_at": time.time() - ended} if ended is not None else {}
     jobs.write(context.store, Records(jobs=(seeds.job(job, attempt=attempt, **over),)))
 
@@ -172,7 +172,7 @@ async def test_the_agent_of_a_job_that_ended_without_it_is_ended_and_its_run_clo
 async def test_an_agent_that_somebody_may_still_come_back_to_is_left(
     context: Context, going_on: dict[str, Path], ended: float | None, attempt: int
 ) -> None:
-    """Its job goes on, or has ended only just, or what ended was an attempt before."""
+    """The job goes on, or has ended only just, or an earlier attempt has ended."""
     tell(context, "job-open", ended=ended, attempt=attempt)
     assert await outside.end_abandoned(context) == 0
     assert marked(mark_of(going_on["job-open"]))

@@ -1,4 +1,4 @@
-"""A log has a line for each event, whatever was said and whatever failed."""
+"""A log has one line for each event, whatever its text or error."""
 
 import logging
 import sys

@@ -1,4 +1,4 @@
-"""A worker that died: the next one of its host takes over what it held, and nothing else."""
+"""The worker after one that died takes over the activities of its host, and nothing else."""
 
 import asyncio
 import signal
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.ruling("engine:runs")
 
 HOST = "web-1"
 AN_HOUR = timedelta(hours=1)
-"""What the server would need to miss a worker: whoever waits for that fails."""
+"""The server's timeout of a dead worker: a test that waits for it fails."""
 
 
 @workflow.defn
@@ -41,7 +41,7 @@ class Holding:
 
 @activity.defn
 async def hold() -> int:
-    """The first call never ends by itself; a later one tells that it is one."""
+    """Never end in the first attempt; return the number of a later one."""
     attempt = activity.info().attempt
     if attempt == 1:
         await asyncio.Event().wait()
@@ -65,7 +65,7 @@ def process() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def name_of(process: subprocess.Popen[bytes], host: str = HOST) -> str:
-    """As a worker in that process would be known."""
+    """Return the name of a worker in that process."""
     return f"{process.pid}@{host} since {identity(process.pid)}"
 
 
@@ -78,7 +78,7 @@ def dead(process: subprocess.Popen[bytes], host: str = HOST) -> str:
 
 @asynccontextmanager
 async def held_by(client: Client, name: str) -> AsyncIterator[WorkflowHandle[Holding, int]]:
-    """A workflow whose activity a worker of that name has taken up."""
+    """Start a workflow whose activity a worker of that name holds."""
     queue = f"q-{uuid4().hex}"
     workers = Worker(
         client,

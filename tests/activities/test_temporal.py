@@ -1,4 +1,4 @@
-"""Which Temporal a command talks to: settings, then environment and profile, then our own daemon."""
+"""The Temporal server of a command: from settings, then environment and profile, then the daemon's own."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ from workflows.model.errors import UnreachableError, UsageError
 
 @pytest.fixture
 def profile(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A `temporal.toml` that is the one Temporal's programs would read; empty to begin with."""
+    """Make an empty `temporal.toml` that Temporal's programs would read."""
     path = tmp_path / "temporal.toml"
     path.touch()
     monkeypatch.setenv("TEMPORAL_CONFIG_FILE", str(path))
