@@ -148,7 +148,7 @@ def _fetch(remote: _Remote, place: _Place, numbers: list[int], env: dict[str, st
 
 
 def _look(remote: _Remote, place: _Place, number: int, env: dict[str, str]) -> None:
-    """Raise NotFoundError if the remote only lacks this pull request; else the reason it can't be reached."""
+    """Raise NotFoundError if the remote lacks this pull request, or the error of asking the remote."""
     asked = ("ls-remote", "--exit-code", "--quiet", "--upload-pack=git-upload-pack", "--", place.url)
     try:
         git(place.folder, *asked, f"refs/pull/{number}/head", env=env, seconds=ASK_SECONDS)

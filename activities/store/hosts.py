@@ -48,7 +48,7 @@ def see(engine: Engine, name: str, *, slots: int, started_at: float, held: str =
 
 
 def stop(engine: Engine, name: str, *, started_at: float) -> None:
-    """Record that the worker ended by itself, unless another one has replaced it already."""
+    """Record that the worker has stopped, unless another one has replaced it already."""
     mine = (schema.hosts.c.name == name) & (schema.hosts.c.started_at == started_at)
     with engine.begin() as connection:
         connection.execute(update(schema.hosts).where(mine).values(stopped_at=time.time()))
