@@ -90,9 +90,9 @@ def heads(source: Source, numbers: Collection[int], token: str | None = None) ->
 
 
 def target(source: Source, branch: str) -> str:
-    """Return what git takes in this checkout for the branch that a pull request goes into; empty where that is unknown.
+    """Return git's name in this checkout for the target branch of a pull request; empty if it is unknown.
 
-    Without its name, take the remote's own main branch.
+    Without the branch's name, return the remote's main branch.
     """
     remote = remote_of(remotes.remotes(source.repo), source.github, host_of(source.web)) or "origin"
     usual = (f"{remote}/HEAD", f"{remote}/main", f"{remote}/master", "main", "master")

@@ -1,4 +1,4 @@
-"""Title and text of a pull request or an issue, as prompts tell them (ruling P3)."""
+"""Title and text of a pull request or an issue, for prompts (ruling P3)."""
 
 import asyncio
 from dataclasses import replace
@@ -21,9 +21,9 @@ TEXT_LIMIT = 8_000
 
 
 def described(found: Bound, store: Engine, artifacts: Artifacts, api_url: str, token: str) -> Bound:
-    """Ask GitHub. Without an answer work starts too, and its prompt says so.
+    """Ask GitHub for the title and text. Without an answer the work starts too, and its prompt says so.
 
-    Every leg of a tree carries the text: by its digest.
+    Every leg of a tree carries the text, so it is stored by digest.
     """
     try:
         told = asyncio.run(_asked(found, store, api_url, token))

@@ -1,7 +1,7 @@
-"""Try the policy under which a runtime's program checks work: does it let commands build in their box (ruling P5)?
+"""A trial of the policy under which a runtime's program checks work: can its commands build in their box (ruling P5)?
 
-No model is asked: codex is told to run the command in its own sandbox, and nothing of claude's or kimi's holds commands
-back under the policy that their checks get, so for them the box alone is tried.
+No model is asked: codex runs the command in its own sandbox. Under the policy of their checks, claude and kimi hold no
+commands back, so for them only the box is tried.
 """
 
 import asyncio
@@ -33,25 +33,25 @@ mkdir build && echo 'exit 0' > build/test.sh && sh build/test.sh || exit 1
 for tool in {" ".join(TOOLS)}; do command -v $tool > /dev/null && echo $tool; done
 exit 0
 """
-"""Write what is built, run it, and tell which tools are found."""
+"""Writes a build result, runs it, and prints the tools that are found."""
 
 _NAME = "job-000000000000"
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What became of a build under the policy that checks get."""
+    """The result of a build under the policy of checks."""
 
     policy: AutonomyPolicy
     box: str = ""
     tools: tuple[str, ...] = ()
     problem: str = ""
-    """Why nothing could be built."""
+    """The reason why the build failed."""
     fix: str = ""
 
 
 def build_trial(settings: Settings, environ: Mapping[str, str], runtime: str) -> Trial | None:
-    """Build something as a check of this runtime would; None where no known program drives it."""
+    """Build something as a check of this runtime would; return None if no known program drives it."""
     program = program_of(runtime, settings.runtime(runtime).adapter)
     if program is None:
         return None
@@ -70,7 +70,7 @@ def _run(runtime: str, policy: AutonomyPolicy) -> JobRun:
 
 
 def _tried(home: Home, settings: Settings, environ: Mapping[str, str], run: JobRun) -> Trial:
-    """Build in a home and a work folder that are thrown away."""
+    """Build in a temporary home and work folder."""
     worker = run.assignment.worker
     cwd, run_dir = home.worktrees / _NAME, run_folders.new(home.runs, _NAME, 1)
     cwd.mkdir(parents=True)

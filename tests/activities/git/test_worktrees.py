@@ -82,7 +82,7 @@ def test_a_detached_worktree_is_on_no_branch(repo: Path, trees: Path) -> None:
 @pytest.mark.ruling("O4")
 @pytest.mark.parametrize("whose", ["", "Ann"])
 def test_git_merges_and_commits_there_though_the_account_has_no_name(repo: Path, trees: Path, whose: str) -> None:
-    """As in a box, whose home is empty. A name that the repository itself sets is kept."""
+    """Simulate a box, whose home is empty. A name that the repository itself sets is kept."""
     if whose:
         run_git(repo, "config", "user.name", whose)
         run_git(repo, "config", "user.email", "ann@x")

@@ -1,4 +1,4 @@
-"""Title and text of what work belongs to are read when it starts, and nothing fails without them (P3)."""
+"""Title and text of a pull request or issue are read when work starts, and nothing fails without them (P3)."""
 
 import time
 from pathlib import Path

@@ -58,7 +58,7 @@ def of_program(home: Home, users_home: Path, program: str, **section: Any) -> Bo
 @pytest.mark.parametrize("program", LOGINS)
 def test_a_program_finds_its_own_login_and_no_other(home: Home, users_home: Path, program: str) -> None:
     box = of_program(home, users_home, program)
-    assert users_home / LOGINS[program] in [place.resolve() for place in box.writable]  # kimi's is linked to
+    assert users_home / LOGINS[program] in [place.resolve() for place in box.writable]  # kimi's is a link
     for other in set(LOGINS) - {program}:
         theirs = users_home / LOGINS[other]
         assert not any(theirs.is_relative_to(place) for place in box.places)
