@@ -132,7 +132,7 @@ def test_a_folder_that_is_not_there_is_named_and_nothing_is_started(
     assert str(gone) in end["error"]
 
 
-def test_metadata_of_its_own_files_is_changed_as_ever(there: World, theirs: Machine) -> None:
+def test_a_program_can_change_metadata_of_its_own_files(there: World, theirs: Machine) -> None:
     box = box_of(there, theirs, BoxKind.LANDLOCK)
     printed, end = play(there, box, f"{PREAMBLE}{METADATA_WORKS}")
     assert printed == "done\n", end["error"]

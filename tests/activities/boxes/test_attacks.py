@@ -113,7 +113,7 @@ socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0); socket.socketpair(); print
     assert end.stdout.read_text() == "lo\n", end.stderr.read_text()
 
 
-async def test_metadata_of_its_own_files_is_changed_as_ever(world: World, kind: BoxKind) -> None:
+async def test_a_program_can_change_metadata_of_its_own_files(world: World, kind: BoxKind) -> None:
     if kind is BoxKind.BWRAP:
         pytest.skip("nothing is decided there")
     end = await world.play(world.box(kind, uid=None), PREAMBLE + METADATA_WORKS)

@@ -49,13 +49,13 @@ async def test_an_agent_that_takes_more_memory_is_ended_and_nobody_else(
     assert (await world.play(world.box(kind), "print('up')")).exit_code == 0
 
 
-async def test_more_processes_are_not_to_be_had(world: World, group: Group) -> None:
+async def test_an_agent_cannot_exceed_the_limit_of_processes(world: World, group: Group) -> None:
     end = await world.play(None, FORKS)
     assert end.stdout.read_text() == "True True\n", end.stderr.read_text()
     assert end.survivors == 0
 
 
-async def test_without_a_fork_server_it_is_the_same(
+async def test_the_memory_limit_holds_without_a_fork_server(
     world: World, group: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without_fork_server(monkeypatch)
@@ -63,12 +63,12 @@ async def test_without_a_fork_server_it_is_the_same(
     assert end.signal == 9
 
 
-async def test_it_is_made_again_where_a_worker_that_ended_has_removed_it(world: World, group: Group) -> None:
+async def test_a_removed_group_is_created_again(world: World, group: Group) -> None:
     assert group.remove()
     assert (await world.play(None, TAKES)).signal == 9
 
 
-async def test_a_fork_server_that_cannot_enter_it_is_told(
+async def test_a_fork_server_outside_its_group_is_logged_once(
     world: World, group: Group, caplog: pytest.LogCaptureFixture
 ) -> None:
     nowhere = dict.fromkeys(group.folders, world.tmp / "gone")
@@ -83,25 +83,27 @@ async def test_a_fork_server_that_cannot_enter_it_is_told(
 
 
 @pytest.mark.ruling("N3")
-def test_who_works_through_what_agents_left_is_in_it(group: Group) -> None:
+def test_helper_processes_are_in_the_group(group: Group) -> None:
     assert group.holds(apart(60, os.getpid))
     with pytest.raises(TooMuchError):
         apart(60, bytearray, 300 * MEGABYTE)
 
 
-async def test_one_that_is_in_it_is_not_told_of(world: World, group: Group, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_fork_server_in_its_group_is_not_logged(
+    world: World, group: Group, caplog: pytest.LogCaptureFixture
+) -> None:
     assert (await world.play(None, "print('up')")).exit_code == 0
     assert group.holds(spawn.current().pid)
     assert "control group" not in caplog.text
 
 
-def test_one_without_its_limit_is_not_left_behind(group: Group) -> None:
+def test_a_group_whose_limit_cannot_be_set_is_removed(group: Group) -> None:
     name = f"{next(iter(group.folders.values())).name}-odd"
     assert made(name, dict.fromkeys(group.limits, -2)) is None
     assert not any((each.parent / name).exists() for each in group.folders.values())
 
 
-async def test_what_a_program_of_ours_is_told_no_agent_hears(world: World, group: Group) -> None:
+async def test_agents_do_not_get_the_variable_of_the_group(world: World, group: Group) -> None:
     end = await run(
         RunRequest(world.tmp / "user/.service/runs/job-1.1", ("env",), world.work, {"PATH": "/usr/bin:/bin"})
     )
@@ -119,7 +121,7 @@ def test_the_limits_are_a_share_of_the_machine() -> None:
 class TestWhereOneCanBeMade:
     """Reads sample contents of /proc."""
 
-    def test_in_one_s_own_of_each_hierarchy_of_the_first_version(self, tmp_path: Path) -> None:
+    def test_cgroup_v1_in_the_own_group_of_each_hierarchy(self, tmp_path: Path) -> None:
         for each in ("memory/here/own", "pids", "cpu"):
             (tmp_path / each).mkdir(parents=True)
         mounts = "".join(
@@ -133,7 +135,7 @@ class TestWhereOneCanBeMade:
             CPU: tmp_path / "cpu",
         }
 
-    def test_where_a_part_is_mounted(self, tmp_path: Path) -> None:
+    def test_cgroup_v1_with_a_part_of_the_hierarchy_mounted(self, tmp_path: Path) -> None:
         (tmp_path / "own").mkdir()
         mounts = f"30 31 0:29 /docker/1 {tmp_path} rw - cgroup cgroup rw,memory\n"
         assert bases(mounts, "4:memory:/docker/1/own\n") == {MEMORY: tmp_path / "own"}
@@ -147,17 +149,17 @@ class TestWhereOneCanBeMade:
             (folder / "cgroup.subtree_control").write_text(hands_down)
         return f"30 31 0:29 / {top} rw - cgroup2 cgroup2 rw,nsdelegate\n"
 
-    def test_beside_one_s_own_of_the_second_version(self, tmp_path: Path) -> None:
+    def test_cgroup_v2_beside_the_own_group(self, tmp_path: Path) -> None:
         mounts = self.second(tmp_path, "app.slice", "app.slice/service")
         around = tmp_path / "app.slice"
         assert bases(mounts, "0::/app.slice/service\n") == {MEMORY: around, PROCESSES: around, CPU: around}
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-    def test_nowhere_where_the_account_may_not_write(self, tmp_path: Path) -> None:
+    def test_no_group_without_write_permission(self, tmp_path: Path) -> None:
         mounts = self.second(tmp_path, "user.slice", "user.slice/session")
         for folder in (tmp_path, tmp_path / "user.slice"):
             (folder / "cgroup.procs").chmod(0o444)
         assert bases(mounts, "0::/user.slice/session\n") == {}
 
-    def test_nowhere_on_a_machine_without_any(self) -> None:
+    def test_no_group_on_a_machine_without_control_groups(self) -> None:
         assert bases("23 1 0:20 / / rw - ext4 /dev/vda rw\n", "") == {}

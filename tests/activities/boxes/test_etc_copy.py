@@ -11,7 +11,7 @@ from activities.boxes import etc_copy, system
 pytestmark = pytest.mark.ruling("N2")
 
 
-def test_it_has_what_boxes_see_of_etc_and_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_copy_has_the_listed_files_and_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(system, "ETC", ("passwd", "shadow", "ssl/certs", "localtime"))
     copy = etc_copy.current(tmp_path, None)
     assert (copy / "passwd").read_bytes() == Path("/etc/passwd").read_bytes()
@@ -20,7 +20,7 @@ def test_it_has_what_boxes_see_of_etc_and_no_secret(tmp_path: Path, monkeypatch:
     assert not (copy / "localtime").is_symlink()
 
 
-def test_it_is_made_once_and_anew_when_a_file_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_copy_is_cached_until_a_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(system, "ETC", ("hosts", "passwd"))
     first = etc_copy.current(tmp_path, None)
     assert etc_copy.current(tmp_path, None) == first
@@ -35,12 +35,12 @@ def test_it_is_made_once_and_anew_when_a_file_has_changed(tmp_path: Path, monkey
     assert later.exists()
 
 
-def test_many_at_once_make_one(tmp_path: Path) -> None:
+def test_concurrent_callers_make_one_copy(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         made = set(pool.map(etc_copy.current, [tmp_path] * 16, [None] * 16))
     assert list(tmp_path.iterdir()) == list(made)
 
 
-def test_one_that_another_thread_has_just_taken_away_disturbs_nobody(tmp_path: Path) -> None:
+def test_a_copy_that_another_thread_has_removed_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / f"{etc_copy.PREFIX}gone").symlink_to("nowhere")
     assert etc_copy.current(tmp_path, None).is_dir()

@@ -110,7 +110,7 @@ async def test_a_program_has_no_capability_and_gets_none(world: World) -> None:
     assert status["Groups"].strip() == ""
 
 
-def test_what_a_service_manager_lets_the_service_hand_on_is_not_handed_on(world: World) -> None:
+def test_ambient_capabilities_of_the_service_are_not_inherited(world: World) -> None:
     pid = os.fork()
     if pid == 0:
         status = 1
@@ -139,7 +139,7 @@ async def test_a_run_leaves_no_key_to_the_next_one(world: World, kind: BoxKind) 
         assert told.startswith("not found")
 
 
-async def test_what_it_has_started_ends_with_it_however_it_hides(world: World) -> None:
+async def test_hidden_processes_of_a_program_end_with_it(world: World) -> None:
     hidden = "(setsid sh -c 'env -i sleep 600 & env -i sleep 600' &) ; (env -i setsid sleep 600 &); echo up"
     request = world.request(box_of(world), hidden, shell=True)
     end = await run(request)

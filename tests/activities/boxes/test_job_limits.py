@@ -96,9 +96,7 @@ def jobs_of(group: Group) -> set[str]:
     return {each.name for folder in group.folders.values() for each in folder.glob("*/")} - {OWN}
 
 
-async def test_one_that_eats_memory_ends_alone_and_whole_and_says_why(
-    world: World, kind: BoxKind, group: Group
-) -> None:
+async def test_a_job_that_exceeds_its_memory_ends_alone_and_says_why(world: World, kind: BoxKind, group: Group) -> None:
     beside = await begun(world.request(world.box(kind), BYSTANDER))
     eater = await world.play(world.box(kind), EATER)
     await ends_well(world, beside)
@@ -177,7 +175,7 @@ async def test_what_a_killed_fork_server_left_is_swept_by_the_next_worker(world:
     wait_for(swept)
 
 
-def test_an_account_that_may_make_none_makes_none() -> None:
+def test_an_account_without_the_right_makes_no_group() -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can be another account")
     if (pid := os.fork()) == 0:
@@ -223,7 +221,7 @@ class TestTheSecondVersion:
             ("oom 2\noom_kill 0", "max 0", ""),
         ],
     )
-    def test_why_a_job_ended_is_told_by_its_own_group(
+    def test_the_reason_of_a_job_s_end_comes_from_its_own_group(
         self, second: Group, memory: str, processes: str, says: str
     ) -> None:
         job, folder = self.job(second)

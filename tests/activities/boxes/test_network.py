@@ -98,7 +98,7 @@ ask("nonsense")
     assert log.count("network: evil.example:443 is not let through") == 1
 
 
-async def test_what_is_let_through_reaches_its_host_by_the_machine_s_own_proxy(world: World, kind: BoxKind) -> None:
+async def test_an_allowed_host_is_reached_through_the_machine_s_own_proxy(world: World, kind: BoxKind) -> None:
     with answering(b"HTTP/1.1 200 OK\r\n\r\nfrom afar") as port:
         box = world.box(kind, Network.MODEL, hosts=("api.example",), upstream=f"http://127.0.0.1:{port}")
         end = await world.play(box, ASK + 'ask("CONNECT api.example:443 HTTP/1.1")')

@@ -88,7 +88,7 @@ async def test_devices_terminals_and_folders_in_memory_can_be_used(world: World,
 
 
 @pytest.mark.parametrize("by_us", [True, False])
-async def test_what_stands_around_a_place_in_the_home_folder_is_the_agent_s(world: World, by_us: bool) -> None:
+async def test_parents_of_a_path_in_the_home_folder_are_writable_scratch(world: World, by_us: bool) -> None:
     cache = world.tmp / "user/.cache/tool"
     cache.mkdir(parents=True)
     box = box_of(world, by_us=by_us, write=(cache,))

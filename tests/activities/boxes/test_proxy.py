@@ -129,7 +129,7 @@ NOT_A_HOST = (
 
 
 @pytest.mark.parametrize("target", NOT_A_HOST)
-def test_what_is_no_host_and_port_is_looked_up_by_nobody(bench: Bench, target: str) -> None:
+def test_an_invalid_host_or_port_is_never_looked_up(bench: Bench, target: str) -> None:
     bench.names = EveryName()
     for upstream in ("", "http://127.0.0.1:3128"):
         assert not bench.lets_through(("*.chatgpt.com", "*"), target, upstream)
@@ -217,7 +217,7 @@ CLOUDS = ("169.254.169.254", "fd00:ec2::254", "100.100.100.200", "168.63.129.16"
 
 
 @pytest.mark.parametrize("address", [*INSIDE, *CLOUDS])
-def test_any_host_is_none_of_this_machine_nor_of_its_networks_nor_of_its_cloud(bench: Bench, address: str) -> None:
+def test_a_pattern_allows_no_address_of_this_machine_its_networks_or_its_cloud(bench: Bench, address: str) -> None:
     bench.names["evil.example"] = [[address]]
     literal = f"[{address}]:443" if ":" in address else f"{address}:443"
     for target in ("evil.example:443", literal):
@@ -279,7 +279,7 @@ def test_the_machine_s_own_proxy_is_asked_by_name_where_that_is_written_out(benc
 
 
 @pytest.mark.parametrize("entry", ["*", "*.example"])
-def test_what_cannot_be_looked_up_here_is_no_pattern_s_and_the_way_out_is_said(bench: Bench, entry: str) -> None:
+def test_a_pattern_refuses_an_unknown_name_and_the_error_says_what_to_set(bench: Bench, entry: str) -> None:
     assert not bench.lets_through((entry,), "unknown.example:443", "http://127.0.0.1:3128")
     assert bench.dialled == []
     assert "unknown.example:443 cannot be reached: " in bench.noted[0]

@@ -42,7 +42,7 @@ async def test_a_stop_is_heard_by_the_program(world: World, kind: BoxKind) -> No
     assert end.stdout.read_text() == "up\nheard\n"
 
 
-async def test_who_does_not_hear_is_killed_with_all_that_it_started(world: World, kind: BoxKind) -> None:
+async def test_a_program_that_ignores_signals_is_killed_with_its_children(world: World, kind: BoxKind) -> None:
     script = (
         "trap '' INT TERM; (setsid sh -c 'trap \"\" INT TERM; while :; do sleep 0.05; done' &); echo up; "
         "while :; do sleep 0.05; done"
@@ -170,7 +170,7 @@ async def test_a_registered_program_and_what_it_needs_are_there(world: World, ki
     assert "not handed in" not in seen.stdout.read_text()
 
 
-async def test_what_it_wrote_is_there_afterwards_and_the_rest_of_its_root_is_not(world: World) -> None:
+async def test_files_in_the_work_folder_remain_and_others_are_discarded(world: World) -> None:
     if why := why_not(BoxKind.BWRAP):
         pytest.skip(why)
     script = "echo work > kept; mkdir -p ~/.cache && echo x > ~/.cache/y; echo z > /tmp/boxes-z; ls -A / ; id -un"

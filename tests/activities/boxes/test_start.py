@@ -95,7 +95,7 @@ def test_no_signal_is_ignored_because_python_ignores_it(tmp_path: Path, enter: E
     assert [int(line.split()[1], 16) & ORDINARY for line in told] == [0, 0]
 
 
-def test_what_is_entered_holds_the_program_and_not_whoever_starts_it(tmp_path: Path) -> None:
+def test_enter_changes_the_program_and_not_its_starter(tmp_path: Path) -> None:
     def closed(streams: Streams) -> None:
         os.umask(0o077)
 
@@ -120,7 +120,7 @@ def test_a_program_is_found_as_a_shell_finds_it(tmp_path: Path, enter: Enter) ->
     )
 
 
-def test_what_cannot_start_says_why_and_leaves_nothing(tmp_path: Path, enter: Enter) -> None:
+def test_a_program_that_cannot_start_says_why_and_leaves_nothing(tmp_path: Path, enter: Enter) -> None:
     missing = f"{tmp_path}/missing"
     (tmp_path / "garbage").write_text("garbage")
     (tmp_path / "garbage").chmod(0o755)
@@ -131,7 +131,7 @@ def test_what_cannot_start_says_why_and_leaves_nothing(tmp_path: Path, enter: En
     assert refusal(tmp_path, "true", "with\0null", enter=enter) == "embedded null byte"
 
 
-def test_what_cannot_be_entered_says_why_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failing_enter_says_why_and_leaves_nothing(tmp_path: Path) -> None:
     def refused(streams: Streams) -> None:
         raise OSError("there is no room")
 

@@ -71,7 +71,7 @@ def alone(script: str, *argv: str, **more: Any) -> list[str]:
     return os.fsdecode(done.stdout).splitlines()
 
 
-def test_what_is_spawned_is_in_there_and_nobody_else_than_the_account() -> None:
+def test_a_spawned_program_is_in_the_box_with_the_account_alone() -> None:
     shown = (
         "grep -E '^(Uid|Gid|Groups|CapPrm|CapEff|SigIgn|SigBlk)' /proc/self/status; pwd; ls /; ls /proc/$$/fd; ls -A"
     )
@@ -92,7 +92,7 @@ def test_it_leads_a_session_of_its_own() -> None:
     assert pid == session != told[0]
 
 
-def test_what_cannot_be_spawned_says_why_and_this_process_is_back() -> None:
+def test_a_failed_spawn_says_why_and_this_process_comes_back() -> None:
     [told] = alone("print(json.dumps(visited('no-such-tool')))")
     assert json.loads(told) == ["[Errno 2] No such file or directory: 'no-such-tool'", True]
 
@@ -110,8 +110,8 @@ def test_a_process_below_another_root_comes_back_to_it(tmp_path: Path) -> None:
         subprocess.run(["umount", str(tmp_path / "proc")], check=True)
 
 
-def test_who_cannot_come_back_enters_nothing_and_forks(tmp_path: Path) -> None:
-    """One with threads, for example."""
+def test_a_process_that_could_not_come_back_forks_instead(tmp_path: Path) -> None:
+    """A process with threads is one, for example."""
 
     @contextmanager
     def visit(streams: Streams) -> Iterator[None]:
@@ -131,7 +131,7 @@ def test_who_cannot_come_back_enters_nothing_and_forks(tmp_path: Path) -> None:
     assert forked.exists()
 
 
-def test_one_that_stays_in_there_after_all_does_not_go_on() -> None:
+def test_a_process_that_cannot_leave_the_box_after_all_ends() -> None:
     script = """
 whole, times = kernel.enter_namespace, []
 def fails_later(descriptor):

@@ -53,7 +53,7 @@ def there(*command: str) -> str:
     return done.stdout
 
 
-def test_its_boxes_leak_so_none_is_taken_unless_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_boxes_leak_so_only_the_settings_can_choose_one(monkeypatch: pytest.MonkeyPatch) -> None:
     programs = bwrap.programs()
     assert programs, "one comes with the service"
     found = Machine(**json.loads(there(machine.__file__, "1", *programs)))

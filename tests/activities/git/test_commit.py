@@ -62,7 +62,7 @@ def test_a_summary_without_a_place_to_break_is_cut(worktree: Worktree) -> None:
     assert run_git(home(worktree), "log", "-1", "--format=%s", "leg") == f"{'x' * 71}…"
 
 
-def test_what_is_left_after_a_commit_comes_on_top_of_it(worktree: Worktree) -> None:
+def test_later_changes_are_committed_on_top(worktree: Worktree) -> None:
     made = [worktree.base]
     for name in ("one", "two", "three"):
         (worktree.path / name).write_text("x")

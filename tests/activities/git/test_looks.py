@@ -36,7 +36,7 @@ def merged(repo: Path, base: str, *commits: str) -> str:
     return merge_all(repo, "service/task-1", base, legs).head
 
 
-def test_a_head_is_what_was_looked_at_and_merges_of_it(repo: Path) -> None:
+def test_a_head_of_seen_commits_and_their_merges_was_seen(repo: Path) -> None:
     base, one, two = two_legs(repo)
     head = merged(repo, base, one, two)
     assert saw_all(repo, head, (base, one, two))
@@ -53,7 +53,7 @@ def test_a_review_of_only_a_part_is_none_of_the_whole(repo: Path) -> None:
     assert not saw_all(repo, merged(repo, base, one), ())
 
 
-def test_what_was_looked_at_and_is_not_in_the_head_is_not_this_head(repo: Path) -> None:
+def test_a_head_without_a_seen_commit_was_not_seen(repo: Path) -> None:
     base, one, two = two_legs(repo)
     assert not saw_all(repo, one, (base, one, two)), "it saw more than is merged"
 

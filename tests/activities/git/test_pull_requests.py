@@ -64,7 +64,7 @@ def test_the_branch_it_goes_into_is_named_as_git_takes_it_here(hub: Path, checko
     assert target(source(checkout), "") == "main"
 
 
-def test_several_are_fetched_at_once_and_none_needs_no_remote(hub: Path, checkout: Path) -> None:
+def test_several_heads_are_fetched_at_once_and_no_head_needs_no_remote(hub: Path, checkout: Path) -> None:
     wanted = {number: propose(hub, number, f"change {number}") for number in (7, 8)}
     assert heads(source(checkout), (8, 7)) == wanted
     run_git(checkout, "remote", "remove", "origin")
@@ -80,7 +80,7 @@ def test_a_head_that_was_replaced_is_followed_and_the_old_one_stays_reachable(hu
     assert run_git(checkout, "cat-file", "-t", old) == "commit"
 
 
-def test_those_that_ask_at_the_same_time_all_get_it(hub: Path, checkout: Path) -> None:
+def test_concurrent_callers_all_get_the_head(hub: Path, checkout: Path) -> None:
     head = propose(hub, 7, "a change")
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(lambda _: heads(source(checkout), (7,)), range(8))) == [{7: head}] * 8
@@ -223,7 +223,7 @@ class TestAToken:
             assert heads(source(checkout), (7,), self.SECRET) == {7: head}
             assert set(server.shown) == {""}
 
-    def test_it_follows_nobody_who_sends_it_elsewhere(self, hub: Path, checkout: Path) -> None:
+    def test_a_redirection_is_not_followed(self, hub: Path, checkout: Path) -> None:
         propose(hub, 7, "a change")
         with served(hub.parent) as other, served(hub.parent, moved_to=other.url) as server:
             run_git(checkout, "remote", "set-url", "origin", f"{server.url}/shop/.git")
@@ -241,7 +241,7 @@ class TestAToken:
             assert heads(source(checkout, web=server.url), (7,), self.SECRET) == {7: head}
             assert proxy.shown == []
 
-    def test_it_is_no_obstacle_to_a_remote_on_disk_or_a_missing_number(self, hub: Path, checkout: Path) -> None:
+    def test_a_token_works_with_a_remote_on_disk_and_a_missing_number(self, hub: Path, checkout: Path) -> None:
         head = propose(hub, 7, "a change")
         run_git(checkout, "remote", "set-url", "origin", "../hub/shop")
         assert heads(source(checkout), (7,), self.SECRET) == {7: head}

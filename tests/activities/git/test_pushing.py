@@ -157,7 +157,7 @@ def test_elsewhere_the_token_is_not_shown_and_no_password_is_used(repo: Path, ur
 
 
 @pytest.mark.parametrize("url", ["", f"https://ann:{SECRET}@github.com/somebody/else.git"])
-def test_no_remote_of_it_is_said_with_the_command_that_adds_one(repo: Path, url: str) -> None:
+def test_a_missing_remote_is_reported_with_the_command_that_adds_one(repo: Path, url: str) -> None:
     if url:
         run_git(repo, "remote", "add", "origin", url)
     with pytest.raises(RefusedError, match="has no remote to push acme/shop to") as refused:
@@ -227,7 +227,7 @@ def test_over_http_a_token_is_enough(repo: Path, work: str, tmp_path: Path) -> N
         assert set(github.users) == {"x-access-token"}
 
 
-def test_who_is_not_let_in_is_not_asked_for_a_password(repo: Path, work: str, tmp_path: Path) -> None:
+def test_a_refused_token_does_not_prompt_for_a_password(repo: Path, work: str, tmp_path: Path) -> None:
     with GitServer(tmp_path / "served", ["another"]) as github:
         github.create(GITHUB, repo)
         with pytest.raises(GitError, match=r"Authentication failed|could not read") as failed:
@@ -236,7 +236,7 @@ def test_who_is_not_let_in_is_not_asked_for_a_password(repo: Path, work: str, tm
         assert github.pushes == []
 
 
-def test_what_is_protected_there_is_said_in_its_words(repo: Path, work: str, tmp_path: Path) -> None:
+def test_a_protected_branch_is_reported_in_the_server_s_words(repo: Path, work: str, tmp_path: Path) -> None:
     with GitServer(tmp_path / "served", [SECRET]) as github:
         github.create(GITHUB, repo)
         github.protect(GITHUB, BRANCH)

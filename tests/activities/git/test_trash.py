@@ -60,7 +60,7 @@ def test_deleting_is_left_to_another_thread(
     wait_for(lambda: not gone.exists())
 
 
-def test_who_throws_away_faster_than_can_be_deleted_waits(
+def test_a_caller_that_fills_the_trash_deletes_itself(
     tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     going_on, delete, ours = threading.Event(), trash.delete, threading.get_ident()
@@ -100,7 +100,7 @@ def test_many_are_deleted_together_by_one_program(tmp_path: Path, place: Path, m
     assert [argv[3:] for argv in programs] == [gone]
 
 
-def test_what_cannot_be_deleted_keeps_nothing_else_there(
+def test_a_folder_that_cannot_be_deleted_does_not_keep_others(
     tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     bad, gone, good = (trash.put_away(place, folder(tmp_path / name)) for name in ("bad", "gone", "good"))

@@ -392,7 +392,7 @@ LONGEST_REPO = f"{'o' * 99}/{'r' * 100}"
 @pytest.mark.ruling("I3")
 @given(NAMES)
 @settings(max_examples=cases(30, 300), deadline=None)
-def test_what_the_contract_takes_is_a_folder_and_a_branch_and_what_is_none_it_refuses(name: str) -> None:
+def test_every_name_that_the_contract_allows_works_as_folder_and_branch(name: str) -> None:
     run = JobRun(
         job_id="job-0123456789ab.64",
         root_job_id="job-0123456789ab",

@@ -86,9 +86,7 @@ def test_helpers_whose_forker_was_killed_are_replaced() -> None:
     assert apart(60, os.getppid) not in (before, 1)
 
 
-async def test_who_waits_long_for_a_helper_keeps_nobody_from_a_turn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_long_wait_for_a_helper_gives_up_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(helpers, "SLOW_SECONDS", 0.05)
     pids = [tmp_path / str(number) for number in range(2 * turns.AT_ONCE)]
     held = [asyncio.create_task(in_turn(apart, 600.0, wait_until, tmp_path / "go", pid)) for pid in pids]

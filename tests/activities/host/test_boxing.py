@@ -210,7 +210,7 @@ def test_where_nothing_can_be_mounted_a_program_has_a_folder_of_its_own_that_lea
         assert (own / path.relative_to(scratch)).resolve() == path.resolve()
 
 
-def test_no_such_folder_is_made_where_one_can_be_mounted(home: Home, users_home: Path) -> None:
+def test_no_folder_of_links_is_made_where_mounts_work(home: Home, users_home: Path) -> None:
     box = of_program(home, users_home, "codex")
     assert not any(path.name == boxing.HOME for path in box.writable)
     assert boxing.home_of_links(box, Launch((), {}, home_variable="CODEX_HOME")) == {}

@@ -109,7 +109,7 @@ async def test_who_stops_waiting_takes_nothing_along() -> None:
         assert host.runs == ["a", "c"]
 
 
-async def test_who_is_called_in_the_moment_it_stops_waiting_gives_its_place_on() -> None:
+async def test_a_run_cancelled_as_it_gets_its_slot_passes_it_on() -> None:
     async with Host(slots(jobs=1)) as host:
         await host.wants("a", "b", "c")
         host.let_go["a"].set()

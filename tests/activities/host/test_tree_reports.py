@@ -81,7 +81,7 @@ async def test_a_tree_hears_of_jobs_that_begin_one_after_another_together(told: 
 
 
 @pytest.mark.parametrize("root", ["", "job-of-all"])
-async def test_of_a_crowd_those_are_not_told_that_have_ended_meanwhile(told: Told, root: str) -> None:
+async def test_reports_of_jobs_that_ended_are_dropped_from_a_crowd(told: Told, root: str) -> None:
     crowd, beside = [a_job(number, root) for number in range(tree_reports.CROWD + 1)], Told()
     reports = reporting(told, crowd)
     reporting(beside, [a_job(900)])
@@ -94,7 +94,7 @@ async def test_of_a_crowd_those_are_not_told_that_have_ended_meanwhile(told: Tol
         task.cancel()
 
 
-async def test_a_tree_whose_jobs_end_soon_is_told_of_none(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_short_jobs_are_not_reported(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree_reports, "GATHER_SECONDS", 1.0)
     reports = reporting(told, [])
     for number in range(25):

@@ -26,7 +26,7 @@ async def test_what_waits_elsewhere_keeps_no_attempt_from_beginning() -> None:
         await asyncio.gather(*everywhere)
 
 
-async def test_no_more_than_a_few_are_at_it_at_once_and_all_have_their_turn() -> None:
+async def test_few_functions_run_at_once_and_all_get_their_turn() -> None:
     goes_on, inside = threading.Event(), []
 
     def turn(number: int) -> int:

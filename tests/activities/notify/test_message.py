@@ -111,7 +111,7 @@ def test_what_comes_next_is_told_as_a_command_where_somebody_is_waited_for(store
     assert (told.commands, told.text.endswith(last)) == (() if nobody else (last,), not nobody)
 
 
-def test_a_tree_that_is_not_known_is_told_as_it_was_said(home: Home) -> None:
+def test_an_unknown_tree_keeps_the_plain_message(home: Home) -> None:
     assert complete(open_store(home), TOLD).text == TOLD.message
 
 

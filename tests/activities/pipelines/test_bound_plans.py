@@ -74,7 +74,7 @@ def test_stages_belong_to_what_the_run_does_unless_they_say_otherwise(desk: Desk
     }
 
 
-def test_without_one_the_run_starts_where_it_did(desk: Desk) -> None:
+def test_a_run_without_a_pull_request_starts_from_head(desk: Desk) -> None:
     eight = propose(desk.hub, 8, "two")
     start = desk.plan()
     assert (start.pull_request, start.issue, start.base) == (None, None, tip(desk.checkout))
@@ -99,7 +99,7 @@ def test_a_repository_without_a_name_on_github_is_told_how_to_get_one(desk: Desk
     assert refused.value.hint == f"service repo add acme/shop {desk.checkout} --github OWNER/NAME"
 
 
-def test_what_cannot_be_is_refused_before_anything_is_fetched(desk: Desk) -> None:
+def test_an_invalid_binding_is_refused(desk: Desk) -> None:
     with pytest.raises(UsageError, match="not to both"):
         desk.plan(pull_request=7, issue=7)
     with pytest.raises(NotFoundError, match="there is no pull request #8"):
@@ -149,14 +149,14 @@ class TestTheBase:
         commit_file(desk.checkout, "more.txt", "more\n")
         return first
 
-    def test_it_is_what_is_asked_for_or_what_the_file_says(self, desk: Desk, first: str) -> None:
+    def test_the_base_comes_from_the_caller_or_the_file(self, desk: Desk, first: str) -> None:
         eight = propose(desk.hub, 8, "two")
         for start in (desk.plan(base="old"), desk.plan(STAGES + "base: old\n"), desk.plan(STAGES, base=first[:12])):
             assert start.base == first
             assert [base for *_, base in stages(start).values()] == [first, eight, ""]
         assert desk.plan(STAGES + "base: nowhere\n", base="old").base == first
 
-    def test_it_goes_before_the_head_of_the_runs_pull_request(self, desk: Desk, first: str) -> None:
+    def test_the_base_wins_over_the_head_of_the_run_s_pull_request(self, desk: Desk, first: str) -> None:
         propose(desk.hub, 7, "one"), propose(desk.hub, 8, "two")
         start = desk.plan(pull_request=7, base="old")
         assert (start.pull_request, start.base, stages(start)["ask"]) == (7, first, (7, None, "acme/shop", first))

@@ -15,7 +15,7 @@ TOKEN = "ghp" + "_" + "a1B2" * 9
 
 
 @pytest.mark.ruling("N7")
-def test_what_is_hidden_shows_nothing_and_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_hidden_text_leaks_nothing_and_is_restored(tmp_path: Path) -> None:
     kept = KeptSecrets(tmp_path)
 
     def holds(shape: Shape) -> bool:

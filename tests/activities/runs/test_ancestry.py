@@ -197,7 +197,7 @@ def told(*how: str, code: Path = ROOT) -> str:
 
 
 @FOR_ROOT
-def test_without_proc_it_cannot_be_told_who_is_a_person() -> None:
+def test_without_proc_people_cannot_be_recognised() -> None:
     assert told() == "None"
     covers = 'mount -t tmpfs none /proc && exec "$@"'
     assert told("unshare", "--mount", "sh", "-c", covers, "sh") == "untold: /proc does not show this process"

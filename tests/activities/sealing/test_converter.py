@@ -13,13 +13,13 @@ TREE = WorkflowSerializationContext("default", "job-aedc036l7gqi")
 LEG = WorkflowSerializationContext("default", "job-aedc036l7gqi.1")
 
 
-def test_the_same_place_is_asked_for_again_and_again_and_made_once() -> None:
+def test_the_converter_of_a_place_is_cached() -> None:
     whole = sealed(b"k" * 32)
     assert whole.with_context(TREE) is whole.with_context(WorkflowSerializationContext(**vars(TREE)))
     assert whole.with_context(TREE) is not whole.with_context(LEG)
 
 
-def test_what_is_remembered_of_a_place_is_of_no_other() -> None:
+def test_each_place_has_its_own_converter() -> None:
     whole = sealed(b"k" * 32)
     run = ActivitySerializationContext("default", "1", "run_job", "q", "job-aedc036l7gqi", None, False)
     places = (TREE, LEG, run)
@@ -32,7 +32,7 @@ def test_what_is_remembered_of_a_place_is_of_no_other() -> None:
                     whole.with_context(other).payload_converter.from_payloads(written, [str])
 
 
-def test_no_more_are_remembered_than_are_at_work_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_of_places_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(converter, "PLACES", 3)
     whole = sealed(b"other key" * 4)
     made = [whole.with_context(WorkflowSerializationContext("default", f"job-{number}")) for number in range(10)]

@@ -12,7 +12,7 @@ from activities.sealing.seal_key import SealKeyError
 pytestmark = pytest.mark.ruling("N4")
 
 
-def test_whoever_makes_it_at_the_same_time_gets_the_same(tmp_path: Path) -> None:
+def test_concurrent_callers_get_one_key(tmp_path: Path) -> None:
     assert seal_key.read(tmp_path) is None
     with ThreadPoolExecutor(8) as pool:
         keys = set(pool.map(lambda _: seal_key.ensure(tmp_path), range(32)))
@@ -30,7 +30,7 @@ def test_each_purpose_and_each_thing_has_a_key_of_its_own() -> None:
     assert seal_key.derived(key, "run", "a") != seal_key.derived(bytes(31) + b"1", "run", "a")
 
 
-def test_one_that_others_could_read_is_refused_with_the_way_out(tmp_path: Path) -> None:
+def test_a_key_that_others_could_read_is_refused_with_the_remedy(tmp_path: Path) -> None:
     seal_key.ensure(tmp_path)
     (tmp_path / seal_key.FILE).chmod(0o640)
     for use in (seal_key.read, seal_key.ensure):

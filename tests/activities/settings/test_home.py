@@ -107,7 +107,7 @@ def test_files_are_closed_by_themselves(root: Path, caplog: pytest.LogCaptureFix
     assert closing.every(root, 0.0) == []
 
 
-def test_what_the_account_of_agents_has_to_find_stays_open(root: Path) -> None:
+def test_the_folder_for_agents_stays_readable(root: Path) -> None:
     Home(root).boxes.mkdir()
     Home(root).boxes.chmod(0o755)
     Home(root).ensure()
@@ -127,9 +127,7 @@ def test_nothing_is_closed_through_a_link(root: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["logs", "audit"])
 @pytest.mark.parametrize("there", [True, False])
-def test_a_link_in_the_place_of_the_logs_is_told_and_not_followed(
-    root: Path, tmp_path: Path, name: str, there: bool
-) -> None:
+def test_a_link_in_place_of_the_logs_is_refused(root: Path, tmp_path: Path, name: str, there: bool) -> None:
     if there:
         (tmp_path / "elsewhere").mkdir()
     (root / name).symlink_to(tmp_path / "elsewhere")

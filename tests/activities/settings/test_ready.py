@@ -24,9 +24,7 @@ def test_it_is_where_the_bridge_listens(bare_home: Home) -> None:
     ("listens", "reached"),
     [("0.0.0.0:8791", "127.0.0.1:8791"), ("[::]:8791", "[::1]:8791"), ("[::1]:1", "[::1]:1"), ("lan:2", "lan:2")],
 )
-def test_an_address_that_means_every_one_is_reached_by_this_machine_s(
-    bare_home: Home, listens: str, reached: str
-) -> None:
+def test_a_bridge_on_all_addresses_is_reached_on_loopback(bare_home: Home, listens: str, reached: str) -> None:
     say(bare_home, listens)
     assert ready.dashboard_url(bare_home, BridgeSection()) == f"http://{reached}"
 

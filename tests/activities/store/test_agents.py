@@ -27,7 +27,9 @@ def agent(policy: AutonomyPolicy = AutonomyPolicy.READ_ONLY, *able: Action) -> A
         ),
     ],
 )
-def test_what_it_may_not_is_refused_with_what_to_type(one: Agent, action: str, repo: str, why: str, hint: str) -> None:
+def test_a_forbidden_action_is_refused_with_the_command_to_type(
+    one: Agent, action: str, repo: str, why: str, hint: str
+) -> None:
     with pytest.raises(RefusedError) as refused:
         one.check(action, repo)
     assert (refused.value.message, refused.value.hint) == (why, hint)

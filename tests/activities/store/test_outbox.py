@@ -19,7 +19,7 @@ def add(store: Engine, *events: EventRecord) -> None:
         outbox.add(connection, events)
 
 
-def test_only_what_people_are_told_of_is_put_there_and_it_stays_as_it_is(store: Engine) -> None:
+def test_only_events_for_people_enter_the_outbox_and_never_change(store: Engine) -> None:
     quiet = another(4, 13.0).model_copy(update={"kind": "job_started"})
     for message in ("Which? - é", "written again"):
         jobs.write(store, Records(events=(EVENT.model_copy(update={"message": message}), quiet)))

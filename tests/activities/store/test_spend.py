@@ -30,7 +30,7 @@ def test_a_job_counts_for_the_day_it_ended_else_for_the_day_it_began(store: Engi
     assert {(each.day, each.jobs) for each in spend.since(store, DAY)} == {(DAY, 2), (DAY + 1, 1), (DAY + 2, 1)}
 
 
-def test_what_was_before_the_first_day_does_not_count(store: Engine) -> None:
+def test_usage_before_the_first_day_does_not_count(store: Engine) -> None:
     write(store, 1, ended_at=MIDNIGHT - 0.001)
     write(store, 2, ended_at=MIDNIGHT)
     assert [each.jobs for each in spend.since(store, DAY)] == [1]

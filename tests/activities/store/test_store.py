@@ -107,7 +107,7 @@ def test_a_copy_that_was_restored_is_written_ahead_again(home: Home, tmp_path: P
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
 
 
-def test_who_reads_a_copy_that_was_restored_is_waited_for_and_no_longer_than_said(
+def test_opening_a_restored_copy_waits_for_readers_up_to_the_timeout(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "BUSY_SECONDS", 1)

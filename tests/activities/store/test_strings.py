@@ -183,7 +183,7 @@ def test_an_event_that_never_fits_is_taken_when_it_is_shortened(store: Engine, h
     assert [each.event_id for each in events.of_tree(store, ROOT)] == [told.event_id]
 
 
-def test_a_run_whose_rows_never_fit_is_told_of_shortened(store: Engine, home: Home) -> None:
+def test_rows_of_a_run_that_never_fit_are_written_shortened(store: Engine, home: Home) -> None:
     books = RunRecorder(Context(home, Settings(), store))
     records = first_rows(an_input(shell("a")))
     bad = records.model_copy(

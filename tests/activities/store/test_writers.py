@@ -57,7 +57,7 @@ def test_events_of_a_reset_tree_are_numbered_on_and_each_once(store: Engine) -> 
 
 
 @pytest.mark.ruling("engine:outside.reset", "B4")
-def test_what_a_run_that_was_given_up_still_has_to_write_is_too_late(store: Engine) -> None:
+def test_late_writes_of_a_replaced_run_are_dropped(store: Engine) -> None:
     first, again = world(), world()
     jobs.write_as(store, rows(first.log), ROOT, "one")
     late = rows(first.coordinator("failed"))
