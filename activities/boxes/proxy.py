@@ -4,7 +4,7 @@ Each run has a proxy process of its own. The run's supervisor forks it for the f
 supervisor. The proxy inspects no content: most of it is encrypted, and an allowed host can be sent anything.
 """
 
-import _thread  # `threading` makes its locks anew in every process that a supervisor, too, forks
+import _thread  # `threading` makes its locks anew in every forked process
 import contextlib
 import encodings.idna  # noqa: F401  # names are looked up with it; the account of agents could not load it any more
 import os

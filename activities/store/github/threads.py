@@ -1,4 +1,4 @@
-"""Trees of pull requests and issues, and the last event that was told there."""
+"""Trees of pull requests and issues, and the last event that their facts cover."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
