@@ -1,8 +1,8 @@
 """Start a command in a box: leave the network, lay out the files that the account of agents may see, become that
 account.
 
-A supervisor that is root enters the box itself where the box has its own root, spawns the command or bubblewrap there,
-and goes back. Otherwise a forked child enters, and becomes the command: it cannot leave what it enters.
+A supervisor that is root enters a box with its own root itself, spawns the command or bubblewrap there, and goes back.
+Otherwise a forked child enters, and becomes the command: it cannot leave what it enters.
 """
 
 import contextlib

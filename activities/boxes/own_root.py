@@ -128,8 +128,10 @@ class Root:
 
 
 def planned(box: Box) -> Root | None:
-    """Plan the root for a box. Return None if bubblewrap has to make it as the account of agents, since root would
-    follow an agent's link, or if the box has no copy of /etc, which names that account.
+    """Plan the root for a box; return None if bubblewrap has to make it.
+
+    Bubblewrap acts as the account of agents where root would follow an agent's link. It also makes boxes without a copy
+    of /etc, which names that account.
     """
     if not (box.own_root and box.kind is BoxKind.BWRAP and box.uid is not None and box.etc and _stands_apart(box)):
         return None

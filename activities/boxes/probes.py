@@ -182,7 +182,6 @@ def _in_first(what: Callable[[], None]) -> None:
 
 
 def _end(pid: int) -> None:
-    """Wait for the program, and kill its session if it takes too long."""
     killer = threading.Timer(SECONDS, os.killpg, (pid, signal.SIGKILL))
     killer.start()
     os.waitpid(pid, 0)

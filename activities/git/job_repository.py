@@ -1,8 +1,8 @@
 """The repository an agent works in: its own `.git`, with borrowed objects (ruling N3).
 
-It has copies of the registered repository's references, so that an agent can look at other branches, branches for the
-job's starting points (ruling O4), and only harmless settings. Whatever the agent does to it, the service reads it as
-data only.
+It has copies of the registered repository's references, so that an agent can look at other branches. It also has
+branches for the job's starting points (ruling O4), and harmless settings only. Whatever the agent does to it, the
+service reads it as data only.
 """
 
 import os

@@ -61,7 +61,6 @@ class _Sending(OutboundInterceptor):
 
 
 def _length(values: Any) -> int:
-    """Return the length of all texts in the values."""
     lengths: list[int] = []
 
     def measured(text: str) -> str:

@@ -125,8 +125,8 @@ def logged_in(
 ) -> bool | None:
     """Return whether somebody has logged in, from files and variables; None if they can't tell.
 
-    They can't if the settings grant variables (of a provider of the user's own), if a key chain keeps the login, or if
-    `started_as`, the settings' command and arguments, may bring one along.
+    They can't if the settings grant variables (of a provider of the user's own), or if a key chain keeps the login. Nor
+    can they if `started_as`, the settings' command and arguments, may bring a login along.
     """
     if any(environ.get(name) for name in program.keys):
         return True

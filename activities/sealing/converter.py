@@ -1,7 +1,7 @@
 """The data converter of every client and worker: pydantic's, with a seal on all payloads, checked when read.
 
 It seals where values become payloads, not in a codec. A codec is called for every payload of every step in a separate
-pass, outside the workflow, and can't tell a message that may be unsealed from a start that may not.
+pass, outside the workflow. It can't tell a message, which may be unsealed, from a start, which may not.
 """
 
 import re

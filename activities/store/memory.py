@@ -159,7 +159,6 @@ def _entry(row: Row[Any]) -> Entry:
 
 
 def _shown(row: Row[Any]) -> dict[str, Any]:
-    """Return a row as an entry's fields."""
     kept = row._mapping
     own = {name: kept[name] for name in Entry.model_fields if name in kept}
     return own | {"id": f"mem-{row.number}", "state": MemoryState(row.state)}

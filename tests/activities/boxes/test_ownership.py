@@ -1,6 +1,4 @@
-"""Only the paths that the box names are given to the account of agents, and no path that an agent put in their
-place.
-"""
+"""The account of agents gets the paths that the box names, and no path that an agent put in their place."""
 
 import os
 from pathlib import Path
