@@ -27,9 +27,11 @@ settings.load_profile("ours")
 
 
 def pytest_configure() -> None:
-    """A shell has what it starts in the background ignore interrupts, and what that starts inherits it. Where
-    PYTHONUNBUFFERED is set, what a command forgets to flush is seen all the same.
+    """Undo what programs inherit: a shell has its background jobs ignore signals, `nohup` hang-ups. Unset
+    PYTHONUNBUFFERED, so that a missing flush is seen.
     """
+    for number in (signal.SIGQUIT, signal.SIGHUP, signal.SIGTSTP):
+        signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.pop("PYTHONUNBUFFERED", None)
     gc.disable()  # until all tests are collected, which leaves little garbage
