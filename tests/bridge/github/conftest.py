@@ -19,6 +19,7 @@ from bridge.github.session import Session
 from bridge.operations.resume import Verdict
 from bridge.operations.service import Service
 from tests.bridge import seeds
+from tests.bridge.http.conftest import NO_TEMPORAL
 from tests.github.conftest import hub as hub
 from tests.github.hub import Hub
 from workflows.github.marks import marked
@@ -64,7 +65,7 @@ def settings() -> str:
 @asynccontextmanager
 async def working(home: Home, hub: Hub, settings: str = "", login: str = "helper") -> AsyncIterator[Office]:
     """A service with an account, for acme/shop, which is acme/tool on GitHub."""
-    home.config.write_text(f'[github]\ntoken_env = "OUR_TOKEN"\napi_url = "{hub.address}"\n{settings}\n')
+    home.config.write_text(f'[github]\ntoken_env = "OUR_TOKEN"\napi_url = "{hub.address}"\n{settings}\n{NO_TEMPORAL}')
     service = Service(home)
     repos.put(service.store, "acme/shop", "/srv/checkouts/shop", service.settings.host, "acme/tool")
     async with Client(service.store, Credentials(hub.user(login, role="write")), hub.address) as client:
