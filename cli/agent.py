@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.belonging import Base, Issue, Pr, token_here
+from cli.belonging import Base, Issue, Pr, Timeout, token_here
 from cli.drawing.tables import Column
 from cli.output import say, say_fields, say_json, say_table, tell
 
@@ -144,11 +144,12 @@ def ask(
     pr: Pr = None,
     issue: Issue = None,
     base: Base = None,
+    timeout: Timeout = None,
     wait: Wait = False,
     json: Json = False,
 ) -> None:
     """Ask an agent a question about a repository."""
-    _start(_new(name, "ask", message, repo, (model, effort, runtime), (pr, issue, base)), wait, json)
+    _start(_new(name, "ask", message, repo, (model, effort, runtime), (pr, issue, base, timeout)), wait, json)
 
 
 @app.command()
@@ -162,11 +163,12 @@ def review(
     pr: Pr = None,
     issue: Issue = None,
     base: Base = None,
+    timeout: Timeout = None,
     wait: Wait = False,
     json: Json = False,
 ) -> None:
     """Have an agent review a repository."""
-    _start(_new(name, "review", message, repo, (model, effort, runtime), (pr, issue, base)), wait, json)
+    _start(_new(name, "review", message, repo, (model, effort, runtime), (pr, issue, base, timeout)), wait, json)
 
 
 @app.command()
@@ -180,11 +182,12 @@ def implement(
     pr: Pr = None,
     issue: Issue = None,
     base: Base = None,
+    timeout: Timeout = None,
     wait: Wait = False,
     json: Json = False,
 ) -> None:
     """Have an agent change a repository, on a branch of its own."""
-    _start(_new(name, "implement", message, repo, (model, effort, runtime), (pr, issue, base)), wait, json)
+    _start(_new(name, "implement", message, repo, (model, effort, runtime), (pr, issue, base, timeout)), wait, json)
 
 
 def _new(
@@ -193,12 +196,13 @@ def _new(
     message: str,
     repo: str,
     means: tuple[str | None, str | None, str | None],
-    belongs_to: tuple[int | None, int | None, str | None],
+    belongs_to: tuple[int | None, int | None, str | None, str | None],
 ) -> "NewJob":
     from bridge.operations.new_jobs import NewJob
     from cli.piped import text_of
 
-    return NewJob(name, action, text_of(message), repo, *means, *belongs_to)
+    pr, issue, base, timeout = belongs_to
+    return NewJob(name, action, text_of(message), repo, *means, pr, issue, base, timeout)
 
 
 def _start(new: "NewJob", wait: bool, json: bool) -> None:

@@ -1,4 +1,4 @@
-"""The options that say what work belongs to on GitHub and begins from (rulings L1, O1)."""
+"""The options of every command that starts work: what it belongs to, begins from, may take (rulings L1, O1, A10)."""
 
 import os
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +16,13 @@ Base = Annotated[
     ),
 ]
 Issue = Annotated[int | None, typer.Option("--issue", min=1, help="The issue it belongs to.")]
+
+Timeout = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DURATION", help="How long each attempt of its root may take, such as 1h30m; of a pipeline, each stage."
+    ),
+]
 
 
 def token_here(service: "Service") -> str | None:

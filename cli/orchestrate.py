@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from cli.belonging import Base, Issue, Pr, token_here
+from cli.belonging import Base, Issue, Pr, Timeout, token_here
 from cli.output import say, say_json, tell
 
 app = typer.Typer(help="Run a built-in recipe of several workers.", no_args_is_help=True, rich_markup_mode=None)
@@ -26,11 +26,12 @@ def review_panel(
     pr: Pr = None,
     issue: Issue = None,
     base: Base = None,
+    timeout: Timeout = None,
     wait: Wait = False,
     json: Json = False,
 ) -> None:
     """Several reviewers, each with one lens, on different runtimes."""
-    _start("review-panel", goal, repo, runtimes, legs, (pr, issue, base), wait, json)
+    _start("review-panel", goal, repo, runtimes, legs, (pr, issue, base, timeout), wait, json)
 
 
 @app.command(name="decompose-and-verify")
@@ -42,11 +43,12 @@ def decompose_and_verify(
     pr: Pr = None,
     issue: Issue = None,
     base: Base = None,
+    timeout: Timeout = None,
     wait: Wait = False,
     json: Json = False,
 ) -> None:
     """Parallel implementation legs, and a gate that verifies them."""
-    _start("decompose-and-verify", goal, repo, runtimes, legs, (pr, issue, base), wait, json)
+    _start("decompose-and-verify", goal, repo, runtimes, legs, (pr, issue, base, timeout), wait, json)
 
 
 @app.command()
@@ -57,11 +59,12 @@ def verifier(
     pr: Pr = None,
     issue: Issue = None,
     base: Base = None,
+    timeout: Timeout = None,
     wait: Wait = False,
     json: Json = False,
 ) -> None:
     """One producer, and an independent check of its work."""
-    _start("verifier", goal, repo, runtimes, None, (pr, issue, base), wait, json)
+    _start("verifier", goal, repo, runtimes, None, (pr, issue, base, timeout), wait, json)
 
 
 def _start(
@@ -70,7 +73,7 @@ def _start(
     repo: str | None,
     runtimes: str,
     legs: int | None,
-    belongs_to: tuple[int | None, int | None, str | None],
+    belongs_to: tuple[int | None, int | None, str | None, str | None],
     wait: bool,
     json: bool,
 ) -> None:

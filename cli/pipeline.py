@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cli.belonging import Base, Issue, Pr, token_here
+from cli.belonging import Base, Issue, Pr, Timeout, token_here
 from cli.drawing.looks import of_state
 from cli.drawing.tables import Column
 from cli.output import say, say_json, say_table
@@ -108,6 +108,7 @@ def run(
     pr: Pr = None,
     issue: Issue = None,
     base: Base = None,
+    timeout: Timeout = None,
     wait: Annotated[bool, typer.Option("--wait", help="Follow the run to its end.")] = False,
     json: Json = False,
 ) -> None:
@@ -121,7 +122,10 @@ def run(
 
     service = Service.locate()
     given, token = pairs(payload or []), token_here(service)
-    run_id = asyncio.run(pipelines.run(service, name, given, pull_request=pr, issue=issue, base=base, token=token))
+    begun = pipelines.run(
+        service, name, given, pull_request=pr, issue=issue, base=base, stage_timeout=timeout, token=token
+    )
+    run_id = asyncio.run(begun)
     if wait:
         raise typer.Exit(follow(service, run_id, json=json))
     say_json({"run_id": run_id}) if json else say(run_id, f"watch it: service pipeline watch {run_id}")

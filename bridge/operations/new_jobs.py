@@ -10,7 +10,7 @@ from activities.store import trees as stored_trees
 from activities.store.repos import Repo
 from bridge.operations import agents, bound, repos, trees
 from bridge.operations.service import Service
-from bridge.operations.texts import bounded_or_none
+from bridge.operations.texts import bounded_or_none, limit
 from workflows.contract.models import Action, AutonomyPolicy, Delegation
 from workflows.contract.strings import storable
 from workflows.model import ids
@@ -40,6 +40,8 @@ class NewJob:
     """What its tree belongs to (ruling L1)."""
     base: str | None = None
     """What names the commit it begins from; the pull request's head or HEAD when left out (ruling O1)."""
+    timeout: str | None = None
+    """How long each attempt of its coordinator's jobs may take (ruling A10)."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class NewRecipe:
     pull_request: int | None = None
     issue: int | None = None
     base: str | None = None
+    timeout: str | None = None
 
 
 async def start(service: Service, new: NewJob, root: str | None = None, token: str | None = None) -> str:
@@ -69,8 +72,9 @@ async def start(service: Service, new: NewJob, root: str | None = None, token: s
     worker = _on_runtime(service, agent.worker, new.runtime)
     tree = _tree(service, worker, Action(new.action), message, repo, root=root)
     model, effort = _named("model", new.model), _named("effort", new.effort)
+    seconds = limit(new.timeout)
     binding = await bound.bound(service, repo, new.pull_request, new.issue, token, new.base)
-    means = {"model": model, "effort": effort} | binding.fields
+    means = {"model": model, "effort": effort, "timeout_seconds": seconds} | binding.fields
     tree = tree.model_copy(update={"assignment": tree.assignment.model_copy(update=means)})
     return await trees.start(service, tree, repo.host)
 
@@ -97,7 +101,7 @@ async def orchestrate(
     """Start a tree whose legs the recipe makes; one that was started under this id before is found again."""
     if root and (kept := stored_trees.get(service.store, root)):
         return Orchestrated(root, kept.start.caveat)
-    goal = _checked(service, new.goal)
+    goal, seconds = _checked(service, new.goal), limit(new.timeout)
     runtimes = _runtimes(service, new.runtimes)
     # The policy under which each runtime's program can run a build; a script does as it likes.
     sections = service.settings.runtimes
@@ -115,7 +119,7 @@ async def orchestrate(
     )
     binding = await bound.bound(service, repo, new.pull_request, new.issue, token, new.base)
     tree = _tree(service, worker, Action.ASK, goal, repo, legs, root)
-    asked = tree.assignment.model_copy(update=binding.fields)
+    asked = tree.assignment.model_copy(update=binding.fields | {"timeout_seconds": seconds})
     tree = tree.model_copy(update={"caveat": caveat(new.recipe, runtimes), "assignment": asked})
     return Orchestrated(await trees.start(service, tree, repo.host), tree.caveat)
 

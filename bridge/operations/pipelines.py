@@ -18,6 +18,7 @@ from activities.store.pipelines import Pipeline
 from bridge.operations import bound, pipeline_runs
 from bridge.operations.pipeline_runs import ActiveRunError
 from bridge.operations.service import Service
+from bridge.operations.texts import limit
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
 from workflows.model.ids import RANDOM_BITS
 from workflows.pipeline import ids
@@ -94,6 +95,7 @@ async def run(
     pull_request: int | None = None,
     issue: int | None = None,
     base: str | None = None,
+    stage_timeout: str | None = None,
     token: str | None = None,
 ) -> str:
     """Start a run; its id. Either it exists in full, or nothing was recorded.
@@ -105,6 +107,7 @@ async def run(
 
     get(service, name)
     checked = check_payload({} if payload is None else payload)
+    limit(stage_timeout)
     if run_id is not None and not ids.is_run_id(run_id):
         raise UsageError(f"{run_id!r} is not a run id; they look like prun-0c5e2v7q9a3k")
     if run_id is not None and stored_runs.get(service.store, run_id) is not None:
@@ -121,6 +124,7 @@ async def run(
         pull_request=pull_request,
         issue=issue,
         base=base,
+        timeout=stage_timeout,
         token=token,
         describe=bound.describing(service, token),
     )

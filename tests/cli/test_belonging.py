@@ -13,7 +13,7 @@ from cli.main import main
 from tests.activities.git.conftest import commit_file, make_repository, run_git
 from tests.activities.git.hub import clone, propose, served
 from workflows.model.workers import Worker
-from workflows.pipeline.plan import RunInput
+from workflows.pipeline.plan import PlannedShell, RunInput
 from workflows.tree.state import TreeInput
 
 pytestmark = pytest.mark.ruling("L1", "L2")
@@ -34,18 +34,31 @@ def hub(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def limits() -> list[float | None]:
+    """The timeouts of everything that would have been started."""
+    return []
+
+
+@pytest.fixture
 def bases(
-    home: Home, hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    home: Home,
+    hub: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    limits: list[float | None],
 ) -> Iterator[list[str]]:
     """Where everything that would have been started begins; the repository is open to the token alone."""
     seen: list[str] = []
 
     async def start_tree(_: Service, tree: TreeInput, __: str) -> str:
         seen.append(tree.assignment.base)
+        limits.append(tree.assignment.timeout_seconds)
         return tree.root_job_id
 
     async def start_run(_: Service, run: RunInput) -> str:
         seen.append(run.base)
+        limits.extend(stage.timeout_seconds for stage in run.stages if isinstance(stage, PlannedShell))
         return run.run_id
 
     monkeypatch.setattr(trees, "start", start_tree)
@@ -112,3 +125,20 @@ def test_every_command_that_starts_work_takes_a_base(
         assert wrong in said
         assert f"try: git -C {checkout} " in said
     assert len(bases) == 2
+
+
+@pytest.mark.ruling("A10")
+@pytest.mark.parametrize("words", STARTING, ids=lambda words: " ".join(words[:2]))
+def test_every_command_that_starts_work_takes_a_timeout(
+    bases: list[str], limits: list[float | None], capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    words = words[: words.index("--pr")]
+    assert main([*words, "--timeout", "1h30m"]) == 0, capsys.readouterr().err
+    assert main(words) == 0
+    assert (limits, len(bases)) == ([5400.0, None], 2)
+    capsys.readouterr()
+    for wrong in ("90", "0s", "", "soon", "-1s", "3651d"):
+        assert main([*words, f"--timeout={wrong}"]) == 2
+        said = capsys.readouterr().err
+        assert f"the timeout '{wrong}'" in said, said
+    assert limits == [5400.0, None]

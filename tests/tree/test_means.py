@@ -106,6 +106,18 @@ def run_again(own: str | None, workers: str | None, settings: TreeSettings) -> J
     return last(world)
 
 
+def asking(own: str | None, workers: str | None, settings: TreeSettings) -> Job:
+    """A root that is asked: it hands out work and puts it together."""
+    return last(grown(settings, having(LEAD, workers), own, action="ask"))
+
+
+def asking_continuation(own: str | None, workers: str | None, settings: TreeSettings) -> Job:
+    world = grown(settings, having(LEAD, workers), own, action="ask")
+    world.coordinator("approved", delegation("a"))
+    world.leg("a")
+    return last(world)
+
+
 def recipe_leg(own: str | None, workers: str | None, settings: TreeSettings) -> Job:
     """A recipe's legs carry no means of their own unless its author writes some."""
     (first, *others) = expand(Recipe.VERIFIER, "a goal", ("runtime_a",))
@@ -188,6 +200,43 @@ def test_defaults_of_time_are_those_of_child_jobs_and_a_continuation_has_its_coo
 ) -> None:
     run, _ = kind(None, None, SETTINGS)
     assert run.assignment.timeout_seconds == seconds
+
+
+@pytest.mark.ruling("A10")
+@pytest.mark.parametrize(
+    ("kind", "seconds"),
+    [
+        (root, None),
+        (asking, 30.0),
+        (asking_continuation, 30.0),
+        (recipe_continuation, None),
+        (ephemeral_stage, 7.0),
+        (finalize, 20.0),
+        (leg, 60.0),
+    ],
+    ids=lambda kind: getattr(kind, "__name__", ""),
+)
+def test_a_root_that_is_asked_has_the_time_of_plans_and_the_finalize_that_of_gates(
+    kind: Kind, seconds: float | None
+) -> None:
+    limits = SETTINGS.timeouts.model_copy(update={"default_plan_timeout": 30.0, "default_gate_timeout": 20.0})
+    run, _ = kind(None, None, SETTINGS.model_copy(update={"timeouts": limits}))
+    assert run.assignment.timeout_seconds == seconds
+
+
+@pytest.mark.ruling("A10")
+@pytest.mark.parametrize(("gate", "seconds"), [(20.0, 20.0), (None, 7.0)])
+def test_a_root_s_own_time_goes_before_and_holds_for_a_finalize_that_has_none(
+    gate: float | None, seconds: float
+) -> None:
+    limits = Timeouts(default_plan_timeout=30.0, default_gate_timeout=gate)
+    world = grown(TreeSettings(timeouts=limits), LEAD, action="ask", timeout_seconds=7.0)
+    assert world.last.assignment.timeout_seconds == 7.0
+    world.coordinator("approved", delegation("a"))
+    world.kill()
+    world.leg("a")
+    assert world.last.continuation is Continuation.FINALIZE
+    assert world.last.assignment.timeout_seconds == seconds
 
 
 @pytest.mark.ruling("spec:timeouts.precedence")

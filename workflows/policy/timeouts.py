@@ -1,9 +1,10 @@
-"""How long a child job may take (spec: timeout precedence; ruling A10)."""
+"""How long a job may take (spec: timeout precedence; ruling A10)."""
 
 import re
 
-from workflows.contract.models import Delegation
+from workflows.contract.models import Action, Delegation
 from workflows.model.settings import Timeouts
+from workflows.model.workers import Assignment
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
@@ -28,6 +29,12 @@ def timeout_of(delegation: Delegation, timeouts: Timeouts) -> float | None:
         timeouts.default_delegation_timeout,
     )
     return next((each for each in told if each is not None), None)
+
+
+def timeout_of_root(asked: Assignment, timeouts: Timeouts) -> float | None:
+    """Return its own, else that of phase `plan` where it coordinates: where it is asked, and may delegate."""
+    coordinates = asked.action is Action.ASK and not asked.worker.ephemeral
+    return asked.timeout_seconds or (timeouts.default_plan_timeout if coordinates else None)
 
 
 def _default(phase: str, timeouts: Timeouts) -> float | None:

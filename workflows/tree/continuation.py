@@ -108,13 +108,16 @@ def _run_of(
     step: Step, chain: Coordinator, told: ContinuationBrief, job_id: str, after: str | None, depth: int
 ) -> JobRun:
     """The first run of the chain, without what it had as a leg, as a continuation that is told this."""
+    limit = chain.run.assignment.timeout_seconds
+    if told.flavour is Continuation.FINALIZE:
+        limit = step.state.input.settings.timeouts.default_gate_timeout or limit
     return chain.run.model_copy(
         update={
             "job_id": job_id,
             "parent_job_id": after,
             "delegation_id": None,
             "delegation_depth": depth,
-            "assignment": chain.run.assignment.model_copy(update={"prompt": Text()}),
+            "assignment": chain.run.assignment.model_copy(update={"prompt": Text(), "timeout_seconds": limit}),
             "attempt": 1,
             "continuation": told.flavour,
             "brief": told,

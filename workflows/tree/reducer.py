@@ -10,6 +10,7 @@ from workflows.model.states import JobState, TaskState
 from workflows.policy import job_events, storable_rows
 from workflows.policy.answers import one_line
 from workflows.policy.assignments import resolved
+from workflows.policy.timeouts import timeout_of_root
 from workflows.tree import continuation, finalize, offers, resume, retry, rounds
 from workflows.tree.chains import Coordinator
 from workflows.tree.commands import Command
@@ -34,13 +35,15 @@ from workflows.tree.step import Step
 
 
 def root_run(start: TreeInput) -> JobRun:
-    """The root job as its host is told of it, with model and effort resolved."""
+    """The root job as its host is told of it, with model, effort and timeout resolved."""
+    limit = timeout_of_root(start.assignment, start.settings.timeouts)
+    asked = start.assignment.model_copy(update={"timeout_seconds": limit})
     return JobRun(
         job_id=start.root_job_id,
         root_job_id=start.root_job_id,
         task_id=start.task_id,
         repo=start.repo,
-        assignment=resolved(start.assignment, start.settings),
+        assignment=resolved(asked, start.settings),
         branch_deps=start.branch_deps,
     )
 

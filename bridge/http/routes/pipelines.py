@@ -45,6 +45,7 @@ def router(service: Service) -> APIRouter:
                 pull_request=wanted.pull_request,
                 issue=wanted.issue,
                 base=wanted.base,
+                stage_timeout=wanted.timeout,
             )
             return {"run_id": started}
 

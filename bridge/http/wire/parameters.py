@@ -9,6 +9,7 @@ from workflows.pipeline.plan import RunState
 
 LARGEST = 2**31 - 1
 JOB_PATTERN = r"^job-[0-9a-v]{12}(\.[1-9][0-9]{0,3})?$"
+DURATION_PATTERN = r"^([1-9][0-9]{0,2}d)?([1-9][0-9]{0,3}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,5}ms)?$"
 _JOB = {"pattern": JOB_PATTERN}
 
 

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from activities.host.binding import LONGEST_REF
 from activities.runtimes.table import RUNTIMES
-from bridge.http.wire.parameters import JOB_PATTERN, LARGEST
+from bridge.http.wire.parameters import DURATION_PATTERN, JOB_PATTERN, LARGEST
 from bridge.operations.pipeline_runs import RunLine
 from bridge.operations.reviews import ReviewView
 from workflows.contract.strings import BOUNDS
@@ -47,7 +47,7 @@ Number = Annotated[int | None, Field(ge=1, le=LARGEST)]
 
 
 class Belonging(Body):
-    """What work begins from, and belongs to on GitHub: a pull request, an issue, or neither (rulings L1, O1)."""
+    """What work begins from, how long it may take, and what it belongs to on GitHub, if anything (L1, O1, A10)."""
 
     model_config = ConfigDict(json_schema_extra={"not": _BOTH})
 
@@ -60,6 +60,14 @@ class Belonging(Body):
         json_schema_extra={"pattern": r"\S"},
         description="The branch, tag or commit it starts from; else the pull request's head, or what is checked out.",
         examples=["main"],
+    )
+    timeout: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=BOUNDS["timeout"].characters,
+        json_schema_extra={"pattern": DURATION_PATTERN},
+        description="How long each attempt of the root and of its continuations may take; of a pipeline, each stage.",
+        examples=["1h30m"],
     )
 
 

@@ -68,6 +68,8 @@ class TestAsk:
             ("scout", {"runtime": "codex"}, 400, "'codex' is no runtime for scout"),
             ("scout", {"runtime": "runtime_a"}, 409, "runtime_a is not configured"),
             ("scout", {"model": ""}, 400, "model must be"),
+            ("scout", {"timeout": "90"}, 400, "the timeout '90' needs a unit"),
+            ("scout", {"timeout": "0s"}, 400, "the timeout '0s' must be positive"),
         ],
     )
     async def test_its_gates_are_those_of_the_command_line(
@@ -82,6 +84,13 @@ class TestAsk:
             answer = await client.post(f"/v1/agents/{agent}/ask", json=BODY | change)
         assert (answer.status_code, why in answer.json()["error"]) == (status, True), answer.text
         assert started(service) == []
+
+    @pytest.mark.ruling("A10")
+    async def test_a_timeout_is_its_root_s(self, with_temporal: Service) -> None:
+        async with caller(with_temporal) as client:
+            for body, seconds in (({"timeout": "1h30m"}, 5400.0), ({}, None)):
+                job_id = (await client.post(ASK, json=BODY | body)).json()["job_id"]
+                assert (await workflow(with_temporal, job_id))["assignment"].get("timeout_seconds") == seconds
 
     async def test_another_runtime_takes_neither_command_nor_model_of_the_agent(self, with_temporal: Service) -> None:
         config = with_temporal.home.config
