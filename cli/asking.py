@@ -42,7 +42,7 @@ class Said:
 
 def ask(waiting: "RoundRecord", *, may_wait: bool = False) -> Said | None:
     """Question by question, or what to do about failures; None when it is left for later, where it may be."""
-    if not waiting.questions:
+    if not waiting.questions or "answer" not in waiting.verbs:
         return _decide(waiting, may_wait=may_wait)
     said = Said("answer")
     for number, question in enumerate(waiting.questions):
@@ -102,6 +102,8 @@ def _choices(question: "QuestionRecord") -> list[str]:
 
 
 def _decide(waiting: "RoundRecord", *, may_wait: bool) -> Said | None:
+    for question in waiting.questions:
+        tell(*headed(f"{question.id}:", question.prompt), "  it can't be answered any more: no job would be told")
     for failing in waiting.failing:
         tell(f"{failing.leg} ({failing.job_id}) {failing.state}: {failing.reason}")
     verbs = {str(number): each for number, each in enumerate(waiting.verbs, 1)}

@@ -93,6 +93,8 @@ def _check_answer(order: ResumeOrder, found: list[RoundRecord]) -> None:
     if order.verb != Verb.ANSWER or order.channel not in _ASKS_BACK or len(mine) != 1:
         return
     meant = mine[0]
+    if Verb.ANSWER not in meant.verbs:
+        return  # the tree says why
     if order.round not in (None, meant.number) or not meant.digest.startswith(order.digest) or not meant.questions:
         return
     asks, what = {each.id: each.choices for each in meant.questions}, f"round {meant.number} of {meant.coordinator_id}"

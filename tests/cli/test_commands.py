@@ -269,6 +269,19 @@ def test_an_answer_is_carried_as_one_value_and_storable_whatever_the_terminal_le
     assert (order.round, order.digest, order.partial, order.other) == (2, "d1", True, False)
 
 
+@pytest.mark.ruling("F4")
+def test_questions_that_nobody_can_answer_any_more_are_not_asked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from cli import asking
+
+    typed = iter(["1", ""])
+    monkeypatch.setattr(asking, "asked", lambda *_: next(typed))
+    said = asking.ask(seeds.round_(verbs=("abort", "extend")))
+    assert said == asking.Said("abort")
+    assert "1) abort" in capsys.readouterr().err
+
+
 @pytest.mark.ruling("L1")
 def test_a_repository_says_what_it_is_called_on_github(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     subprocess.run(["git", "-C", str(repo), "remote", "add", "origin", "git@github.com:acme/web.git"], check=True)

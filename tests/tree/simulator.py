@@ -266,7 +266,13 @@ class World:
 
     def resume(self, verb: str, text: str = "", job_id: str = ROOT, **fields: object) -> list[Command]:
         """Ann says something to a pause."""
-        base: dict[str, object] = {"now": self.now + 1, "actor": "ann", "channel": "cli", "budgets": True}
+        base: dict[str, object] = {
+            "now": self.now + 1,
+            "actor": "ann",
+            "channel": "cli",
+            "budgets": True,
+            "foreseen": True,
+        }
         return self.feed(resume_requested(base | {"job_id": job_id, "verb": verb, "text": text} | fields))
 
     def open(self) -> list[RoundRecord]:
@@ -424,9 +430,13 @@ class World:
             job_id, verb, *rest = command.removeprefix("service resume ").split(" ", 2)
             text = {"extend": "1h", "answer": " ".join(rest).replace("<text>", "yes")}.get(verb, "with care")
             order = ResumeOrder(actor="ann", channel="cli", job_id=job_id, verb=verb, text=text, round=each.number)
-            said = ResumeRequested(now=self.now, order=order)
+            said = ResumeRequested(now=self.now, order=order, budgets=True, foreseen=True)
             refusal = refuse_resume(self.state, said)
             assert refusal is None, (command, refusal)
+            if len(self.open()) == 1:
+                tried = self.state.model_copy(deep=True)
+                reduce(tried, said)
+                assert (tried.finalize is not None) == (verb == "abort"), f"{command} has no effect of its own"
 
     def _host_knows_first(self) -> bool:
         """A begin that the tree has not been told of yet."""

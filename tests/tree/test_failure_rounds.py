@@ -129,7 +129,7 @@ def test_a_retry_is_neither_offered_nor_taken_once_any_budget_is_spent(bounds: B
 def test_an_order_that_an_earlier_release_took_is_taken_in_a_replay() -> None:
     tree = batch(human("a"), bounds=Bounds(max_delegation_total_jobs=1))
     tree.leg("a", "failed")
-    tree.resume("continue", budgets=False)
+    tree.resume("continue", budgets=False, foreseen=False)
     assert tree.open() == []
     assert tree.last.continuation is Continuation.FINALIZE
 

@@ -52,6 +52,8 @@ class Round(Memory):
     extensions: int = 0
     shown: list[str] = []
     """The verbs its row says it takes."""
+    vain: dict[str, str] = {}
+    """Verbs that would end the tree in place of their effect, each with the reason (ruling F4)."""
     requests: list[str] = []
     """Ids of the requests it has accepted: none acts twice."""
     text: str = ""

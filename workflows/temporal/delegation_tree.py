@@ -35,6 +35,7 @@ with workflow.unsafe.imports_passed_through():
 
 
 ROOM_FOR_ALL = "room-for-all-verbs"
+FORESEEN = "verbs-are-tried-on-a-copy"
 """A tree that an earlier release ran took orders whose verb had no room, and has to do so again in a replay."""
 
 
@@ -130,7 +131,7 @@ class DelegationTree:
     @takes_anything
     def _may_resume(self, *said: object) -> None:
         order = resume_requested(said, workflow.time(), waiting=1, by_hand=self._by_hand)
-        refusal = refuse_resume(self._state, order.model_copy(update={"budgets": True}))
+        refusal = refuse_resume(self._state, order.model_copy(update={"budgets": True, "foreseen": True}))
         if refusal and refusal.kind not in {ResumeFault.DUPLICATE, ResumeFault.NO_ROOM}:  # these the reducer tells of
             raise _refused(refusal)
 
@@ -156,7 +157,8 @@ class DelegationTree:
         return self._closed
 
     def _judged(self, order: e.ResumeRequested) -> e.ResumeRequested:
-        return order.model_copy(update={"budgets": workflow.patched(ROOM_FOR_ALL)})
+        judged = {"budgets": workflow.patched(ROOM_FOR_ALL), "foreseen": workflow.patched(FORESEEN)}
+        return order.model_copy(update=judged)
 
     def _order(self, order: e.KillRequested | e.RetryRequested | e.ResumeRequested) -> None:
         self._loop.order(order, f"{type(order).__name__} by {order.actor}")

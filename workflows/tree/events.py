@@ -73,6 +73,8 @@ class ResumeRequested(Wire):
     """The number of the call that waits to be told what becomes of it; 0 when nobody does."""
     budgets: bool = False
     """Needs room for its verb. False in a replay: an earlier release looked at a retry and its jobs alone (F4)."""
+    foreseen: bool = False
+    """Must not end the tree instead of its effect. False in a replay: an earlier release did not try it (ruling F4)."""
 
     @property
     def actor(self) -> str:

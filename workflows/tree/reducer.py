@@ -11,6 +11,7 @@ from workflows.policy import job_events, storable_rows
 from workflows.policy.answers import one_line
 from workflows.policy.assignments import resolved
 from workflows.policy.timeouts import timeout_of_root
+from workflows.policy.verbs import TAKES, Verb
 from workflows.tree import continuation, finalize, offers, resume, retry, rounds
 from workflows.tree.chains import Coordinator
 from workflows.tree.commands import Command
@@ -149,12 +150,41 @@ def _advance(step: Step) -> None:
     if step.state.closed:
         return
     step.warn()
-    while any(move_on(step, chain) for chain in list(step.state.coordinators.values())):
-        pass
-    _end(step)
+    _move(step)
+    _foresee(step)
     rounds.show_verbs(step)
     retry.show_commands(step)
     step.warn()
+
+
+def _move(step: Step) -> None:
+    while any(move_on(step, chain) for chain in list(step.state.coordinators.values())):
+        pass
+    _end(step)
+
+
+def _foresee(step: Step) -> None:
+    """Try what the open round takes on a copy of the tree: no verb may end it in place of its effect (ruling F4).
+
+    Of several rounds none is tried: the tree stands still until the last of them is over.
+    """
+    state = step.state
+    waiting = [(each, current) for each in state.rounds if (current := state.open_round(each))]
+    for coordinator_id, current in waiting:
+        ends = {verb: _end_after(state, coordinator_id, verb) for verb in TAKES[current.kind] if len(waiting) == 1}
+        current.vain = {verb: why for verb, why in ends.items() if why}
+
+
+def _end_after(state: TreeState, coordinator_id: str, verb: Verb) -> str:
+    """Why the tree would be finalized by this verb; empty when it goes on, or when that is what the verb is for."""
+    if verb in {Verb.ABORT, Verb.EXTEND}:
+        return ""
+    tried = Step(state.model_copy(deep=True), state.now)
+    chain, current = tried.state.coordinators[coordinator_id], tried.state.open_round(coordinator_id)
+    if current is not None:
+        resume.carry_out(tried, chain, current, verb, "", "")
+        _move(tried)
+    return tried.state.finalize.reason if tried.state.finalize else ""
 
 
 def _end(step: Step) -> None:

@@ -47,7 +47,7 @@ def resume(step: Step, request: ResumeRequested) -> Refusal | Accepted:
     text = answers.clean(request.order.text).strip()
     step.state.last_refusal = ""
     recorded = _accepted(step, chain, current, verb, text, who | {"request": request_id})
-    _carry_out(step, chain, current, verb, f"by {_signed(who)}", text)
+    carry_out(step, chain, current, verb, f"by {_signed(who)}", text)
     return Accepted(chain.coordinator_id, current.number, verb, recorded)
 
 
@@ -95,7 +95,8 @@ def _refused(step: Step, request: ResumeRequested, refusal: Refusal, who: Data) 
             step.refused(over, step.state.root_id)
 
 
-def _carry_out(step: Step, chain: Coordinator, current: Round, verb: Verb, by: str, text: str) -> None:
+def carry_out(step: Step, chain: Coordinator, current: Round, verb: Verb, by: str, text: str) -> None:
+    """What was taken takes its effect."""
     match verb:
         case Verb.EXTEND:
             rounds.extend(step, chain, current, duration(text))

@@ -12,7 +12,7 @@ from workflows.model.rounds import Round
 from workflows.policy import whole_answers
 from workflows.policy.answers import Answers, one_line
 from workflows.policy.times import clock
-from workflows.policy.verbs import Verb, refuse_verb
+from workflows.policy.verbs import Verb, refuse_length, refuse_verb
 from workflows.policy.whole_answers import Meant
 from workflows.tree import round_rows
 from workflows.tree.chains import Coordinator
@@ -53,10 +53,9 @@ def judge(state: TreeState, request: ResumeRequested) -> tuple[Coordinator, Roun
     if isinstance(found, Refusal):
         return found
     chain, current = found
-    ids = [each.id for each in chain.asking]
     refusal = (
         _other_round(state, chain, current, request)
-        or refuse_verb(request.order.verb, request.order.text, current.kind, ids, _named(chain, current))
+        or _other_verb(state, chain, current, request)
         or _not_whole(chain, current, request)
         or _no_room(state, chain, current, request)
     )
@@ -120,6 +119,14 @@ def _other_round(state: TreeState, chain: Coordinator, current: Round, request: 
     return None
 
 
+def _other_verb(state: TreeState, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
+    """A verb of another kind of round. Questions nobody can answer any more can be aborted."""
+    order, ids = request.order, [each.id for each in chain.asking]
+    if request.foreseen and order.verb == Verb.ABORT and Verb.ABORT in round_rows.takes(state, current):
+        return refuse_length(order.text)
+    return refuse_verb(order.verb, order.text, current.kind, ids, _named(chain, current))
+
+
 def _not_whole(chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
     """An answer of which a part would be lost, where somebody is shown that (ruling F5)."""
     if request.order.verb != Verb.ANSWER or not request.whole:
@@ -132,11 +139,16 @@ def _not_whole(chain: Coordinator, current: Round, request: ResumeRequested) -> 
 def _no_room(state: TreeState, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
     """A verb that could not have its effect changes nothing (rulings C3, F4)."""
     verb = Verb(request.order.verb)
-    over = round_rows.no_room(state, verb)
-    if over is None or not (request.budgets or (verb is Verb.RETRY and "cap" in over.data)):
+    over, why = round_rows.no_room(state, verb), round_rows.why_vain(state, current, verb)
+    earlier = over is not None and verb is not Verb.ANSWER and (request.budgets or _retry_at_the_cap(verb, over))
+    if why is None or not (request.foreseen or earlier):
         return None
-    message = f"{over.message}: {_named(chain, current)} can still be aborted"
-    return Refusal(ResumeFault.NO_ROOM, message, {"cap": over.data.get("cap")})
+    message = f"{why}: {_named(chain, current)} can still be aborted"
+    return Refusal(ResumeFault.NO_ROOM, message, {"cap": over.data.get("cap") if over else None})
+
+
+def _retry_at_the_cap(verb: Verb, over: Refusal) -> bool:
+    return verb is Verb.RETRY and "cap" in over.data
 
 
 def _named(chain: Coordinator, current: Round) -> str:

@@ -13,6 +13,9 @@ from workflows.tree.state import TreeState
 
 REASON_LIMIT = 300
 
+_RUNS = {Verb.RETRY: "a retry", Verb.CONTINUE: "a continue", Verb.ANSWER: "an answer"}
+"""The verbs that need a job more."""
+
 
 def open_rounds(state: TreeState) -> tuple[RoundRecord, ...]:
     """Every round somebody is waited for in, the oldest first."""
@@ -23,15 +26,24 @@ def open_rounds(state: TreeState) -> tuple[RoundRecord, ...]:
 
 def takes(state: TreeState, current: Round) -> tuple[Verb, ...]:
     """The verbs that end or extend it, the likeliest first; none that could not have its effect (rulings C3, F4)."""
-    return tuple(verb for verb in TAKES[current.kind] if no_room(state, verb) is None)
+    known = TAKES[current.kind]
+    possible = tuple(verb for verb in known if why_vain(state, current, verb) is None)
+    ends = () if Verb.ABORT in known or Verb.ANSWER in possible else (Verb.ABORT,)
+    return (*ends, *possible)
+
+
+def why_vain(state: TreeState, current: Round, verb: Verb) -> str | None:
+    """Return why a verb could not have its effect on this round; None when it can."""
+    over = no_room(state, verb)
+    return over.message if over else current.vain.get(verb)
 
 
 def no_room(state: TreeState, verb: Verb) -> Refusal | None:
-    """The bound that keeps a verb from its effect: a retry runs a leg, `continue` a continuation (rulings C3, C4)."""
+    """The bound that keeps a verb from its effect: a retry runs a leg, the others a continuation (rulings C3, C4)."""
     limits, used = state.input.settings.bounds, state.ledger()
-    if verb not in {Verb.RETRY, Verb.CONTINUE}:
+    if verb not in _RUNS:
         return None
-    over = bounds.jobs(limits, used, 1, f"a {verb}")
+    over = bounds.jobs(limits, used, 1, _RUNS[verb])
     return over or (bounds.exhausted(limits, used) if verb is Verb.RETRY else None)
 
 

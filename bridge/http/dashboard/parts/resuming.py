@@ -14,7 +14,7 @@ from workflows.model.orders import ResumeOrder
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import QuestionRecord, RoundRecord
 from workflows.policy.answers import clean, parse
-from workflows.policy.verbs import Verb
+from workflows.policy.verbs import TAKES, Verb
 from workflows.policy.whole_answers import is_choice
 
 MOST = 50
@@ -119,7 +119,7 @@ async def _said(service: Service, form: Form, seen: Seen, verb: str) -> Note:
         if same := _done_before(service, form, seen, verb):
             return same
         raise
-    if verb not in now.verbs:
+    if verb not in now.verbs and verb not in TAKES[now.kind]:  # of its own verbs the tree says why it takes one not
         takes = ", ".join(now.verbs)
         raise RefusedError(f"round {now.number} of {now.coordinator_id} takes {takes}, not {verb[:40]}")
     words = _words(form, verb, now.questions)

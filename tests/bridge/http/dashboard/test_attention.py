@@ -177,6 +177,20 @@ async def test_a_failure_offers_what_its_round_takes(service: Service, ann: Surf
     assert "tests are red" in shown.words
 
 
+@pytest.mark.ruling("F4")
+@pytest.mark.parametrize("more", [(), (QuestionRecord(id="size", prompt="How big?", job_id=seeds.ROOT),)])
+async def test_a_question_that_nobody_can_answer_any_more_has_no_field(
+    service: Service, ann: Surfer, more: tuple[QuestionRecord, ...]
+) -> None:
+    asks = QuestionRecord(id="store", prompt="Which store?", choices=("redis", "memory"), job_id=seeds.ROOT)
+    seeds.paused(service, questions=(asks, *more), verbs=("abort", "extend"))
+    shown = await ann.open("/ui/")
+    form = shown.form("/ui/attention/say")
+    assert [value for _, value, _ in form.buttons] == ["abort", "extend"]
+    assert not [name for name in form.fields if name.startswith(("text.", "choice.", "partial"))]
+    assert "Which store?" in shown.words
+
+
 async def test_a_blocked_task_shows_why_and_what_opens_it(service: Service, ann: Surfer) -> None:
     blocked(service, root(1), NOW - 60)
     shown = await ann.open("/ui/")

@@ -28,6 +28,7 @@ from tests.tree.simulator import delegation
 from tests.waiting import until
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import QuestionRecord, Records, RoundRecord
+from workflows.model.settings import Bounds
 from workflows.model.states import JobState, TaskState
 
 pytestmark = pytest.mark.ruling("M2")
@@ -159,7 +160,9 @@ class Working:
     client: Client
 
     @asynccontextmanager
-    async def trees(self, *scripts: Script, blocked: Script | None = None) -> AsyncIterator[list[Handle]]:
+    async def trees(
+        self, *scripts: Script, blocked: Script | None = None, bounds: Bounds | None = None
+    ) -> AsyncIterator[list[Handle]]:
         """One tree each: those of `scripts` wait for a person, one more is blocked."""
         by_root: dict[str, Script] = {}
         host = Host(lambda run: by_root[run.root_job_id](run))
@@ -172,7 +175,7 @@ class Working:
         async with serving(self.client, queue, host):
             begun = []
             for each in (*scripts, *([blocked] if blocked else [])):
-                tree = an_input()
+                tree = an_input(bounds=bounds)
                 by_root[tree.root_job_id] = each
                 begun.append(await start(self.client, queue, tree))
             await until(lambda: len(rounds.open_rounds(self.service.store)) == len(scripts), lambda: str(host.names))
@@ -266,6 +269,21 @@ async def test_a_failure_is_decided_in_place(working: Working, bea: Surfer, butt
         assert shown.status == 200, shown.words
         closed = await waiting_for(working, tree)
     assert (closed.end, closed.said) == (end, "mind the limit")
+
+
+@pytest.mark.ruling("F4", "C3")
+async def test_an_answer_at_the_job_cap_is_refused_with_the_reason_and_abort_ends_it(
+    working: Working, bea: Surfer
+) -> None:
+    """A page that was opened before it came to that still has the field."""
+    script = asking({"root": (delegation("a"),)}, "a")
+    async with working.trees(script, bounds=Bounds(max_delegation_total_jobs=1)) as [tree]:
+        form = (await bea.open("/ui/")).form(SAY)
+        assert [words for *_, words in form.buttons] == ["Abort", "Extend"]
+        refused = await bea.post(SAY, form.fields | {"say": ["answer"], "text.q-a": ["blue"]})
+        assert (refused.status, "an answer would exceed the per-root job budget of 1" in refused.words) == (409, True)
+        assert (await bea.send(form, "Abort")).status == 200
+        assert (await waiting_for(working, tree)).end is RoundEnd.ABORTED
 
 
 async def test_of_several_that_are_chosen_each_has_a_result_of_its_own(working: Working, bea: Surfer) -> None:

@@ -1,0 +1,172 @@
+"""A verb that would end the tree instead of having its effect is neither offered nor taken, whichever bound it is."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.tree.simulator import ROOT, World, delegation, tokens, tree_input
+from workflows.contract.models import HumanQuestion
+from workflows.model.rows import RoundRecord
+from workflows.model.settings import Bounds
+from workflows.model.states import Continuation, JobState, TaskState
+
+pytestmark = pytest.mark.ruling("F4", "C3", "C4")
+
+COLOR = HumanQuestion(id="color", prompt="Which color?", choices=())
+SPENT = {
+    "tokens": Bounds(max_delegation_token_budget=10),
+    "dollars": Bounds(max_delegation_cost_usd=0.00001),
+    "clock": Bounds(max_delegation_wall_clock_seconds=20.0),
+}
+
+
+def asked_at_the_job_cap() -> World:
+    tree = World(tree_input(Bounds(max_delegation_total_jobs=1))).begin()
+    tree.coordinator("approved", delegation("a"))
+    tree.leg("a", human_questions=(COLOR,))
+    return tree
+
+
+def coordinator_asks_at_the_job_cap() -> World:
+    tree = World(tree_input(Bounds(max_delegation_total_jobs=2))).begin()
+    tree.coordinator("approved", delegation("a"))
+    tree.leg("a")
+    tree.coordinator("approved", human_questions=(COLOR,))
+    return tree
+
+
+def asked_with_nothing_left(name: str) -> World:
+    """Its question comes while a leg waits that has no budget left to begin with."""
+    tree = World(tree_input(SPENT[name])).begin()
+    tree.coordinator("approved", delegation("a"), delegation("b", deps=("a",)))
+    tree.leg("a", usage=tokens(10), after=30.0, human_questions=(COLOR,))
+    return tree
+
+
+def failed_with_nothing_left(name: str) -> World:
+    tree = World(tree_input(SPENT[name])).begin()
+    human = delegation("a", failure_policy="escalate_human")
+    tree.coordinator("approved", human, delegation("b"), delegation("c", deps=("b",)))
+    tree.leg("a", "failed")
+    tree.leg("b", usage=tokens(10), after=30.0)
+    return tree
+
+
+def failed_in_circles() -> World:
+    """The last of the generations that came to the same."""
+    tree = World(tree_input(Bounds(max_delegation_non_progress_streak=1))).begin()
+    for number in range(3):
+        leg = delegation("a", prompt=f"try {number}", failure_policy="escalate_human")
+        tree.coordinator("approved", leg)
+        tree.leg("a", "failed")
+        if number < 2:
+            tree.resume("continue")
+    return tree
+
+
+def failed_after_the_last_replan() -> World:
+    tree = World(tree_input(Bounds(max_verify_replan_attempts=0))).begin()
+    check = delegation("check", action="review", synthesis_rule="verify", failure_policy="escalate_human")
+    tree.coordinator("approved", check)
+    tree.leg("check", "failed")
+    return tree
+
+
+ASKS: dict[str, tuple[Callable[[], World], str]] = {
+    "jobs": (asked_at_the_job_cap, "an answer would exceed the per-root job budget of 1"),
+    "own": (coordinator_asks_at_the_job_cap, "an answer would exceed the per-root job budget of 2"),
+    "tokens": (lambda: asked_with_nothing_left("tokens"), "used 10 of its 10 tokens"),
+    "dollars": (lambda: asked_with_nothing_left("dollars"), "has cost"),
+    "clock": (lambda: asked_with_nothing_left("clock"), "has run 31 s of its 20 s"),
+}
+FAILURES: dict[str, tuple[Callable[[], World], str]] = {
+    "tokens": (lambda: failed_with_nothing_left("tokens"), "used 10 of its 10 tokens"),
+    "dollars": (lambda: failed_with_nothing_left("dollars"), "has cost"),
+    "loops": (failed_in_circles, "generations in a row ended with the same"),
+    "replans": (failed_after_the_last_replan, "all 0 replan attempt(s) are used"),
+}
+
+
+def refused(tree: World, verb: str, text: str = "") -> str:
+    """Why; the round and the tree are as they were."""
+    [before] = tree.open()
+    tree.resume(verb, text)
+    [still] = tree.open()
+    assert (still.digest, still.verbs) == (before.digest, before.verbs)
+    assert tree.task_state() is TaskState.AWAITING_HUMAN
+    [said] = [each for each in tree.said if each.kind == "resume_refused"][-1:]
+    assert said.data["why"] == "no_room"
+    return said.message
+
+
+def works(tree: World, shown: RoundRecord) -> None:
+    """What is offered in its place ends the pause."""
+    assert shown.verbs[0] == "abort"
+    assert shown.commands[0] == f"service resume {ROOT} abort"
+    assert tree.state.task.next == shown.commands[0]
+    tree.resume("abort")
+    assert tree.open() == []
+    assert tree.state.finalize is not None
+
+
+@pytest.mark.parametrize("name", ASKS)
+def test_an_answer_that_nobody_would_be_told_is_refused_and_abort_is_offered(name: str) -> None:
+    make, why = ASKS[name]
+    tree = make()
+    [shown] = tree.open()
+    assert shown.verbs == ("abort", "extend")
+    message = refused(tree, "answer", "color: red")
+    assert why in message
+    assert f"round 1 of {ROOT} can still be aborted" in message
+    works(tree, shown)
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_continue_that_would_end_the_tree_is_refused(name: str) -> None:
+    make, why = FAILURES[name]
+    tree = make()
+    [shown] = tree.open()
+    assert "continue" not in shown.verbs
+    assert "abort" in shown.verbs
+    assert why in refused(tree, "continue")
+
+
+@pytest.mark.parametrize("name", SPENT)
+def test_an_answer_and_a_continue_still_have_their_effect_where_nothing_waits_to_begin(name: str) -> None:
+    """The continuation runs, is told, and can sum up; only more work is out of reach."""
+    tree = World(tree_input(SPENT[name])).begin()
+    tree.coordinator("approved", delegation("a"))
+    tree.leg("a", usage=tokens(10), after=30.0, human_questions=(COLOR,))
+    assert tree.open()[0].verbs == ("answer", "extend")
+    tree.resume("answer", "color: red")
+    assert tree.last.continuation is Continuation.ANSWERED
+    tree = World(tree_input(SPENT[name])).begin()
+    tree.coordinator("approved", delegation("a", failure_policy="escalate_human"))
+    tree.leg("a", "failed", usage=tokens(10), after=30.0)
+    assert tree.open()[0].verbs == ("continue", "abort", "extend")
+    tree.resume("continue")
+    assert tree.last.continuation is Continuation.NORMAL
+
+
+def test_an_abort_is_taken_of_an_ask_round_only_where_an_answer_is_not() -> None:
+    tree = World(tree_input()).begin()
+    tree.coordinator("approved", human_questions=(COLOR,))
+    tree.resume("abort")
+    assert tree.said[-1].data["why"] == "wrong_verb"
+    assert tree.open()[0].verbs == ("answer", "extend")
+
+
+def test_in_a_replay_an_answer_at_the_cap_is_taken_as_an_earlier_release_took_it() -> None:
+    tree = asked_at_the_job_cap()
+    tree.resume("answer", "color: red", foreseen=False)
+    assert tree.open() == []
+    assert tree.last.continuation is Continuation.FINALIZE
+    assert tree.last.brief is not None
+    assert [each.text for each in tree.last.brief.answers] == ["red"]
+
+
+def test_trying_a_verb_changes_nothing_of_the_tree() -> None:
+    tree = asked_with_nothing_left("tokens")
+    assert tree.named("b").state is JobState.QUEUED
+    assert tree.state.finalize is None
+    assert tree.flying == {}
