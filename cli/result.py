@@ -33,6 +33,8 @@ def check(
     elif not isinstance(reading, Rejected):
         for notice in reading.notices:
             tell(f"note: {notice.message}")
+        if reading.not_kept:
+            tell(f"note: {results.too_wide(reading)}")
         say_json_text(canonical_json(reading.result))
     if isinstance(reading, Rejected):
         raise _refuse(reading, silent=as_json)

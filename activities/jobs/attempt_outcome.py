@@ -75,9 +75,9 @@ def outcome(
             count = f"{len(faults)} faults" if len(faults) > 1 else "a fault"
             reason = f"the result has {count} after one repair: {redacted(faults[0].message)}"
             return ended.model_copy(update={"reason": reason})
-        case Accepted(result=result, notices=notices):
+        case Accepted(result=result, notices=notices, not_kept=not_kept):
             said = _said(context, run, taken_in(context, result), evidence, branch)
-            return ended.model_copy(update=said | {"notices": notices})
+            return ended.model_copy(update=said | {"notices": notices, "not_kept": not_kept})
 
 
 def travelling(outcome: JobOutcome) -> JobOutcome:

@@ -8,6 +8,8 @@ from workflows.contract.locate import KEY
 from workflows.contract.parse import Accepted, Rejected, read_result
 from workflows.contract.render import render_comment
 from workflows.contract.schema import schema as contract_schema
+from workflows.contract.strings import COUNTS
+from workflows.model.event_kinds import EventKind
 
 
 def check(raw: bytes) -> Accepted | Rejected:
@@ -20,9 +22,19 @@ def report(reading: Accepted | Rejected) -> dict[str, Any]:
     match reading:
         case Accepted():
             events = [notice.model_dump(mode="json") for notice in reading.notices]
+            if reading.not_kept:
+                events.append({"kind": EventKind.DELEGATION_WIDTH_EXCEEDED.value, "message": too_wide(reading)})
             return {"ok": True, KEY: canonical(reading.result), "events": events}
         case Rejected():
             return {"ok": False, "faults": [{"path": fault.path, "message": fault.message} for fault in reading.faults]}
+
+
+def too_wide(reading: Accepted) -> str:
+    """What becomes of a result with more delegations than one may have (ruling C1)."""
+    most = COUNTS["delegations"]
+    return (
+        f"{reading.not_kept:,} delegations are more than the {most} a result may have: a tree dispatches none"
+    )
 
 
 def schema() -> dict[str, Any]:

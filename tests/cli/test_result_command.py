@@ -29,6 +29,16 @@ class TestCheck:
         for result in (run("check", str(tmp_path / "out")), run("check", "-", stdin=GOOD), run("check", stdin=GOOD)):
             assert (result.exit_code, result.stdout, result.stderr) == (0, CANONICAL, "")
 
+    @pytest.mark.ruling("C1")
+    def test_of_more_delegations_than_there_may_be_it_says_that_none_goes_out(self) -> None:
+        legs = [{"id": f"l{n}", "agent": "dev", "action": "ask", "prompt": "look"} for n in range(257)]
+        body = {"decision": "approved", "summary": "ok", "delegations": legs}
+        result = run("check", stdin=json.dumps({"service_result": body}))
+        assert (result.exit_code, result.stdout) == (0, CANONICAL)
+        assert "257 delegations are more than the 256 a result may have" in result.stderr
+        events = json.loads(run("check", "--json", stdin=json.dumps({"service_result": body})).stdout)["events"]
+        assert [each["kind"] for each in events] == ["delegation_width_exceeded"]
+
     @pytest.mark.ruling("A4")
     def test_a_bad_one_prints_every_fault_on_a_line(self) -> None:
         result = run("check", stdin=BAD)

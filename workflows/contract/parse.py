@@ -21,6 +21,8 @@ class Accepted:
 
     result: ServiceResult
     notices: tuple[Notice, ...] = ()
+    not_kept: int = 0
+    """So many delegations it had, more than one may have: the result is without them (ruling C1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +45,9 @@ def read_result(output: str | bytes, *, prompt: str = "", after_repair: bool = F
     ]
     for tolerant in (False, True) if after_repair else (False,):
         valid = [place for place, each in enumerate(verdicts) if each.result and (tolerant or not each.faults)]
-        if valid and (result := verdicts[valid[-1]].result) is not None:
+        if valid and (result := (last := verdicts[valid[-1]]).result) is not None:
             later = len(found) - 1 - valid[-1]
-            return Accepted(result, (*_ambiguity(len(valid), later), *_dropped(verdicts[valid[-1]].faults)))
+            return Accepted(result, (*_ambiguity(len(valid), later), *_dropped(last.faults)), last.not_kept)
     return Rejected(verdicts[-1].faults if verdicts else (_nothing_found(text),))
 
 

@@ -24,6 +24,8 @@ class Verdict:
 
     faults: tuple[Fault, ...]
     result: ServiceResult | None
+    not_kept: int = 0
+    """So many delegations it has, more than one may have: the result is without them (ruling C1)."""
 
 
 def validate(candidate: Object) -> Verdict:
@@ -37,7 +39,9 @@ def validate(candidate: Object) -> Verdict:
         faults.add(Fault("", f"{KEY} must be an object, not {kind(body)}"))
     _check_wrapper(candidate, faults)
     usable = all(fault.unknown_key for fault in faults.found)
-    return Verdict(faults.report(), ServiceResult.model_validate(clean) if usable else None)
+    count = len(legs) if isinstance(body, dict) and isinstance(legs := body.get("delegations"), list) else 0
+    not_kept = count if too_many("delegations", count) else 0
+    return Verdict(faults.report(), ServiceResult.model_validate(clean) if usable else None, not_kept)
 
 
 def _read_result(scope: Scope) -> Clean:
@@ -57,27 +61,21 @@ def _read_result(scope: Scope) -> Clean:
 
 
 def _read_delegations(scope: Scope) -> list[Clean]:
-    entries = _entries(scope, "delegations")
+    """Read the entries; of too many, which a tree refuses as too wide, none is looked at (rulings B6, C1)."""
+    entries = scope.entries("delegations", "objects", scope.source.get("delegations"))
+    if entries and scope.source.get("decision") == Decision.SKIPPED:
+        scope.fault("delegations", "must be empty when decision is skipped")
+    if too_many("delegations", len(entries)):
+        return []
     siblings = Siblings.of("delegations", entries)
-    looked_at = enumerate(entries[: COUNTS[siblings.name]])
-    scopes = (entry_scope(siblings, index, entry, scope.faults) for index, entry in looked_at)
+    scopes = (entry_scope(siblings, index, entry, scope.faults) for index, entry in enumerate(entries))
     read = [read_delegation(inner, siblings, index) for index, inner in enumerate(scopes) if inner is not None]
     deps = {cast("str", leg["id"]): cast("list[str]", leg["deps"]) for leg in read if "id" in leg}
     for cycle in islice(cycles(deps), _MOST_CYCLES):
         scope.fault("delegations", f"have a cycle in deps: {' -> '.join(cycle)}")
-    if entries and scope.source.get("decision") == Decision.SKIPPED:
-        scope.fault("delegations", "must be empty when decision is skipped")
     if (whole := sum(map(_travelling_size, entries))) > DELEGATIONS_BYTES:
         scope.fault("delegations", _together(whole, DELEGATIONS_BYTES, "beside their prompts"))
     return read
-
-
-def _entries(scope: Scope, name: str) -> list[JsonValue]:
-    """The entries of an array; that there are too many of them is noted. Ruling B6."""
-    entries = scope.entries(name, "objects", scope.source.get(name))
-    if sentence := too_many(name, len(entries)):
-        scope.fault(name, sentence)
-    return entries
 
 
 def _travelling_size(entry: JsonValue) -> int:
@@ -103,7 +101,9 @@ def _read_artifact_body(scope: Scope) -> JsonValue:
 
 
 def _read_questions(scope: Scope) -> list[Clean]:
-    entries = _entries(scope, "human_questions")
+    entries = scope.entries("human_questions", "objects", scope.source.get("human_questions"))
+    if sentence := too_many("human_questions", len(entries)):
+        scope.fault("human_questions", sentence)
     if (whole := sum(map(size, entries))) > QUESTIONS_BYTES:
         scope.fault("human_questions", _together(whole, QUESTIONS_BYTES, "choices included"))
     siblings = Siblings.of("human_questions", entries)

@@ -82,6 +82,8 @@ class JobOutcome(Wire):
     findings: str = ""
     """Rendered, redacted and capped: what a replan prompt quotes."""
     delegations: tuple[Delegation, ...] = ()
+    not_kept: int = 0
+    """So many delegations the result had, more than one may have: none of them is here (ruling C1)."""
     human_questions: tuple[HumanQuestion, ...] = ()
     result_digest: str | None = None
     artifact_digest: str | None = None
@@ -108,3 +110,8 @@ class JobOutcome(Wire):
     templates: tuple[str, ...] = ()
     """Registered agents whose template an ephemeral worker may name; only when the result delegates (ruling C6)."""
     notices: tuple[Notice, ...] = ()
+
+    @property
+    def delegated(self) -> int:
+        """Return how many delegations the result had, kept or not."""
+        return len(self.delegations) or self.not_kept

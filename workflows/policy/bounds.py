@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from workflows.contract.strings import COUNTS
 from workflows.model.briefs import BudgetLine
 from workflows.model.event_kinds import EventKind
 from workflows.model.payload import Data
@@ -29,7 +30,7 @@ def ledger_of(task: TaskRecord, jobs: Sequence[JobRecord], now: float) -> Ledger
 
 def admit(bounds: Bounds, ledger: Ledger, *, depth: int, width: int, new_jobs: int) -> Refusal | None:
     """The first bound a fan-out trips, in the order of ruling C1; None when it may go out."""
-    widest, deepest = bounds.max_delegation_width, bounds.max_delegation_depth
+    widest, deepest = min(bounds.max_delegation_width, COUNTS["delegations"]), bounds.max_delegation_depth
     if width > widest:
         message = f"{width} delegations in one result exceed the width cap of {widest}"
         return Refusal(EventKind.DELEGATION_WIDTH_EXCEEDED, message, {"width": width, "cap": widest})

@@ -38,10 +38,8 @@ def delegate(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
     handed = _checked(step, chain, outcome)
     pending = step.state.finalize
     if handed is Dispatch.DROPPED and pending is not None:
-        whole = has_room(step, outcome)
-        pending.refused.append(
-            kept.as_shown(outcome) if whole else kept.left_out(outcome.job_id, len(outcome.delegations))
-        )
+        whole = not outcome.not_kept and has_room(step, outcome)
+        pending.refused.append(kept.as_shown(outcome) if whole else kept.left_out(outcome.job_id, outcome.delegated))
     return handed
 
 
@@ -59,7 +57,7 @@ def _checked(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
     """The checks of ruling C1 in their order; the first that trips decides, with one event."""
     if finalize.ending(step):
         return _dropped_at_the_end(step, chain, outcome)
-    count = len(outcome.delegations)
+    count = outcome.delegated
     refusal = bounds.admit(
         step.state.input.settings.bounds,
         step.state.ledger(),
@@ -87,7 +85,7 @@ def _checked(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
 def _dropped_at_the_end(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
     """The kill or the bound has had its own event; this one says that more was dropped because of it."""
     pending = step.state.finalize
-    message = f"{len(outcome.delegations)} delegation(s) dropped: {pending.reason if pending else ''}"
+    message = f"{outcome.delegated} delegation(s) dropped: {pending.reason if pending else ''}"
     ids = [each.id for each in outcome.delegations]
     step.event(EventKind.DELEGATION_DROPPED, chain.job_id, message, {"delegations": ids})
     return Dispatch.DROPPED

@@ -39,12 +39,12 @@ def job_ended(step: Step, outcome: JobOutcome) -> None:
 
 def _leaf(step: Step, outcome: JobOutcome) -> JobOutcome:
     """An ephemeral worker never delegates, as a leg, a root or a pipeline's stage (ruling C1)."""
-    if not outcome.delegations:
+    if not outcome.delegated:
         return outcome
     ids = [each.id for each in outcome.delegations]
-    message = f"an ephemeral worker cannot delegate: {len(ids)} delegation(s) ignored"
+    message = f"an ephemeral worker cannot delegate: {outcome.delegated} delegation(s) ignored"
     step.event(EventKind.DELEGATION_IGNORED_EPHEMERAL, outcome.job_id, message, {"delegations": ids})
-    return outcome.model_copy(update={"delegations": (), "long_prompts": {}})
+    return outcome.model_copy(update={"delegations": (), "long_prompts": {}, "not_kept": 0})
 
 
 def _record(step: Step, outcome: JobOutcome) -> JobState:
@@ -91,9 +91,9 @@ def _price(step: Step, outcome: JobOutcome, used: Usage) -> Cost:
 
 def _finalize_ended(step: Step, outcome: JobOutcome, ended: JobState) -> None:
     """Whatever it still asks for is ignored, and that is said (ruling G1)."""
-    if outcome.delegations:
+    if outcome.delegated:
         ids = [each.id for each in outcome.delegations]
-        message = f"the finalize continuation returned {len(ids)} delegation(s), which are ignored"
+        message = f"the finalize continuation returned {outcome.delegated} delegation(s), which are ignored"
         step.event(EventKind.DELEGATION_FINALIZED, outcome.job_id, message, {"delegations": ids})
     if outcome.human_questions:
         message = "the finalize continuation asked people, which is ignored"
@@ -118,7 +118,7 @@ def _hold(step: Step, chain: Coordinator, outcome: JobOutcome) -> bool:
     """Keep a result back while its coordinator asks, or its delegations while the tree starts nothing (F2, F8, D4)."""
     asks = any(not each.leg for each in chain.asking)
     waits = step.state.paused or step.state.blocked
-    if finalize.ending(step) or not (asks or (waits and outcome.delegations)):
+    if finalize.ending(step) or not (asks or (waits and outcome.delegated)):
         return False
     if outcome.delegations and not dispatch.has_room(step, outcome):
         chain.left_out = len(outcome.delegations)
@@ -143,13 +143,13 @@ def go_on(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) 
 
 def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcome, ended: JobState) -> None:
     """A delegated job: its leg is over, unless it became a coordinator of its own."""
-    if not outcome.delegations or outcome.conflict:
+    if not outcome.delegated or outcome.conflict:
         rounds.ask(step, parent, outcome.job_id, outcome.human_questions, leg.id)
     _absorb(leg, outcome, parent.batch)
     if outcome.conflict:
         _stop(step, parent, leg, ended, f"branches could not be merged: {outcome.conflict}")
         return
-    if outcome.delegations:
+    if outcome.delegated:
         run = dispatch.run_of(step, parent, leg).model_copy(update={"goal": None, "follows": ()})  # told by its brief
         chain = Coordinator(coordinator_id=leg.job_id, run=run, job_id=leg.job_id)
         step.state.coordinators[leg.job_id] = chain
@@ -166,12 +166,12 @@ def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcom
 
 def _hand_out(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> Dispatch | None:
     """None when there is nothing to hand out, or the result did not succeed (ruling A11)."""
-    if not outcome.delegations:
+    if not outcome.delegated:
         return None
     if ended is JobState.SUCCEEDED:
         return dispatch.delegate(step, chain, outcome)
     ids = [each.id for each in outcome.delegations]
-    message = f"a {ended} result does not delegate: {len(ids)} delegation(s) not dispatched"
+    message = f"a {ended} result does not delegate: {outcome.delegated} delegation(s) not dispatched"
     step.event(EventKind.DELEGATION_DROPPED, outcome.job_id, message, {"delegations": ids})
     return None
 

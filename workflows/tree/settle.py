@@ -60,16 +60,16 @@ def _settle_blocked(step: Step, chain: Coordinator, batch: Batch | None) -> bool
 def _release(step: Step, chain: Coordinator, held: JobOutcome) -> bool:
     """Nobody is waited for any more: an answered coordinator runs again, any other result takes its effect (F2)."""
     asked = bool(chain.reply and chain.reply.answers)
-    left_out, chain.held, chain.left_out = chain.left_out, None, 0
+    left_out, chain.held, chain.left_out = chain.left_out or held.not_kept, None, 0
     if finalize.ending(step):
-        if held.delegations:
+        if held.delegated:
             dispatch.delegate(step, chain, held)
         elif left_out and step.state.finalize is not None:
             step.state.finalize.refused.append(kept.left_out(held.job_id, left_out))
         _end(step, chain, JobState.CANCELLED, "the tree is being finalized")
         return True
     ended = step.state.jobs[held.job_id].state
-    if not asked and not (left_out and ended is JobState.SUCCEEDED):
+    if not asked and (held.delegated or not (left_out and ended is JobState.SUCCEEDED)):
         job_end.go_on(step, chain, held, ended)
         return True
     sets = (kept.as_shown(held),) if held.delegations else (kept.left_out(held.job_id, left_out),) if left_out else ()

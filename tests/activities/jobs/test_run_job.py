@@ -182,6 +182,18 @@ async def test_a_faulty_result_is_repaired_once_with_the_faults(stage: Stage) ->
 
 
 @pytest.mark.ruling("A5")
+@pytest.mark.ruling("C1", "B6")
+async def test_of_a_set_that_is_far_too_wide_only_its_number_travels(stage: Stage) -> None:
+    script = (
+        "import json\nlegs = [{'id': f'l{n}', 'agent': 'dev', 'action': 'ask', 'prompt': 'p'} for n in range(100000)]\n"
+        "print(json.dumps({'service_result': {'decision': 'approved', 'summary': 's', 'delegations': legs}}))\n"
+    )
+    outcome = await stage.play(stage.job(script))
+    assert (outcome.state, outcome.delegations, outcome.not_kept) == (JobState.SUCCEEDED, (), 100_000)
+    assert len(outcome.model_dump_json()) < 4_000
+    assert len(list(stage.context.home.runs.iterdir())) == 1, "no repair is asked for"
+
+
 async def test_a_second_faulty_result_fails_with_every_fault(stage: Stage) -> None:
     script = COUNT + 'import random; print(\'{"service_result": {"x": %s}}\' % random.random())'
     outcome = await stage.play(stage.job(script))
