@@ -9,15 +9,13 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from sqlalchemy import Engine
-from temporalio.api.enums.v1 import EventType
-from temporalio.api.failure.v1 import Failure
-from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHistoryEventFilterType
+from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.common import WorkflowIDReusePolicy
-from temporalio.converter import WorkflowSerializationContext
-from temporalio.exceptions import FailureError, TemporalError, WorkflowAlreadyStartedError
+from temporalio.exceptions import TemporalError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
+from activities.jobs.outside_end import why_closed
 from activities.runs import orphans
 from activities.runs.run_folders import key_of
 from activities.store import attempts, jobs, pipeline_runs, trees, writers
@@ -33,7 +31,6 @@ from workflows.temporal import search
 from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.temporal.notify import Notify
-from workflows.temporal.seals import UnsealedError
 from workflows.tree.state import TreeState
 
 log = logging.getLogger(__name__)
@@ -49,7 +46,6 @@ UNKNOWN = 'service agent ask NAME "MESSAGE" --repo OWNER/NAME'
 """The command that starts a tree anew if not even its start is stored."""
 
 NOBODY = "Temporal has no workflow of it any more: it was deleted, or its namespace was lost"
-NO_REASON = "no reason was given"
 
 
 @dataclass(frozen=True)
@@ -127,36 +123,11 @@ async def ended(client: Client, workflow_id: str, root: str = "") -> Found | Non
             return Found(NOBODY, gone=True)
         if described.status is WorkflowExecutionStatus.RUNNING:
             return None
-        return Found(await _why(client, workflow_id, described.run_id, described.status))
+        return Found(await why_closed(client, workflow_id, described.run_id, described.status))
     except RPCError as error:
         if error.status is not RPCStatusCode.NOT_FOUND:
             raise
         return Found(NOBODY, gone=True)
-
-
-async def _why(client: Client, workflow_id: str, run_id: str, status: WorkflowExecutionStatus | None) -> str:
-    handle = client.get_workflow_handle(workflow_id, run_id=run_id)
-    only_last = WorkflowHistoryEventFilterType.CLOSE_EVENT
-    async for event in handle.fetch_history_events(event_filter_type=only_last, rpc_timeout=RPC_TIMEOUT):
-        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
-            told = event.workflow_execution_terminated_event_attributes
-            return f"terminated from outside by {told.identity or 'the server'}: {told.reason or NO_REASON}"
-        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
-            failed = event.workflow_execution_failed_event_attributes.failure
-            return f"its workflow failed: {await _message(client, workflow_id, failed) or NO_REASON}"
-    return f"its workflow ended as {status.name.lower() if status else 'unknown'} without a word to its rows"
-
-
-async def _message(client: Client, workflow_id: str, failure: Failure) -> str:
-    """Return a failure's message, decrypted if need be."""
-    if not failure.HasField("encoded_attributes"):
-        return failure.message
-    place = WorkflowSerializationContext(client.namespace, workflow_id)
-    try:
-        read = await client.data_converter.with_context(place).decode_failure(failure)
-    except UnsealedError as error:
-        return error.message
-    return read.message if isinstance(read, FailureError) else str(read)
 
 
 async def state_of(client: Client, root: str) -> TreeState | None:

@@ -6,6 +6,7 @@ from temporalio import activity
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
+from activities.jobs.outside_end import how_it_closed
 from activities.store import claims, jobs, refusals, trees
 from workflows.model.rows import Records, Written
 from workflows.temporal.calls import Claim, Offer, writers
@@ -39,7 +40,7 @@ class TreeRecorder:
 
     @property
     def activities(self) -> list[Callable[..., object]]:
-        return [*writers(self.record), request_cancel, is_child, self.take_back, self.keep_tree]
+        return [*writers(self.record), request_cancel, is_child, how_it_closed, self.take_back, self.keep_tree]
 
     def record(self, records: Records) -> Written:
         """Write one step of a tree."""

@@ -32,9 +32,7 @@ def report(reading: Accepted | Rejected) -> dict[str, Any]:
 def too_wide(reading: Accepted) -> str:
     """What becomes of a result with more delegations than one may have (ruling C1)."""
     most = COUNTS["delegations"]
-    return (
-        f"{reading.not_kept:,} delegations are more than the {most} a result may have: a tree dispatches none"
-    )
+    return f"{reading.not_kept:,} delegations are more than the {most} a result may have: a tree dispatches none"
 
 
 def schema() -> dict[str, Any]:

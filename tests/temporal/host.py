@@ -14,6 +14,7 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.worker import Worker
 
+from activities.jobs.outside_end import how_it_closed
 from activities.jobs.record_tree import is_child, request_cancel
 from tests import waiting
 from tests.temporal.server import runs
@@ -131,7 +132,15 @@ class Host:
 
     @property
     def activities(self) -> list[Callable[..., object]]:
-        return [*calls.writers(self.record), request_cancel, is_child, self.take_back, self.keep_tree, self.deliver]
+        return [
+            *calls.writers(self.record),
+            request_cancel,
+            is_child,
+            how_it_closed,
+            self.take_back,
+            self.keep_tree,
+            self.deliver,
+        ]
 
     async def record(self, records: Records) -> None:
         if self.before_write:

@@ -23,6 +23,10 @@ KILL = "service job kill"
 """What ends a tree, followed by any job of it; with `--now` at once."""
 
 
+BATCH_BLOCKED = "its batch is blocked: "
+"""How the reason of a job begins whose delegations are blocked."""
+
+
 class JobRecord(Wire):
     """A job as people see it (rulings B2, B3)."""
 
@@ -63,6 +67,11 @@ class JobRecord(Wire):
     started_at: float | None = None
     ended_at: float | None = None
     preflight_failed: str | None = None
+
+    @property
+    def batch_blocked(self) -> bool:
+        """Nothing of what it delegated starts any more, and its coordinator does not run again (ruling D4)."""
+        return self.reason.startswith(BATCH_BLOCKED)
 
     @property
     def work(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import timedelta
 from inspect import iscoroutinefunction
 from typing import TypedDict, TypeVar, cast
@@ -158,6 +159,29 @@ async def request_cancel() -> None:
 async def is_child(workflow_id: str) -> bool:
     """Tell if a workflow is a child of the one that calls, also of a run of it before a reset."""
     raise NotImplementedError
+
+
+class Closed(Wire):
+    """One run of a workflow that was ended from outside."""
+
+    workflow_id: str
+    run_id: str
+
+
+@activity.defn
+async def how_it_closed(closed: Closed) -> str:
+    """Say who ended a leg's workflow, and why, as Temporal has it."""
+    raise NotImplementedError
+
+
+async def why_terminated(workflow_id: str, run_id: str) -> str:
+    """Who ended a leg's workflow and why; empty where Temporal does not say it soon."""
+    closed, patience = Closed(workflow_id=workflow_id, run_id=run_id), timedelta(seconds=30)
+    with suppress(ActivityError):
+        return await workflow.execute_activity(
+            how_it_closed, closed, schedule_to_close_timeout=patience, summary=f"how {workflow_id} was ended"
+        )
+    return ""
 
 
 def agents_queue(host: str) -> str:

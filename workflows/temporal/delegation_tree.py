@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import timedelta
 
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, ChildWorkflowError, TerminatedError
 from temporalio.workflow import ChildWorkflowHandle
 
 with workflow.unsafe.imports_passed_through():
@@ -35,6 +35,7 @@ with workflow.unsafe.imports_passed_through():
 
 
 ROOM_FOR_ALL = "room-for-all-verbs"
+TOLD_BY_WHOM = "terminated-legs-say-by-whom"
 FORESEEN = "verbs-are-tried-on-a-copy"
 """A tree that an earlier release ran took orders whose verb had no room, and has to do so again in a replay."""
 
@@ -278,7 +279,15 @@ class DelegationTree:
             return outcome.attempt == run.attempt
 
         child = Child(run.job_id, JobOutcome, begin, self._outcomes, fits)
-        return calls.of_this_attempt(await child.run(), run)
+        try:
+            return calls.of_this_attempt(await child.run(), run)
+        except ChildWorkflowError as error:
+            if not isinstance(error.cause, TerminatedError) or not workflow.patched(TOLD_BY_WHOM):
+                raise
+            reason = await calls.why_terminated(run.job_id, error.run_id)
+            if not reason:
+                raise
+            return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=JobState.FAILED, reason=reason)
 
     def _ended(self, run: JobRun, task: asyncio.Task[JobOutcome]) -> None:
         if lost := closing.lost(task):

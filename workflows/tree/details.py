@@ -152,6 +152,7 @@ def _line(job: JobRecord) -> str:
     number = job.job_id.removeprefix(job.root_job_id) or job.job_id
     attempt = f" attempt {job.attempt}" if job.attempt > 1 else ""
     decision = f" {word}" if (word := decided(job.state, job.decision)) else ""
+    decision += ", batch blocked" if job.batch_blocked else ""
     cost = dollars(job.cost_usd, assumed=job.price_assumed)
     spent = f" [{job.usage.total:,} tokens, {cost}]" if job.usage.total else ""
     said = plain(job.summary or job.reason)

@@ -62,7 +62,7 @@ def _record(step: Step, outcome: JobOutcome) -> JobState:
     step.change(
         outcome.job_id,
         state=ended,
-        reason=fitted("reason", outcome.reason),
+        reason=fitted("reason", _stopped_by(step, outcome)),
         next=first,
         decision=outcome.decision,
         summary=fitted("summary", outcome.summary),
@@ -79,6 +79,12 @@ def _record(step: Step, outcome: JobOutcome) -> JobState:
     for notice in outcome.notices:
         step.notice(notice, outcome.job_id)
     return ended
+
+
+def _stopped_by(step: Step, outcome: JobOutcome) -> str:
+    """Its reason; one that a kill stopped names who killed the tree (ruling B3)."""
+    killed = step.state.killed_by is not None and outcome.state is JobState.CANCELLED and outcome.reason
+    return f"{outcome.reason}: killed by {step.state.killed_by}" if killed else outcome.reason
 
 
 def _price(step: Step, outcome: JobOutcome, used: Usage) -> Cost:

@@ -154,6 +154,7 @@ def _advance(step: Step) -> None:
     _foresee(step)
     rounds.show_verbs(step)
     retry.show_commands(step)
+    retry.show_blocked(step)
     step.warn()
 
 

@@ -8,9 +8,10 @@ starts the same workflow id again from that state with `RetryRequested`; so a tr
 
 from collections.abc import Iterator
 
+from workflows.contract.strings import fitted
 from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobOutcome
-from workflows.model.rows import DISMISS
+from workflows.model.rows import BATCH_BLOCKED, DISMISS
 from workflows.model.states import FAILING, JobState, TaskState, WaitsFor
 from workflows.policy import bounds
 from workflows.policy.synthesis import APPROVING
@@ -150,6 +151,16 @@ def show_commands(step: Step) -> None:
                 step.change(job_id, next=wanted[job_id], waits_for=WaitsFor.RETRY)
         elif job.waits_for is WaitsFor.RETRY:
             step.change(job_id, next=state.first.get(job_id, ""))
+
+
+def show_blocked(step: Step) -> None:
+    """Each job whose delegations are blocked says so, and why, until they are opened again (rulings B3, D4)."""
+    batches = (chain.batch for chain in step.state.coordinators.values())
+    blocked = {each.parent_job_id: each.stopped for each in batches if each is not None and each.stopped}
+    for job_id, job in list(step.state.jobs.items()):
+        said = fitted("reason", f"{BATCH_BLOCKED}{blocked[job_id]}") if job_id in blocked else ""
+        if job.reason != said and (said or job.batch_blocked):
+            step.change(job_id, reason=said)
 
 
 def _show_task_command(step: Step) -> None:
