@@ -8,13 +8,16 @@ from temporalio.exceptions import ApplicationError
 
 from activities.host.context import Context
 from activities.pipelines.plan import plan
-from activities.store import pipeline_runs, pipelines, refusals, trees
+from activities.store import jobs, pipeline_runs, pipelines, refusals, trees
 from activities.store.artifacts import Artifacts
 from activities.store.pipeline_runs import Begun
 from workflows.model.errors import ServiceError
+from workflows.model.states import TaskState
 from workflows.model.texts import Text
-from workflows.pipeline.plan import OPEN_RUNS, RunInput, Trigger
-from workflows.pipeline.records import RunRecords
+from workflows.pipeline import ids
+from workflows.pipeline.definition import StageKind
+from workflows.pipeline.plan import OPEN_RUNS, RunInput, StageState, Trigger
+from workflows.pipeline.records import RunRecord, RunRecords, StageRecord
 from workflows.temporal.pipeline_calls import Firing, Planned
 
 
@@ -39,6 +42,19 @@ class RunRecorder:
             pipeline_runs.write(context.store, records, begun(context.artifacts, start) if start else None)
             for tree in records.trees:
                 trees.begin(context.store, tree, records.host)
+            for stage in records.stages:
+                self._supersede(records.run, stage)
+
+    def _supersede(self, run: RunRecord, stage: StageRecord) -> None:
+        """The tree of the attempt before waits for nobody any more: another one runs in its place."""
+        if stage.kind is not StageKind.AGENT or stage.state is not StageState.RUNNING or stage.attempt < 2:
+            return
+        earlier = ids.tree_id(run.run_id, run.started_at, stage.number, stage.attempt - 1)
+        task = jobs.task_of(self._context.store, earlier)
+        if task is not None and task.state is TaskState.BLOCKED:
+            jobs.dismiss(
+                self._context.store, task, f"attempt {stage.attempt} of stage {stage.stage_id} of {run.run_id}"
+            )
 
     @activity.defn(name="plan_run")
     def plan_run(self, firing: Firing) -> Planned:

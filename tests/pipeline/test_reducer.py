@@ -209,6 +209,28 @@ def test_a_trees_end_is_its_stages(task: TaskState, decision: Decision | None, s
     assert outcome_of(closed, SUCCESS).state is state
 
 
+@pytest.mark.parametrize("decision", [Decision.APPROVED, Decision.FAILED])
+def test_a_tree_that_a_person_aborted_ends_its_stage_whatever_its_retry(decision: Decision) -> None:
+    """Whoever aborts wants nothing of it tried again, and nothing after it to begin."""
+    closed = CloseTree(
+        root_job_id="job-1",
+        task_state=TaskState.DONE if decision is Decision.APPROVED else TaskState.BLOCKED,
+        decision=decision,
+        summary="s",
+        reason="r",
+        jobs=1,
+        usage=Usage(),
+        cost_usd=0,
+        aborted="round 1 of job-1 was aborted by ann (cli)",
+    )
+    player = Player(agent("a", retry=2), shell("deploy", "a"))
+    ended = outcome_of(closed, SUCCESS)
+    player.feed(StageEnded(player.now, "a", player.flying.pop("a"), ended))
+    assert (player.states, player.rows["a"].reason) == ({"a": "cancelled", "deploy": "skipped"}, closed.aborted)
+    assert player.closed[0].state is RunState.CANCELLED
+    assert player.timers == set()
+
+
 @st.composite
 def graphs(draw: st.DrawFn) -> list[Planned]:
     """Stages in any order, their needs without a cycle."""

@@ -148,6 +148,17 @@ def test_an_answer_and_a_continue_still_have_their_effect_where_nothing_waits_to
     assert tree.last.continuation is Continuation.NORMAL
 
 
+@pytest.mark.ruling("K1")
+def test_the_end_of_a_tree_says_that_a_person_aborted_it() -> None:
+    tree = World(tree_input()).begin()
+    tree.coordinator("approved", delegation("a", failure_policy="escalate_human"))
+    tree.leg("a", "failed")
+    tree.resume("abort")
+    tree.coordinator("approved")
+    assert tree.close is not None
+    assert tree.close.aborted == f"round 1 of {ROOT} was aborted by ann (cli)"
+
+
 def test_an_abort_is_taken_of_an_ask_round_only_where_an_answer_is_not() -> None:
     tree = World(tree_input()).begin()
     tree.coordinator("approved", human_questions=(COLOR,))

@@ -17,6 +17,8 @@ def outcome_of(tree: CloseTree, success: tuple[Decision, ...]) -> StageOutcome:
         price_assumed=tree.price_assumed,
         branches=tree.branches,
     )
+    if tree.aborted:  # a person wants no more of it: neither another attempt nor what comes after it
+        return ended.model_copy(update={"state": StageState.CANCELLED, "reason": tree.aborted})
     match tree.task_state:
         case TaskState.DONE if tree.decision in success:
             return ended

@@ -69,6 +69,8 @@ class CloseTree(Wire):
     usage: Usage
     cost_usd: float
     price_assumed: bool = False
+    aborted: str = ""
+    """Which round a person aborted, and who; empty when nobody did."""
     branches: tuple[str, ...] = ()
     """What its implement jobs left, in order of dispatch."""
 

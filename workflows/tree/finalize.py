@@ -13,6 +13,9 @@ from workflows.tree.commands import CancelTimer, CloseTree
 from workflows.tree.state import Finalize
 from workflows.tree.step import Step
 
+ABORTED = "escalation_aborted"
+"""The kind of the finalize that a person's `abort` asks for."""
+
 
 def ending(step: Step) -> bool:
     """The finalize is asked for: nothing new starts, and failures have no policy any more."""
@@ -214,6 +217,7 @@ def close(step: Step) -> None:
             usage=state.usage,
             cost_usd=state.cost_usd,
             price_assumed=state.price_assumed,
+            aborted=finalize.reason if finalize and finalize.kind == ABORTED else "",
             # A job that needed others' work has it on its own branch too.
             branches=tuple(branch for job in state.jobs.values() for branch in job.work),
         )

@@ -25,7 +25,6 @@ from workflows.tree.resume_verdict import Accepted
 from workflows.tree.step import Step
 
 EXPIRED = "escalation_expired"
-ABORTED = "escalation_aborted"
 _ENDS = {
     Verb.ANSWER: RoundEnd.ANSWERED,
     Verb.RETRY: RoundEnd.RETRIED,
@@ -112,7 +111,7 @@ def carry_out(step: Step, chain: Coordinator, current: Round, verb: Verb, by: st
         case Verb.ABORT:
             _close(step, chain, verb, by, text)
             _guide(chain, text)
-            _end(step, chain, ABORTED, f"round {current.number} of {chain.coordinator_id} was aborted {by}")
+            _end(step, chain, finalize.ABORTED, f"round {current.number} of {chain.coordinator_id} was aborted {by}")
         case _ as never:
             assert_never(never)
     rounds.refresh(step, chain)

@@ -1,5 +1,7 @@
 """Rows of a run are written once, however often a workflow task is repeated (ruling K1)."""
 
+import copy
+
 import pytest
 from temporalio.exceptions import ApplicationError
 
@@ -7,11 +9,14 @@ from activities.host.context import Context
 from activities.pipelines.record_run import RunRecorder
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import pipeline_runs
+from activities.store import events, jobs, pipeline_runs, waiting
 from activities.store.database import open_store
-from tests.pipeline.plans import an_input, shell
+from tests import rows
+from tests.pipeline.plans import agent, an_input, shell
+from workflows.model.rows import Records
+from workflows.model.states import TaskState, WaitsFor
 from workflows.pipeline.commands import Command, Record
-from workflows.pipeline.events import CancelRequested, RunStarted, StageEnded
+from workflows.pipeline.events import CancelRequested, RetryDue, RunStarted, StageEnded
 from workflows.pipeline.plan import RunInput, RunState, StageOutcome, StageState
 from workflows.pipeline.records import RunRecords
 from workflows.pipeline.reducer import reduce
@@ -55,3 +60,26 @@ def test_the_same_run_started_once_more_goes_no_further(books: RunRecorder) -> N
     again = start.model_copy(update={"created_at": start.created_at + 1})
     with pytest.raises(ApplicationError, match="is over: cancelled"):
         books.record_run(cancelled_at_once(again)[0])
+
+
+def test_the_tree_of_an_attempt_that_another_one_follows_leaves_attention(books: RunRecorder, home: Home) -> None:
+    """It was blocked, and waited for an operator; the stage has been tried again meanwhile."""
+    store, run = open_store(home), new_run(an_input(agent("a", retry=1)))
+    first = [*written(reduce(run, RunStarted(now=1.0)))]
+    blocked = StageOutcome(state=StageState.BLOCKED, reason="leg x failed")
+    first += written(reduce(run, StageEnded(2.0, "a", 1, blocked)))
+    for records in first:
+        books.record_run(records)
+    superseded = first[0].trees[0].root_job_id
+    waits = {"state": TaskState.BLOCKED, "waits_for": WaitsFor.RETRY, "to_retry": superseded, "ended_at": 2.0}
+    jobs.write(store, Records(task=rows.task(superseded, **waits)))
+    assert [each.key for each in waiting.places(store, 3.0)] == [superseded]
+    for _ in range(2):
+        for records in written(reduce(copy.deepcopy(run), RetryDue(3.0, "a"))):
+            books.record_run(records)
+    assert waiting.places(store, 4.0) == []
+    task = jobs.task_of(store, superseded)
+    assert task is not None
+    assert task.state is TaskState.CANCELLED
+    assert task.reason == f"dismissed by attempt 2 of stage a of {run.input.run_id}; it was blocked: "
+    assert [each.kind for each in events.of_tree(store, superseded)] == ["task_dismissed"]
