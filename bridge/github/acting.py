@@ -75,7 +75,7 @@ async def _act_on(session: Session, row: CommentRow) -> str:
         await asyncio.to_thread(comments.acted, store, row.comment_id, comments.IGNORED, why)
         return f"ignored: {why}"
     permission = await api.permission(session.client, row.github, comment.user.login)
-    bound = await asyncio.to_thread(threads.of_number, store, row.github, row.number)
+    bound = await asyncio.to_thread(threads.discussed, store, row.github, row.number)
     if permission not in MAY_COMMAND and not bound:
         await asyncio.to_thread(comments.acted, store, row.comment_id, comments.IGNORED, "a stranger's")
         return "ignored: a stranger's, where no tree is discussed"
@@ -88,7 +88,7 @@ async def _act_on(session: Session, row: CommentRow) -> str:
 def _why_not(session: Session, row: CommentRow, comment: Comment | None) -> str:
     if comment is None:
         return "it was deleted"
-    bound = [thread.bound_at for thread in threads.of_number(session.store, row.github, row.number)]
+    bound = [thread.bound_at for thread in threads.discussed(session.store, row.github, row.number)]
     us = account.read(session.store).login
     return why_ignored(written(comment), {us}, min(bound, default=0.0))
 

@@ -1,6 +1,6 @@
 """What a comment says: made from the rows at the moment it is written."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from activities.store.github import comments
 from activities.store.github.facts import FactRow
@@ -8,7 +8,7 @@ from bridge.github.session import Session
 from bridge.github.wrote import Never
 from bridge.operations.github_tree import bound_tree
 from workflows.github.bound import BoundTree
-from workflows.github.facts import FactKind, due
+from workflows.github.facts import FactKind, due, fact_of
 from workflows.github.refused import Refused
 from workflows.github.texts.bodies import body
 from workflows.github.texts.refusal import refusal
@@ -29,10 +29,10 @@ def body_of(session: Session, fact: FactRow) -> Body:
     if not fact.root_job_id:
         return Body(_answer(session, fact))
     tree = _tree(session, fact.root_job_id)
-    meant = next((each for each in due(tree) if each.fact_id == fact.fact_id), None)
+    meant = next((each for each in due(tree) if each.fact_id == fact_of(fact.fact_id)), None)
     if meant is None:
         raise Never("what it tells is no longer so")
-    return Body(body(tree, meant), meant.only_edit)
+    return Body(body(tree, replace(meant, fact_id=fact.fact_id)), meant.only_edit)
 
 
 def _answer(session: Session, fact: FactRow) -> str:

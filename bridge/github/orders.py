@@ -205,7 +205,7 @@ async def _only_tree(session: Session, asked: Asked) -> str:
 
 def _threads(session: Session, row: CommentRow) -> list[Thread]:
     """The trees discussed here that were there when the comment was written."""
-    found = threads.of_number(session.store, row.github, row.number)
+    found = threads.discussed(session.store, row.github, row.number)
     return [each for each in found if each.bound_at < row.created_at + 1]
 
 

@@ -14,7 +14,7 @@ from activities.store import jobs as stored_jobs
 from activities.store.github.comments import CommentRow
 from bridge.github.session import Session
 from bridge.operations import rounds
-from workflows.github.facts import pause_id
+from workflows.github.facts import fact_of, pause_id
 from workflows.github.marks import marked
 from workflows.model.rows import RoundRecord
 
@@ -47,7 +47,7 @@ async def open_then(session: Session, row: CommentRow, roots: list[str]) -> Paus
     Where any was told on the thread by then, those alone: people answer what they have read.
     """
     thread = await api.comments_of(session.client, row.github, row.number, 0.0)
-    told = {mark: each for each in thread if (mark := marked(each.body)) and each.created_at <= row.created_at}
+    told = {fact_of(mark): each for each in thread if (mark := marked(each.body)) and each.created_at <= row.created_at}
     return await asyncio.to_thread(_judged, session, row, roots, told)
 
 

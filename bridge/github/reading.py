@@ -83,7 +83,7 @@ def _take(session: Session, known: Reading, found: list[Comment]) -> int:
     store, us = session.store, account.read(session.store).login
     rows = []
     for each in found:
-        bound = [thread.bound_at for thread in threads.of_number(store, known.github, each.number)]
+        bound = [thread.bound_at for thread in threads.discussed(store, known.github, each.number)]
         since = min(bound, default=known.since if STARTING & {*session.settings.commands} else float("inf"))
         if why_ignored(written(each), {us}, since) or not commands_in(each.body):
             continue

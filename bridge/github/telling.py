@@ -1,6 +1,7 @@
 """What is to be told of trees: facts are declared as rows from the rows of the tree, and only so (ruling L2)."""
 
 import time
+from dataclasses import replace
 
 from activities.store.github import account, comments, facts, reading, threads
 from activities.store.github.facts import FactRow
@@ -11,7 +12,7 @@ from bridge.operations.github_interest import of_interest
 from bridge.operations.github_tree import bound_tree, last_event
 from bridge.operations.service import Service
 from workflows.github.bound import BoundTree
-from workflows.github.facts import EDITED, Fact, FactKind, due
+from workflows.github.facts import EDITED, ON_PULLS, Fact, FactKind, due, on_pull
 
 SETTLES = 10.0
 """Seconds between two edits of a status comment, unless the tree waits or is over: legs end in bursts."""
@@ -33,7 +34,8 @@ def is_news(service: Service) -> bool:
 
 def _bound_new(service: Service) -> bool:
     """Take up new trees. Their repositories are looked at at once: where the heads of pull requests are may be old."""
-    new = threads.bind_new(service.store, service.settings.github.repos)
+    served = service.settings.github.repos
+    new = threads.bind_new(service.store, served) | threads.bind_published(service.store, served)
     for github in new:
         reading.want(service.store, github)
     return bool(new)
@@ -54,23 +56,29 @@ def declare(session: Session) -> None:
 def _declare(session: Session, thread: Thread, tree: BoundTree) -> None:
     """New facts; and those that are written are looked at again, for what they tell may have changed."""
     store, root = session.store, thread.root_job_id
-    told = [each for each in due(tree) if _is_wanted(session, each)]
+    told = [each for each in due(tree) if _is_wanted(session, thread, each)]
+    pulls = [(each, place) for place in threads.pulls_of(store, thread) for each in told if each.kind in ON_PULLS]
+    said = [(each, thread) for each in told]
+    said += [(replace(each, fact_id=on_pull(each.fact_id, place.number)), place) for each, place in pulls]
     known = {each.fact_id: each for each in facts.of_root(store, root)}
     wanted = [
-        FactRow(each.fact_id, each.kind, root, thread.github, thread.number, each.about)
-        for each in told
+        FactRow(each.fact_id, each.kind, root, place.github, place.number, each.about)
+        for each, place in said
         if each.fact_id not in known and not each.only_edit
     ]
     facts.declare(store, [*wanted, *checks.wanted(session, thread, tree)])
     checks.again(session, thread)
     hurries = tree.task.state.closed or any(each.end is None for each in tree.rounds)
-    for each in told:
+    for each, _ in said:
         was = known.get(each.fact_id)
         if was is not None and was.state == facts.DONE and each.kind in EDITED:
             facts.again(store, each.fact_id, next_at=0.0 if hurries else (was.done_at or 0.0) + SETTLES)
 
 
-def _is_wanted(session: Session, fact: Fact) -> bool:
+def _is_wanted(session: Session, thread: Thread, fact: Fact) -> bool:
+    """A pull request that the tree's work became says in its own text how the tree stands."""
+    if thread.kind == threads.PUBLISHED and fact.kind not in {*ON_PULLS, FactKind.REFUSAL}:
+        return False
     match session.settings.comments:
         case "all":
             return True

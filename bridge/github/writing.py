@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from sqlalchemy.exc import SQLAlchemyError
 
 from activities.github.client import AwayError, DeclinedError, LimitedError
-from activities.store.github import account, facts
+from activities.store.github import account, facts, threads
 from activities.store.github.facts import FactRow
 from bridge.github import checks, posting, pulls
 from bridge.github.session import Session
@@ -85,6 +85,8 @@ def _written(session: Session, fact: FactRow, wrote: Wrote) -> None:
     facts.written(session.store, fact.fact_id, github_id=wrote.github_id, url=wrote.url, digest=said)
     if wrote.more:
         facts.again(session.store, fact.fact_id)
+    if fact.kind == FactKind.PUBLISH and wrote.url != fact.url:
+        threads.look_again(session.store, fact.root_job_id)
     status = facts.get(session.store, status_id(fact.root_job_id))
     if fact.kind == FactKind.PUBLISH and wrote.url != fact.url and status and status.state == facts.DONE:
         facts.again(session.store, status.fact_id)

@@ -70,6 +70,16 @@ def comment_fact_id(kind: FactKind, comment_id: int, root: str = "") -> str:
     return f"comment-{comment_id}-{kind}" + (f"-{root}" if root else "")
 
 
+def on_pull(fact_id: str, number: int) -> str:
+    """Of a fact that is told once more, on a pull request that the tree's work became."""
+    return f"{fact_id}{_ON}{number}"
+
+
+def fact_of(fact_id: str) -> str:
+    """Of what a comment tells, on whichever thread of its tree."""
+    return fact_id.partition(_ON)[0]
+
+
 def publish_id(job_id: str) -> str:
     return f"{job_id}-publish"
 
@@ -81,6 +91,10 @@ def check_id(root: str, head_sha: str) -> str:
 EDITED = frozenset({FactKind.STATUS, FactKind.PAUSE, FactKind.REMINDER, FactKind.END})
 """The kinds whose comment follows the rows; the others are said once and stay."""
 
+ON_PULLS = frozenset({FactKind.PAUSE, FactKind.REMINDER})
+"""What is told on the pull requests that a tree's work became, too."""
+
+_ON = "-on-"
 COMMENT = "comment"
 """The channel of an order that was written as a comment."""
 

@@ -1,15 +1,20 @@
 """Trees of pull requests and issues, and the last event that their facts cover."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from sqlalchemy import Engine, Select, func, select, update
+from sqlalchemy import Engine, Row, Select, func, select, update
 
 from activities.store import schema
 from activities.store.database import insert_new
 from workflows.model.states import TaskState
 
 table, jobs, repos, events = schema.github_threads, schema.jobs, schema.repos, schema.events
+facts = schema.github_facts
+
+PUBLISHED = "published"
+"""The kind of a pull request that a tree's work became: its pauses are told there, and can be ended there."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +27,7 @@ class Thread:
     """OWNER/NAME on GitHub."""
     number: int
     kind: str
-    """`pull_request` or `issue`."""
+    """`pull_request`, `issue` or `published`."""
     bound_at: float
     told_seq: int = -1
     """The last event that its declared facts cover."""
@@ -66,6 +71,51 @@ def bind_new(engine: Engine, served: Collection[str] = ()) -> set[str]:
     return {row["github"] for row in rows}
 
 
+def bind_published(engine: Engine, served: Collection[str] = ()) -> set[str]:
+    """Take up trees that belong to nothing, and whose work has become a pull request: they are discussed there."""
+    alone = (jobs.c.pull_request.is_(None), jobs.c.issue.is_(None), table.c.root_job_id.is_(None))
+    query = _published().outerjoin(table, table.c.root_job_id == facts.c.root_job_id).where(*alone)
+    if served:
+        query = query.where(jobs.c.repo.in_(served))
+    with engine.begin() as connection:
+        rows = [asdict(_of_pull(row)) for row in connection.execute(query)]
+        insert_new(connection, table, rows)
+    return {row["github"] for row in rows}
+
+
+def pulls_of(engine: Engine, thread: Thread) -> list[Thread]:
+    """The further threads of a tree: the pull requests that its work became."""
+    with engine.connect() as connection:
+        rows = connection.execute(_published().where(facts.c.root_job_id == thread.root_job_id)).all()
+    return [each for each in map(_of_pull, rows) if each.number != thread.number]
+
+
+def discussed(engine: Engine, github: str, number: int) -> list[Thread]:
+    """Every tree that people talk of there: those that belong to it, and whose work it is; the newest first."""
+    bound = _read(engine, select(table).where(table.c.github == github, table.c.number == number))
+    query = _published().where(facts.c.github == github, facts.c.github_id == str(number))
+    with engine.connect() as connection:
+        work = [*map(_of_pull, connection.execute(query))]
+    found = {each.root_job_id: each for each in (*work, *bound)}
+    return sorted(found.values(), key=lambda each: each.bound_at, reverse=True)
+
+
+def look_again(engine: Engine, root: str) -> None:
+    """All of a tree is to be told again, where it has not been: it has become a pull request."""
+    with engine.begin() as connection:
+        connection.execute(update(table).where(table.c.root_job_id == root).values(told_seq=-1))
+
+
+def _published() -> Select[tuple[object, ...]]:
+    columns = (facts.c.root_job_id, jobs.c.repo, facts.c.github, facts.c.github_id, facts.c.at)
+    query: Select[tuple[object, ...]] = select(*columns).join(jobs, jobs.c.job_id == facts.c.root_job_id)
+    return query.where(facts.c.kind == "publish", facts.c.github_id.is_not(None), facts.c.github_id != "")
+
+
+def _of_pull(row: Row[Any]) -> Thread:
+    return Thread(row.root_job_id, row.repo, row.github, int(row.github_id), PUBLISHED, row.at)
+
+
 def get(engine: Engine, root: str) -> Thread | None:
     found = _read(engine, select(table).where(table.c.root_job_id == root))
     return found[0] if found else None
@@ -83,8 +133,8 @@ def blocked_ones(engine: Engine) -> list[Thread]:
 
 
 def of_number(engine: Engine, github: str, number: int) -> list[Thread]:
-    """Return every tree of a pull request or issue, newest first."""
-    query = select(table).where(table.c.github == github, table.c.number == number)
+    """Return every tree that belongs to a pull request or issue, newest first."""
+    query = select(table).where(table.c.github == github, table.c.number == number, table.c.kind != PUBLISHED)
     return _read(engine, query.order_by(table.c.bound_at.desc()))
 
 

@@ -20,7 +20,7 @@ github_threads = Table(
     Index("github_threads_by_number", "github", "number"),
     Index("github_threads_open", "root_job_id", **only("NOT over")),
 )
-"""The pull request or issue of a tree; `told_seq` is the last event that its declared facts cover."""
+"""A thread of a tree; `told_seq` is the last event that its declared facts cover."""
 
 github_facts = Table(
     "github_facts",

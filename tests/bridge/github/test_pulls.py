@@ -12,7 +12,7 @@ from activities.github import api
 from activities.github.client import AwayError, Client
 from activities.github.models import Pull
 from activities.settings.home import Home
-from activities.store.github import facts
+from activities.store.github import facts, threads
 from bridge.github import publishing, pulls, writing
 from bridge.github.bodies import body_of
 from bridge.github.wrote import Later, Never, Wrote
@@ -102,6 +102,8 @@ async def test_it_names_the_thread_it_was_asked_for_on_and_is_named_there(tree: 
     tree.run(pull_request=7)
     status = facts.FactRow(status_id(ROOT), "status", ROOT, SHOP, 7, state=facts.DONE, github_id="1", digest="old")
     facts.declare(tree.service.store, [status])
+    threads.bind_new(tree.service.store)
+    threads.told(tree.service.store, ROOT, 5, over=False)
     publish.publish(tree.service, ROOT, actor="ann (cli)")
     await push(tree)
     with tree.session() as session:
@@ -109,6 +111,7 @@ async def test_it_names_the_thread_it_was_asked_for_on_and_is_named_there(tree: 
         again = facts.get(tree.service.store, status_id(ROOT))
         assert again is not None
         assert again.state == facts.OPEN, "its comment is written anew"
+        assert [each.root_job_id for each in threads.open_ones(tree.service.store) if each.told_seq < 0] == [ROOT]
         assert f"Published as {said(tree)['html_url']}" in body_of(session, again).text
     assert "asked for on #7" in said(tree)["body"]
 

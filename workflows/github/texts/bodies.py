@@ -15,9 +15,9 @@ def body(tree: BoundTree, fact: Fact) -> str:
         case FactKind.STATUS:
             return status(tree)
         case FactKind.PAUSE:
-            return pause(tree, next(each for each in tree.rounds if each.round_id == fact.about))
+            return pause(tree, next(each for each in tree.rounds if each.round_id == fact.about), fact.fact_id)
         case FactKind.REMINDER:
-            return reminder(tree, _event(tree, fact))
+            return reminder(tree, _event(tree, fact), fact.fact_id)
         case FactKind.END:
             return end(tree, fact.fact_id)
         case FactKind.REFUSAL:

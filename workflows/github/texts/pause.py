@@ -33,23 +33,25 @@ _WHAT = {
 }
 
 
-def pause(tree: BoundTree, waiting: RoundRecord) -> str:
+def pause(tree: BoundTree, waiting: RoundRecord, fact_id: str = "") -> str:
     """What is asked while it is open; what came of it once it is over."""
     parts = _open(tree, waiting) if waiting.end is None else _over(tree, waiting)
-    return comment(pause_id(waiting.round_id), parts)
+    return comment(fact_id or pause_id(waiting.round_id), parts)
 
 
-def reminder(tree: BoundTree, event: EventRecord) -> str:
+def reminder(tree: BoundTree, event: EventRecord, fact_id: str = "") -> str:
     """Said again, shorter; once the round is over it says only that."""
     round_id = f"{event.job_id}-r{event.data['round']}"
     waiting = next((each for each in tree.rounds if each.round_id == round_id), None)
     if waiting is None or waiting.end is not None:
         over = line(waiting.closed) if waiting else "its round is not known any more"
-        return comment(event.event_id, [Part([f"This reminder is over: {over}."], 2_000, "")])
+        return comment(fact_id or event.event_id, [Part([f"This reminder is over: {over}."], 2_000, "")])
     left = line(event.message.partition(":")[0], 60)
     said = f"{_to(tree)}{left}: {code(waiting.coordinator_id)} still waits, until **{clock(waiting.expires_at)}**."
     copies = Part([_WRITE, "", *_ways(waiting)], COPY_BYTES, views.everything(tree))
-    return comment(event.event_id, [Part([said], 2_000, ""), copies, Part([views.everything(tree)], 2_000, "")])
+    return comment(
+        fact_id or event.event_id, [Part([said], 2_000, ""), copies, Part([views.everything(tree)], 2_000, "")]
+    )
 
 
 def _open(tree: BoundTree, waiting: RoundRecord) -> Iterator[Part]:
