@@ -99,6 +99,13 @@ def stages_of(engine: Engine, run_id: str) -> list[StageRecord]:
         return _stages(connection, run_id)
 
 
+def stage_of(engine: Engine, root_job_id: str) -> StageRecord | None:
+    """The stage whose latest tree this is; None where it is none's."""
+    with engine.connect() as connection:
+        row = connection.execute(select(stages).where(stages.c.job_id == root_job_id)).first()
+    return StageRecord.model_validate(dict(row._mapping)) if row else None
+
+
 def _stages(connection: Connection, run_id: str) -> list[StageRecord]:
     query = select(stages).where(stages.c.run_id == run_id).order_by(stages.c.number)
     return [StageRecord.model_validate(dict(row._mapping)) for row in connection.execute(query)]

@@ -1,8 +1,9 @@
 """The workflow of a pipeline run: starting it, ending it (ruling J4)."""
 
 import asyncio
+from datetime import timedelta
 
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from temporalio.common import WorkflowIDConflictPolicy
 
 from activities.pipelines.record_run import begun
@@ -22,14 +23,18 @@ from workflows.model.errors import ServiceError
 from workflows.model.orders import Cancel
 from workflows.pipeline import ids
 from workflows.pipeline.plan import OPEN_RUNS, RunInput
-from workflows.pipeline.records import RunRecord
+from workflows.pipeline.records import RunRecord, StageRecord
 from workflows.pipeline.rows import first_rows
+from workflows.pipeline.state import restored
 from workflows.policy import bindings
 from workflows.temporal import search
 from workflows.temporal.calls import TASK_TIMEOUT
+from workflows.temporal.messages import Reopened, TreeStart
 from workflows.temporal.pipeline_run import PipelineRun
 
 CLOSING_TRIES, CLOSING_SECONDS = 40, 0.05
+QUERY_TIMEOUT = timedelta(seconds=10)
+"""How long the memory of a run is waited for that a worker has to build again from its history."""
 
 
 async def start(service: Service, run: RunInput) -> str:
@@ -51,14 +56,47 @@ async def start(service: Service, run: RunInput) -> str:
     )
 
 
-async def _started(client: Client, service: Service, run: RunInput) -> bool:
+async def reopen(service: Service, client: Client, stage: StageRecord, tree: TreeStart) -> bool:
+    """Have a stage's blocked tree go on as a part of its run, also of one that is over; False where that is gone."""
+    run = stored.get(service.store, stage.run_id)
+    found = await _workflow_of(client, run.record) if run else None
+    if run is None or found is None:
+        return False
+    again = Reopened(stage_id=stage.stage_id, tree=tree)
+    if found.status is WorkflowExecutionStatus.RUNNING:
+        handle = client.get_workflow_handle_for(PipelineRun.run, found.id, run_id=found.run_id)
+        with translated():
+            await handle.signal(PipelineRun.reopen, again, rpc_timeout=RPC_TIMEOUT)
+        return True
+    handle = client.get_workflow_handle_for(PipelineRun.run, found.id, run_id=found.run_id)
+    with translated():
+        memory = await handle.query(PipelineRun.memory, rpc_timeout=QUERY_TIMEOUT)
+    again = again.model_copy(update={"memory": memory})
+    if await _started(client, service, restored(memory).input, again):
+        return True
+    active = await _active(client, run.record.pipeline)
+    raise ActiveRunError(
+        f"the pipeline {run.record.pipeline} already has an active run, {active}: this one goes on after it",
+        f"service pipeline watch {active}",
+    )
+
+
+async def _workflow_of(client: Client, run: RunRecord) -> WorkflowExecution | None:
+    """The workflow of a run, the last where it was opened again; None once Temporal has forgotten it."""
+    query = f"WorkflowId = '{ids.workflow_id(run.pipeline)}' AND {search.ROOT.name} = '{run.run_id}'"
+    with translated():
+        found = [each async for each in client.list_workflows(query, limit=100, rpc_timeout=RPC_TIMEOUT)]
+    return max(found, key=lambda each: each.start_time, default=None)
+
+
+async def _started(client: Client, service: Service, run: RunInput, again: Reopened | None = None) -> bool:
     github = bindings.address(run.github, run.pull_request, run.issue, service.settings.github.web)
     seen = elsewhere.told(service, f"service pipeline watch {run.run_id}", f"/ui/runs/{run.run_id}", github)
     try:
         async with starting(client, "the run"):
             await client.start_workflow(
                 PipelineRun.run,
-                run,
+                run.model_copy(update={"again": again.model_dump(mode="json")}) if again else run,
                 id=ids.workflow_id(run.pipeline),
                 id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
                 task_queue=service.settings.temporal.task_queue,

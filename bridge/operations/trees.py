@@ -9,9 +9,10 @@ from temporalio.client import Client
 from temporalio.common import WorkflowIDReusePolicy
 
 from activities.store import jobs as stored_jobs
+from activities.store import pipeline_runs as stored_runs
 from activities.store import trees as stored
 from activities.temporal import RPC_TIMEOUT
-from bridge.operations import branches, elsewhere, jobs
+from bridge.operations import branches, elsewhere, jobs, pipeline_workflows
 from bridge.operations.branches import BranchState, LegBranch
 from bridge.operations.service import Service
 from bridge.operations.temporal import (
@@ -158,7 +159,9 @@ async def _reopen(service: Service, client: Client, root: str, order: RetryReque
     if why_not := refuse_retry(tree.state, order.job_id):
         raise RefusedError(why_not, f"service job tree {root}")
     again = TreeStart(input=tree.start, host=tree.host, state=tree.state, retry=order)
-    await _open_again(service, client, again)
+    stage = stored_runs.stage_of(service.store, root)
+    if stage is None or not await pipeline_workflows.reopen(service, client, stage, again):
+        await _open_again(service, client, again)
     return Retried(order.job_id, reopened=True)
 
 

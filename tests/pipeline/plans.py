@@ -6,8 +6,17 @@ from collections.abc import Mapping
 from workflows.contract.models import Action
 from workflows.model.texts import Text
 from workflows.model.workers import Assignment, Worker
-from workflows.pipeline.commands import CancelStage, CloseRun, Command, Record, RunShell, RunTree, StartTimer
-from workflows.pipeline.events import CancelRequested, Event, RetryDue, RunStarted, StageEnded
+from workflows.pipeline.commands import (
+    CancelStage,
+    CloseRun,
+    Command,
+    Record,
+    ReopenTree,
+    RunShell,
+    RunTree,
+    StartTimer,
+)
+from workflows.pipeline.events import CancelRequested, Event, RetryDue, RunStarted, StageEnded, StageReopened
 from workflows.pipeline.plan import Planned, PlannedAgent, PlannedShell, RunInput, StageOutcome, StageState, Trigger
 from workflows.pipeline.records import RunRecord, StageRecord
 from workflows.pipeline.reducer import reduce
@@ -90,6 +99,9 @@ class Player:
                 assert tree.root_job_id not in self.trees, "each attempt has a tree of its own"
                 self.trees[tree.root_job_id] = stage
                 self._begin(stage, attempt)
+            case ReopenTree(stage_id=stage, attempt=attempt):
+                assert self.rows[stage].state is StageState.RUNNING, "rows come first"
+                self.flying[stage] = attempt
             case StartTimer(stage_id=stage):
                 self.timers.add(stage)
             case CancelStage(stage_id=stage):
@@ -116,6 +128,10 @@ class Player:
         if row := ended_row(self.rows[stage], outcome, self.now):
             self._write(row)
         return self.feed(StageEnded(self.now, stage, self.flying.pop(stage), outcome))
+
+    def reopen(self, stage: str, job_id: str) -> list[Command]:
+        """An operator runs a leg of the stage's blocked tree again."""
+        return self.feed(StageReopened(self.now, stage, job_id))
 
     def due(self, stage: str) -> None:
         self.timers.remove(stage)

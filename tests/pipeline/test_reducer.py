@@ -10,11 +10,12 @@ from tests.pipeline.plans import Player, agent, shell
 from workflows.contract.models import Decision
 from workflows.model.spend import Usage
 from workflows.model.states import TaskState
-from workflows.pipeline.commands import Record, RunShell, RunTree, StartTimer
+from workflows.pipeline.commands import Record, ReopenTree, RunShell, RunTree, StartTimer
 from workflows.pipeline.definition import SUCCESS
-from workflows.pipeline.events import AttentionChanged, RetryDue, StageEnded
+from workflows.pipeline.events import AttentionChanged, CancelRequested, RetryDue, StageEnded
 from workflows.pipeline.outcome import outcome_of
 from workflows.pipeline.plan import Planned, RunState, StageOutcome, StageState
+from workflows.pipeline.state import restored, travelling
 from workflows.pipeline.view import details
 from workflows.tree.commands import CloseTree
 
@@ -207,6 +208,56 @@ def test_a_trees_end_is_its_stages(task: TaskState, decision: Decision | None, s
         cost_usd=0,
     )
     assert outcome_of(closed, SUCCESS).state is state
+
+
+def test_a_retry_inside_a_blocked_tree_moves_its_stage_and_the_run_on() -> None:
+    player = Player(agent("a"), shell("b", "a"), shell("c"))
+    job = player.job_of("a")
+    used = Usage(input_tokens=10)
+    player.end("a", BLOCKED, reason="leg x failed", usage=used, cost_usd=1.0)
+    player.end("c")
+    (end,) = player.closed
+    assert (end.state, player.states) == (RunState.BLOCKED, {"a": "blocked", "b": "skipped", "c": "succeeded"})
+    (again,) = [each for each in player.reopen("a", job) if isinstance(each, ReopenTree)]
+    assert (again.stage_id, again.attempt) == ("a", 1)
+    assert player.states == {"a": "running", "b": "pending", "c": "succeeded"}
+    assert player.row is not None
+    assert (player.row.state, player.row.finished_at, player.row.halt_stage) == (RunState.RUNNING, None, None)
+    player.end("a", usage=Usage(input_tokens=15), cost_usd=1.5)
+    player.end("b")
+    assert player.closed[-1].state is RunState.SUCCEEDED
+    assert (player.closed[-1].tokens, player.closed[-1].cost_usd) == (15, 1.5), "what a tree used counts once"
+
+
+def test_a_retry_before_the_next_attempt_goes_on_in_its_place() -> None:
+    player = Player(agent("a", retry=1), shell("b", "a"))
+    job = player.job_of("a")
+    player.end("a", BLOCKED)
+    assert player.timers == {"a"}
+    player.reopen("a", job)
+    assert (player.timers, player.states["a"]) == (set(), "running")
+    player.end("a")
+    player.end("b")
+    assert player.closed[0].state is RunState.SUCCEEDED
+    assert player.begun == [("a", 1), ("b", 1)]
+
+
+def test_a_retry_of_a_tree_that_is_no_stage_s_latest_or_of_a_cancelled_run_changes_nothing() -> None:
+    player = Player(agent("a", retry=1), agent("b"))
+    first = player.job_of("a")
+    player.end("a", BLOCKED)
+    player.due("a")
+    assert player.reopen("a", first) == []
+    player.feed(CancelRequested(player.now, "ann"))
+    for name in ("a", "b"):
+        player.end(name, CANCELLED)
+    assert player.reopen("b", player.job_of("b")) == []
+
+
+def test_a_run_s_memory_is_the_same_after_it_travelled() -> None:
+    player = Player(agent("a", retry=1), shell("b", "a"))
+    player.end("a", BLOCKED, reason="leg x failed", usage=Usage(input_tokens=10), branches=("service/1",))
+    assert restored(travelling(player.run)) == player.run
 
 
 @pytest.mark.parametrize("decision", [Decision.APPROVED, Decision.FAILED])

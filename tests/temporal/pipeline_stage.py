@@ -32,7 +32,7 @@ if "STAY" in prompt:
 if os.environ["SERVICE_ACTION"] == "implement":
     pathlib.Path("made.txt").write_text("made")
 said = {"decision": "implemented" if os.environ["SERVICE_ACTION"] == "implement" else "approved", "summary": "did it"}
-if "decide:" in prompt:
+if "decide:" in prompt and not (stage / "better").exists():
     said["decision"] = prompt.split("decide:")[1].split()[0]
 if "ask a person" in prompt and os.environ["SERVICE_CONTINUATION"] == "none":
     said["human_questions"] = [{"id": "q", "prompt": "which?"}]

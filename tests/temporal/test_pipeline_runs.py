@@ -26,6 +26,7 @@ from tests.temporal.server import speaking
 from tests.waiting import until
 from workflows.model.errors import NotFoundError, RefusedError, UnreachableError
 from workflows.model.orders import ResumeOrder
+from workflows.model.states import TaskState
 from workflows.pipeline import ids
 from workflows.pipeline.plan import RunState, Trigger
 from workflows.pipeline.text import Format
@@ -564,3 +565,58 @@ async def test_a_cancel_that_cannot_be_read_ends_nothing_and_says_so(
         shown = await host.until_over(run_id)
     assert (shown.state, shown.reason) == ("succeeded", "")
     assert "Traceback" not in caplog.text
+
+
+GATED = (
+    f"{HEAD}stages:\n"
+    "  - {id: gate, kind: agent, agent: dev, action: review, prompt: 'decide: blocked '}\n"
+    + shell("slow", "while [ ! -e $STAGE/go ]; do sleep 0.05; done")
+    + shell("deploy", "true", needs="[gate]")
+)
+
+
+@pytest.mark.ruling("K1", "D4")
+@pytest.mark.parametrize("over", [True, False], ids=["over", "active"])
+async def test_a_retry_inside_a_blocked_tree_moves_its_stage_and_the_run_on(host: PipelineHost, *, over: bool) -> None:
+    """Whether the run has ended meanwhile or another stage still works."""
+    await host.add(GATED)
+    async with host.working():
+        run_id = await host.run()
+        if over:
+            host.touch("go")
+        await host.until(lambda: host.states(run_id)["gate"] == "blocked")
+        if over:
+            assert (await host.until_over(run_id)).state == "blocked"
+        job = host.show(run_id).stages[0].job_id
+        assert job is not None
+        host.touch("better")
+        await trees.retry(host.service, job, actor="ann (cli)")
+        await host.until(lambda: host.states(run_id)["deploy"] == "succeeded")
+        host.touch("go")
+        await host.until(lambda: host.show(run_id).state == "succeeded")
+    shown = host.show(run_id)
+    assert {each.id: each.state for each in shown.stages} == dict.fromkeys(("gate", "slow", "deploy"), "succeeded")
+    assert (shown.stages[0].job_id, shown.stages[0].attempt, shown.halt_stage) == (job, 1, None)
+    task = stored_jobs.task_of(host.service.store, job)
+    assert task is not None
+    assert task.state is TaskState.DONE
+
+
+@pytest.mark.ruling("K1", "J4")
+async def test_while_a_later_run_is_active_a_retry_waits_for_its_end(host: PipelineHost) -> None:
+    await host.add(GATED)
+    async with host.working():
+        host.touch("go")
+        first = await host.run()
+        await host.until_over(first)
+        (host.folder / "go").unlink()
+        second = await host.run()
+        job = host.show(first).stages[0].job_id
+        assert job is not None
+        with pytest.raises(RefusedError, match=f"already has an active run, {second}"):
+            await trees.retry(host.service, job, actor="ann (cli)")
+        host.touch("go")
+        await host.until_over(second)
+        host.touch("better")
+        await trees.retry(host.service, job, actor="ann (cli)")
+        await host.until(lambda: host.show(first).state == "succeeded")

@@ -23,6 +23,13 @@ class Usage(Wire):
             output_tokens=min(MOST_TOKENS, self.output_tokens + other.output_tokens),
         )
 
+    def less(self, counted: "Usage") -> "Usage":
+        """Return it without what was counted before."""
+        return Usage(
+            input_tokens=max(0, self.input_tokens - counted.input_tokens),
+            output_tokens=max(0, self.output_tokens - counted.output_tokens),
+        )
+
 
 @dataclass(frozen=True)
 class Ledger:

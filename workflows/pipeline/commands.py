@@ -36,6 +36,16 @@ class RunTree:
 
 
 @dataclass(frozen=True)
+class ReopenTree:
+    """Have the tree of a stage's latest attempt go on from the state it was blocked in."""
+
+    stage_id: str
+    attempt: int
+    job_id: str
+    success: tuple[Decision, ...]
+
+
+@dataclass(frozen=True)
 class StartTimer:
     """Wake the run with `RetryDue` after so many seconds."""
 
@@ -76,4 +86,4 @@ def merged(several: Sequence[RunRecords]) -> RunRecords | None:
     )
 
 
-Command = Record | RunShell | RunTree | StartTimer | CancelStage | CloseRun
+Command = Record | RunShell | RunTree | ReopenTree | StartTimer | CancelStage | CloseRun

@@ -40,6 +40,16 @@ class AttentionChanged:
 
 
 @dataclass(frozen=True)
+class StageReopened:
+    """An operator has a job of a stage's blocked tree run again."""
+
+    now: float
+    stage_id: str
+    job_id: str
+    """The tree's root."""
+
+
+@dataclass(frozen=True)
 class CancelRequested:
     """Somebody ends the run."""
 
@@ -47,4 +57,4 @@ class CancelRequested:
     actor: str
 
 
-Event = RunStarted | StageEnded | RetryDue | AttentionChanged | CancelRequested
+Event = RunStarted | StageEnded | RetryDue | AttentionChanged | StageReopened | CancelRequested

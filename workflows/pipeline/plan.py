@@ -1,7 +1,7 @@
 """What a run is started with: its definition resolved, complete and frozen. Later edits never touch it (ruling J4)."""
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -69,6 +69,8 @@ class RunInput(Wire):
     payload: Text = Text(inline="{}")
     settings: TreeSettings = TreeSettings()
     stages: tuple[Planned, ...]
+    again: dict[str, Any] = {}
+    """What a run that is over goes on with, as `Reopened` says it; empty for a new one (ruling K1)."""
 
 
 class StageState(StrEnum):

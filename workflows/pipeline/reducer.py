@@ -6,9 +6,27 @@ from typing import assert_never
 
 from workflows.contract.durations import format_duration
 from workflows.model.ids import task_id
+from workflows.model.spend import Usage
 from workflows.pipeline import ids
-from workflows.pipeline.commands import CancelStage, CloseRun, Command, Record, RunShell, RunTree, StartTimer
-from workflows.pipeline.events import AttentionChanged, CancelRequested, Event, RetryDue, RunStarted, StageEnded
+from workflows.pipeline.commands import (
+    CancelStage,
+    CloseRun,
+    Command,
+    Record,
+    ReopenTree,
+    RunShell,
+    RunTree,
+    StartTimer,
+)
+from workflows.pipeline.events import (
+    AttentionChanged,
+    CancelRequested,
+    Event,
+    RetryDue,
+    RunStarted,
+    StageEnded,
+    StageReopened,
+)
 from workflows.pipeline.plan import OPEN_RUNS, PlannedAgent, PlannedShell, RunState, StageOutcome, StageState
 from workflows.pipeline.records import RunRecords, StageRecord
 from workflows.pipeline.rows import run_row, stage_row, tells_its_end
@@ -19,12 +37,13 @@ from workflows.policy.times import retry_backoff
 from workflows.tree.state import TreeInput
 
 _WORTH_A_RETRY = frozenset({StageState.FAILED, StageState.BLOCKED})
+_SUCCEEDED = StageState.SUCCEEDED
 TITLE_LIMIT = 80
 
 
 def reduce(run: RunMemory, event: Event) -> list[Command]:
     """Take one event in, change the run, say what must be done. Total: an event without sense changes nothing."""
-    if run.closed:
+    if run.closed and not isinstance(event, StageReopened):
         return []
     step = _Step(run, event.now)
     match event:
@@ -36,6 +55,9 @@ def reduce(run: RunMemory, event: Event) -> list[Command]:
             run.stages[event.stage_id].pausing = False
         case AttentionChanged():
             step.attention(event.job_id, event.waits_for)
+        case StageReopened():
+            if not step.reopened(run.stages[event.stage_id], event.job_id):
+                return []
         case CancelRequested():
             step.cancel(one_line(event.actor))
         case _ as never:
@@ -64,6 +86,7 @@ class _Step:
         run.usage, run.cost_usd = run.usage + outcome.usage, run.cost_usd + outcome.cost_usd
         run.price_assumed = run.price_assumed or outcome.price_assumed
         stage.usage, stage.waits_for = stage.usage + outcome.usage, ""
+        stage.counted, stage.counted_usd = outcome.usage, outcome.cost_usd
         stage.decision, stage.summary, stage.reason = outcome.decision, outcome.summary, outcome.reason
         stage.branches = outcome.branches
         if outcome.state in _WORTH_A_RETRY and attempt <= stage.plan.retry and not run.cancelled_by:
@@ -78,6 +101,25 @@ class _Step:
             run.halt_stage = run.halt_stage or stage.plan.id
         if tells_its_end(stage.plan.kind, stage.state):
             self._told.add(stage.plan.id)
+
+    def reopened(self, stage: StageMemory, job_id: str) -> bool:
+        """A blocked tree goes on, and its stage with it; what was skipped for it waits again. Else nothing changes."""
+        run = self.run
+        waits = stage.state in _WORTH_A_RETRY or stage.pausing
+        if run.cancelled_by or stage.job_id != job_id or not waits or not isinstance(stage.plan, PlannedAgent):
+            return False
+        if stage.pausing:
+            self._commands.append(CancelStage(stage.plan.id))
+        stage.state, stage.pausing, stage.finished_at = StageState.RUNNING, False, None
+        stage.reason, stage.decision, stage.summary = "", None, ""
+        run.usage, stage.usage = run.usage.less(stage.counted), stage.usage.less(stage.counted)
+        run.cost_usd, stage.counted, stage.counted_usd = run.cost_usd - stage.counted_usd, Usage(), 0.0
+        for each in (each for each in run.stages.values() if each.state is StageState.SKIPPED):
+            each.state, each.reason, each.finished_at = StageState.PENDING, "", None
+        ended_badly = (name for name, each in run.stages.items() if each.ended and each.state is not _SUCCEEDED)
+        run.state, run.reason, run.finished_at, run.halt_stage = RunState.RUNNING, "", None, next(ended_badly, None)
+        self._commands.append(ReopenTree(stage.plan.id, stage.attempt, job_id, stage.plan.success))
+        return True
 
     def attention(self, job_id: str, waits_for: str) -> None:
         for stage in self.run.stages.values():

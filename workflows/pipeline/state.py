@@ -1,6 +1,9 @@
 """A run's memory: what it was started with, and how far each stage has come."""
 
 from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import TypeAdapter
 
 from workflows.contract.models import Decision
 from workflows.model.spend import Usage
@@ -25,6 +28,9 @@ class StageMemory:
     """Its next attempt waits for its time."""
     branches: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    counted: Usage = field(default_factory=Usage)
+    """What the latest tree had used when it ended: opened again, it tells that once more."""
+    counted_usd: float = 0.0
     started_at: float | None = None
     finished_at: float | None = None
 
@@ -88,3 +94,14 @@ def new_run(start: RunInput) -> RunMemory:
     """A run that has not begun."""
     stages = {plan.id: StageMemory(plan, number) for number, plan in enumerate(start.stages, 1)}
     return RunMemory(start, stages, start.created_at)
+
+
+def travelling(run: RunMemory) -> dict[str, Any]:
+    """A run's memory as it can be sent."""
+    dumped: dict[str, Any] = TypeAdapter(RunMemory).dump_python(run, mode="json")
+    return dumped
+
+
+def restored(memory: dict[str, Any]) -> RunMemory:
+    """A run's memory as it was sent."""
+    return TypeAdapter(RunMemory).validate_python(memory)

@@ -72,3 +72,13 @@ class DelegationInput(Wire):
 
     run: JobRun
     host: str
+
+
+class Reopened(Wire):
+    """What a pipeline run is told, or begins again with, when a job of a stage's blocked tree is run again (K1)."""
+
+    stage_id: str
+    tree: TreeStart
+    """The tree as it goes on, with the order."""
+    memory: dict[str, Any] = {}
+    """What the run knew when it ended; empty for one that still goes on."""

@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Awaitable
 from datetime import timedelta
+from typing import Any
 
 from temporalio import workflow
 from temporalio.workflow import ChildWorkflowHandle
 
 with workflow.unsafe.imports_passed_through():
+    from workflows.contract.models import Decision
     from workflows.model.orders import BY_HAND, SOMEBODY, Cancel, signed
     from workflows.model.workers import Assignment
     from workflows.pipeline import commands as c
@@ -15,7 +17,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.pipeline.outcome import outcome_of
     from workflows.pipeline.plan import RunInput, RunState, StageOutcome, StageState
     from workflows.pipeline.reducer import reduce
-    from workflows.pipeline.state import new_run
+    from workflows.pipeline.state import new_run, restored, travelling
     from workflows.pipeline.view import details
     from workflows.policy import bindings
     from workflows.policy.times import clock
@@ -25,7 +27,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.temporal.children import Child
     from workflows.temporal.delegation_tree import DelegationTree
     from workflows.temporal.loop import Loop, unless_cancelled
-    from workflows.temporal.messages import Attention, Outcome, TreeStart
+    from workflows.temporal.messages import Attention, Outcome, Reopened, TreeStart
     from workflows.tree.commands import CloseTree
 
 
@@ -35,9 +37,14 @@ class PipelineRun:
 
     @workflow.init
     def __init__(self, start: RunInput) -> None:
-        self._run = new_run(start)
+        again = Reopened.model_validate(start.again) if start.again else None
+        self._run = restored(again.memory) if again else new_run(start)
         self._loop = Loop[e.Event, c.Command](lambda event: reduce(self._run, event))
-        self._loop.inbox.append(e.RunStarted(now=workflow.time()))
+        self._again: dict[str, TreeStart] = {}
+        if again is None:
+            self._loop.inbox.append(e.RunStarted(now=workflow.time()))
+        else:
+            self._loop.inbox.append(self._reopened(again))
         self._shown = RunState.RUNNING
         self._outcomes: dict[str, Outcome] = {}
         self._closed: c.CloseRun | None = None
@@ -66,6 +73,20 @@ class PipelineRun:
     def attention(self, said: Attention) -> None:
         event = e.AttentionChanged(now=workflow.time(), job_id=said.job_id, waits_for=said.waits_for)
         self._loop.order(event, f"attention {said.waits_for}")
+
+    @workflow.signal(description="a job of a stage's blocked tree runs again")
+    @between_ours(Reopened)
+    def reopen(self, said: Reopened) -> None:
+        self._loop.order(self._reopened(said), f"{said.stage_id} goes on")
+
+    def _reopened(self, said: Reopened) -> e.StageReopened:
+        root = said.tree.input.root_job_id
+        self._again[root] = said.tree
+        return e.StageReopened(now=workflow.time(), stage_id=said.stage_id, job_id=root)
+
+    @workflow.query(description="all the run knows; also of one that has ended")
+    def memory(self) -> dict[str, Any]:
+        return travelling(self._run)
 
     @workflow.signal(description="what a stage's tree that was cancelled or taken up has left")
     @between_ours(Outcome)
@@ -105,7 +126,12 @@ class PipelineRun:
                 work = pipeline_calls.attempt(run, self._run.input.host)
                 spawn(run.stage_id, work, lambda task: self._ended(run.stage_id, run.attempt, task))
             case c.RunTree(stage_id=stage, attempt=attempt):
-                spawn(stage, self._grow(command), lambda task: self._ended(stage, attempt, task))
+                first = TreeStart(input=command.tree, host=self._run.input.host)
+                work = self._grow(stage, first, command.success)
+                spawn(stage, work, lambda task: self._ended(stage, attempt, task))
+            case c.ReopenTree(stage_id=stage, attempt=attempt, job_id=job_id):
+                work = self._grow(stage, self._again.pop(job_id), command.success)
+                spawn(stage, work, lambda task: self._ended(stage, attempt, task))
             case c.StartTimer(stage_id=stage, seconds=seconds, summary=summary):
                 pause = workflow.sleep(timedelta(seconds=seconds), summary=summary)
                 spawn(stage, pause, lambda task: self._due(stage, task))
@@ -116,23 +142,23 @@ class PipelineRun:
             case c.Record():
                 pass
 
-    async def _grow(self, command: c.RunTree) -> StageOutcome:
+    async def _grow(self, stage_id: str, tree: TreeStart, success: tuple[Decision, ...]) -> StageOutcome:
         """A stage's tree, as a child workflow. A cancelled one ends its jobs itself, and still tells how it ended."""
-        start, root, asked = self._run.input, command.tree.root_job_id, command.tree.assignment
+        start, root, asked = self._run.input, tree.input.root_job_id, tree.input.assignment
 
         def begin() -> Awaitable[ChildWorkflowHandle[DelegationTree, CloseTree]]:
             return workflow.start_child_workflow(
                 DelegationTree.run,
-                TreeStart(input=command.tree, host=start.host),
+                tree,
                 id=root,
                 task_timeout=TASK_TIMEOUT,
-                static_summary=f"{command.stage_id}: {asked.action} - {asked.worker.name}",
+                static_summary=f"{stage_id}: {asked.action} - {asked.worker.name}",
                 static_details="\n\n".join([f"In a terminal: `service job tree {root} --watch`", *_on_github(asked)]),
-                search_attributes=search.stage_attributes(command.tree, start.pipeline),
+                search_attributes=search.stage_attributes(tree.input, start.pipeline),
             )
 
         closed = await Child(root, CloseTree, begin, self._outcomes).run()
-        return outcome_of(closed, command.success)
+        return outcome_of(closed, success)
 
     def _ended(self, stage_id: str, attempt: int, task: asyncio.Task[StageOutcome]) -> None:
         if lost := closing.lost(task):
