@@ -80,7 +80,7 @@ def add_branch(repo: Path, path: Path, branch: str, base: str, names: Mapping[st
             start = branches.tip(repo, branch) or _started(repo, branch, base)
             own_side.begin(repo, side_of(path))
             (side_of(path) / "branch").write_text(branch)
-        return _made(repo, common, Worktree(path, start, branch, names))
+        return _made(repo, common, Worktree(path, start, branch, dict(names)))
 
 
 def add_detached(repo: Path, path: Path, base: str, names: Mapping[str, str] = NONE) -> Worktree:
@@ -91,7 +91,7 @@ def add_detached(repo: Path, path: Path, base: str, names: Mapping[str, str] = N
         trash.delete_later(*_put_away(path))
         start = commit_of(repo, base)
         own_side.begin(repo, side_of(path))
-        return _made(repo, common, Worktree(path, start, names=names))
+        return _made(repo, common, Worktree(path, start, names=dict(names)))
 
 
 def dispose(repo: Path, path: Path, *, unless: Callable[[], str] = str, later: bool = False) -> str:
@@ -141,7 +141,7 @@ def mark_base(path: Path, names: Mapping[str, str] = NONE) -> Worktree:
         where = printable(str(path))
         raise RefusedError(f"{where} holds the commit {left}, which was not taken over", f"git -C {where} log {left}")
     refresh(side_of(path), start)
-    return start_from(known.repo, Worktree(path, known.base, known.branch, names), start)
+    return start_from(known.repo, Worktree(path, known.base, known.branch, dict(names)), start)
 
 
 def _only_there(repo: Path, path: Path, branch: str | None) -> str:

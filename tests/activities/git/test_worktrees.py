@@ -1,6 +1,7 @@
 """Worktrees of every kind of repository, made and removed again and again, and repaired after a kill."""
 
 import os
+import pickle
 import random
 import shutil
 import signal
@@ -60,6 +61,13 @@ def test_a_branch_worktree_starts_at_the_base(repo: Path, trees: Path) -> None:
     assert run_git(worktree.path, "symbolic-ref", "--short", "HEAD") == "service/job-a.1-leg"
     assert (worktree.path / "src/a.py").exists()
     assert not (worktree.path / "later.txt").exists()
+
+
+@pytest.mark.ruling("N3")
+def test_a_worktree_comes_back_from_the_helper_that_made_it(repo: Path, trees: Path) -> None:
+    """A shell stage gives no names; what cannot be sent ends the helper, and its work is done twice."""
+    for made in (add_detached(repo, trees / "a", tip(repo)), add_branch(repo, trees / "b", "service/b", tip(repo))):
+        assert pickle.loads(pickle.dumps(made)) == made
 
 
 def test_adding_again_leaves_what_is_there_alone(repo: Path, trees: Path) -> None:
