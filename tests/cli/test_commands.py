@@ -191,7 +191,7 @@ def test_a_broken_configuration_is_named_by_every_command(home: Home, capsys: py
     home.config.write_text("[orchestrate]\nmax_delegation_depht = 1\n")
     for words in (["config", "check"], ["config", "show"], ["repo", "list"], ["job", "list"]):
         assert main(words) == 2
-        assert "did you mean max_delegation_depth?" in capsys.readouterr().err
+        assert 'did you mean "max_delegation_depth"?' in capsys.readouterr().err
 
 
 def test_what_is_registered_is_read_back_as_json(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
