@@ -208,7 +208,7 @@ def _say_over(killed: "Killed", *, json: bool) -> None:
     going_on = (f"{root} is being ended", f"watch it: service job tree {root} --watch")
     say(*((f"{root} is over",) if killed.over else going_on))
     for leg in killed.unmerged:
-        say(f"  not merged: {leg.branch} ({leg.merge_command or f'service job drop {leg.job_id}'})")
+        say(f"  not merged: {leg.branch} ({leg.merge_command or f'service job drop {leg.job_id} --force'})")
 
 
 @app.command()
@@ -233,6 +233,7 @@ for verb in (
     job_branches.diff,
     job_branches.merge,
     job_branches.drop,
+    job_branches.resolve,
     job_branches.gate,
     job_publish.publish,
 ):

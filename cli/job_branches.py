@@ -1,6 +1,7 @@
 """The verbs of `service job` that are about branches and diffs."""
 
 import contextlib
+import shlex
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
@@ -62,20 +63,52 @@ def merge(
     from bridge.operations.service import Service
     from cli.words import signed
 
-    service = Service.locate()
-    done = merges.merge(service, legs, actor=signed(), anyway=anyway)
-    taken = merges.into_checkout(service, done.repo, done.task_branch) if into_mine else ""
+    done = merges.merge(Service.locate(), legs, actor=signed(), anyway=anyway, into_mine=into_mine)
     if json:
-        say_json(asdict(done) | {"into_mine": taken or None})
+        say_json(asdict(done))
         return
     for job_id in done.already:
         say(f"{job_id} is already merged into {done.task_branch}")
     for job_id in done.merged:
         say(f"{job_id} is merged into {done.task_branch}")
-    if taken:
-        say(f"{done.task_branch} {taken} in {done.path}", f"what is left of it: service job branches {legs[0]}")
+    for each in done.left_out:
+        say(prose(f"{each.says}; to go on:"), *(f"  {command}" for command in each.commands))
+    if done.into_mine:
+        say(f"{done.task_branch} {done.into_mine} in {done.path}", f"clean up: service job drop {legs[0]}")
     else:
-        say(f"take it over: git -C {done.path} merge {done.task_branch}")
+        say(f"take it over: git -C {shlex.quote(done.path)} merge {done.task_branch}")
+
+
+def resolve(
+    job_id: JobId,
+    agent: Annotated[
+        str,
+        typer.Option("--agent", metavar="NAME", help="Who does it; else the agent whose work conflicts, if it can."),
+    ] = "",
+    with_mine: Annotated[
+        bool, typer.Option("--with-mine", help="Also with the branch that you have checked out.")
+    ] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Follow the job to its end.")] = False,
+    json: Json = False,
+) -> None:
+    """Have an agent bring together what conflicts in the work of a tree. Its job is merged like any other."""
+    import asyncio
+    from dataclasses import asdict
+
+    from bridge.operations import resolving
+    from bridge.operations.service import Service
+    from cli.follow import follow
+
+    service = Service.locate()
+    started = asyncio.run(resolving.resolve(service, job_id, agent=agent, with_mine=with_mine))
+    if wait:
+        raise typer.Exit(follow(service, started.job_id, json=json))
+    if json:
+        say_json(asdict(started))
+        return
+    legs = ", ".join(each.leg for each in started.conflicts)
+    say(f"{started.job_id}: {started.agent} merges {legs}", f"watch it: service job tree {started.job_id} --watch")
+    say(f"when it has succeeded: service job merge {started.job_id}{' --into-mine' if with_mine else ''}")
 
 
 def gate(
@@ -118,7 +151,9 @@ def branches(job_id: JobId, json: Json = False) -> None:
     for each in publish.of_tree(service, found.root_job_id):
         say(f"published {each.branch}: {each.url or each.says}")
     ready = [leg.job_id for leg in found.legs if leg.merge_command and not leg.objection]
-    if len(ready) > 1:
+    if found.line and ready:
+        say(f"all at once: service job merge {found.root_job_id}")
+    elif len(ready) > 1:
         say(f"all at once: service job merge {' '.join(ready)}")
     elif ready and MERGE in left_out:
         say(f"to merge it: service job merge {ready[0]}")
@@ -139,25 +174,19 @@ def drop(
     json: Json = False,
 ) -> None:
     """Remove a leg's branch, or all of a tree. It stays until its work is merged, or you say --force."""
-    from dataclasses import asdict
-
-    from bridge.operations import merges
+    from bridge.operations import branches, drops
     from bridge.operations.service import Service
     from cli.words import signed
 
-    service = Service.locate()
-    if merges.is_tree(service, leg):
-        all_gone = merges.drop_tree(service, leg, actor=signed(), force=force)
-        if json:
-            say_json({"dropped": [asdict(each) for each in all_gone]})
-            return
-        say(*(f"{each.branch} is dropped; it was at {each.head_sha}" for each in all_gone))
-        return
-    gone = merges.drop(service, leg, actor=signed(), force=force)
+    gone = drops.drop(Service.locate(), leg, actor=signed(), force=force)
     if json:
-        say_json(asdict(gone))
+        say_json(drops.as_json(gone))
         return
-    say(f"{gone.branch} is dropped", f"bring it back: {merges.restore(gone.path, gone.branch, gone.head_sha)}")
+    for each in gone.dropped:
+        say(f"{each.branch} is dropped", f"bring it back: {branches.restore(each.path, each.branch, each.head_sha)}")
+    if gone.stays:
+        say(f"{gone.stays} stays, its work is not in the branch you have checked out; to go on:")
+        say(*(f"  {command}" for command in gone.ways_on))
 
 
 def diff(

@@ -87,6 +87,7 @@ INSTEAD = {
     "job open": SAY,
     "job prompt": _LOOK,
     "job publish": SAY,
+    "job resolve": SAY,
     "job retry": SAY,
     "memory add": _PROPOSE,
     "memory confirm": _PROPOSE,

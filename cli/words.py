@@ -179,6 +179,8 @@ def way_out_in_words(way: "WayOut") -> list[str]:
         *(f"  - {name}" for name in way.files),
         "to go on:",
         *(f"  {command}" for command in way.commands),
+        "or let an agent resolve it:",
+        f"  service job resolve {way.root_job_id}",
     ]
 
 

@@ -258,6 +258,8 @@ RULES: dict[str, dict[str, str]] = {
         "O3": "Work that conflicts is left off the line, told by an event and in the prompt, and resolved by a leg.",
         "O4": "Every job's repository names `base`, `line` and `leg/<id>`.",
         "O5": "A continuation goes on on the branch that its chain's own jobs wrote.",
+        "O6": "A tree is merged by its line, into the operator's own branch too, and dropped, each at one word.",
+        "O7": "Each command printed as a way out is typed by a test in the state that printed it.",
     },
     "Prompts": {
         "P1": "A coordinator is told whom it can delegate to, what for, and under which policy they build and test.",

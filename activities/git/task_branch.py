@@ -6,6 +6,7 @@ from pathlib import Path
 
 from activities.git import branches
 from activities.git.command import all_printable
+from activities.git.commit import message
 from activities.git.merging import Conflict, commit_merge, merged_tree
 from workflows.model.errors import RefusedError
 
@@ -14,16 +15,21 @@ TRIES = 5
 
 @dataclass(frozen=True)
 class Contribution:
-    """A leg's work, ready to merge."""
+    """A leg's work, ready to merge; or the line of a tree, which has all of it."""
 
     leg: str
     job_id: str
     branch: str
     commit: str
+    summary: str = ""
+    forwards: bool = False
+    """The branch is moved to it where that loses nothing, without a merge commit (ruling O6)."""
 
     @property
     def message(self) -> str:
-        return f"Merge leg {self.leg} ({self.branch})\n\nJob: {self.job_id}\n"
+        what = "the line" if self.forwards else f"leg {self.leg}"
+        said = f"Merge {what}: {self.summary}" if self.summary else f"Merge {what} ({self.branch})"
+        return message(said, {"Job": self.job_id, "Branch": self.branch})
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,9 @@ def merge_all(repo: Path, branch: str, start: str, legs: Sequence[Contribution])
 
 
 def _merge_one(repo: Path, branch: str, head: str, leg: Contribution, before: Sequence[Contribution]) -> str:
-    """Make a merge commit for a leg: the first-parent history of the task branch is the list of legs."""
+    """Make a merge commit for every leg: the first-parent history of the task branch is the list of legs."""
+    if leg.forwards and branches.contains(repo, leg.commit, head):
+        return leg.commit
     tree = merged_tree(repo, head, leg.commit)
     if isinstance(tree, Conflict):
         raise TaskBranchConflict(branch, leg, tuple(before), all_printable(tree.files))

@@ -16,6 +16,7 @@ from activities.settings.model import RuntimeSection, Settings
 from workflows.contract.fences import inline
 from workflows.contract.models import AutonomyPolicy
 from workflows.model.jobs import JobRun
+from workflows.model.workers import Worker
 from workflows.policy.bindings import WEB
 from workflows.policy.prompts.place import Allowed, LeftOut, Place
 
@@ -72,12 +73,12 @@ def _allowed(settings: Settings, run: JobRun) -> Allowed:
     worker, own = run.assignment.worker, settings.worker
     policy, section = worker.autonomy_policy, settings.runtime(worker.runtime)
     program = program_of(worker.runtime, section.adapter)
-    scripted = program is None and policy is not AutonomyPolicy.READ_ONLY  # nothing but its box holds it
+    scripted = _scripted(settings, worker)
     kind = _kind(settings, worker.runtime)
     return Allowed(
         edits=scripted or policy in (AutonomyPolicy.WORKSPACE_WRITE, AutonomyPolicy.DANGER_FULL_ACCESS),
         commands=program is None or _ORDER.index(policy) >= _ORDER.index(program.builds_with),
-        commits=scripted or policy is AutonomyPolicy.DANGER_FULL_ACCESS,
+        commits=may_commit(settings, worker),
         network=_network(section, worker.runtime, kind),
         temporary=_TEMPORARY[kind],
         write=tuple(section.write),
@@ -86,6 +87,17 @@ def _allowed(settings: Settings, run: JobRun) -> Allowed:
         seconds=run.assignment.timeout_seconds,
         memory=control_group.job_limits(own.job_memory, own.job_pids).get(control_group.MEMORY, 0),
     )
+
+
+def may_commit(settings: Settings, worker: Worker) -> bool:
+    """Tell whether a worker's program may write `.git`, and so commit and merge."""
+    return _scripted(settings, worker) or worker.autonomy_policy is AutonomyPolicy.DANGER_FULL_ACCESS
+
+
+def _scripted(settings: Settings, worker: Worker) -> bool:
+    """Nothing but its box holds a script."""
+    program = program_of(worker.runtime, settings.runtime(worker.runtime).adapter)
+    return program is None and worker.autonomy_policy is not AutonomyPolicy.READ_ONLY
 
 
 def _kind(settings: Settings, runtime: str) -> BoxKind:

@@ -139,7 +139,7 @@ def branch_name(run: JobRun) -> str | None:
 
 def task_branch(run: JobRun) -> str:
     """Where merged work of a task collects; it exists once something was merged (ruling I5)."""
-    return f"service/{run.task_id}"
+    return run.assignment.task_branch or f"service/{run.task_id}"
 
 
 def collect(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evidence:

@@ -29,12 +29,17 @@ def begin(engine: Engine, start: TreeInput, host: str, records: Records | None =
             jobs.write_within(connection, records)
 
 
-def base_of(engine: Engine, root_job_id: str) -> str:
-    """Return the base of a tree; empty in trees of earlier releases, and until it is resolved."""
-    query = select(schema.trees.c.start[("assignment", "base")].as_string())
+def base_of(engine: Engine, root_job_id: str) -> tuple[str, str]:
+    """Return the base of a tree, empty in trees of earlier releases and before it is resolved, and its task's branch.
+
+    That is empty where it is named after the task (ruling O6).
+    """
+    asked = schema.trees.c.start["assignment"]
+    query = select(asked["base"].as_string(), asked["task_branch"].as_string())
     with engine.connect() as connection:
-        base = connection.execute(query.where(schema.trees.c.root_job_id == root_job_id)).scalar_one_or_none()
-    return "" if base in (None, UNRESOLVED) else str(base)
+        found = connection.execute(query.where(schema.trees.c.root_job_id == root_job_id)).one_or_none()
+    base, branch = found or ("", "")
+    return "" if base in (None, UNRESOLVED) else str(base), branch or ""
 
 
 def resolve_base(engine: Engine, root_job_id: str, found: str) -> str:

@@ -1,6 +1,8 @@
 """The branches of a tree: what is where, merging and dropping them by an operator's word (ruling I5)."""
 
+import shlex
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -20,10 +22,11 @@ from bridge.operations.jobs import Tree
 from bridge.operations.service import Service
 from bridge.operations.verdicts import Objections
 from workflows.contract.models import Action
+from workflows.github.generations import chain_of
 from workflows.model.branch_events import BranchEventKind
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError
 from workflows.model.rows import JobRecord
-from workflows.model.states import JobState
+from workflows.model.states import JobState, WaitsFor
 
 
 class BranchState(StrEnum):
@@ -88,6 +91,13 @@ class Branches:
     """The command that ends the problem."""
     base: str = ""
     """The commit the tree began from; empty for trees of earlier releases (ruling O1)."""
+    line: str = ""
+    """The commit that has all of the tree's work that goes together; only of a tree that is over (ruling O2).
+
+    Empty where a person dropped a part of it.
+    """
+    owns_task_branch: bool = True
+    """False of a tree that resolves conflicts of another one: its task branch is that tree's."""
 
 
 def checkout(service: Service, name: str) -> Repo:
@@ -109,7 +119,9 @@ def checkout(service: Service, name: str) -> Repo:
 def of_tree(service: Service, job_id: str, *, only: str | None = None) -> Branches:
     """Every branch of the tree a job belongs to (ruling B1), or one job's, as far as it can be seen from here."""
     tree = jobs.tree(service, job_id)
-    name, root = f"service/{tree.task.task_id}", tree.task.root_job_id
+    root = tree.task.root_job_id
+    base, of_another = stored_trees.base_of(service.store, root)
+    name = of_another or f"service/{tree.task.task_id}"
     writers = [job for job in tree.jobs if job.action is Action.IMPLEMENT and only in (None, job.job_id)]
     try:
         repo = Path(checkout(service, tree.task.repo).path)
@@ -121,8 +133,29 @@ def of_tree(service: Service, job_id: str, *, only: str | None = None) -> Branch
         look = _Look(service, tree, None, None)
         legs = tuple(look.at(job) for job in writers)
     known = stored_repos.get(service.store, tree.task.repo)
-    base = stored_trees.base_of(service.store, root)
-    return Branches(root, tree.task.repo, known.path if known else "", name, head, legs, problem, way_on, base)
+    path = known.path if known else ""
+    line = "" if problem else _line(service, tree, Path(path), base)
+    if any(leg.state is BranchState.DROPPED and line and _has(Path(path), line, leg) for leg in legs):
+        line = ""
+    return Branches(root, tree.task.repo, path, name, head, legs, problem, way_on, base, line, not of_another)
+
+
+def _line(service: Service, tree: Tree, repo: Path, base: str) -> str:
+    """Return what the tree's last job left, else what it began from; empty where its legs came after that job.
+
+    So has a tree of an earlier release none: all its jobs began from the base.
+    """
+    last = chain_of(tree.jobs, tree.jobs[0]).jobs[-1]
+    if not base or not tree.over or any(job.parent_job_id == last.job_id and job.delegation_id for job in tree.jobs):
+        return ""
+    began = [run.base_sha for run in stored_runs.of_job(service.store, last.job_id)[-1:]]
+    left = last.head_sha if last.state is JobState.SUCCEEDED else None
+    line = left or next(iter(began), None)
+    return line if line and line != base and git.commit(repo, line) else ""
+
+
+def _has(repo: Path, commit: str, leg: LegBranch) -> bool:
+    return leg.ahead is not None and _contains(repo, commit, leg.head_sha or "")
 
 
 class _Look:
@@ -210,10 +243,11 @@ def ways_out(service: Service, roots: Collection[str]) -> Iterator[WayOut]:
         left = [leg for leg in legs if leg and leg.state in {BranchState.UNMERGED, BranchState.UNKNOWN}]
         others = " and ".join(map(_named(tree.legs), each.against)) or f"what is on {tree.task_branch}"
         what = f"leg {_named(tree.legs)(each.branch)} conflicts with {others}"
+        job = jobs.get(service, each.job_id)
         commands = (
             *(leg.insisting(f"service job merge {leg.job_id}") for leg in left[:-1]),
             *(by_hand(tree.path, tree.task_branch, left[-1].branch) if left else ()),
-            f"service job retry {each.job_id}",
+            *([f"service job retry {job.job_id}"] if job.waits_for is WaitsFor.RETRY else []),
         )
         yield WayOut(each.job_id, each.root_job_id, what, each.files, commands)
 
@@ -231,11 +265,33 @@ def touched(repo: Path, leg: LegBranch) -> set[str]:
 
 
 def by_hand(path: str, task_branch: str, branch: str) -> tuple[str, ...]:
-    """Merging one leg where its conflicts can be resolved: a worktree beside the checkout, gone again afterwards."""
-    place = f"{path}-{task_branch.removeprefix('service/')}"
-    return (
-        f"git -C {path} worktree add {place} {task_branch}",
+    """Merging one leg where its conflicts can be resolved: in a worktree beside the checkout, gone again afterwards.
+
+    Where the branch is checked out already, there.
+    """
+    there = None
+    with suppress(ServiceError):
+        there = git.checkout_of(Path(path), task_branch)
+    repo, place = shlex.quote(path), shlex.quote(str(there or f"{path}-{task_branch.removeprefix('service/')}"))
+    merges = (
         f"git -C {place} merge --no-ff {branch}   # resolve the files it names, `git add` them",
         f"git -C {place} commit --no-edit",
-        f"git -C {path} worktree remove {place}",
     )
+    if there:
+        return merges
+    return (f"git -C {repo} worktree add {place} {task_branch}", *merges, f"git -C {repo} worktree remove {place}")
+
+
+def again(job: JobRecord) -> str:
+    """The command that runs a job again where its tree takes it, else the one that says why it ended."""
+    return f"service job {'retry' if job.waits_for is WaitsFor.RETRY else 'show'} {job.job_id}"
+
+
+def restore(path: str, branch: str, head: str) -> str:
+    """The command that brings a branch back."""
+    return f"git -C {shlex.quote(path)} branch {branch} {head}"
+
+
+def leave(where: Path) -> str:
+    """The command after which a branch is not checked out there any more; nothing else changes."""
+    return f"git -C {shlex.quote(str(where))} switch --detach"

@@ -1,6 +1,7 @@
 """Commits on a tree's branches that are not of the tree: with one, it isn't merged or published (ruling O1)."""
 
 import shlex
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -39,8 +40,10 @@ def refuse_foreign(service: Service, tree: Branches, leg: LegBranch, but: str) -
 
 def _without(service: Service, tree: Branches, leg: LegBranch) -> list[str]:
     """Go back to what the job left; where that holds foreign commits itself, there is no such way."""
-    left = jobs.get(service, leg.job_id).head_sha
-    if left in {None, leg.head_sha} or _foreign(service, tree, left):
+    whole = jobs.tree(service, leg.job_id).jobs  # later jobs may have gone on on the branch
+    heads = [job.head_sha for job in whole if job.branch == leg.branch and job.head_sha]
+    left = heads[-1] if heads else None
+    if left is None or left == leg.head_sha or _foreign(service, tree, left):
         return []
     where = git.checkout_of(Path(tree.path), leg.branch)
     first = [f"git -C {shlex.quote(str(where))} checkout --detach"] if where else []
@@ -49,10 +52,10 @@ def _without(service: Service, tree: Branches, leg: LegBranch) -> list[str]:
 
 def _with(tree: Branches, leg: LegBranch) -> list[str]:
     """Put the branch onto the task's: what stands there a person has put there."""
-    repo = f"git -C {shlex.quote(tree.path)}"
+    repo, work = f"git -C {shlex.quote(tree.path)}", leg.branch if leg.exists else leg.head_sha
     if tree.head is None:
-        return [f"{repo} branch {tree.task_branch} {leg.branch}   # takes them in"]
-    merge = f"merge --no-ff --no-edit {leg.branch}   # takes them in"
+        return [f"{repo} branch {tree.task_branch} {work}   # takes them in"]
+    merge = f"merge --no-ff --no-edit {work}   # takes them in"
     if where := git.checkout_of(Path(tree.path), tree.task_branch):
         return [f"git -C {shlex.quote(str(where))} {merge}"]
     place = shlex.quote(f"{tree.path}-{tree.task_branch.removeprefix('service/')}")
@@ -68,11 +71,18 @@ def _foreign(service: Service, tree: Branches, head: str) -> tuple[str, ...]:
     rows = attempts.of_tree(service.store, tree.root_job_id)
     start = stored_trees.get(service.store, tree.root_job_id)
     of_run = len(start.start.branch_deps) if start else 0
-    begun = {row.base_sha for row in rows if row.base_sha}
-    begun |= {commit for row in rows for commit in (row.given or ())[:of_run]}
-    repo, hidden = Path(tree.path), frozenset({tree.base, *begun, *([tree.head] if tree.head else [])})
-    own = {commit for row in rows for commit in _own(repo, row)}
+    given = {commit for row in rows for commit in (row.given or ())[:of_run]}
+    given |= {each.head for each in start.start.line} if start else set()
+    repo, hidden = Path(tree.path), frozenset({tree.base, *given, *([tree.head] if tree.head else [])})
+    own = {commit for row in rows for commit in _own(repo, row)} | _merged(repo, rows, hidden)
     return tuple(each for each in _reached(repo, head, hidden) if each not in own)
+
+
+def _merged(repo: Path, rows: Sequence[AttemptRow], hidden: frozenset[str]) -> set[str]:
+    """The merges by which the service made lines of what jobs left (ruling O2): jobs began from them."""
+    heads = {str(row.outcome["head_sha"]) for row in rows if row.outcome and row.outcome.get("head_sha")}
+    lines = {row.base_sha for row in rows if row.base_sha} - hidden
+    return {commit for line in lines for commit in _reached(repo, line, hidden | heads)}
 
 
 def _own(repo: Path, row: AttemptRow) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """The merge gate of a tree: rows and commits, put before the rules of `workflows/github/gate` (ruling L10)."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from activities.store import attempts
 from activities.store import events as stored_events
 from activities.store import rounds as stored_rounds
 from activities.store.attempts import Given
-from bridge.operations import branches, jobs
+from bridge.operations import branches, jobs, lines
 from bridge.operations.branches import Branches, BranchState, LegBranch
 from bridge.operations.foreign import ForeignCommitsError, refuse_foreign
 from bridge.operations.jobs import Tree
@@ -78,12 +79,14 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
 
 
 def _head(found: Branches) -> Head:
-    """The task's branch; before anything is merged, the one branch there is."""
+    """The task's branch; before anything is merged the line of the tree, else the one branch there is."""
     root = found.root_job_id
     if found.problem:
         return Head(found.task_branch, None, f"the repository cannot be seen: {found.problem}", found.way_on)
     if found.head:
         return Head(found.task_branch, found.head)
+    if found.line:
+        return Head(f"the line of {root}", found.line)
     left = [leg for leg in found.legs if leg.state is BranchState.UNMERGED and leg.job_state is JobState.SUCCEEDED]
     if len(left) == 1:
         return Head(left[0].branch, left[0].head_sha)
@@ -100,6 +103,8 @@ def _head(found: Branches) -> Head:
 def _without_foreign(service: Service, found: Branches, head: Head) -> Head:
     """The head, with what is foreign in it (ruling O1); on the task's branch stands what people put there."""
     try:
+        if head.sha and head.sha == found.line:
+            lines.refuse_foreign_on(service, found, "")
         for leg in found.legs:
             if head.sha and leg.branch == head.name:
                 refuse_foreign(service, found, leg, "")
@@ -160,7 +165,16 @@ def _work(found: Branches, leg: LegBranch, head: Head) -> JobFacts:
         case BranchState.GONE:
             return JobFacts(Work.GONE)
         case _:
-            return JobFacts(Work.UNMERGED, leg.merge_command or f"service job publish {found.root_job_id}")
+            return JobFacts(Work.UNMERGED, _merging(found, leg))
+
+
+def _merging(found: Branches, leg: LegBranch) -> str:
+    root = found.root_job_id
+    if not found.line:
+        return leg.merge_command or f"service job publish {root}"
+    if git.contains(Path(found.path), found.line, leg.head_sha or ""):
+        return leg.insisting(f"service job merge {root}")
+    return f"service job resolve {root}"
 
 
 def _look(
@@ -184,6 +198,5 @@ def _again(repo: Path, job: JobRecord, head: Head, commits: tuple[str, ...], pul
     if pull_request is not None:
         agent = "AGENT" if job.ephemeral else job.agent
         return f'service agent review {agent} "MESSAGE" --repo {job.repo} --pr {pull_request}'
-    return (
-        f"git -C {repo} log -p --remerge-diff {(head.sha or '')[:12]} --not {' '.join(each[:12] for each in commits)}"
-    )
+    seen = " ".join(each[:12] for each in commits)
+    return f"git -C {shlex.quote(str(repo))} log -p --remerge-diff {(head.sha or '')[:12]} --not {seen}"

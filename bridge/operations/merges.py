@@ -1,16 +1,19 @@
-"""What an operator orders for legs' branches: merge them into the task branch, or drop them (ruling I5)."""
+"""Merging the work of a tree into the branch of its task, and that into the operator's own (rulings I5, O6)."""
 
+import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from activities.git import branches as git
 from activities.git import command as program
+from activities.git.registered import git_directory
 from activities.git.task_branch import Contribution, Merged, TaskBranchConflict, merge_all
 from activities.store import branches as stored
-from bridge.operations import branches, jobs
+from bridge.operations import branches, jobs, lines
 from bridge.operations.branches import Branches, BranchState, LegBranch
 from bridge.operations.foreign import refuse_foreign
+from bridge.operations.lines import LeftOut
 from bridge.operations.service import Service
 from workflows.contract.models import Action
 from workflows.model.branch_events import BranchEvent, BranchEventKind
@@ -18,13 +21,10 @@ from workflows.model.errors import Commands, NotFoundError, RefusedError, UsageE
 from workflows.model.rows import JobRecord, TaskRecord
 from workflows.model.states import JobState, WaitsFor
 
-SHOWN = 3
-"""Branches that a refusal names."""
-
 
 @dataclass(frozen=True)
 class MergedLegs:
-    """What a merge did: legs that are in the task branch now, and those that were already."""
+    """What a merge did: legs that are in the task branch now, those that were already, those that conflict."""
 
     repo: str
     task_branch: str
@@ -32,75 +32,120 @@ class MergedLegs:
     path: str
     merged: tuple[str, ...]
     already: tuple[str, ...]
+    left_out: tuple[LeftOut, ...] = ()
+    into_mine: str = ""
+    """How the checkout of the operator took it over; empty where that was not asked for."""
 
 
-@dataclass(frozen=True)
-class Dropped:
-    """A branch that is gone, and where it pointed."""
+def merge(
+    service: Service, job_ids: Sequence[str], *, actor: str, anyway: bool = False, into_mine: bool = False
+) -> MergedLegs:
+    """Merge legs into the branch of their task, and `into_mine` that into the branch that the operator has checked out.
 
-    job_id: str
-    branch: str
-    head_sha: str
-    path: str
-    merged: bool
-
-
-def merge(service: Service, job_ids: Sequence[str], *, actor: str, anyway: bool = False) -> MergedLegs:
-    """Merge legs into the branch of their task, in the order given: all of them or, with a reason, none. A job that has
-    no branch of its own, as a coordinator, stands for all legs of its tree that can be merged.
-
-    What was decided against, by the leg or by who checked it, is merged only `anyway`, and that is told (ruling L10).
+    A checkout with uncommitted changes is refused, before anything is merged.
     """
-    job_ids = [leg for job_id in job_ids for leg in _ready(service, job_id)]
-    wanted = [_writer(service, job_id) for job_id in dict.fromkeys(job_ids)]
+    if not into_mine:
+        return _into_task_branch(service, job_ids, actor, anyway)
+    path = Path(branches.checkout(service, jobs.get(service, job_ids[0]).repo).path)
+    again = f"service job merge {' '.join(job_ids)}{' --anyway' if anyway else ''} --into-mine"
+    _refuse_unfit(path, again)
+    done = _into_task_branch(service, job_ids, actor, anyway)
+    taken = _into_checkout(path, branches.of_tree(service, job_ids[0]), again)
+    return replace(done, into_mine=taken)
+
+
+def _into_task_branch(service: Service, job_ids: Sequence[str], actor: str, anyway: bool) -> MergedLegs:
+    """Merge legs in the order given: all of them or, with a reason, none.
+
+    A root stands for the line of its tree once that is over (ruling O6), else, where it has no branch of its own, for
+    all legs that can be merged. What was decided against, by the leg or by who checked it, is merged only `anyway`,
+    and that is recorded (ruling L10).
+    """
+    if len(job_ids) == 1 and jobs.get(service, job_ids[0]).parent_job_id is None:
+        tree = branches.of_tree(service, job_ids[0])
+        if tree.line:
+            return _merge_line(service, tree, actor, anyway)
+    job_ids = [leg for job_id in job_ids for leg in _ready(service, job_id, anyway)]
+    wanted = [writer(service, job_id) for job_id in dict.fromkeys(job_ids)]
     if len({job.root_job_id for job in wanted}) > 1:
-        raise UsageError(f"{wanted[0].job_id} and the others are of several trees", "one `service job merge` for each")
-    path = Path(branches.checkout(service, wanted[0].repo).path)
+        each = {job.root_job_id: [leg.job_id for leg in wanted if leg.root_job_id == job.root_job_id] for job in wanted}
+        ways = (f"service job merge {' '.join(legs)}{' --anyway' if anyway else ''}" for legs in each.values())
+        raise UsageError(f"{wanted[0].job_id} and the others are of several trees", Commands(*ways))
+    branches.checkout(service, wanted[0].repo)
     tree = branches.of_tree(service, wanted[0].job_id)
     legs = [_mergeable(tree, job) for job in wanted]
     pending = [leg for leg in legs if leg.state is BranchState.UNMERGED]
     for leg in pending:
         refuse_foreign(service, tree, leg, "; nothing was merged")
     if not anyway:
-        _refuse_objected(pending, jobs.tree(service, tree.root_job_id).task, job_ids)
-    done = _merge(path, tree, pending)
-    for leg in legs if done else ():
+        against = [leg for leg in pending if leg.objection]
+        _refuse_objected(against, jobs.tree(service, tree.root_job_id).task, job_ids)
+    done = _merge(tree, pending, [_contribution(service, leg) for leg in pending])
+    _tell(service, tree, legs if done else (), pending, actor)
+    return _answer(tree, legs, pending, done)
+
+
+def _merge_line(service: Service, tree: Branches, actor: str, anyway: bool) -> MergedLegs:
+    """Move the task's branch to the line of the tree, or merge that where the branch has something else as well."""
+    branches.checkout(service, tree.repo)
+    whole, legs = jobs.tree(service, tree.root_job_id), lines.on_line(tree)
+    pending = [leg for leg in legs if leg.state is BranchState.UNMERGED]
+    lines.refuse_foreign_on(service, tree, "; nothing was merged")
+    against = lines.objected(service, whole, pending)
+    if not anyway:
+        _refuse_objected(against, whole.task, [tree.root_job_id])
+    there = tree.head and all(leg.state is BranchState.MERGED for leg in legs)
+    all_of_it = Contribution("", tree.root_job_id, tree.line, tree.line, whole.task.title, forwards=True)
+    done = _merge(tree, pending, [] if there else [all_of_it])
+    _tell(service, tree, legs, against, actor)
+    head = done.head if done else tree.head or tree.line
+    return replace(_answer(tree, legs, pending, done), left_out=tuple(lines.left_out(tree, head)))
+
+
+def _contribution(service: Service, leg: LegBranch) -> Contribution:
+    summary = jobs.get(service, leg.job_id).summary
+    return Contribution(leg.leg, leg.job_id, leg.branch, leg.head_sha or "", summary)
+
+
+def _tell(
+    service: Service, tree: Branches, legs: Sequence[LegBranch], pending: Sequence[LegBranch], actor: str
+) -> None:
+    """Record each leg that is in the task's branch, with the objection in spite of which it was merged now."""
+    for leg in legs:
         objection = leg.objection if leg in pending else ""
         message = f"{actor} merged {leg.branch} into {tree.task_branch}"
         message += f", although {objection}" if objection else ""
-        event = _event(tree, leg, actor, merged=True).model_copy(update={"anyway": objection})
+        event = event_of(tree, leg, actor, merged=True).model_copy(update={"anyway": objection})
         stored.tell(service.store, BranchEventKind.MERGED, leg.job_id, event, message)
-    fresh = {each.job_id for each in done.fresh} if done else set()
+
+
+def _answer(tree: Branches, legs: Sequence[LegBranch], pending: Sequence[LegBranch], done: Merged | None) -> MergedLegs:
+    fresh = {leg.job_id for leg in pending} if done and done.fresh else set()
     return MergedLegs(
         repo=tree.repo,
         task_branch=tree.task_branch,
         head=done.head if done else tree.head or "",
-        path=str(path),
+        path=tree.path,
         merged=tuple(leg.job_id for leg in legs if leg.job_id in fresh),
         already=tuple(leg.job_id for leg in legs if leg.job_id not in fresh),
     )
 
 
-def is_tree(service: Service, job_id: str) -> bool:
-    """Whether the job stands for its tree: a root that has no branch of its own."""
-    job = jobs.get(service, job_id)
-    return job.action is not Action.IMPLEMENT and job.job_id == job.root_job_id
-
-
-def _ready(service: Service, job_id: str) -> list[str]:
+def _ready(service: Service, job_id: str, anyway: bool) -> list[str]:
     """The job, or the legs of the tree of a root that writes nothing itself, in the order they were dispatched."""
-    if not is_tree(service, job_id):
+    job = jobs.get(service, job_id)
+    if job.action is Action.IMPLEMENT or job.parent_job_id is not None:
         return [job_id]
     legs = branches.of_tree(service, job_id).legs
-    ready = [leg.job_id for leg in legs if leg.merge_command and not leg.objection]
-    there = [leg.job_id for leg in legs if leg.state is BranchState.MERGED]
-    if not ready and not there:
+    left = [leg for leg in legs if leg.merge_command]
+    ready = left if anyway else [leg for leg in left if not leg.objection]
+    found = ready or [leg for leg in legs if leg.state is BranchState.MERGED] or left
+    if not found:
         raise RefusedError(f"no leg of {job_id} can be merged", f"service job branches {job_id}")
-    return ready or there
+    return [leg.job_id for leg in found]
 
 
-def _refuse_objected(legs: Sequence[LegBranch], task: TaskRecord, job_ids: Sequence[str]) -> None:
-    against = [leg for leg in legs if leg.objection]
+def _refuse_objected(against: Sequence[LegBranch], task: TaskRecord, job_ids: Sequence[str]) -> None:
     if not against:
         return
     said = "; ".join(f"leg {leg.leg} ({leg.job_id}) is not approved: {leg.objection}" for leg in against)
@@ -112,28 +157,31 @@ def _refuse_objected(legs: Sequence[LegBranch], task: TaskRecord, job_ids: Seque
     raise RefusedError(f"{said}; nothing was merged", Commands(*ways))
 
 
-def _merge(path: Path, tree: Branches, legs: Sequence[LegBranch]) -> Merged | None:
-    """Merge them, also when nothing is left to merge: so a merge whose event got lost is told."""
-    if tree.head is None and not legs:
+def _merge(tree: Branches, legs: Sequence[LegBranch], parts: Sequence[Contribution]) -> Merged | None:
+    """Merge them, also when nothing is left to merge: so a merge whose record got lost is recorded."""
+    if tree.head is None and not parts:
         return None
+    path = Path(tree.path)
     try:
-        start = tree.head or legs[0].base_sha or legs[0].head_sha or ""
-        parts = [Contribution(leg.leg, leg.job_id, leg.branch, leg.head_sha or "") for leg in legs]
+        start = tree.head or tree.base or next((leg.base_sha or leg.head_sha for leg in legs), None) or ""
         return merge_all(path, tree.task_branch, start, parts)
     except TaskBranchConflict as conflict:
         raise _explained(path, tree, legs, conflict) from None
     except RefusedError as refused:
         if refused.hint or not (where := git.checkout_of(path, tree.task_branch)):
             raise
-        by_hand = "; ".join(f"git -C {where} merge --no-ff {leg.branch}" for leg in legs)
-        raise RefusedError(refused.message, by_hand) from None
+        at = shlex.quote(str(where))
+        by_hand = (f"git -C {at} merge --no-ff --no-edit {part.branch}" for part in parts)
+        raise RefusedError(refused.message, Commands(*by_hand)) from None
 
 
 def _explained(
     path: Path, tree: Branches, legs: Sequence[LegBranch], conflict: TaskBranchConflict
 ) -> TaskBranchConflict:
     """With the legs it clashes with by name, and what a person types to go on."""
-    clashing = next(leg for leg in legs if leg.job_id == conflict.clashing.job_id)
+    clashing = next((leg for leg in legs if leg.job_id == conflict.clashing.job_id), None)
+    if clashing is None or conflict.clashing.forwards:
+        return _against_line(tree, conflict)
     before = [each.job_id for each in conflict.before]
     there = [leg for leg in tree.legs if leg.state is BranchState.MERGED or leg.job_id in before]
     touching = [leg for leg in there if branches.touched(path, leg) & set(conflict.files)]
@@ -148,13 +196,25 @@ def _explained(
     return conflict
 
 
-def _event(tree: Branches, leg: LegBranch, actor: str, *, merged: bool) -> BranchEvent:
+def _against_line(tree: Branches, conflict: TaskBranchConflict) -> TaskBranchConflict:
+    conflict.message = (
+        f"the work of {tree.root_job_id} conflicts with what is on {tree.task_branch} in {', '.join(conflict.files)};"
+        " nothing was changed"
+    )
+    resolve = f"service job resolve {tree.root_job_id}"
+    conflict.hint = Commands(resolve, *branches.by_hand(tree.path, tree.task_branch, tree.line))
+    return conflict
+
+
+def event_of(tree: Branches, leg: LegBranch, actor: str, *, merged: bool) -> BranchEvent:
+    """Describe what somebody did to a leg's branch."""
     return BranchEvent(
         actor=actor, branch=leg.branch, head_sha=leg.head_sha or "", task_branch=tree.task_branch, merged=merged
     )
 
 
-def _writer(service: Service, job_id: str) -> JobRecord:
+def writer(service: Service, job_id: str) -> JobRecord:
+    """Return a job that may have a branch, or refuse it."""
     job = jobs.get(service, job_id)
     if job.action is not Action.IMPLEMENT:
         raise RefusedError(
@@ -175,7 +235,7 @@ def _mergeable(tree: Branches, job: JobRecord) -> LegBranch:
             why = f": {job.reason}" if job.reason else ""
             raise RefusedError(
                 f"{job.job_id} ended {job.state}{why}; only work that succeeded is merged",
-                f"service job retry {job.job_id}",
+                branches.again(job),
             )
     if leg.state is BranchState.EMPTY:
         raise RefusedError(f"{job.job_id} changed nothing: there is nothing to merge", f"service job show {job.job_id}")
@@ -190,100 +250,45 @@ def _lost(tree: Branches, leg: LegBranch) -> NotFoundError:
     message = f"the branch {leg.branch} of {leg.job_id} {how}"
     if leg.ahead is None:
         return NotFoundError(f"{message}, and so are its commits", f"service job branches {tree.root_job_id}")
-    return NotFoundError(f"{message}; its commits are still there", restore(tree.path, leg.branch, leg.head_sha or ""))
+    return NotFoundError(
+        f"{message}; its commits are still there", branches.restore(tree.path, leg.branch, leg.head_sha or "")
+    )
 
 
-def restore(path: str, branch: str, head: str) -> str:
-    """The command that brings a branch back."""
-    return f"git -C {path} branch {branch} {head}"
-
-
-def drop(service: Service, job_id: str, *, actor: str, force: bool) -> Dropped:
-    """Remove a leg's branch: a merged one, or with `force` any; what depends on the leg then goes without its work."""
-    job = _writer(service, job_id)
-    path = Path(branches.checkout(service, job.repo).path)
-    tree = branches.of_tree(service, job_id)
-    leg = next(each for each in tree.legs if each.job_id == job_id)
-    busy = [each for each in tree.legs if each.branch == leg.branch and each.state is BranchState.RUNNING]
-    if busy or leg.state is BranchState.WAITING:
-        raise RefusedError(f"{job_id} is still {job.state}: its branch is in use", f"service job kill {job_id}")
-    tip = git.tip(path, leg.branch) if leg.branch else None
-    if tip is None:
-        raise NotFoundError(f"{job_id} has no branch (any more)", f"service job branches {tree.root_job_id}")
-    merged = leg.state is not BranchState.UNMERGED
-    if not merged and not force:
-        raise RefusedError(
-            f"{leg.branch} has {leg.ahead} commit(s) that are not in {tree.task_branch}; dropping it loses them",
-            f"service job merge {job_id}, or: service job drop {job_id} --force",
-        )
-    if where := git.checkout_of(path, leg.branch):
-        raise RefusedError(f"{leg.branch} is checked out in {where}", f"git -C {path} worktree remove {where}")
-    # Told before it is done: a branch that is gone and not told of counts as lost.
-    event = _event(tree, leg, actor, merged=merged).model_copy(update={"head_sha": tip})
-    message = f"{actor} dropped {leg.branch} ({'merged' if merged else 'not merged'}); it was at {tip}"
-    stored.tell(service.store, BranchEventKind.DROPPED, job_id, event, message)
-    git.delete(path, leg.branch, tip)
-    return Dropped(job_id, leg.branch, tip, str(path), merged)
-
-
-def drop_tree(service: Service, job_id: str, *, actor: str, force: bool) -> list[Dropped]:
-    """Remove every branch of a tree, that of its task too, or none: what is merged nowhere takes `force`."""
-    tree = branches.of_tree(service, job_id)
-    path = Path(branches.checkout(service, tree.repo).path)
-    legs = [leg for leg in tree.legs if leg.exists]
-    if busy := [leg.job_id for leg in tree.legs if leg.state in {BranchState.RUNNING, BranchState.WAITING}]:
-        raise RefusedError(f"{busy[0]} still works on its branch", f"service job kill {tree.root_job_id}")
-    if not legs and tree.head is None:
-        raise NotFoundError(f"{tree.root_job_id} has no branch (any more)", f"service job branches {tree.root_job_id}")
-    kept = [leg.branch for leg in legs if leg.state is BranchState.UNMERGED]
-    if tree.head and not git.contains(path, "HEAD", tree.head):
-        kept.append(tree.task_branch)
-    if kept and not force:
-        takes_over, forced = f"service job merge {tree.root_job_id} --into-mine", f"service job drop {tree.root_job_id}"
-        helps = tree.task_branch in kept or any(leg.merge_command and not leg.objection for leg in legs)
-        raise RefusedError(
-            f"{len(kept)} branch(es) of {tree.root_job_id} have commits that are merged nowhere; dropping loses them: "
-            f"{', '.join(kept[:SHOWN])}{', …' if len(kept) > SHOWN else ''}",
-            Commands(*([takes_over] if helps else []), f"service job branches {tree.root_job_id}", f"{forced} --force"),
-        )
-    for branch in (*(leg.branch for leg in legs), tree.task_branch):
-        if where := git.checkout_of(path, branch):
-            raise RefusedError(f"{branch} is checked out in {where}", f"git -C {where} switch -")
-    gone = [drop(service, leg.job_id, actor=actor, force=force) for leg in legs]
-    return [*gone, *([_drop_task_branch(service, path, tree, tree.head, actor)] if tree.head else [])]
-
-
-def _drop_task_branch(service: Service, path: Path, tree: Branches, head: str, actor: str) -> Dropped:
-    branch, merged = tree.task_branch, git.contains(path, "HEAD", head)
-    event = BranchEvent(actor=actor, branch=branch, head_sha=head, task_branch=branch, merged=merged)
-    message = f"{actor} dropped {branch} ({'merged' if merged else 'not merged'}); it was at {head}"
-    stored.tell(service.store, BranchEventKind.DROPPED, tree.root_job_id, event, message)
-    git.delete(path, branch, head)
-    return Dropped(tree.root_job_id, branch, head, str(path), merged)
-
-
-def into_checkout(service: Service, repo: str, task_branch: str) -> str:
-    """Take the branch of a task over into the operator's own branch, by their own git; how that was done.
-
-    A checkout with uncommitted changes is refused, and a conflict leaves it as it was.
-    """
-    path = Path(branches.checkout(service, repo).path)
+def _refuse_unfit(path: Path, again: str) -> None:
+    """Refuse a checkout into which nothing can be merged now, before anything is."""
+    where = shlex.quote(str(path))
+    if (git_directory(path) / "MERGE_HEAD").exists():
+        ends = f"git -C {where} merge --abort   # or, once it is resolved: git -C {where} merge --continue"
+        raise RefusedError(f"{path} is in the middle of a merge; nothing was merged", Commands(ends, again))
+    if not (git_directory(path) / "HEAD").read_text().startswith("ref: "):
+        named = f"git -C {where} switch -c NAME   # or to a branch that you have"
+        raise RefusedError(f"{path} has no branch checked out; nothing was merged", Commands(named, again))
     if changed := program.git(path, "status", "--porcelain", "--untracked-files=no").splitlines():
         raise RefusedError(
-            f"{path} has {len(changed)} changed file(s) that are not committed, so nothing is merged into it",
-            Commands(f"git -C {path} commit", f"git -C {path} stash", f"git -C {path} merge {task_branch}"),
+            f"{path} has {len(changed)} changed file(s) that are not committed; nothing was merged",
+            Commands(f"git -C {where} stash", again, f"git -C {where} stash pop"),
         )
-    before = program.line(path, "rev-parse", "HEAD")
+
+
+def _into_checkout(path: Path, tree: Branches, again: str) -> str:
+    """Take the branch of a task over into the operator's own branch, by their own git; return how that was done.
+
+    A conflict leaves the checkout as it was.
+    """
+    before, where = program.line(path, "rev-parse", "HEAD"), shlex.quote(str(path))
     try:
-        program.git(path, "merge", "--no-edit", task_branch)
+        program.git(path, "merge", "--no-edit", tree.task_branch)
     except program.GitError as error:
         files = program.all_printable(program.paths(program.git(path, "diff", "--name-only", "--diff-filter=U", "-z")))
-        if files:
+        if (git_directory(path) / "MERGE_HEAD").exists():
             program.git(path, "merge", "--abort")
+        stash = f"git -C {where} stash --include-untracked   # keeps your own files for later"
+        by_hand = f"git -C {where} merge {tree.task_branch}   # resolve the files it names, then: git commit"
         why = f"it conflicts in {', '.join(files)}" if files else str(error)
         raise RefusedError(
-            f"{task_branch} is not merged into {path}: {why}; the checkout is as it was",
-            f"git -C {path} merge {task_branch}",
+            f"{tree.task_branch} has the work, and is not merged into {path}: {why}; the checkout is as it was",
+            Commands(*((f"service job resolve {tree.root_job_id} --with-mine", by_hand) if files else (stash, again))),
         ) from None
-    after, theirs = program.line(path, "rev-parse", "HEAD"), program.line(path, "rev-parse", task_branch)
+    after, theirs = program.line(path, "rev-parse", "HEAD"), program.line(path, "rev-parse", tree.task_branch)
     return "was there already" if after == before else "fast-forwarded" if after == theirs else "merged"

@@ -70,7 +70,7 @@ async def start(service: Service, new: NewJob, root: str | None = None, token: s
     agent, repo = agents.get(service, new.agent), repos.get(service, new.repo)
     agent.check(new.action, repo.name)
     worker = _on_runtime(service, agent.worker, new.runtime)
-    tree = _tree(service, worker, Action(new.action), message, repo, root=root)
+    tree = tree_of(service, worker, Action(new.action), message, repo, root=root)
     model, effort = _named("model", new.model), _named("effort", new.effort)
     seconds = limit(new.timeout)
     binding = await bound.bound(service, repo, new.pull_request, new.issue, token, new.base)
@@ -118,13 +118,13 @@ async def orchestrate(
         autonomy_policy=AutonomyPolicy.READ_ONLY,
     )
     binding = await bound.bound(service, repo, new.pull_request, new.issue, token, new.base)
-    tree = _tree(service, worker, Action.ASK, goal, repo, legs, root)
+    tree = tree_of(service, worker, Action.ASK, goal, repo, legs, root)
     asked = tree.assignment.model_copy(update=binding.fields | {"timeout_seconds": seconds})
     tree = tree.model_copy(update={"caveat": caveat(new.recipe, runtimes), "assignment": asked})
     return Orchestrated(await trees.start(service, tree, repo.host), tree.caveat)
 
 
-def _tree(
+def tree_of(
     service: Service,
     worker: Worker,
     action: Action,
@@ -133,6 +133,7 @@ def _tree(
     legs: tuple[Delegation, ...] = (),
     root: str | None = None,
 ) -> TreeInput:
+    """Return what a tree is started with, as far as every kind of work has it."""
     root = root or trees.new_root_id()
     title = message.strip().splitlines()[0]
     return TreeInput(

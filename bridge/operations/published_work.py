@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from activities.git import branches as git
-from bridge.operations import branches, merges
+from bridge.operations import branches, lines
 from bridge.operations.branches import Branches, BranchState, LegBranch
 from bridge.operations.foreign import refuse_foreign
 from bridge.operations.service import Service
@@ -36,7 +36,9 @@ def work_of(service: Service, job: JobRecord) -> Work:
     if not work.branch.startswith(OURS):
         message = f"{work.branch or job.job_id} is no branch of the service: only {OURS}... is published"
         raise RefusedError(message, f"service job branches {job.root_job_id}")
-    if work.commit != tree.head:
+    if work.commit == tree.line != tree.head:
+        lines.refuse_foreign_on(service, tree, "; nothing was published")
+    elif work.commit != tree.head:
         for leg in tree.legs:
             if leg.branch and work.commit in (leg.head_sha, git.tip(path, leg.branch)):
                 refuse_foreign(service, tree, replace(leg, head_sha=work.commit), "; nothing was published")
@@ -44,19 +46,20 @@ def work_of(service: Service, job: JobRecord) -> Work:
 
 
 def _of_root(path: Path, tree: Branches) -> Work:
-    """The task's branch; before the first merge the one branch that has all work, under the name of the task's.
+    """The task's branch; before the first merge the line, or the one branch that has all work, under that name.
 
     So all that is ever published of a tree stands in one pull request.
     """
-    if tree.head:
-        return Work(tree.task_branch, tree.head)
+    if tree.head or tree.line:
+        return Work(tree.task_branch, tree.head or tree.line)
     ready = [leg for leg in tree.legs if leg.state is BranchState.UNMERGED and leg.job_state is JobState.SUCCEEDED]
     if ready:
         commits = {leg.branch: leg.head_sha or "" for leg in ready}
         if whole := _whole(path, list(commits.values())):
             return Work(tree.task_branch, whole)
         message = f"{len(commits)} branches hold work of {tree.root_job_id}, and {tree.task_branch} is not made yet"
-        raise RefusedError(message, f"service job merge {' '.join(leg.job_id for leg in ready)}")
+        insists = "" if any(not leg.objection for leg in ready) else " --anyway"
+        raise RefusedError(message, f"service job merge {tree.root_job_id}{insists}")
     if any(leg.state is BranchState.MERGED for leg in tree.legs):
         message = f"the branch {tree.task_branch} is gone"
         raise NotFoundError(message, f"service job branches {tree.root_job_id}")
@@ -94,7 +97,7 @@ def _of_leg(tree: Branches, job: JobRecord) -> Work:
     if job.state is not JobState.SUCCEEDED:
         why = f": {job.reason}" if job.reason else ""
         message = f"{job.job_id} ended {job.state}{why}; only work that succeeded is published"
-        raise RefusedError(message, f"service job retry {job.job_id}")
+        raise RefusedError(message, branches.again(job))
     return Work(leg.branch, _commit(tree, leg))
 
 
@@ -105,7 +108,7 @@ def _commit(tree: Branches, leg: LegBranch) -> str:
             raise NothingToPublishError(message, f"service job show {leg.job_id}")
         case BranchState.GONE | BranchState.DROPPED:
             message = f"the branch {leg.branch} of {leg.job_id} is gone"
-            back = merges.restore(tree.path, leg.branch, leg.head_sha or "")
+            back = branches.restore(tree.path, leg.branch, leg.head_sha or "")
             hint = back if leg.ahead is not None else f"service job branches {tree.root_job_id}"
             raise NotFoundError(message, hint)
         case _:

@@ -105,4 +105,4 @@ def test_several_branches_are_merged_first(tree: Scene, capsys: pytest.CaptureFi
     for name in "ab":
         tree.run(LEGS[name], delegation_id=name)
     assert main(["job", "publish", ROOT]) == 3
-    assert f"try: service job merge {LEGS['a']} {LEGS['b']}" in capsys.readouterr().err
+    assert f"try: service job merge {ROOT}" in capsys.readouterr().err

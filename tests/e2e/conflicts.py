@@ -1,5 +1,6 @@
 """Trees whose legs wrote the same file, and the commands that are printed to bring them together."""
 
+import shlex
 import subprocess
 from typing import Any
 
@@ -28,14 +29,19 @@ def conflicting(script: Script, left: dict[str, Any] | None = None) -> str:
     return job
 
 
+def commands_of(told: str) -> list[str]:
+    """The commands that an error on standard error prints."""
+    return [line.strip() for line in told.partition("try: ")[2].splitlines()]
+
+
 def typed(script: Script, commands: list[str]) -> None:
     """What a person does with the commands that were printed."""
     for command in commands:
         if command.startswith("service "):
-            script.service(*command.split()[1:])
+            script.service(*shlex.split(command)[1:])
         else:
             who = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
-            words = ["git", *who, *command.split("#")[0].split()[1:]]
+            words = ["git", *who, *shlex.split(command, comments=True)[1:]]
             done = subprocess.run(words, capture_output=True, text=True, check=False)
             if " merge " in command:
                 assert done.returncode == 1, done.stderr

@@ -11,7 +11,7 @@ from tests.e2e.conftest import Installed, set_up
 from tests.unboxed import NO_BOX, shell
 
 AGENT = """\
-import json, os, pathlib, sys, time
+import json, os, pathlib, subprocess, sys, time
 prompt = sys.stdin.read()
 plans = pathlib.Path(os.environ["PLANS"])
 (plans / "prompts" / os.environ["SERVICE_JOB_ID"]).write_text(prompt)
@@ -24,6 +24,8 @@ else:
     plan = {}
 for path, text in plan.pop("write", {}).items():
     pathlib.Path(path).write_text(text)
+for command in plan.pop("run", []):
+    subprocess.run(command, shell=True, check=True)
 for line, until in [*plan.pop("say", {}).items(), ("", plan.pop("wait", ""))]:
     print(line, flush=True)
     while until and not (plans / until).exists():

@@ -1,10 +1,11 @@
 """Branches as people handle them: listed, merged, dropped, and conflicts resolved by hand until the tree goes on."""
 
+import shlex
 from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.conflicts import conflicting, typed, writes
+from tests.e2e.conflicts import WROTE, commands_of, conflicting, typed, writes
 from tests.e2e.script import Script, git, leg, played, states
 
 
@@ -26,7 +27,7 @@ def test_branches_are_listed_merged_once_and_dropped(script: Script) -> None:
         ("one", "unmerged", 1, 1),
         ("two", "unmerged", 1, 1),
     ]
-    assert f"all at once: service job merge {job}.1 {job}.2" in service("job", "branches", job).stdout
+    assert f"all at once: service job merge {job}\n" in service("job", "branches", job).stdout
     head = git(repo, "rev-parse", "HEAD")
     assert "dropping it loses them" in service("job", "drop", f"{job}.1", code=3).stderr
     assert "is merged into" in service("job", "merge", f"{job}.1", f"{job}.2").stdout
@@ -81,6 +82,151 @@ def test_a_conflict_ends_when_one_leg_is_dropped(script: Script) -> None:
     assert states(script.tree(job))["see"] == "succeeded"
 
 
+@pytest.mark.ruling("O7")
+def test_legs_of_several_trees_are_merged_by_the_printed_commands(script: Script) -> None:
+    jobs = []
+    for name in ("first.txt", "second.txt"):
+        script.answers(none={"delegations": [leg("one")]}, one={"write": {name: "x"}} | WROTE)
+        jobs.append(script.ask())
+        script.until_over(jobs[-1])
+    refused = script.service("job", "merge", *(f"{job}.1" for job in jobs), code=2).stderr
+    assert "several trees" in refused
+    typed(script, commands_of(refused))
+    assert [script.service.json("job", "branches", job)["legs"][0]["state"] for job in jobs] == ["merged", "merged"]
+
+
+@pytest.mark.ruling("O7")
+def test_the_ways_out_of_a_leg_that_runs(script: Script) -> None:
+    script.answers(none={"delegations": [leg("one")]}, one=writes(a_txt="1\n") | {"wait": "go"})
+    job, service = script.ask(), script.service
+    service.wait_for(lambda: (script.plans / "prompts" / f"{job}.1").exists())
+    watch = commands_of(service("job", "merge", f"{job}.1", code=3).stderr)
+    assert watch == [f"service job tree {job}.1 --watch"]
+    kill = commands_of(service("job", "drop", job, "--force", code=3).stderr)
+    script.plans.joinpath("go").touch()
+    typed(script, watch)
+    assert service.json("job", "merge", f"{job}.1")["merged"] == [f"{job}.1"]
+    script.answers(none={"delegations": [leg("one")]}, one=writes(a_txt="1\n") | {"wait": "never"})
+    other = script.ask()
+    service.wait_for(lambda: (script.plans / "prompts" / f"{other}.1").exists())
+    typed(script, [each.replace(job, other) for each in kill])
+    script.plans.joinpath("never").touch()
+    script.until_over(other)
+    assert "is dropped" in service("job", "drop", other, "--force").stdout
+
+
+def three_generations(script: Script) -> str:
+    """A tree in which `docs` conflicts with `code`, and `fix` repairs `code`, in which the check found faults."""
+    check = leg("check", "review", synthesis_rule="verify")
+    script.answers(
+        none={"delegations": [leg("code"), leg("docs"), check | {"deps": ["code"]}]},
+        code=writes(same_txt="code\n"),
+        docs=writes(same_txt="docs\n"),
+        check__1={"decision": "changes_requested"},
+        replan={"delegations": [leg("fix"), check | {"id": "recheck", "deps": ["fix"]}]},
+        fix=writes(same_txt="code, mended\n"),
+    )
+    job = script.ask()
+    tree = script.until_over(job)
+    assert tree["task"]["state"] == "done"
+    assert [each["continuation"] for each in tree["jobs"] if not each["delegation_id"]] == ["none", "replan", "normal"]
+    return job
+
+
+def resolver(script: Script, *names: str) -> None:
+    """Let the next agent merge these branches, and keep both sides."""
+    git_as = "git -c user.name=a -c user.email=a@example.invalid"
+    ends = f"printf 'both\\n' > same.txt && git add same.txt && {git_as} commit -q -m resolved"
+    script.answers(none={"run": [f"{git_as} merge -q {name} || ({ends})" for name in names]} | WROTE)
+
+
+@pytest.mark.ruling("O6", "O7")
+def test_what_a_line_leaves_out_is_resolved_by_an_agent(script: Script) -> None:
+    job, service, repo = three_generations(script), script.service, script.service.repo
+    left = service.json("job", "merge", job)["left_out"][0]
+    resolver(script, "leg/docs")
+    said = service(*shlex.split(left["commands"][0])[1:]).stdout
+    new = said.partition(":")[0]
+    assert f"{new}: dev merges docs\n" in said
+    script.until_over(new)
+    told = script.prompt(new)
+    assert "`git merge leg/docs`, which conflicts in `same.txt`" in told
+    assert "Not on the line: leg `docs`" in told
+    assert "nothing of this tree" not in service("job", "branches", new).stdout
+    assert service.json("job", "gate", job)["state"] == "passing"
+    merge = said.strip().rpartition("when it has succeeded: service ")[2]
+    assert service.json(*merge.split())["merged"] == [new]
+    assert service.json("job", "merge", job)["left_out"] == []
+    task = f"service/{script.tree(job)['task']['task_id']}"
+    assert git(repo, "show", f"{task}:same.txt") == "both\n"
+    assert "nothing of" in service("job", "resolve", job, code=3).stderr
+    service("job", "drop", new)
+    assert git(repo, "rev-parse", task), "it is of the tree whose conflicts were resolved"
+    service("job", "drop", job, "--force")
+    assert git(repo, "branch", "--list", f"service/{job}*", f"service/{new}*", task) == ""
+
+
+@pytest.mark.ruling("O6", "O7", "B3")
+def test_a_conflict_that_blocks_is_resolved_by_an_agent(script: Script) -> None:
+    job, service = conflicting(script), script.service
+    resolve = f"service job resolve {job}"
+    assert f"or let an agent resolve it:\n  {resolve}\n" in service("job", "show", job).stdout
+    resolver(script, "leg/right")
+    new = service.json(*shlex.split(resolve)[1:])["job_id"]
+    script.until_over(new)
+    script.answers()
+    typed(script, [f"service job merge {new}"])
+    [way] = service.json("attention")["conflicts"]
+    assert way["commands"] == [f"service job retry {job}.3"]
+    typed(script, way["commands"])
+    service.wait_for(lambda: script.tree(job)["task"]["state"] == "done")
+    assert service.json("job", "merge", job)["left_out"] == []
+
+
+@pytest.mark.ruling("O6", "O7")
+def test_a_conflict_with_the_branch_that_is_checked_out_is_resolved_by_an_agent(script: Script) -> None:
+    service, repo = script.service, script.service.repo
+    head = git(repo, "rev-parse", "HEAD").strip()
+    script.answers(none=writes(same_txt="theirs\n"))
+    job = service.json("agent", "implement", "dev", "do it", "--repo", "acme/shop")["job_id"]
+    script.until_over(job)
+    (repo / "same.txt").write_text("mine\n")
+    git(repo, "add", "same.txt")
+    git(repo, "-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-q", "-m", "mine")
+    refused = commands_of(service("job", "merge", job, "--into-mine", code=3).stderr)
+    assert refused[0] == f"service job resolve {job} --with-mine"
+    resolver(script, "leg/mine")
+    said = service(*shlex.split(refused[0])[1:]).stdout
+    script.until_over(said.partition(":")[0])
+    merge = said.strip().rpartition("when it has succeeded: service ")[2]
+    assert "fast-forwarded" in service(*merge.split()).stdout
+    assert (repo / "same.txt").read_text() == "both\n"
+    git(repo, "reset", "-q", "--hard", head)
+
+
+@pytest.mark.ruling("O6", "O7")
+def test_a_tree_of_three_generations_is_merged_by_its_line_and_dropped(script: Script) -> None:
+    """Leg by leg `docs` would be merged first: the check found `code` wanting. Then `fix` would be refused."""
+    job, service, repo = three_generations(script), script.service, script.service.repo
+    shown = service("job", "branches", job).stdout
+    assert f"all at once: service job merge {job}\n" in shown
+    done = service.json("job", "merge", job)
+    [left] = done["left_out"]
+    assert left["leg"] == "docs"
+    assert git(repo, "show", f"{done['task_branch']}:same.txt") == "code, mended\n"
+    assert "leg docs" in (said := service("job", "merge", job).stdout)
+    assert all(f"\n  {command}\n" in said for command in left["commands"])
+    typed(script, [each for each in left["commands"] if each.startswith("git")])
+    assert service.json("job", "merge", job)["left_out"] == []
+    head = git(repo, "rev-parse", "HEAD").strip()
+    mine = service("job", "merge", job, "--into-mine").stdout
+    assert f"{done['task_branch']} fast-forwarded in {repo}" in mine
+    assert (repo / "same.txt").read_text() == "both\n"
+    typed(script, [line.partition("clean up: ")[2] for line in mine.splitlines() if "clean up: " in line])
+    assert git(repo, "branch", "--list", f"service/{job}*", done["task_branch"]) == ""
+    git(repo, "reset", "-q", "--hard", head)
+
+
 def test_what_cannot_be_merged_is_refused_in_a_sentence(script: Script) -> None:
     script.answers(
         none={"delegations": [leg("empty"), leg("bad", failure_policy="continue"), leg("look", "ask")]},
@@ -90,12 +236,11 @@ def test_what_cannot_be_merged_is_refused_in_a_sentence(script: Script) -> None:
     script.until_over(job)
     service = script.service
     assert "changed nothing" in service("job", "merge", f"{job}.1", code=3).stderr
-    assert f"try: service job retry {job}.2" in service("job", "merge", f"{job}.2", code=3).stderr
+    assert f"try: service job show {job}.2" in service("job", "merge", f"{job}.2", code=3).stderr
+    assert "nothing of the tree" in service("job", "retry", f"{job}.2", code=3).stderr, "it is not offered"
+    typed(script, [f"service job show {job}.2"])
     assert "is a ask job" not in (refused := service("job", "merge", f"{job}.3", code=3).stderr)
     assert "has no branch" in refused
-    other = script.ask()
-    script.until_over(other)
-    assert "several trees" in service("job", "merge", f"{job}.1", f"{other}.1", code=2).stderr
     moved = service.repo.rename(service.tmp / "moved")
     try:
         assert "has acme/shop moved?" in service("job", "merge", f"{job}.2", code=4).stderr

@@ -26,11 +26,12 @@ def verified(script: Script, **check: Any) -> str:
     return job
 
 
-def test_a_tree_becomes_ready_by_the_commands_the_gate_prints(script: Script) -> None:
+@pytest.mark.ruling("O6")
+def test_the_line_of_a_tree_is_ready_before_it_is_merged_and_after(script: Script) -> None:
     job, service = verified(script), script.service
-    said = service("job", "gate", job, code=3).stdout
-    assert said.splitlines()[0].endswith(f"next: service job merge {job}.1 {job}.2")
-    service(*said.strip().partition("next: service ")[2].split())
+    judged = service.json("job", "gate", job)
+    assert judged["state"] == "passing"
+    assert service.json("job", "merge", job)["head"] == judged["head"]
     assert service("job", "gate", f"{job}.3").stdout == "ready\n"
     assert service.json("job", "gate", job)["state"] == "passing"
     place, task = service.tmp / "place", f"service/{script.tree(job)['task']['task_id']}"

@@ -386,7 +386,7 @@ async def test_who_dismisses_a_task_is_told_which_branches_hold_work_nobody_has_
         assert await asyncio.to_thread(main, ["job", "dismiss", first]) == 0
         assert capsys.readouterr().out.splitlines() == [
             f"{first} is over",
-            f"  not merged: service/{first} (service job drop {first})",
+            f"  not merged: service/{first} (service job drop {first} --force)",
         ]
         assert await asyncio.to_thread(main, ["job", "dismiss", second, "--json"]) == 0
         said = json.loads(capsys.readouterr().out)

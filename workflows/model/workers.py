@@ -68,3 +68,5 @@ class Assignment(Wire):
 
     Empty in trees of earlier releases, whose jobs begin from HEAD of the checkout; UNRESOLVED until its first job.
     """
+    task_branch: str = ""
+    """The branch of the task whose conflicts its tree resolves; empty: its own task's (ruling O6)."""

@@ -41,6 +41,7 @@ def delegated(
         into=parent.into,
         head=parent.head,
         base=parent.base,
+        task_branch=parent.task_branch,
     )
     return resolved(asked, settings)
 

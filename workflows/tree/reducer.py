@@ -46,6 +46,7 @@ def root_run(start: TreeInput) -> JobRun:
         repo=start.repo,
         assignment=resolved(asked, start.settings),
         branch_deps=start.branch_deps,
+        line=start.line,
     )
 
 

@@ -35,6 +35,8 @@ class TreeInput(Wire):
     """Branches whose work every job of the tree must see."""
     legs: tuple[Delegation, ...] = ()
     """A recipe's legs: dispatched at once in place of a first run of the root job."""
+    line: tuple[Work, ...] = ()
+    """The work of another tree, whose conflicts it resolves: its jobs begin from what of that goes together (O6)."""
     caveat: str = ""
     """What its result must be read with: told as it starts, to whoever sums up, and with the end."""
 

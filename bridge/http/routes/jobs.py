@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from secrets import token_hex
 
 from fastapi import APIRouter, Request
@@ -33,7 +33,7 @@ from bridge.http.wire.parameters import (
     WholeTree,
 )
 from bridge.http.wire.projections import WrittenJob
-from bridge.http.wire.repeatable import repeatable
+from bridge.http.wire.repeatable import created, repeatable
 from bridge.http.wire.schemas import (
     DropAnswer,
     DropRequest,
@@ -47,6 +47,8 @@ from bridge.http.wire.schemas import (
     MergeRequest,
     PublishAnswer,
     PublishRequest,
+    ResolveAnswer,
+    ResolveRequest,
     ResumeAnswer,
     ResumeRequest,
     RetryAnswer,
@@ -55,7 +57,7 @@ from bridge.http.wire.schemas import (
 from bridge.http.wire.scopes import needs
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.machine.named_tokens import Scope
-from bridge.operations import gate, jobs, merges, publish, trees
+from bridge.operations import drops, gate, jobs, merges, publish, resolving, trees
 from bridge.operations.idempotency import Answer, KeyReusedError
 from bridge.operations.paging import page, place
 from bridge.operations.resume import resume
@@ -228,9 +230,27 @@ def _add_branches(made: APIRouter, service: Service) -> None:
         openapi_extra=needs(Scope.ACT),
     )
     async def merge_job(job_id: JobId, request: Request, body: MergeRequest | None = None) -> MergeAnswer:
-        """Merge a leg, and others behind it, into the branch of their task: all of them, or none."""
+        """Merge a leg, and others behind it, or all work of a root's tree, into the branch of the task: all or none."""
         wanted, actor = body or MergeRequest(), call_of(request.scope).signed
-        return await act(lambda: asyncio.to_thread(_merged, service, (job_id, *wanted.then), actor, wanted.anyway))
+        return await act(lambda: asyncio.to_thread(_merged, service, (job_id, *wanted.then), actor, wanted))
+
+    @made.post(
+        "/v1/jobs/{job_id}/resolve",
+        responses=errors(NotFoundError, RefusedError, KeyReusedError, *ORDER, *BODY),
+        openapi_extra=needs(Scope.ACT),
+    )
+    async def resolve_job(
+        job_id: JobId, request: Request, body: ResolveRequest | None = None, idempotency_key: IdempotencyKey = None
+    ) -> ResolveAnswer:
+        """Start a job that brings together what conflicts in the work of a tree."""
+        wanted = body or ResolveRequest()
+
+        async def start(root: str | None) -> Answer:
+            return asdict(await resolving.resolve(service, job_id, agent=wanted.agent or "", root=root))
+
+        answer = await repeatable(service, request, wanted, idempotency_key, trees.new_root_id, start)
+        created(request, answer["job_id"])
+        return ResolveAnswer.model_validate(answer)
 
     @made.post(
         "/v1/jobs/{job_id}/drop",
@@ -238,7 +258,7 @@ def _add_branches(made: APIRouter, service: Service) -> None:
         openapi_extra=needs(Scope.ACT),
     )
     async def drop_job(job_id: JobId, request: Request, body: DropRequest | None = None) -> DropAnswer:
-        """Remove a leg's branch: a merged one, or any by `force`."""
+        """Remove the branch of a leg, or every branch of a root's tree: merged ones, or any by `force`."""
         force, actor = body is not None and body.force, call_of(request.scope).signed
         return await act(lambda: asyncio.to_thread(_dropped, service, job_id, actor, force))
 
@@ -258,16 +278,14 @@ def _published(service: Service, job_id: str, actor: str, base: str | None) -> P
     return projections.hidden(service, PublishAnswer.model_validate(found, from_attributes=True))
 
 
-def _merged(service: Service, job_ids: Sequence[str], actor: str, anyway: bool) -> MergeAnswer:
-    done = merges.merge(service, job_ids, actor=actor, anyway=anyway)
-    return MergeAnswer(
-        task_branch=done.task_branch, head=done.head, merged=list(done.merged), already=list(done.already)
-    )
+def _merged(service: Service, job_ids: Sequence[str], actor: str, wanted: MergeRequest) -> MergeAnswer:
+    done = merges.merge(service, job_ids, actor=actor, anyway=wanted.anyway)
+    return projections.hidden(service, MergeAnswer.model_validate(done, from_attributes=True))
 
 
 def _dropped(service: Service, job_id: str, actor: str, force: bool) -> DropAnswer:
-    gone = merges.drop(service, job_id, actor=actor, force=force)
-    return DropAnswer(job_id=gone.job_id, branch=gone.branch, head_sha=gone.head_sha, merged=gone.merged)
+    gone = drops.drop(service, job_id, actor=actor, force=force)
+    return DropAnswer.model_validate(drops.as_json(gone))
 
 
 def _page(service: Service, wanted: jobs.JobFilter) -> JobList:

@@ -166,13 +166,52 @@ class MergeRequest(Body):
     anyway: bool = Field(default=False, description="Also what was decided against; recorded with who said so.")
 
 
+class LeftOutLeg(BaseModel):
+    """A leg whose work is not in the branch of the task, and every way to have it there or to do without."""
+
+    leg: str
+    job_id: str
+    branch: str
+    files: list[str] = Field(description="What it conflicts in.")
+    says: str
+    commands: list[str]
+
+
 class MergeAnswer(BaseModel):
-    """The branch of the task, and the legs that are in it."""
+    """The branch of the task, the legs that are in it, and those that conflict with it."""
 
     task_branch: str
     head: str
     merged: list[str] = Field(description="By this call.")
     already: list[str] = Field(description="Before it.")
+    left_out: list[LeftOutLeg] = []
+
+
+class ResolveRequest(Body):
+    """Who brings together what conflicts (ruling O6)."""
+
+    agent: str | None = Field(
+        default=None, min_length=1, max_length=64, description="Else the agent whose work conflicts, if it can."
+    )
+
+
+class ConflictingWork(BaseModel):
+    """A leg whose work conflicts with what was dispatched before it."""
+
+    leg: str
+    branch: str
+    against: list[str]
+    files: list[str]
+
+
+class ResolveAnswer(BaseModel):
+    """The job that resolves it; `merge` takes its work into the branch of the task."""
+
+    job_id: str
+    root_job_id: str
+    agent: str
+    task_branch: str
+    conflicts: list[ConflictingWork]
 
 
 class DropRequest(Body):
@@ -181,13 +220,21 @@ class DropRequest(Body):
     force: bool = Field(default=False, description="Also when its commits are merged nowhere.")
 
 
-class DropAnswer(BaseModel):
+class DroppedBranch(BaseModel):
     """A branch that was removed, and the commit it pointed at."""
 
     job_id: str
     branch: str
     head_sha: str
     merged: bool
+
+
+class DropAnswer(DroppedBranch):
+    """The branch that was removed; of a tree the first of them, with all of them."""
+
+    root_job_id: str
+    dropped: list[DroppedBranch]
+    stays: str = Field(description="The branch of the task, where it alone has the work; else empty.")
 
 
 class Gate(BaseModel):

@@ -40,8 +40,9 @@ async def test_legs_are_merged_in_order_all_or_none_and_twice_is_once(tree: Revi
     answers = [await post(tree.service, f"{A}/merge", {"then": [B]}) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [200, 200], answers[0].text
     head = run_git(tree.repo, "rev-parse", TASK_BRANCH)
-    assert answers[0].json() == {"task_branch": TASK_BRANCH, "head": head, "merged": [A, B], "already": []}
-    assert answers[1].json() == {"task_branch": TASK_BRANCH, "head": head, "merged": [], "already": [A, B]}
+    told = {"task_branch": TASK_BRANCH, "head": head, "left_out": []}
+    assert answers[0].json() == told | {"merged": [A, B], "already": []}
+    assert answers[1].json() == told | {"merged": [], "already": [A, B]}
 
 
 async def test_it_is_recorded_under_the_token_s_name(tree: Reviewed) -> None:
@@ -75,8 +76,8 @@ async def test_a_conflict_has_its_code_and_names_no_path_of_this_machine(tree: R
 async def test_a_branch_is_dropped_once_it_is_merged_or_by_force(tree: Reviewed) -> None:
     await post(tree.service, f"{A}/merge")
     gone = await post(tree.service, f"{A}/drop")
-    branch = {"branch": f"service/{A}-a", "head_sha": tree.heads["a"]}
-    assert gone.json() == {"job_id": A, "merged": True} | branch
+    branch = {"job_id": A, "branch": f"service/{A}-a", "head_sha": tree.heads["a"], "merged": True}
+    assert gone.json() == branch | {"root_job_id": seeds.ROOT, "dropped": [branch], "stays": ""}
     assert (await post(tree.service, f"{A}/drop")).status_code == 404
     refused = await post(tree.service, f"{B}/drop")
     assert (refused.status_code, f"service job drop {B} --force" in refused.text) == (409, True)

@@ -51,5 +51,5 @@ async def test_a_refusal_says_what_to_type(tree: Scene) -> None:
         refused = await client.post(PATH)
         strange = await client.post("/v1/jobs/job-ffffffffffff/publish")
     assert refused.status_code == 409
-    assert f"service job merge {LEGS['a']} {LEGS['b']}" in refused.text
+    assert f"service job merge {ROOT}" in refused.text
     assert strange.status_code == 404

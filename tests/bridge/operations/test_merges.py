@@ -9,12 +9,13 @@ from sqlalchemy import update
 from activities.settings.home import Home
 from activities.store import branches as stored
 from activities.store import schema
-from bridge.operations import branches, jobs, merges
+from bridge.operations import branches, drops, jobs, merges
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, run_git
 from tests.bridge import seeds
 from tests.bridge.reviewed import TASK_BRANCH, A, B, Reviewed, V, reviewed
 from tests.bridge.seeds import ROOT
+from tests.bridge.typist import of_hint, type_all
 from workflows.model.errors import NotFoundError, RefusedError
 from workflows.model.states import JobState, TaskState, WaitsFor
 
@@ -57,8 +58,7 @@ class TestIntoMine:
     """The branch of a task is taken over into the operator's own."""
 
     def taken(self, tree: Reviewed) -> str:
-        done = merges.merge(tree.service, [ROOT], actor="ann")
-        return merges.into_checkout(tree.service, done.repo, done.task_branch)
+        return merges.merge(tree.service, [ROOT], actor="ann", into_mine=True).into_mine
 
     def test_it_is_fast_forwarded_or_merged_and_then_there(self, tree: Reviewed) -> None:
         assert self.taken(tree) == "fast-forwarded"
@@ -76,10 +76,38 @@ class TestIntoMine:
         (tree.repo / "mine.txt").write_text("changed\n")
         with pytest.raises(RefusedError) as refused:
             self.taken(tree)
-        assert "has 1 changed file(s) that are not committed" in refused.value.message
-        assert f"git -C {tree.repo} stash" in refused.value.hint
-        run_git(tree.repo, "stash")
-        run_git(tree.repo, "merge", "-q", "--no-edit", TASK_BRANCH)  # the last command that was named
+        assert "has 1 changed file(s) that are not committed; nothing was merged" in refused.value.message
+        assert run_git(tree.repo, "branch", "--list", TASK_BRANCH) == ""
+        type_all(of_hint(refused.value.hint))
+        assert (tree.repo / "a.txt").exists()
+        assert (tree.repo / "mine.txt").read_text() == "changed\n"
+
+    def test_an_untracked_file_in_the_way_is_kept_aside(self, tree: Reviewed) -> None:
+        (tree.repo / "a.txt").write_text("mine\n")
+        with pytest.raises(RefusedError, match="has the work, and is not merged into") as refused:
+            self.taken(tree)
+        type_all(of_hint(refused.value.hint))
+        assert (tree.repo / "a.txt").read_text() == "a"
+        assert run_git(tree.repo, "stash", "list").count("stash@") == 1
+
+    def test_a_merge_that_is_not_done_is_ended_first(self, tree: Reviewed) -> None:
+        run_git(tree.repo, "checkout", "-q", "-b", "other")
+        commit_file(tree.repo, "x.txt", "1\n")
+        run_git(tree.repo, "checkout", "-q", "main")
+        commit_file(tree.repo, "y.txt", "1\n")
+        run_git(tree.repo, "merge", "-q", "--no-commit", "other")
+        with pytest.raises(RefusedError, match="in the middle of a merge; nothing was merged") as refused:
+            self.taken(tree)
+        type_all(of_hint(refused.value.hint))
+        assert (tree.repo / "a.txt").exists()
+        assert not (tree.repo / "x.txt").exists()
+
+    def test_a_checkout_without_a_branch_is_given_one_first(self, tree: Reviewed) -> None:
+        run_git(tree.repo, "checkout", "-q", "--detach")
+        with pytest.raises(RefusedError, match="has no branch checked out; nothing was merged") as refused:
+            self.taken(tree)
+        type_all(each.replace("NAME", "mine") for each in of_hint(refused.value.hint))
+        assert run_git(tree.repo, "rev-parse", "mine") == run_git(tree.repo, "rev-parse", TASK_BRANCH)
 
     def test_a_conflict_leaves_the_checkout_as_it_was(self, tree: Reviewed) -> None:
         file = run_git(tree.repo, "diff", "--name-only", tree.base, tree.heads["a"]).splitlines()[0]
@@ -89,13 +117,21 @@ class TestIntoMine:
         assert f"it conflicts in {file}; the checkout is as it was" in refused.value.message
         assert run_git(tree.repo, "rev-parse", "HEAD") == head
         assert run_git(tree.repo, "status", "--porcelain") == ""
+        assert of_hint(refused.value.hint)[0] == f"service job resolve {ROOT} --with-mine"
+
+        def both(place: Path) -> None:
+            (place / file).write_text("both\n")
+            run_git(place, "commit", "-q", "-a", "--no-edit")
+
+        type_all(of_hint(refused.value.hint)[1:], both)
+        assert self.taken(tree) == "was there already"
 
 
 class TestDropOfATree:
     def test_what_is_merged_nowhere_takes_force(self, tree: Reviewed) -> None:
         merges.merge(tree.service, [A], actor="ann")
         with pytest.raises(RefusedError) as refused:
-            merges.drop_tree(tree.service, ROOT, actor="ann", force=False)
+            drops.drop(tree.service, ROOT, actor="ann", force=False)
         assert f"2 branch(es) of {ROOT} have commits that are merged nowhere" in refused.value.message
         assert refused.value.hint.split("\n     ") == [
             f"service job merge {ROOT} --into-mine",
@@ -103,16 +139,15 @@ class TestDropOfATree:
             f"service job drop {ROOT} --force",
         ]
         assert len(run_git(tree.repo, "branch", "--list", "service/*").splitlines()) == 3
-        gone = merges.drop_tree(tree.service, ROOT, actor="ann", force=True)
-        assert [each.merged for each in gone] == [True, False, False]
+        gone = drops.drop(tree.service, ROOT, actor="ann", force=True)
+        assert [each.merged for each in gone.dropped] == [True, False, False]
         assert run_git(tree.repo, "branch", "--list", "service/*") == ""
 
     def test_what_was_decided_against_is_not_offered_to_be_merged(self, tree: Reviewed) -> None:
         tree.write(2, b={"decision": "changes_requested"})
-        done = merges.merge(tree.service, [ROOT], actor="ann")
-        merges.into_checkout(tree.service, done.repo, done.task_branch)
+        merges.merge(tree.service, [ROOT], actor="ann", into_mine=True)
         with pytest.raises(RefusedError) as refused:
-            merges.drop_tree(tree.service, ROOT, actor="ann", force=False)
+            drops.drop(tree.service, ROOT, actor="ann", force=False)
         assert f"nowhere; dropping loses them: service/{B}-b" in refused.value.message
         assert refused.value.hint.split("\n     ") == [
             f"service job branches {ROOT}",
@@ -122,23 +157,22 @@ class TestDropOfATree:
     def test_a_tree_at_work_or_a_branch_in_use_loses_none(self, tree: Reviewed) -> None:
         run_git(tree.repo, "switch", "-q", f"service/{B}-b")
         with pytest.raises(RefusedError) as refused:
-            merges.drop_tree(tree.service, ROOT, actor="ann", force=True)
+            drops.drop(tree.service, ROOT, actor="ann", force=True)
         assert "is checked out in" in refused.value.message
         run_git(tree.repo, "switch", "-q", "-")
         tree.write(2, b={"decision": None, "state": JobState.RUNNING})
         with pytest.raises(RefusedError) as refused:
-            merges.drop_tree(tree.service, ROOT, actor="ann", force=True)
+            drops.drop(tree.service, ROOT, actor="ann", force=True)
         assert refused.value.hint == f"service job kill {ROOT}"
         assert len(run_git(tree.repo, "branch", "--list", "service/*").splitlines()) == 2
 
     def test_what_was_taken_over_goes_at_a_word(self, tree: Reviewed) -> None:
-        done = merges.merge(tree.service, [ROOT], actor="ann")
-        merges.into_checkout(tree.service, done.repo, done.task_branch)
-        gone = merges.drop_tree(tree.service, ROOT, actor="ann", force=False)
-        assert [each.branch for each in gone][-1] == TASK_BRANCH
+        merges.merge(tree.service, [ROOT], actor="ann", into_mine=True)
+        gone = drops.drop(tree.service, ROOT, actor="ann", force=False)
+        assert gone.dropped[-1].branch == TASK_BRANCH
         assert run_git(tree.repo, "branch", "--list", "service/*") == ""
         with pytest.raises(NotFoundError):
-            merges.drop_tree(tree.service, ROOT, actor="ann", force=False)
+            drops.drop(tree.service, ROOT, actor="ann", force=False)
 
 
 @pytest.mark.parametrize("decision", ["implemented", "approved", None])

@@ -8,7 +8,7 @@ import pytest
 from activities.settings.home import Home
 from activities.store import repos
 from activities.store.github import account, facts
-from bridge.operations import jobs, merges, publish
+from bridge.operations import drops, jobs, merges, publish
 from bridge.operations.published_work import Work, work_of
 from bridge.operations.service import Service
 from tests.activities.git.conftest import run_git
@@ -16,7 +16,7 @@ from tests.bridge.published import FACT, LEGS, SHOP, TASK_BRANCH, Scene, scene
 from tests.bridge.seeds import ROOT
 from workflows.contract.models import Action
 from workflows.model.errors import NotFoundError, ServiceError, UsageError
-from workflows.model.states import JobState, TaskState
+from workflows.model.states import JobState, TaskState, WaitsFor
 
 pytestmark = pytest.mark.ruling("L9")
 
@@ -80,7 +80,7 @@ def test_a_leg_is_published_on_its_own_branch(batch: Scene) -> None:
 def test_several_branches_are_merged_first(batch: Scene) -> None:
     no = refusal(batch)
     assert no.message == f"2 branches hold work of {ROOT}, and {TASK_BRANCH} is not made yet"
-    assert no.hint == f"service job merge {LEGS['a']} {LEGS['b']}"
+    assert no.hint == f"service job merge {ROOT}"
 
 
 def test_a_root_that_runs_is_published_as_far_as_it_is(tree: Scene) -> None:
@@ -99,7 +99,11 @@ def test_a_root_that_has_no_commits_yet_is_refused(tree: Scene) -> None:
     ("fields", "message", "hint"),
     [
         ({"state": JobState.RUNNING, "ended_at": None}, "is still running", f"service job tree {LEGS['a']} --watch"),
-        ({"state": JobState.FAILED, "reason": "broke"}, "ended failed: broke; only", f"service job retry {LEGS['a']}"),
+        (
+            {"state": JobState.FAILED, "reason": "broke", "waits_for": WaitsFor.RETRY},
+            "ended failed: broke; only",
+            f"service job retry {LEGS['a']}",
+        ),
         ({"action": Action.ASK}, "(ask) has no branch", f"service job publish {ROOT}"),
         ({"head_sha": None}, "changed nothing", f"service job show {LEGS['a']}"),
         ({"branch": "topic"}, "topic is no branch of the service", f"service job branches {ROOT}"),
@@ -117,7 +121,7 @@ def test_a_leg_that_cannot_be(tree: Scene, fields: dict[str, object], message: s
 
 
 def test_a_leg_whose_branch_is_gone(batch: Scene) -> None:
-    merges.drop(batch.service, LEGS["a"], actor="ann (cli)", force=True)
+    drops.drop(batch.service, LEGS["a"], actor="ann (cli)", force=True)
     no = refusal(batch, LEGS["a"])
     assert isinstance(no, NotFoundError)
     assert no.hint.startswith(f"git -C {batch.repo} branch service/{LEGS['a']} ")

@@ -28,6 +28,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "picture": dag.draw([job.job_id for job in tree.jobs], follows.of_tree(service, tree)),
         "spend": grid.spend(tree),
         "branches": found,
+        "finish": legs.finish_of(service, tree, told, found),
         "gate": legs.verdict_of(service, tree, told, found),
         "conflicts": legs.conflicts_of(service, tree, told),
         "published": publish.of_tree(service, root),
@@ -66,6 +67,18 @@ async def _branches(service: Service, form: Form) -> Done:
     return legs.merged(service, chosen, form)
 
 
+async def _finish(service: Service, form: Form) -> Done:
+    """Merge all work of a tree, drop it, or have an agent resolve what conflicts."""
+    root = jobs.get(service, form.asked.params["root"]).root_job_id
+    match form.text("do"):
+        case "resolve":
+            return await legs.resolved(service, root)
+        case "drop":
+            return Done((legs.dropped(service, root, form),))
+        case _:
+            return legs.merged(service, (root,), form)
+
+
 async def _publish(service: Service, form: Form) -> Done:
     """A tree's work becomes a pull request; its address stands on the page once it is there."""
     found = await asyncio.to_thread(publish.publish, service, form.asked.params["root"], actor=form.signed)
@@ -78,5 +91,6 @@ ACTIONS = (
     Action("/trees/{root}/kill", _kill),
     Action("/trees/{root}/dismiss", _dismiss),
     Action("/trees/{root}/branches", _branches),
+    Action("/trees/{root}/finish", _finish),
     Action("/trees/{root}/publish", _publish),
 )

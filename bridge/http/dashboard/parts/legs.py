@@ -1,12 +1,17 @@
 """Branches of a tree's legs, as its pages show them, and what becomes of orders on them."""
 
+import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
+from activities.git import branches as git
 from bridge.http.dashboard.frame.page import Done, Form, Note
 from bridge.http.dashboard.parts.recent import Recent
-from bridge.operations import branches, gate, merges
+from bridge.operations import branches, drops, gate, lines, merges, resolving
 from bridge.operations.branches import Branches, WayOut
 from bridge.operations.jobs import Tree
+from bridge.operations.lines import LeftOut
 from bridge.operations.service import Service
 from bridge.operations.trees import Killed
 from workflows.contract.models import Action
@@ -15,8 +20,21 @@ from workflows.model.errors import ServiceError
 from workflows.model.rows import EventRecord
 from workflows.model.states import JobState, TaskState
 
+
+@dataclass(frozen=True)
+class Finish:
+    """What can be done with the work of a tree that is over (ruling O6)."""
+
+    merges: bool
+    """Something isn't in the task's branch yet, or that not in the branch that is checked out."""
+    drops: bool
+    objected: bool
+    left_out: tuple[LeftOut, ...] = ()
+
+
 _branches = Recent[Branches](seconds=10)
 _verdicts = Recent[Verdict](seconds=10)
+_finishes = Recent[Finish](seconds=10)
 _conflicts = Recent[tuple[WayOut, ...]](seconds=10)
 
 
@@ -44,6 +62,25 @@ def conflicts_of(service: Service, tree: Tree, told: Sequence[EventRecord]) -> t
     return _conflicts.get(_moment(service, tree, told), lambda: tuple(branches.ways_out(service, [root])))
 
 
+def finish_of(service: Service, tree: Tree, told: Sequence[EventRecord], found: Branches | None) -> Finish | None:
+    """None while the tree is at work, and where nothing of it can be seen from here."""
+    if found is None or found.problem or not tree.over:
+        return None
+    return _finishes.get((*_moment(service, tree, told), found.head), lambda: _finish(service, tree, found))
+
+
+def _finish(service: Service, tree: Tree, found: Branches) -> Finish:
+    fresh = [leg for leg in (lines.on_line(found) if found.line else found.legs) if leg.merge_command]
+    apart = bool(found.head) and not git.contains(Path(found.path), "HEAD", found.head or "")
+    at = found.head or found.line
+    return Finish(
+        merges=bool(fresh) or apart,
+        drops=any(leg.exists for leg in found.legs) or bool(found.head and found.owns_task_branch),
+        objected=bool(lines.objected(service, tree, fresh)),
+        left_out=tuple(lines.left_out(found, at)) if found.line and at else (),
+    )
+
+
 def _moment(service: Service, tree: Tree, told: Sequence[EventRecord]) -> tuple[object, ...]:
     """Another one as soon as the tree has gone on, or somebody has merged or dropped."""
     states = tuple((job.state, job.attempt) for job in tree.jobs)
@@ -53,27 +90,47 @@ def _moment(service: Service, tree: Tree, told: Sequence[EventRecord]) -> tuple[
 def merged(service: Service, job_ids: Sequence[str], form: Form) -> Done:
     """Merge these, all or none, and say how to take the result over."""
     anyway = form.text("anyway", "") == "yes"
-    what = merges.merge(service, job_ids, actor=form.signed, anyway=anyway)
+    mine = form.text("mine", "") == "yes"
+    what = merges.merge(service, job_ids, actor=form.signed, anyway=anyway, into_mine=mine)
     notes = [Note(f"is merged into {what.task_branch}", about=leg) for leg in what.merged]
     notes += [Note(f"was already merged into {what.task_branch}", about=leg) for leg in what.already]
-    take_over = f"git -C {what.path} merge {what.task_branch}"
+    notes += [Note(each.says, done=False, hint=each.commands[0], about=each.branch) for each in what.left_out]
+    if what.into_mine:
+        clean_up = f"service job drop {job_ids[0]}"
+        notes.append(Note(f"{what.task_branch} {what.into_mine} in your checkout. To clean up:", hint=clean_up))
+        return Done(tuple(notes))
+    take_over = f"git -C {shlex.quote(what.path)} merge {what.task_branch}"
     return Done((*notes, Note("Your checkout is as it was. To take the work over, type it there.", hint=take_over)))
 
 
 def dropped(service: Service, job_id: str, form: Form) -> Note:
     """Remove one leg's branch, and say how to bring it back; or why it stays."""
     try:
-        gone = merges.drop(service, job_id, actor=form.signed, force=form.text("force", "") == "yes")
+        gone = drops.drop(service, job_id, actor=form.signed, force=form.text("force", "") == "yes")
     except ServiceError as error:
         return Note(error.message, done=False, hint=error.hint or "", about=job_id)
-    back = merges.restore(gone.path, gone.branch, gone.head_sha)
-    return Note(f"{gone.branch} is dropped. It can be brought back.", hint=back, about=job_id)
+    first, *others = gone.dropped
+    back = branches.restore(first.path, first.branch, first.head_sha)
+    said = f"{first.branch} is dropped. It can be brought back."
+    if others:
+        said = f"{len(gone.dropped)} branches are dropped. Each can be brought back, as the first."
+    if gone.stays:
+        said += f" {gone.stays} stays: its work is not in the branch you have checked out."
+    return Note(said, hint=back, about=job_id)
+
+
+async def resolved(service: Service, root: str) -> Done:
+    """Start the job that brings together what conflicts."""
+    started = await resolving.resolve(service, root)
+    merge = f"service job merge {started.job_id}"
+    said = f"{started.agent} brings the work together. When it has succeeded, merge its job."
+    return Done((Note(said, hint=merge, about=started.job_id),), f"/ui/trees/{started.job_id}")
 
 
 def over(killed: Killed) -> Done:
     """What nobody has merged is named: it would be forgotten otherwise."""
     left = (
-        Note("is not merged", hint=leg.merge_command or f"service job drop {leg.job_id}", about=leg.branch)
+        Note("is not merged", hint=leg.merge_command or f"service job drop {leg.job_id} --force", about=leg.branch)
         for leg in killed.unmerged
     )
     said = "The task is given up. Nobody is reminded of it again, and its branches stay."

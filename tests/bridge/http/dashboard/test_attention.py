@@ -75,7 +75,7 @@ def conflict(
         seeds.job(name, state=JobState.SUCCEEDED),
         seeds.job(f"{name}.1", delegation_id="one", branch="service/one", **done),
         seeds.job(f"{name}.2", delegation_id="two", branch=branch, **done),
-        seeds.job(f"{name}.3", delegation_id="three", state=JobState.BLOCKED, attempt=1),
+        seeds.job(f"{name}.3", delegation_id="three", state=JobState.BLOCKED, attempt=1, waits_for=waits_for),
     )
     facts = {"conflict": {"branch": branch, "against": ["service/one"], "files": ["limiter.py"]}}
     seeds.payload(service, f"{name}.3", {}, diagnostics=facts)

@@ -16,7 +16,7 @@ from tests.bridge.http.dashboard.planted import ROOT, leg
 from tests.bridge.http.dashboard.surfer import Surfer
 from tests.contract.redaction_table import TOKENS
 from workflows.contract.models import Action
-from workflows.model.states import JobState, TaskState
+from workflows.model.states import JobState, TaskState, WaitsFor
 
 pytestmark = pytest.mark.ruling("M3")
 
@@ -217,7 +217,7 @@ async def test_a_conflict_that_blocks_is_told_with_every_command_of_the_way_out(
     changes = {"a": ("limiter.py", "limit = 2\n"), "b": ("limiter.py", "limit = 3\n")}
     planted.writers(service, tmp_path, changes, state=TaskState.BLOCKED, ended_at=None)
     clash = {"branch": f"service/{ROOT}.2", "against": [f"service/{JOB}"], "files": ["limiter.py"]}
-    seeds.write(service, leg(1, "a", state=JobState.BLOCKED, revision=9))
+    seeds.write(service, leg(1, "a", state=JobState.BLOCKED, waits_for=WaitsFor.RETRY, revision=9))
     with service.store.begin() as connection:
         row = schema.runs.c.job_id == JOB
         connection.execute(update(schema.runs).where(row).values(diagnostics={"conflict": clash}))

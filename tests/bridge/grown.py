@@ -1,0 +1,103 @@
+"""A tree of three generations that is done, in a repository that is really there.
+
+Leg `code` and leg `docs` conflict; a check found `code` wanting, and leg `fix`, which stands on it, repaired it.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from activities.git.line import Part, draw
+from activities.store import repos
+from activities.store import trees as stored_trees
+from bridge.operations.service import Service
+from tests.activities.git.conftest import commit_file, make_repository, run_git
+from tests.bridge import seeds
+from tests.bridge.reviewed import ended
+from tests.bridge.seeds import ROOT
+from workflows.contract.models import Action
+from workflows.model.states import Continuation, JobState, TaskState
+from workflows.model.texts import Text
+from workflows.model.workers import Assignment, Worker
+from workflows.tree.state import TreeInput
+
+CODE, DOCS, CHECK, REPLAN, FIX, RECHECK, LAST = (f"{ROOT}.{number}" for number in range(1, 8))
+TASK_BRANCH = f"service/{seeds.TASK}"
+FILE = "app.txt"
+
+
+@dataclass
+class Grown:
+    """Where it is, and its commits."""
+
+    service: Service
+    repo: Path
+    base: str
+    heads: dict[str, str]
+    line: str = ""
+
+    def wrote(self, job_id: str, leg: str, text: str, parent: str = ROOT, name: str = FILE, **fields: Any) -> None:
+        """Let an implement leg begin from the line and leave one commit."""
+        branch, start = f"service/{job_id}-{leg}", self.line or self.base
+        run_git(self.repo, "checkout", "-q", "-b", branch, start)
+        self.heads[leg] = head = commit_file(self.repo, name, text)
+        run_git(self.repo, "checkout", "-q", "main")
+        row = {"parent_job_id": parent, "delegation_id": leg, "action": Action.IMPLEMENT, "decision": "implemented"}
+        left = {"branch": branch, "head_sha": head, "summary": f"write {leg}", "state": JobState.SUCCEEDED}
+        seeds.write(self.service, seeds.job(job_id, **(row | left | fields)))
+        outcome = {"branch": branch, "outcome": ended(job_id, head), "ended_at": 2.0}
+        seeds.payload(self.service, job_id, {}, base_sha=start, given=[], **outcome)
+
+    def looked(self, job_id: str, decision: str, at: str, parent: str = ROOT, **fields: Any) -> None:
+        """Let a review leg look at the work of another."""
+        row = {"parent_job_id": parent, "delegation_id": "check", "action": Action.REVIEW, "state": JobState.SUCCEEDED}
+        seeds.write(self.service, seeds.job(job_id, decision=decision, **(row | fields)))
+        if "revision" not in fields:
+            seeds.payload(self.service, job_id, {}, base_sha=self.line or self.base, given=[self.heads[at]])
+
+    def went_on(self, job_id: str, parent: str, legs: tuple[str, ...], continuation: Continuation) -> None:
+        """Let the coordinator go on from the line of these legs."""
+        parts = [Part(leg, leg, leg, self.heads[leg]) for leg in legs]
+        self.line = draw(self.repo, self.base, self.base, parts).commit
+        row = {"parent_job_id": parent, "delegation_id": None, "continuation": continuation}
+        seeds.write(self.service, seeds.job(job_id, decision="approved", state=JobState.SUCCEEDED, **row))
+        seeds.payload(self.service, job_id, {}, base_sha=self.line, given=[])
+
+    def files(self, revision: str = TASK_BRANCH) -> dict[str, str]:
+        """What a commit holds."""
+        names = run_git(self.repo, "ls-tree", "--name-only", revision).splitlines()
+        return {name: run_git(self.repo, "show", f"{revision}:{name}") for name in names}
+
+
+def started(service: Service, where: Path, **task: Any) -> Grown:
+    """A tree that is done and of which only the root ran."""
+    repo = make_repository(where / "shop")
+    repos.put(service.store, "acme/shop", str(repo), service.settings.host, "acme/shop")
+    made = Grown(service, repo, run_git(repo, "rev-parse", "HEAD"), {})
+    over: dict[str, Any] = {
+        "state": TaskState.DONE,
+        "reason": "the coordinator decided approved",
+        "ended_at": 2.0,
+        "title": "the app",
+    }
+    root = seeds.job(state=JobState.SUCCEEDED, decision="approved")
+    seeds.write(service, seeds.task(**(over | task)), root)
+    seeds.payload(service, ROOT, {}, base_sha=made.base, given=[])
+    worker = Worker(name="lead", runtime="shell")
+    lead = Assignment(worker=worker, action=Action.ASK, prompt=Text(inline="do it"), base=made.base)
+    start = TreeInput(root_job_id=ROOT, task_id=seeds.TASK, repo="acme/shop", assignment=lead, created_at=1.0)
+    stored_trees.begin(service.store, start, "here")
+    return made
+
+
+def grown(service: Service, where: Path, after: Continuation = Continuation.REPLAN) -> Grown:
+    """Three generations, the second of which conflicts with nothing but leg `docs` of the first."""
+    made = started(service, where)
+    made.wrote(CODE, "code", "code\n")
+    made.wrote(DOCS, "docs", "docs\n")
+    made.looked(CHECK, "changes_requested", "code")
+    made.went_on(REPLAN, ROOT, ("code", "docs"), after)
+    made.wrote(FIX, "fix", "code, mended\n", parent=REPLAN)
+    made.looked(RECHECK, "approved", "fix", parent=REPLAN)
+    made.went_on(LAST, REPLAN, ("code", "docs", "fix"), Continuation.NORMAL)
+    return made
