@@ -107,6 +107,8 @@ class Orchestrate(Section):
     escalation_ttl: Duration = _TREE.escalation_ttl_seconds
     escalation_handle: str = ""
     inline_artifact_bodies: bool = _TREE.inline_artifact_bodies
+    merge: Literal["ask", "line"] = "ask"
+    """Whether people merge what a tree did, or the branch of its task is moved to its line when it ends (ruling O6)."""
     default_plan_timeout: Timeout = None
     default_implement_timeout: Timeout = None
     default_review_timeout: Timeout = None
@@ -408,6 +410,7 @@ class Settings(Section):
             escalation_ttl_seconds=o.escalation_ttl,
             escalation_handle=o.escalation_handle or None,
             inline_artifact_bodies=o.inline_artifact_bodies,
+            merge=o.merge,
             by_hand=self.by_hand,
             prices={pattern: (price.input, price.output) for pattern, price in self.prices.items()},
         )

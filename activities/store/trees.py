@@ -7,6 +7,8 @@ from sqlalchemy import Engine, select, update
 from activities.store import jobs, schema, writers
 from activities.store.database import insert_new, rows_with
 from workflows.model.rows import Records
+from workflows.model.settings import MERGE_LINE
+from workflows.model.states import TaskState
 from workflows.model.workers import UNRESOLVED
 from workflows.tree.state import TreeInput, TreeState
 
@@ -40,6 +42,17 @@ def base_of(engine: Engine, root_job_id: str) -> tuple[str, str]:
         found = connection.execute(query.where(schema.trees.c.root_job_id == root_job_id)).one_or_none()
     base, branch = found or ("", "")
     return "" if base in (None, UNRESOLVED) else str(base), branch or ""
+
+
+def to_merge(engine: Engine, since: float) -> list[tuple[str, str, float]]:
+    """List trees that ended done since then and were started with `merge = "line"`: root, repository, end (O6)."""
+    trees, tasks = schema.trees, schema.tasks
+    query = select(tasks.c.root_job_id, tasks.c.repo, tasks.c.ended_at)
+    query = query.join(trees, trees.c.root_job_id == tasks.c.root_job_id)
+    query = query.where(tasks.c.state == TaskState.DONE.value, tasks.c.ended_at > since)
+    query = query.where(trees.c.start[("settings", "merge")].as_string() == MERGE_LINE).order_by(tasks.c.ended_at)
+    with engine.connect() as connection:
+        return [(root, repo, ended_at) for root, repo, ended_at in connection.execute(query)]
 
 
 def resolve_base(engine: Engine, root_job_id: str, found: str) -> str:

@@ -15,6 +15,7 @@ from bridge.http.app import create_app
 from bridge.http.connections import Connection
 from bridge.machine import tcp_callers
 from bridge.machine.address import Address, bind, bound, wanted
+from bridge.operations import finishing
 from bridge.operations.service import Service
 
 GRACE_SECONDS = 3
@@ -29,8 +30,10 @@ _REDACTION = "workflows.contract.redact"
 def serve(service: Service, addr: str | None, *, allow_remote: bool, announce: Callable[[str], None]) -> None:
     """Serve in the foreground until SIGTERM or SIGINT; `announce` hears the URL once calls are taken."""
     with bind(wanted(service.settings.bridge, addr, allow_remote=allow_remote)) as listening:
+        beside: set[asyncio.Task[None]] = set()
 
         def ready() -> None:
+            beside.add(asyncio.get_running_loop().create_task(finishing.keep(service)))
             say_ready(service, bound(listening))
             announce(f"http://{bound(listening)}")
 

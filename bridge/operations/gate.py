@@ -41,11 +41,12 @@ def of_tree(
     fetch: bool = True,
     token: str | None = None,
     found: Branches | None = None,
+    at_line: bool = False,
 ) -> Verdict:
     """Whether the work of a job's tree is ready: on the task's branch, or on the head of a pull request.
 
     That head is fetched, or else taken as it was fetched last. Who has looked at the branches already says what is
-    `found`.
+    `found`. `at_line` judges the line also where the task has a branch.
     """
     tree = jobs.tree(service, job_id)
     root = tree.task.root_job_id
@@ -58,7 +59,7 @@ def of_tree(
     if pull_request:
         head = _head_of_pull(service, tree, pull_request, token if fetch else None, fetch)
     else:
-        head = _without_foreign(service, found, _head(found))
+        head = _without_foreign(service, found, _head(replace(found, head=None) if at_line else found))
     given = attempts.given_in(service.store, root)
     seen = Seen(
         tree.task,

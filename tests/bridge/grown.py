@@ -85,7 +85,14 @@ def started(service: Service, where: Path, **task: Any) -> Grown:
     seeds.payload(service, ROOT, {}, base_sha=made.base, given=[])
     worker = Worker(name="lead", runtime="shell")
     lead = Assignment(worker=worker, action=Action.ASK, prompt=Text(inline="do it"), base=made.base)
-    start = TreeInput(root_job_id=ROOT, task_id=seeds.TASK, repo="acme/shop", assignment=lead, created_at=1.0)
+    start = TreeInput(
+        root_job_id=ROOT,
+        task_id=seeds.TASK,
+        repo="acme/shop",
+        assignment=lead,
+        created_at=1.0,
+        settings=service.settings.snapshot(),
+    )
     stored_trees.begin(service.store, start, "here")
     return made
 

@@ -45,6 +45,9 @@ class RuntimeDefaults(Snapshot):
     default_effort: str | None = None
 
 
+MERGE_LINE = "line"
+
+
 class TreeSettings(Snapshot):
     """Everything configurable that the tree's rules read."""
 
@@ -56,6 +59,8 @@ class TreeSettings(Snapshot):
     escalation_ttl_seconds: float = 86_400.0
     escalation_handle: str | None = None
     inline_artifact_bodies: bool = False
+    merge: str = "ask"
+    """`line`: the branch of the task is moved to the tree's line when that ends done and its gate passes (O6)."""
     prices: dict[str, tuple[float, float]] = {}
     """Overrides by model pattern: dollars per million input and output tokens (ruling K5)."""
     by_hand: bool = True
