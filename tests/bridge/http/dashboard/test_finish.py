@@ -1,0 +1,81 @@
+"""The page of a tree that is over begins with what finishes it (rulings O6, O7)."""
+
+from pathlib import Path
+
+import pytest
+
+from bridge.operations import agents, trees
+from bridge.operations.agents import NewAgent
+from bridge.operations.service import Service
+from tests.activities.git.conftest import commit_file, run_git
+from tests.bridge.grown import DOCS, FILE, TASK_BRANCH, Grown, grown
+from tests.bridge.http.dashboard.surfer import Shown, Surfer
+from tests.bridge.seeds import ROOT
+from workflows.tree.state import TreeInput
+
+pytestmark = pytest.mark.ruling("O6", "O7")
+
+TREE = f"/ui/trees/{ROOT}"
+FINISH = f"{TREE}/finish"
+
+
+@pytest.fixture
+def tree(service: Service, tmp_path: Path) -> Grown:
+    return grown(service, tmp_path)
+
+
+async def press(ann: Surfer, button: str, **fields: str) -> Shown:
+    return await ann.send((await ann.open(TREE)).form(FINISH), button, **fields)
+
+
+async def test_the_tree_is_merged_into_the_branch_of_its_task(tree: Grown, ann: Surfer) -> None:
+    html = (await ann.open(TREE)).html
+    assert html.index("Merge the tree") < html.index("Merge all"), "the first button"
+    shown = await press(ann, "Merge the tree")
+    assert run_git(tree.repo, "rev-parse", TASK_BRANCH) == tree.line
+    assert not (tree.repo / FILE).exists()
+    assert f"leg docs ({DOCS}) is left out" in shown.words
+    assert f"service job resolve {ROOT}" in shown.words
+    assert f"git -C {tree.repo} merge {TASK_BRANCH}" in shown.words
+
+
+async def test_it_is_merged_into_the_checkout_and_dropped(tree: Grown, ann: Surfer) -> None:
+    shown = await press(ann, "Merge the tree", mine="yes")
+    assert f"{TASK_BRANCH} fast-forwarded in your checkout" in shown.words
+    assert (tree.repo / FILE).read_text() == "code, mended\n"
+    assert "Merge the tree" not in shown.words
+    refused = await press(ann, "Drop the tree")
+    assert "dropping loses them" in refused.words
+    gone = await press(ann, "Drop the tree", force="yes")
+    assert "4 branches are dropped" in gone.words
+    assert run_git(tree.repo, "branch", "--list", "service/*") == ""
+    assert FINISH not in (await ann.open(TREE)).html
+
+
+async def test_a_checkout_with_changes_is_refused_with_what_to_type(tree: Grown, ann: Surfer) -> None:
+    commit_file(tree.repo, "mine.txt", "1\n")
+    (tree.repo / "mine.txt").write_text("2\n")
+    shown = await press(ann, "Merge the tree", mine="yes")
+    assert "has 1 changed file(s) that are not committed; nothing was merged" in shown.words
+    assert f"git -C {tree.repo} stash" in shown.words
+    assert run_git(tree.repo, "branch", "--list", TASK_BRANCH) == ""
+
+
+async def test_an_agent_resolves_what_conflicts(tree: Grown, ann: Surfer, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[TreeInput] = []
+
+    async def start(_: Service, tree: TreeInput, host: str) -> str:
+        begun.append(tree)
+        return ROOT
+
+    monkeypatch.setattr(trees, "start", start)
+    new = NewAgent(
+        "dev", "shell", command="true", capabilities="implement", autonomy="workspace-write", repos=("acme/shop",)
+    )
+    agents.add(tree.service, new)
+    page = await ann.open(TREE)
+    assert "Resolve it by hand" in page.words
+    assert f"merge --no-ff service/{DOCS}-docs" in page.words
+    shown = await ann.send(page.form(FINISH), "Let an agent resolve what conflicts")
+    assert "dev brings the work together" in shown.words
+    assert [each.leg for each in begun[0].line] == ["code", "docs", "fix"]
