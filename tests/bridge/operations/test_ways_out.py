@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from bridge.operations import branches, drops, merges
+from bridge.operations import branches, drops, gate, jobs, merges
+from bridge.operations.published_work import work_of
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, run_git
 from tests.bridge import seeds
@@ -15,6 +16,7 @@ from tests.bridge.reviewed import A, B, Reviewed, V, reviewed
 from tests.bridge.seeds import ROOT
 from tests.bridge.typist import of_hint, type_all
 from workflows.contract.models import Action
+from workflows.github.gate import GateState
 from workflows.model.errors import ServiceError
 from workflows.model.states import JobState, TaskState, WaitsFor
 
@@ -187,6 +189,93 @@ class TestDrop:
         drops.drop(lined.service, ROOT, actor="ann", force=True)
         type_all(ways(lambda: drops.drop(lined.service, ROOT, actor="ann", force=True)))
         type_all(ways(lambda: drops.drop(lined.service, DOCS, actor="ann", force=True)))
+
+
+class TestGate:
+    """What its reasons print; which reasons there are: `tests/github/test_gate.py`."""
+
+    def told(self, tree: Reviewed | Grown) -> list[str]:
+        verdict = gate.of_tree(tree.service, ROOT)
+        assert verdict.state is not GateState.PASSING
+        return [reason.rpartition("; next: ")[2] for reason in verdict.reasons]
+
+    def test_work_that_is_not_merged_is_merged(self, tree: Reviewed) -> None:
+        type_all(self.told(tree))
+        assert gate.of_tree(tree.service, ROOT).state is GateState.PASSING
+
+    def test_work_that_is_not_merged_and_was_decided_against(self, tree: Reviewed) -> None:
+        merge(tree, B)
+        tree.write(2, a={"decision": "changes_requested"})
+        type_all(self.told(tree))
+        assert states(tree) == {"a": "merged", "b": "merged"}
+
+    def test_work_on_the_line_that_is_not_merged(self, lined: Grown) -> None:
+        """Somebody has merged the first leg alone."""
+        merge(lined, f"{ROOT}.1", anyway=True)
+        type_all(self.told(lined))
+        assert states(lined)["fix"] == "merged"
+
+    def test_what_nobody_has_looked_at(self, tree: Reviewed) -> None:
+        merge(tree, ROOT)
+        tree.commit(TASK_BRANCH)
+        type_all(self.told(tree))
+
+    def test_a_branch_that_is_gone(self, tree: Reviewed) -> None:
+        merge(tree, A)
+        run_git(tree.repo, "branch", "-q", "-D", f"service/{B}-b")
+        type_all(self.told(tree))
+
+    def test_a_task_branch_that_is_gone(self, tree: Reviewed) -> None:
+        merge(tree, ROOT)
+        for name in (f"service/{A}-a", f"service/{B}-b", TASK_BRANCH):
+            run_git(tree.repo, "branch", "-q", "-D", name)
+        type_all(self.told(tree))
+
+    def test_a_review_that_is_against_it(self, tree: Reviewed) -> None:
+        merge(tree, ROOT)
+        tree.write(2, v={"decision": "changes_requested"})
+        type_all(self.told(tree))
+
+
+class TestPublish:
+    """Of what cannot be published; the pushing itself: `tests/bridge/github/test_publishing.py`."""
+
+    def ways(self, tree: Reviewed, job_id: str) -> tuple[str, ...]:
+        return ways(lambda: work_of(tree.service, jobs.get(tree.service, job_id)))
+
+    def test_several_branches_are_merged(self, tree: Reviewed) -> None:
+        type_all(self.ways(tree, ROOT))
+        assert work_of(tree.service, jobs.get(tree.service, ROOT)).branch == TASK_BRANCH
+
+    def test_several_branches_all_of_which_were_decided_against(self, tree: Reviewed) -> None:
+        tree.write(2, a={"decision": "changes_requested"}, b={"decision": "changes_requested"})
+        type_all(self.ways(tree, ROOT))
+        assert work_of(tree.service, jobs.get(tree.service, ROOT)).branch == TASK_BRANCH
+
+    def test_a_leg_without_a_branch(self, tree: Reviewed) -> None:
+        merge(tree, ROOT)
+        assert self.ways(tree, V) == (f"service job publish {ROOT}",)
+        assert work_of(tree.service, jobs.get(tree.service, ROOT)).branch == TASK_BRANCH
+
+    @pytest.mark.parametrize(
+        "fields", [{"state": JobState.FAILED}, {"head_sha": None}, {"branch": "elsewhere"}], ids=lambda each: str(each)
+    )
+    def test_a_leg_that_left_nothing_to_publish(self, tree: Reviewed, fields: dict[str, object]) -> None:
+        if "branch" in fields:
+            run_git(tree.repo, "branch", "elsewhere", tree.heads["a"])
+        tree.write(2, a=fields)
+        type_all(self.ways(tree, A))
+
+    def test_a_branch_that_is_gone(self, tree: Reviewed) -> None:
+        run_git(tree.repo, "branch", "-q", "-D", f"service/{A}-a")
+        type_all(self.ways(tree, A))
+        assert work_of(tree.service, jobs.get(tree.service, A)).commit == tree.heads["a"]
+
+    def test_a_task_branch_that_is_gone(self, tree: Reviewed) -> None:
+        merge(tree, ROOT)
+        for name in (f"service/{A}-a", f"service/{B}-b", TASK_BRANCH):
+            run_git(tree.repo, "branch", "-q", "-D", name)
+        type_all(self.ways(tree, ROOT))
 
 
 def test_sixty_legs_go_at_one_word(home: Home, tmp_path: Path) -> None:
