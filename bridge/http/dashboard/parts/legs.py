@@ -97,7 +97,7 @@ def merged(service: Service, job_ids: Sequence[str], form: Form) -> Done:
     notes += [Note(each.says, done=False, hint=each.commands[0], about=each.branch) for each in what.left_out]
     if what.into_mine:
         clean_up = f"service job drop {job_ids[0]}"
-        notes.append(Note(f"{what.task_branch} {what.into_mine} in your checkout. To clean up:", hint=clean_up))
+        notes.append(Note(f"{what.task_branch} {what.into_mine} in your checkout.", hint=clean_up))
         return Done(tuple(notes))
     take_over = f"git -C {shlex.quote(what.path)} merge {what.task_branch}"
     return Done((*notes, Note("Your checkout is as it was. To take the work over, type it there.", hint=take_over)))

@@ -37,6 +37,8 @@ async def test_the_tree_is_merged_into_the_branch_of_its_task(tree: Grown, ann: 
     assert f"leg docs ({DOCS}) is left out" in shown.words
     assert f"service job resolve {ROOT}" in shown.words
     assert f"git -C {tree.repo} merge {TASK_BRANCH}" in shown.words
+    assert "Resolve it by hand" in shown.words
+    assert f"merge --no-ff service/{DOCS}-docs" in shown.words
 
 
 async def test_it_is_merged_into_the_checkout_and_dropped(tree: Grown, ann: Surfer) -> None:
@@ -74,8 +76,7 @@ async def test_an_agent_resolves_what_conflicts(tree: Grown, ann: Surfer, monkey
     )
     agents.add(tree.service, new)
     page = await ann.open(TREE)
-    assert "Resolve it by hand" in page.words
-    assert f"merge --no-ff service/{DOCS}-docs" in page.words
+    assert "Resolve it by hand" not in page.words, "there is no branch yet to do it on"
     shown = await ann.send(page.form(FINISH), "Let an agent resolve what conflicts")
     assert "dev brings the work together" in shown.words
     assert [each.leg for each in begun[0].line] == ["code", "docs", "fix"]
