@@ -135,7 +135,7 @@ def gate(
 def branches(job_id: JobId, json: Json = False) -> None:
     """List every branch of a tree: what it has, whether it is merged, how to merge it."""
     from bridge.operations import branches as operations
-    from bridge.operations import publish
+    from bridge.operations import jobs, lines, publish
     from bridge.operations.service import Service
 
     service = Service.locate()
@@ -147,25 +147,27 @@ def branches(job_id: JobId, json: Json = False) -> None:
     say(f"task branch {found.task_branch}" if found.problem else f"task branch {found.task_branch} {at}")
     if found.problem:
         say(f"the repository cannot be seen: {found.problem}")
-    left_out = say_table(HEADINGS, map(_row, found.legs), "no job of this tree may write: there are no branches")
+    offer = lines.offer(service, jobs.tree(service, found.root_job_id), found)
+    fresh = {leg.job_id for leg in offer.fresh}
+    rows = (_row(leg, leg.merge_command if leg.job_id in fresh else "") for leg in found.legs)
+    cut = say_table(HEADINGS, rows, "no job of this tree may write: there are no branches")
     for each in publish.of_tree(service, found.root_job_id):
         say(f"published {each.branch}: {each.url or each.says}")
-    ready = [leg.job_id for leg in found.legs if leg.merge_command and not leg.objection]
-    if found.line and ready:
+    ready = [leg for leg in offer.fresh if leg not in offer.objected]
+    if len(ready) > 1 and not (found.line and offer.objected):
         say(f"all at once: service job merge {found.root_job_id}")
-    elif len(ready) > 1:
-        say(f"all at once: service job merge {' '.join(ready)}")
-    elif ready and MERGE in left_out:
-        say(f"to merge it: service job merge {ready[0]}")
-    for leg in found.legs:
-        if leg.merge_command and leg.objection:
-            say(prose(f"{leg.job_id} is merged only with --anyway: {leg.objection}"))
+    elif ready and MERGE in cut:
+        say(f"to merge it: {ready[0].merge_command}")
+    for leg in offer.objected:
+        say(prose(f"{leg.job_id} is merged only with --anyway: {leg.objection}"))
+    for conflict in offer.left_out:
+        say(prose(f"{conflict.says}; to go on:"), f"  {conflict.commands[0]}")
 
 
-def _row(leg: "LegBranch") -> tuple[str, ...]:
+def _row(leg: "LegBranch", merge: str) -> tuple[str, ...]:
     counts = ("-" if count is None else str(count) for count in (leg.ahead, leg.behind, leg.files))
     state = _IS.get(leg.state, leg.state)
-    return (leg.leg, leg.job_id, leg.job_state, leg.branch or "-", state, *counts, leg.merge_command or "-")
+    return (leg.leg, leg.job_id, leg.job_state, leg.branch or "-", state, *counts, merge or "-")
 
 
 def drop(

@@ -38,6 +38,15 @@ class LeftOut:
         return f"leg {self.leg} ({self.job_id}) is left out: it {why}"
 
 
+@dataclass(frozen=True)
+class Offer:
+    """What a merge of a root takes now, what of that only `anyway`, and what it leaves out."""
+
+    fresh: tuple[LegBranch, ...]
+    objected: tuple[LegBranch, ...]
+    left_out: tuple[LeftOut, ...]
+
+
 def on_line(tree: Branches) -> list[LegBranch]:
     """The legs whose work is on the line of a tree that has one."""
     repo = Path(tree.path)
@@ -80,6 +89,17 @@ def _readers(service: Service, tree: Tree) -> frozenset[str]:
         if job.delegation_id
         and (job.action is Action.REVIEW or SynthesisRule.VERIFY in plans.get(job.job_id, Plan()).rules)
     )
+
+
+def offer(service: Service, tree: Tree, found: Branches) -> Offer:
+    """Look at what is left to merge: what is offered is taken (ruling O7)."""
+    behind = bool(found.line) and not (found.head and git.contains(Path(found.path), found.head, found.line))
+    at = found.line if behind else found.head
+    out = tuple(each for each in left_out(found, at) if each.files or found.line) if at else ()
+    gone = {each.job_id for each in out}
+    fresh = tuple(leg for leg in found.legs if leg.merge_command and leg.job_id not in gone)
+    against = objected(service, tree, fresh) if found.line else [leg for leg in fresh if leg.objection]
+    return Offer(fresh, tuple(against), out)
 
 
 def left_out(tree: Branches, head: str) -> Iterator[LeftOut]:

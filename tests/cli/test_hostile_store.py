@@ -98,6 +98,7 @@ TABLE: dict[str, list[Words]] = {
     "job diff": [[ENDED], [ENDED, "--stat"], [ENDED, "--name-only"], [ROOT]],
     "job merge": [[ENDED], [f"{BLOCKED}.1"], [EVIL]],
     "job drop": [[ENDED], [ENDED, "--force"], [FAILED]],
+    "job resolve": [[ROOT], [BLOCKED], [ENDED, "--with-mine"], [ROOT, "--agent", EVIL]],
     "job gate": [[ROOT], [BLOCKED]],
     "job publish": [[ROOT, "--no-wait"], [ENDED, "--base", EVIL, "--no-wait"]],
     "job open": [["--pr", "7", "--head-sha", EVIL, "--workflow", EVIL]],

@@ -35,7 +35,7 @@ def test_what_an_agent_is_doing_reads_as_a_sentence(stage: Stage, shown: str) ->
 def test_what_a_branch_is_reads_as_a_sentence(state: BranchState) -> None:
     leg = LegBranch("one", "job-1.1", JobState.RUNNING, "service/one", None, None, state)
     said = {"waiting": "not made yet", "running": "being worked on", "empty": "no commits"}
-    assert _row(leg)[4] == said.get(state, state)
+    assert _row(leg, "")[4] == said.get(state, state)
     assert str(state).isalpha(), "a word, for programs"
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from activities.settings.home import Home
 from activities.store import branches as stored
-from bridge.operations import drops, merges
+from bridge.operations import drops
 from bridge.operations.finishing import ACTOR, Finishing
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, run_git
@@ -50,7 +50,7 @@ def test_a_process_killed_before_the_record_makes_up_for_it(tree: Grown, monkeyp
         raise KilledError
 
     with monkeypatch.context() as patch:
-        patch.setattr(merges.stored, "tell", killed)
+        patch.setattr(stored, "tell", killed)
         with pytest.raises(KilledError):
             Finishing().look(tree.service)
     assert run_git(tree.repo, "rev-parse", TASK_BRANCH) == tree.line

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from bridge.operations import branches, drops, gate, jobs, merges
+from bridge.operations import branches, drops, gate, jobs, lines, merges
 from bridge.operations.published_work import work_of
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, run_git
@@ -137,3 +137,23 @@ def test_what_people_put_on_the_task_branch_meanwhile_is_merged_with_it(tree: Gr
     done = merged(tree)
     assert run_git(tree.repo, "log", "-1", "--format=%s", done.head) == "Merge the line: the app"
     assert set(tree.files()) == {*tree.files(tree.line), "mine.txt"}
+
+
+def test_what_is_offered_before_and_after(tree: Grown) -> None:
+    """What an earlier check found does not stand in the way of the tree; what conflicts is not offered."""
+
+    def offered() -> tuple[list[str], list[str], list[str]]:
+        found = lines.offer(tree.service, jobs.tree(tree.service, ROOT), branches.of_tree(tree.service, ROOT))
+        return (
+            [leg.leg for leg in found.fresh],
+            [leg.leg for leg in found.objected],
+            [each.leg for each in found.left_out],
+        )
+
+    assert offered() == (["code", "fix"], [], ["docs"])
+    merges.merge(tree.service, [CODE], actor="ann", anyway=True)
+    assert offered() == (["fix"], [], ["docs"])
+    merged(tree)
+    assert offered() == ([], [], ["docs"])
+    drops.drop(tree.service, DOCS, actor="ann", force=True)
+    assert offered() == ([], [], [])

@@ -70,14 +70,14 @@ def finish_of(service: Service, tree: Tree, told: Sequence[EventRecord], found: 
 
 
 def _finish(service: Service, tree: Tree, found: Branches) -> Finish:
-    fresh = [leg for leg in (lines.on_line(found) if found.line else found.legs) if leg.merge_command]
+    offer = lines.offer(service, tree, found)
     apart = bool(found.head) and not git.contains(Path(found.path), "HEAD", found.head or "")
-    at, fits = found.head or found.line, bool(found.line) or tree.task.state is not TaskState.BLOCKED
+    fits = bool(found.line) or tree.task.state is not TaskState.BLOCKED
     return Finish(
-        merges=fits and (bool(fresh) or apart),
+        merges=fits and (bool(offer.fresh) or apart),
         drops=any(leg.exists for leg in found.legs) or bool(found.head and found.owns_task_branch),
-        objected=bool(lines.objected(service, tree, fresh)),
-        left_out=tuple(lines.left_out(found, at)) if found.line and at else (),
+        objected=bool(offer.objected),
+        left_out=offer.left_out,
     )
 
 
