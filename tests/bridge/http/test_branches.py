@@ -10,13 +10,17 @@ import pytest
 from activities.settings.home import Home
 from bridge.http.app import create_app
 from bridge.machine import named_tokens
-from bridge.operations import trees
+from bridge.operations import agents, trees
+from bridge.operations.agents import NewAgent
 from bridge.operations.service import Service
 from tests.activities.git.conftest import run_git
 from tests.bridge import seeds
 from tests.bridge.conftest import bearer
+from tests.bridge.grown import FILE, grown
 from tests.bridge.http.conftest import BASE, PLENTY
 from tests.bridge.reviewed import TASK_BRANCH, A, B, Reviewed, reviewed
+from tests.bridge.seeds import ROOT
+from workflows.tree.state import TreeInput
 
 pytestmark = pytest.mark.ruling("J9", "I5", "L10")
 
@@ -96,3 +100,37 @@ async def test_a_retry_says_whether_its_tree_was_opened_again(tree: Reviewed, mo
     answer = await post(tree.service, f"{B}/retry")
     assert (answer.status_code, answer.json()) == (200, {"job_id": B, "reopened": True})
     assert ordered == [(B, "bridge")]
+
+
+@pytest.mark.ruling("O6")
+async def test_a_root_is_merged_by_its_line_and_what_is_left_out_names_no_path(home: Home, tmp_path: Path) -> None:
+    made = grown(Service(home), tmp_path)
+    answer = await post(made.service, f"{ROOT}/merge")
+    assert answer.json()["head"] == made.line
+    [left] = answer.json()["left_out"]
+    assert (left["leg"], left["files"], left["commands"][0]) == ("docs", [FILE], f"service job resolve {ROOT}")
+    assert str(made.repo) not in answer.text
+    gone = await post(made.service, f"{ROOT}/drop", {"force": True})
+    assert (len(gone.json()["dropped"]), gone.json()["stays"]) == (4, "")
+    assert run_git(made.repo, "branch", "--list", "service/*") == ""
+    made.service.store.dispose()
+
+
+@pytest.mark.ruling("O6")
+async def test_a_conflict_is_given_to_an_agent(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def start(_: Service, tree: TreeInput, host: str) -> str:
+        assert host
+        return tree.root_job_id
+
+    made = grown(Service(home), tmp_path)
+    monkeypatch.setattr(trees, "start", start)
+    refused = await post(made.service, f"{ROOT}/resolve")
+    assert (refused.status_code, "no agent can merge" in refused.text) == (400, True)
+    can: dict[str, Any] = {"capabilities": "implement", "autonomy": "workspace-write", "repos": ("acme/shop",)}
+    agents.add(made.service, NewAgent("dev", "shell", command="true", **can))
+    told = (await post(made.service, f"{ROOT}/resolve", {"agent": "dev"})).json()
+    assert (told["root_job_id"], told["agent"], told["task_branch"]) == (ROOT, "dev", TASK_BRANCH)
+    assert [(each["leg"], each["files"]) for each in told["conflicts"]] == [("docs", [FILE])]
+    reads = named_tokens.add(made.service.home, "ann", "read")
+    assert (await post(made.service, f"{ROOT}/resolve", token=reads)).status_code == 403
+    made.service.store.dispose()
