@@ -265,9 +265,9 @@ def touched(repo: Path, leg: LegBranch) -> set[str]:
 
 
 def by_hand(path: str, task_branch: str, branch: str) -> tuple[str, ...]:
-    """Merging one leg where its conflicts can be resolved: in a worktree beside the checkout, gone again afterwards.
+    """Return the commands that merge one leg where its conflicts can be resolved.
 
-    Where the branch is checked out already, there.
+    That is a worktree beside the checkout, gone again afterwards; or where the branch is checked out already.
     """
     there = None
     with suppress(ServiceError):
@@ -283,7 +283,7 @@ def by_hand(path: str, task_branch: str, branch: str) -> tuple[str, ...]:
 
 
 def again(job: JobRecord) -> str:
-    """The command that runs a job again where its tree takes it, else the one that says why it ended."""
+    """Return the command that runs a job again where its tree takes it, else the one that says why it ended."""
     return f"service job {'retry' if job.waits_for is WaitsFor.RETRY else 'show'} {job.job_id}"
 
 
@@ -293,5 +293,5 @@ def restore(path: str, branch: str, head: str) -> str:
 
 
 def leave(where: Path) -> str:
-    """The command after which a branch is not checked out there any more; nothing else changes."""
+    """Return the command after which a branch is not checked out there any more; nothing else changes."""
     return f"git -C {shlex.quote(str(where))} switch --detach"

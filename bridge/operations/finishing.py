@@ -25,7 +25,7 @@ ACTOR = "[orchestrate].merge"
 
 
 class Finishing:
-    """What was looked at already: a verdict on a tree that has ended changes only when it is opened again."""
+    """Looks at each tree that ended once: its verdict changes only when it is opened again, and then it ends anew."""
 
     def __init__(self) -> None:
         self._seen: set[tuple[str, float]] = set()

@@ -79,7 +79,7 @@ def _foreign(service: Service, tree: Branches, head: str) -> tuple[str, ...]:
 
 
 def _merged(repo: Path, rows: Sequence[AttemptRow], hidden: frozenset[str]) -> set[str]:
-    """The merges by which the service made lines of what jobs left (ruling O2): jobs began from them."""
+    """Return the merges by which the service made lines of what jobs left (ruling O2): jobs began from them."""
     heads = {str(row.outcome["head_sha"]) for row in rows if row.outcome and row.outcome.get("head_sha")}
     lines = {row.base_sha for row in rows if row.base_sha} - hidden
     return {commit for line in lines for commit in _reached(repo, line, hidden | heads)}

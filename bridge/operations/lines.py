@@ -40,7 +40,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Offer:
-    """What a merge of a root takes now, what of that only `anyway`, and what it leaves out."""
+    """The legs that a merge of a root takes now, those of them it takes only `anyway`, and those it leaves out."""
 
     fresh: tuple[LegBranch, ...]
     objected: tuple[LegBranch, ...]
@@ -48,14 +48,14 @@ class Offer:
 
 
 def on_line(tree: Branches) -> list[LegBranch]:
-    """The legs whose work is on the line of a tree that has one."""
+    """Return the legs whose work is on the line of a tree that has one."""
     repo = Path(tree.path)
     written = [leg for leg in tree.legs if leg.job_state is JobState.SUCCEEDED and leg.ahead is not None]
     return [leg for leg in written if git.contains(repo, tree.line, leg.head_sha or "")]
 
 
 def unmerged(tree: Branches) -> list[LegBranch]:
-    """Branches with work that succeeded and is not in the task's branch: the last job of each branch."""
+    """Return the last job of each branch whose work succeeded and is not in the task's branch."""
     found = {leg.branch: leg for leg in tree.legs if leg.state is BranchState.UNMERGED}
     return [leg for leg in found.values() if leg.job_state is JobState.SUCCEEDED]
 
@@ -68,7 +68,7 @@ def refuse_foreign_on(service: Service, tree: Branches, but: str) -> None:
 
 
 def objected(service: Service, tree: Tree, legs: Sequence[LegBranch]) -> list[LegBranch]:
-    """The legs that are merged only when somebody insists.
+    """Return the legs that are merged only when somebody insists.
 
     Of a tree that is done only the last look counts: what a check found earlier, a later generation has repaired.
     """
@@ -92,7 +92,7 @@ def _readers(service: Service, tree: Tree) -> frozenset[str]:
 
 
 def offer(service: Service, tree: Tree, found: Branches) -> Offer:
-    """Look at what is left to merge: what is offered is taken (ruling O7)."""
+    """Return what is left to merge: what is offered is taken (ruling O7)."""
     behind = bool(found.line) and not (found.head and git.contains(Path(found.path), found.head, found.line))
     at = found.line if behind else found.head
     out = tuple(each for each in left_out(found, at) if each.files or found.line) if at else ()
@@ -103,7 +103,7 @@ def offer(service: Service, tree: Tree, found: Branches) -> Offer:
 
 
 def left_out(tree: Branches, head: str) -> Iterator[LeftOut]:
-    """The work that succeeded and is not in a head, each with what it conflicts with there and how to go on."""
+    """Yield the work that succeeded and is not in a head, with what it conflicts with there and how to go on."""
     repo, seen = Path(tree.path), replace(tree, head=head)
     for leg in unmerged(tree):
         if not leg.exists or git.contains(repo, head, leg.head_sha or ""):

@@ -23,7 +23,7 @@ from workflows.model.states import JobState, TaskState
 
 @dataclass(frozen=True)
 class Finish:
-    """What can be done with the work of a tree that is over (ruling O6)."""
+    """The orders that the page of a tree offers once that is over (ruling O6)."""
 
     merges: bool
     """Something isn't in the task's branch yet, or that not in the branch that is checked out."""
@@ -63,7 +63,7 @@ def conflicts_of(service: Service, tree: Tree, told: Sequence[EventRecord]) -> t
 
 
 def finish_of(service: Service, tree: Tree, told: Sequence[EventRecord], found: Branches | None) -> Finish | None:
-    """None while the tree is at work, and where nothing of it can be seen from here."""
+    """Return the orders; None while the tree is at work, and where nothing of it can be seen from here."""
     if found is None or found.problem or not tree.over:
         return None
     return _finishes.get((*_moment(service, tree, told), found.head), lambda: _finish(service, tree, found))
