@@ -3,6 +3,7 @@
 Codex writes code, Kimi writes docs that conflict with it, Claude leads and checks. Each looks at its own repository.
 """
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -201,3 +202,13 @@ def events(walk: Walk, job: str) -> list[str]:
 def test_each_repository_holds_what_its_prompt_says(walk: Walk, name: str, seen: list[str]) -> None:
     saw = walk.saw(name)
     assert [words for words in seen if words not in saw] == [], saw[-4000:]
+
+
+@pytest.mark.ruling("O6")
+def test_one_command_takes_all_of_it_to_the_operators_branch(walk: Walk) -> None:
+    service, repo = walk.stage.service, walk.stage.service.repo
+    service("job", "merge", walk.root, "--into-mine")
+    assert git(repo, "show", "HEAD:NOTES.md") == "# Notes\n\nThree calls are allowed.\nIt is in limits.py.\n"
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=repo, check=False)
+    assert done.returncode == 0
+    assert git(repo, "status", "--porcelain", "--untracked-files=no") == ""
