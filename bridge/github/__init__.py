@@ -1,1 +1,3 @@
-"""The process that has the GitHub account: it reads comments, acts on what they order, writes what rows declare."""
+"""The process that has the GitHub account: it reads comments, carries out their commands and writes the declared
+facts.
+"""

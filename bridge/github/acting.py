@@ -1,4 +1,4 @@
-"""Acting on comments, each once, for ever: who may, what they order, and the one receipt (rulings L4 to L6)."""
+"""Acting on comments, each exactly once: permission, commands, and the one receipt (rulings L4 to L6)."""
 
 import asyncio
 import logging
@@ -36,7 +36,7 @@ HOUR = 3600.0
 
 @dataclass
 class Outcome:
-    """What became of the commands of a comment."""
+    """The result of the commands of one comment."""
 
     done: list[str]
     refused: list[str]
@@ -45,9 +45,9 @@ class Outcome:
     reports: list[str]
     job_id: str | None = None
     lines: list[str] = field(default_factory=list)
-    """What each refusal is about."""
+    """The comment line each refusal is about."""
     stranger: bool = False
-    """Of somebody who may command nothing: their words are not repeated."""
+    """True if the author may command nothing: their words are not repeated."""
 
     def refuse(self, why: str, line: str) -> None:
         self.refused.append(why)
@@ -55,7 +55,7 @@ class Outcome:
 
 
 async def act(session: Session) -> list[str]:
-    """Act on the comments that were taken; where Temporal is away, they wait."""
+    """Act on the open comments. Those left wait while Temporal is unreachable."""
     did: list[str] = []
     for row in await asyncio.to_thread(comments.open_ones, session.store):
         try:
@@ -67,7 +67,7 @@ async def act(session: Session) -> list[str]:
 
 
 async def _act_on(session: Session, row: CommentRow) -> str:
-    """As it is now: one that was deleted or edited since it was read is nothing any more."""
+    """Fetch the comment again before acting: it may have been deleted or edited since it was read."""
     store = session.store
     comment = await api.comment(session.client, row.github, row.comment_id)
     why = await asyncio.to_thread(_why_not, session, row, comment)
@@ -124,13 +124,15 @@ async def _carried_out(session: Session, row: CommentRow, comment: Comment, perm
 
 
 def _lines(hint: str) -> Sequence[str]:
-    """Of what to type, what can be written as a comment."""
+    """Return the lines of a hint that can be written as a comment."""
     lines = (line.strip() for line in hint.splitlines())
     return [line for line in lines if as_comment(line).startswith("/")]
 
 
 def _settle(session: Session, row: CommentRow, outcome: Outcome) -> str:
-    """Declare what answers it, then note that it has acted: a crash in between declares the same again."""
+    """Declare the answer, then record that the comment was acted on: after a crash in between, a repeat is
+    idempotent.
+    """
     store = session.store
     if outcome.done:
         _declare(session, row, FactKind.APPLIED)
@@ -151,7 +153,11 @@ def _settle(session: Session, row: CommentRow, outcome: Outcome) -> str:
 
 
 def _is_silent(store: Engine, row: CommentRow, *, stranger: bool) -> bool:
-    """Strangers are answered once on a thread; people who may command, so often an hour, whatever strangers wrote."""
+    """Return whether to skip the refusal.
+
+    Strangers are answered once per thread. Refusals to people who may command are rate-limited; what strangers
+    wrote does not count.
+    """
     told = facts.refusals(store, row.github, row.number)
     to_strangers = {each.fact_id for each in told if each.text and Refused.model_validate_json(each.text).stranger}
     if stranger:
@@ -169,7 +175,7 @@ def _declare(session: Session, row: CommentRow, kind: FactKind, text: str = "") 
 
 
 def written(comment: Comment) -> Written:
-    """A comment as the rules about comments see it, without words for kept secrets (ruling N7)."""
+    """Convert a comment to the model of the comment rules, without placeholders of kept secrets (ruling N7)."""
     return Written(
         id=comment.id,
         author=comment.user.login,

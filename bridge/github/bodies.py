@@ -1,4 +1,4 @@
-"""What a comment says: made from the rows at the moment it is written."""
+"""Comment bodies, rendered from the rows when they are written."""
 
 from dataclasses import dataclass, replace
 
@@ -17,15 +17,15 @@ from workflows.github.texts.status import report
 
 @dataclass(frozen=True)
 class Body:
-    """The whole comment, its marker included."""
+    """The whole comment, with its marker."""
 
     text: str
     only_edit: bool = False
-    """The time of what it tells is over: it is not written any more where it does not stand."""
+    """True once the fact is outdated: an existing comment is edited, a missing one is not created."""
 
 
 def body_of(session: Session, fact: FactRow) -> Body:
-    """What the comment of a fact says now."""
+    """Render the current body of a fact's comment."""
     if not fact.root_job_id:
         return Body(_answer(session, fact))
     tree = _tree(session, fact.root_job_id)
@@ -36,7 +36,7 @@ def body_of(session: Session, fact: FactRow) -> Body:
 
 
 def _answer(session: Session, fact: FactRow) -> str:
-    """What is said to a comment."""
+    """Render the reply to a comment."""
     row = comments.get(session.store, int(fact.subject))
     who = row.author if row else ""
     if fact.kind == FactKind.REPORT:

@@ -1,6 +1,6 @@
 """The merge gate's verdict as the check `service/gate` on the head of a pull request (ruling L10).
 
-An account that is no GitHub App may make no check runs: its verdict is a commit status of the same name.
+Only GitHub Apps may create check runs: other accounts set a commit status of that name.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ STATUSES = {GateState.PASSING: "success", GateState.FAILING: "failure", GateStat
 
 
 def wanted(session: Session, thread: Thread, tree: BoundTree) -> list[FactRow]:
-    """The check of a tree that belongs to a pull request, on every head it is known at."""
+    """Return the check to declare for a tree of a pull request, at the last known head."""
     if not session.settings.check or thread.kind != "pull_request" or not thread.head_sha:
         return []
     if not _decides(session, thread):
@@ -42,21 +42,21 @@ def wanted(session: Session, thread: Thread, tree: BoundTree) -> list[FactRow]:
 
 
 def again(session: Session, thread: Thread) -> None:
-    """What a tree has come to since may change the verdict on every commit it was given for."""
+    """Queue every check of the tree to be written again: its new state may change the verdict."""
     for fact in facts.of_root(session.store, thread.root_job_id):
         if fact.kind == FactKind.CHECK and fact.state == facts.DONE:
             facts.again(session.store, fact.fact_id)
 
 
 async def look(session: Session, github: str) -> None:
-    """See where the heads of pull requests are, and what a merge queue asks."""
+    """Fetch the heads of the watched pull requests and the entries of the merge queue."""
     store = session.store
     mine = await asyncio.to_thread(threads.watched, store, github) if session.settings.check else []
     if not mine:
         return
     heads: dict[int, str | None] = {each.number: each.head.sha for each in await api.open_pulls(session.client, github)}
     for number in {each.number for each in mine} - heads.keys():
-        found = await api.pull(session.client, github, number)  # closed, or one of very many
+        found = await api.pull(session.client, github, number)  # closed, or beyond the listed ones
         heads[number] = found.head.sha if found.state == "open" else None
     await asyncio.to_thread(_saw, session, mine, heads)
     for ref in await api.queued(session.client, github):
@@ -66,7 +66,7 @@ async def look(session: Session, github: str) -> None:
 
 
 def _saw(session: Session, mine: list[Thread], heads: Mapping[int, str | None]) -> None:
-    """A new head is to be judged anew: the check on it is pending until somebody has looked at it."""
+    """Record new heads and declare a check on each: it is pending until somebody has looked at it."""
     for each in mine:
         head = heads[each.number]
         if head is None:
@@ -95,13 +95,13 @@ def _decides(session: Session, thread: Thread) -> bool:
 
 
 async def write(session: Session, fact: FactRow) -> Wrote:
-    """Make or change the check; what it says already is left alone."""
+    """Create or update the check. No-op if its content has not changed."""
     thread = await asyncio.to_thread(threads.get, session.store, fact.root_job_id)
     if thread is None or thread.closed or not await asyncio.to_thread(_decides, session, thread):
         raise Needless
     verdict = await asyncio.to_thread(_verdict, session, thread)
     if fact.subject == thread.head_sha and verdict.head not in {None, fact.subject}:
-        raise Needless  # there is a newer head, which the next look at the pull request finds
+        raise Needless  # a newer head exists, which the next look at the pull request finds
     said = _said(session, thread, fact, verdict)
     now = digest([json.dumps(said, sort_keys=True)])
     if fact.github_id and fact.digest == now:
@@ -121,7 +121,9 @@ async def write(session: Session, fact: FactRow) -> Wrote:
 
 
 async def _check_run(session: Session, fact: FactRow, said: dict[str, Any], now: str) -> Wrote:
-    """Ours is found by the id it was given. GitHub takes so many annotations at a time, and adds them up."""
+    """Create or update the check run, found by its external id. GitHub accepts 50 annotations a request and appends
+    them.
+    """
     notes = [] if said["status"] == "in_progress" else await asyncio.to_thread(_notes, session, fact.root_job_id)
     there, sent = await _ours(session, fact, looks=bool(notes))
     some = notes[sent : sent + api.MOST_ANNOTATIONS]
@@ -134,7 +136,7 @@ async def _check_run(session: Session, fact: FactRow, said: dict[str, Any], now:
 
 
 async def _ours(session: Session, fact: FactRow, *, looks: bool) -> tuple[str, int]:
-    """Its id, if it is there, and how many annotations it has."""
+    """Return the id of our check run, or "", and the number of annotations it has."""
     if fact.github_id and not looks:
         return fact.github_id, 0
     found = await api.check_runs(session.client, fact.github, fact.subject, NAME)
@@ -149,7 +151,7 @@ def _verdict(session: Session, thread: Thread) -> Verdict:
 
 
 def _said(session: Session, thread: Thread, fact: FactRow, verdict: Verdict) -> dict[str, Any]:
-    """The body of a check run."""
+    """Return the body of a check run."""
     output = {"title": texts.title(verdict), "summary": texts.summary(verdict)}
     said: dict[str, Any] = {"name": NAME, "external_id": fact.fact_id, "output": output}
     if session.service.settings.bridge.url:
@@ -160,6 +162,6 @@ def _said(session: Session, thread: Thread, fact: FactRow, verdict: Verdict) -> 
 
 
 def _notes(session: Session, root: str) -> list[Annotation]:
-    """Findings of the tree that name a file and a line, reviewers' and others'."""
+    """Return the findings of the tree that name a file and a line, as annotations."""
     results = (result_of(session.service, job) for job in jobs.tree(session.store, root))
     return [each for result in results if result for each in texts.annotations(result.findings)]

@@ -1,6 +1,6 @@
-"""One turn of the desk: read what is new, act on what is ordered, write one thing; then say when to come again.
+"""One turn of the desk: read what is new, act on commands, write one fact, and schedule the next turn.
 
-A turn may be taken over again at any place: every step looks first whether it was done.
+A turn may be repeated from any point: every step first looks whether it was done.
 """
 
 import asyncio
@@ -23,20 +23,20 @@ from workflows.temporal.github_calls import Push, Turn
 from workflows.temporal.github_desk import desk_id
 
 FIRST_WAIT, LONGEST_WAIT = 5.0, 900.0
-"""How long GitHub is left alone when it is away; twice as long each time."""
+"""The backoff, in seconds, while GitHub is unreachable: from the first to the longest wait."""
 
 
 class Desk:
-    """Takes turns; what it knows stands in the store."""
+    """The activities of the desk. All of its state is in the store."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     @activity.defn(name="github_turn")
     async def turn(self, desk: str) -> Turn:
-        """One turn. Who is told to wait ends it: the workflow's timer waits.
+        """Take one turn. A rate limit ends the turn, and the workflow's timer waits.
 
-        Anybody who reaches the server can start a desk, for it is started with nothing: there is one.
+        Anybody who reaches the server can start a desk, so the id is checked: there is one desk, and it takes no input.
         """
         if desk != (ours := desk_id(self._session.service.settings.temporal.task_queue)):
             raise ApplicationError(f"{desk} is not the desk of this service, which is {ours}", non_retryable=True)
@@ -56,7 +56,7 @@ class Desk:
             return Turn(says=f"waits: {known.problem}", again=waits)
         did: list[str] = []
         try:
-            await asyncio.to_thread(telling.declare, self._session)  # known also while GitHub is away
+            await asyncio.to_thread(telling.declare, self._session)  # also while GitHub is unreachable
             await identity.look(self._session)
             did += await comments.read(self._session)
             did += await acting.act(self._session)
@@ -70,7 +70,7 @@ class Desk:
         return await asyncio.to_thread(self._next, did)
 
     def _next(self, did: list[str]) -> Turn:
-        """What comes next, and when."""
+        """Return the next wake-up time and the pushes that are due."""
         store, now = self._session.store, time.time()
         known = account.read(store)
         pushes = [] if known.blocked_until else publishing.to_push(store, now)
@@ -93,7 +93,7 @@ def _block(store: Engine, known: Account, why: str, until: float) -> None:
 
 
 def _leave_alone(store: Engine, known: Account, why: str) -> None:
-    """Twice as long each time."""
+    """Back off exponentially while GitHub is unreachable."""
     wait = backoff(FIRST_WAIT, known.failures, LONGEST_WAIT)
     since = known.failing_since or time.time()
     until = time.time() + wait

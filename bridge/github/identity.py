@@ -1,4 +1,4 @@
-"""Who we are there: asked at the start of a process and once an hour, so that our own comments are known (L5)."""
+"""The account's identity on GitHub: fetched at start and hourly, so that our own comments are recognised (L5)."""
 
 import asyncio
 import time
@@ -13,7 +13,9 @@ REFUSED_SECONDS = 300.0
 
 
 async def look(session: Session) -> None:
-    """Ask, unless that is known; an account that is refused is left alone for a while, and people are told."""
+    """Fetch the account's login unless it is fresh. A refused account is left alone for a while, and people are
+    notified.
+    """
     known = await asyncio.to_thread(account.read, session.store)
     if known.login and time.time() - known.seen_at < FRESH_SECONDS:
         return

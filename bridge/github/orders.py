@@ -27,12 +27,12 @@ from workflows.model.rows import RoundRecord
 
 
 class NotOursError(Exception):
-    """It speaks to another service that works on the same repository."""
+    """The command addresses another service that works on this repository."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The comment a command stands in, and what makes the command this one."""
+    """The comment that contains a command, and the command's idempotency key."""
 
     row: CommentRow
     comment: Comment
@@ -41,16 +41,16 @@ class Asked:
 
 @dataclass(frozen=True)
 class Did:
-    """What was done."""
+    """The result of a command."""
 
     says: str
     job_id: str | None = None
     report: str = ""
-    """The roots that a status tells of."""
+    """The root ids that a status reports on, one a line."""
 
 
 def carry_out(session: Session, asked: Asked, said: Said) -> Awaitable[Did]:
-    """Do it; a ServiceError says why not."""
+    """Carry out a command. Raise ServiceError with the reason if it is refused."""
     match said:
         case Resume():
             return _resume(session, asked, said)
@@ -67,7 +67,7 @@ def carry_out(session: Session, asked: Asked, said: Said) -> Awaitable[Did]:
 
 
 async def is_for_us(session: Session, asked: Asked, said: Said) -> bool:
-    """It does not speak to another service: what may not be done is refused by the one that would do it."""
+    """Return whether the command addresses this service: the service that would carry a command out also refuses it."""
     try:
         match said:
             case Resume(job=job) | Kill(job=job) | Retry(job=job) if job:
@@ -101,7 +101,7 @@ async def _resume(session: Session, asked: Asked, said: Resume) -> Did:
 
 
 async def _meant(session: Session, asked: Asked, named: str) -> tuple[str, int | None]:
-    """The job, and the round of it that was open when the comment was written."""
+    """Return the job, and its round that was open when the comment was written."""
     if named:
         job = await _job(session, asked, named)
         found = await open_then(session, asked.row, [ids.root_of(job) or job])
@@ -126,7 +126,7 @@ async def _retry(session: Session, asked: Asked, said: Retry) -> Did:
 
 
 async def _start(session: Session, asked: Asked, said: Start) -> Did:
-    """Under an id that is kept first: when this is done over, the same tree is found."""
+    """Start a tree under an id that is reserved first: a retry finds the tree of the first attempt."""
     row, store = asked.row, session.store
     repo = await asyncio.to_thread(_repo_of, session, row.github)
     root = await asyncio.to_thread(comments.reserve, store, row.comment_id, trees.new_root_id())
@@ -150,7 +150,7 @@ async def _status(session: Session, asked: Asked) -> Did:
 
 
 async def _job(session: Session, asked: Asked, job_id: str) -> str:
-    """The job that is named, when it is of a tree that is discussed here."""
+    """Return the named job if its tree is discussed on this thread."""
     root = ids.root_of(job_id)
     here = {each.root_job_id for each in await asyncio.to_thread(_threads, session, asked.row)}
     if root in here:
@@ -165,13 +165,13 @@ async def _job(session: Session, asked: Asked, job_id: str) -> str:
 
 
 async def _is_anothers(session: Session, asked: Asked, root: str) -> bool:
-    """Some service has told of this tree here; it was not this one."""
+    """Return whether another service has written about this tree on the thread."""
     thread = await api.comments_of(session.client, asked.row.github, asked.row.number, 0.0)
     return any((marked(each.body) or "").startswith(root) for each in thread)
 
 
 def _only_round(asked: Asked, found: Pauses) -> RoundRecord:
-    """The only round that was open here."""
+    """Return the only round that was open on this thread."""
     if len(found.mine) == 1 and not found.others:
         return found.mine[0]
     if found.mine:
@@ -182,7 +182,7 @@ def _only_round(asked: Asked, found: Pauses) -> RoundRecord:
 
 
 def _round_of(job_id: str, found: Pauses) -> int | None:
-    """The number of the round that the job stands for; None leaves it to the tree to say why not."""
+    """Return the number of the round this job id means. None lets the tree give the reason for its refusal."""
     mine = rounds.meant_by(job_id, list(found.mine))
     if not mine and found.now:
         raise RefusedError(f"nothing of {job_id} waited for a person when this was written", found.lines)
@@ -190,7 +190,7 @@ def _round_of(job_id: str, found: Pauses) -> int | None:
 
 
 async def _only_tree(session: Session, asked: Asked) -> str:
-    """The only tree here that is not over."""
+    """Return the only tree on this thread that is still running."""
     here = await asyncio.to_thread(_threads, session, asked.row)
     if not here:
         raise NotOursError

@@ -1,7 +1,7 @@
-"""The pauses that were open on a thread when a comment was written: what its commands are judged by (ruling L4).
+"""The pauses that were open on a thread when a comment was written: its commands are judged by these (ruling L4).
 
-Services on one thread act at times of their own. Judged by what is open then, one of them would take for its own
-answer what another refused.
+Services on one thread act at different times. If each judged by the pauses open at its own time, one of them could take
+an answer as its own that another refused.
 """
 
 import asyncio
@@ -19,10 +19,10 @@ from workflows.github.marks import marked
 from workflows.model.rows import RoundRecord
 
 _PAUSE = re.compile(r"(job-[0-9a-z]+).*-r[0-9]+-pause")
-"""The mark of a comment that tells of a pause; while it is open, the comment says what to write."""
+"""The marker of a pause comment; while the pause is open, the comment says which command to write."""
 
 SECOND = 1.0
-"""GitHub tells times in whole seconds."""
+"""GitHub rounds times down to whole seconds."""
 
 
 @dataclass(frozen=True)
@@ -33,18 +33,18 @@ class Pauses:
     others: frozenset[str]
     """The roots of other services' trees."""
     now: tuple[RoundRecord, ...]
-    """Those of ours that are open now, for the lines to write instead."""
+    """Our rounds that are open now: the refusal suggests their commands."""
 
     @property
     def lines(self) -> str:
-        """What to write, with the job."""
+        """The commands to write instead, each with its job."""
         return "\n".join(each.commands[0] for each in self.now if each.commands)
 
 
 async def open_then(session: Session, row: CommentRow, roots: list[str]) -> Pauses:
-    """The pauses of these trees, and of other services, that were open when the comment was written.
+    """Return the pauses of these trees, and of other services, that were open when the comment was written.
 
-    Where any was told on the thread by then, those alone: people answer what they have read.
+    If any of them was announced on the thread by then, return only those: people answer what they have read.
     """
     thread = await api.comments_of(session.client, row.github, row.number, 0.0)
     told = {fact_of(mark): each for each in thread if (mark := marked(each.body)) and each.created_at <= row.created_at}
@@ -71,5 +71,5 @@ def _was_open(each: RoundRecord, row: CommentRow, told: dict[str, Comment]) -> b
 
 
 def _told_as_open(root: str, comment: Comment, row: CommentRow) -> bool:
-    """It says what to write; or it did, for it was changed since."""
+    """Return whether the comment asks for a resume, or was edited since and may have asked for one."""
     return f"/service resume {root}" in comment.body or comment.updated_at > row.created_at

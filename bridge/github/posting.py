@@ -1,4 +1,4 @@
-"""Comments and reactions. Before a comment is made, its marker is looked for among our own (ruling L3)."""
+"""Comments and reactions. Before creating a comment, look for its marker among our own comments (ruling L3)."""
 
 import asyncio
 import time
@@ -25,14 +25,14 @@ COMMENTS = (
 REACTIONS = {FactKind.TAKEN: "eyes", FactKind.APPLIED: "+1"}
 
 CLOCKS_APART = 3600.0
-"""How far GitHub's clock and ours may differ, generously: a comment of ours is looked for from so long before."""
+"""Generous bound on the clock skew to GitHub: the search for our comment begins this much before the fact."""
 
 LONG_AGO = 10.0
-"""A look that took longer is made again before a comment is: the process may have been stopped in between."""
+"""A search that took longer is repeated before a comment is created: the process may have been suspended in between."""
 
 
 async def comment(session: Session, fact: FactRow) -> Wrote:
-    """Make it, or change the one that is there; what says the same already is left alone."""
+    """Create the comment, or edit the existing one. No-op if its text has not changed."""
     body = await asyncio.to_thread(body_of, session, fact)
     said = digest(body.text)
     if fact.github_id and fact.digest == said:
@@ -51,14 +51,16 @@ async def _edit(session: Session, fact: FactRow, there: str, body: str, said: st
         made = await api.edit_comment(session.client, fact.github, there, body)
     except DeclinedError as error:
         if error.status == 404:
-            await api.issue(session.client, fact.github, fact.number)  # declined too where all of it cannot be seen
+            await api.issue(session.client, fact.github, fact.number)  # raises if the whole thread cannot be seen
             raise Gone("somebody deleted the comment; it is not written again") from None
         raise
     return Wrote(str(made.id), made.html_url, said)
 
 
 async def _ours(session: Session, fact: FactRow) -> str:
-    """The comment that tells this fact already. Of several, the first stays, and the others go one after the other."""
+    """Return the id of the comment that already carries this fact, or "". Of duplicates the oldest stays; one is
+    deleted a turn.
+    """
     login, began = (await asyncio.to_thread(account.read, session.store)).login, time.monotonic()
     all_of_it = await api.comments_of(session.client, fact.github, fact.number, fact.at - CLOCKS_APART)
     mine = [each.id for each in all_of_it if each.user.login == login and marked(each.body) == fact.fact_id]
@@ -71,7 +73,7 @@ async def _ours(session: Session, fact: FactRow) -> str:
 
 
 async def reaction(session: Session, fact: FactRow) -> Wrote:
-    """React to the comment it is about; GitHub keeps one of each."""
+    """React to the comment the fact is about. Idempotent: GitHub keeps one reaction of each kind."""
     try:
         made = await api.react(session.client, fact.github, fact.subject, REACTIONS[FactKind(fact.kind)])
     except DeclinedError as error:

@@ -1,4 +1,6 @@
-"""The process: one worker on the desk's queue and one on this host's, and a bell that rings when there is news."""
+"""The GitHub process: one worker on the desk's queue, one on this host's queue, and a loop that signals the desk on
+news.
+"""
 
 import asyncio
 import logging
@@ -32,17 +34,17 @@ from workflows.temporal.github_desk import GithubDesk, desk_id
 log = logging.getLogger("service")
 
 LOOK_SECONDS = 1.0
-"""How soon what is new in the store is noticed."""
+"""Seconds between two looks for news in the store."""
 
 RING_SECONDS = 2.0
-"""A bell that was not answered rings again after so long."""
+"""Least seconds between two signals to the desk."""
 
 
 async def serve(service: Service) -> None:
-    """Work until SIGTERM."""
+    """Run both workers until SIGTERM."""
     settings = service.settings
     known = credentials(settings.github, os.environ)
-    for name in settings.github.secrets:  # nothing that is started from here may see them
+    for name in settings.github.secrets:  # child processes must not see them
         os.environ.pop(name, None)
     temporal = await connect(service.home, settings)
     await cluster.require(temporal)
@@ -73,7 +75,7 @@ async def serve(service: Service) -> None:
 
 
 async def ring(temporal: TemporalClient, task_queue: str) -> None:
-    """Have the desk take a turn now, whether it waits or has ended."""
+    """Start the desk or signal it, so that it takes a turn now."""
     try:
         await temporal.start_workflow(
             GithubDesk.run,
@@ -91,7 +93,7 @@ async def ring(temporal: TemporalClient, task_queue: str) -> None:
 
 
 async def _ring_for_news(service: Service, temporal: TemporalClient) -> None:
-    """At the start, and whenever the store has something new; what is only due later, the desk's own timer knows."""
+    """Ring at the start and whenever the store has news. The desk's own timer covers what is only due later."""
     last = 0.0
     clock = asyncio.get_running_loop().time
     while True:

@@ -1,4 +1,4 @@
-"""A tree's work on GitHub: what is wanted there, and the branch that is pushed first (ruling L9). Then: `pulls`."""
+"""Publishing a tree's work: declaring pull requests, and pushing the branch first (ruling L9). Next step: `pulls`."""
 
 import asyncio
 import time
@@ -25,14 +25,14 @@ from workflows.model.errors import NotFoundError, RefusedError, ServiceError
 from workflows.policy.times import backoff
 
 LATE_SECONDS = 86_400.0
-"""So long after its end the rows of a tree may be written."""
+"""Seconds after a tree's end within which its rows may still be written."""
 FIRST_WAIT = 60.0
 MOST_PUSHES = 8
-"""So often a push is tried, waiting twice as long each time: four hours in all."""
+"""Attempts to push, with exponential backoff: four hours in all."""
 
 
 def declare(session: Session) -> None:
-    """What is to be published by itself, and pull requests whose tree has ended since they were written."""
+    """Declare automatic publications, and pull requests whose tree has ended since they were written."""
     store, repos_ = session.store, _served(session)
     stored.serve(store, [each.name for each in repos_], time.time())
     known = {each.name: each for each in repos_}
@@ -43,14 +43,14 @@ def declare(session: Session) -> None:
 
 
 def is_news(service: Service, now: float) -> bool:
-    """Something of that kind is there that no turn has seen."""
+    """Return whether a publication exists that no turn has seen."""
     store = service.store
     fresh = any(each.attempts == 0 for each in facts.to_push(store, now))
     return fresh or bool(stored.outdated(store) or stored.unpublished(store))
 
 
 def _served(session: Session) -> list[Repo]:
-    """The repositories whose finished work is published by itself."""
+    """Return the repositories whose finished work is published automatically."""
     if session.settings.publish != "on_success":
         return []
     wanted = session.settings.repos
@@ -68,7 +68,7 @@ def _fact(tree: stored.Finished, repo: Repo) -> FactRow:
 
 
 def to_push(store: Engine, now: float) -> list[FactRow]:
-    """Facts whose branch has to be pushed now. Each is put off as it is handed out: what fails is tried again later."""
+    """Return the facts whose branch is to be pushed now, each with its next attempt already scheduled."""
     found = []
     for fact in facts.to_push(store, now):
         if fact.attempts >= MOST_PUSHES:
@@ -81,7 +81,7 @@ def to_push(store: Engine, now: float) -> list[FactRow]:
 
 
 async def push(session: Session, fact_id: str) -> None:
-    """Push the branch from this host's checkout; what came of it stands in the row."""
+    """Push the branch from this host's checkout, and record the outcome in the fact's row."""
     store = session.store
     fact = await asyncio.to_thread(facts.get, store, fact_id)
     if fact is None or fact.state != facts.PUSH:
@@ -113,7 +113,7 @@ async def push(session: Session, fact_id: str) -> None:
 
 
 def _here(session: Session, fact: FactRow) -> Repo | None:
-    """The repository, where its checkout is here; the fact goes to where it is."""
+    """Return the repository if its checkout is on this host; otherwise hand the fact to its host and return None."""
     task = jobs.task_of(session.store, fact.root_job_id)
     repo = repos.get(session.store, task.repo) if task else None
     if repo is None:
@@ -125,7 +125,7 @@ def _here(session: Session, fact: FactRow) -> Repo | None:
 
 
 def _work(session: Session, fact: FactRow) -> Work:
-    """As it is now; where it is gone, what was pushed before."""
+    """Return the current branch and commit; if those are gone, the ones pushed before."""
     was = publication(fact)
     job = jobs.get(session.store, was.job_id)
     if job is None:
@@ -139,7 +139,7 @@ def _work(session: Session, fact: FactRow) -> Work:
 
 
 async def _refuse_protected(session: Session, github: str, branch: str) -> None:
-    """Ours is neither the default branch nor protected; GitHub is asked, whatever its name."""
+    """Refuse to push to the default branch or to a protected one. GitHub is asked for every name."""
     default = (await api.repository(session.client, github)).default_branch
     there = await api.branch(session.client, github, branch)
     if branch == default or (there is not None and there.protected):
@@ -153,7 +153,7 @@ def _push(session: Session, fact: FactRow, repo: Path, work: Work) -> None:
 
 
 def _leave(store: Engine, fact: FactRow, error: NothingToPublishError) -> None:
-    """Nobody asked for it: then it is no failure that there is nothing."""
+    """Drop an automatic publication with nothing to publish; fail one that a person ordered."""
     if publication(fact).actor == BY_ITSELF:
         facts.written(store, fact.fact_id)
         facts.note(store, fact.fact_id, error=error.message)

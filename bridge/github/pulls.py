@@ -1,7 +1,6 @@
-"""The pull request of a branch that was pushed: found by its head, or opened, and kept as the tree goes (ruling L9).
+"""The pull request of a pushed branch: found by its head, or opened, and updated as the tree goes (ruling L9).
 
-Every step looks at GitHub first and does one write, so whoever dies in between, or works beside another, makes no
-second one.
+Every step looks at GitHub first and does one write, so neither a crash nor a second process creates a duplicate.
 """
 
 import asyncio
@@ -28,11 +27,11 @@ from workflows.model.states import TaskState
 from workflows.policy.times import backoff
 
 NOT_SEEN_YET = 4
-"""So often GitHub may not know a branch that was just pushed."""
+"""Attempts to wait for GitHub to see a branch that was just pushed."""
 
 
 async def open_pull(session: Session, fact: FactRow) -> Wrote:
-    """Open the pull request, or bring the one that is there up to date."""
+    """Open the pull request, or update the existing one."""
     what = publication(fact)
     told = await asyncio.to_thread(_told, session, fact, what)
     found = await api.pulls_of(session.client, fact.github, fact.subject)
@@ -49,7 +48,7 @@ async def open_pull(session: Session, fact: FactRow) -> Wrote:
 
 
 async def _open(session: Session, fact: FactRow, what: Publication, told: Told) -> Pull | None:
-    """What is about to be said is kept first: so it is known again after a death between POST and record."""
+    """Record the digest of the body before the POST, so that the body is recognised after a crash in between."""
     base = what.base or await _base(session, fact)
     body, draft = texts.body(told, fact.fact_id), told.running and not what.no_drafts
     await _keep(session, fact, what.about_to_say(_said(body)).model_copy(update={"draft": draft}))
@@ -61,7 +60,7 @@ async def _open(session: Session, fact: FactRow, what: Publication, told: Told) 
 
 
 async def _declined(session: Session, fact: FactRow, what: Publication, error: DeclinedError, base: str) -> Pull:
-    """Somebody else was faster, it cannot be a draft, or it cannot be at all."""
+    """Handle a 422: use a pull request that another opened first, retry without a draft, or give up."""
     if error.status != 422:
         raise error
     why = str(error).lower()
@@ -84,7 +83,9 @@ async def _declined(session: Session, fact: FactRow, what: Publication, error: D
 
 
 async def _base(session: Session, fact: FactRow) -> str:
-    """The head branch of the pull request the tree belongs to, where that can take it; else the default branch."""
+    """Return the head branch of the bound pull request if it is open and in this repository; else the default
+    branch.
+    """
     if fact.number:
         try:
             bound = await api.pull(session.client, fact.github, fact.number)
@@ -99,7 +100,7 @@ async def _base(session: Session, fact: FactRow) -> str:
 
 
 async def _update(session: Session, fact: FactRow, what: Publication, told: Told, there: Pull) -> Wrote:
-    """Its text, as long as it is the one we wrote; and that it is ready, if we made it a draft. The title stays."""
+    """Update the body if it is still the one we wrote, and mark our draft ready. The title stays."""
     await asyncio.to_thread(facts.note, session.store, fact.fact_id, github_id=str(there.number), url=there.html_url)
     body = texts.body(told, fact.fact_id)
     ours = marked(_plain(there.body)) == fact.fact_id and _said(there.body) in what.said
@@ -119,7 +120,7 @@ async def _update(session: Session, fact: FactRow, what: Publication, told: Told
 
 
 async def _seen(session: Session, fact: FactRow, what: Publication, told: Told, there: Pull, state: str) -> Wrote:
-    """Keep how it is, and as of when that was told."""
+    """Record the state of the pull request and the revision of the task it reflects."""
     text = what.model_copy(update={"state": state, "into": there.base.ref}).model_dump_json()
     revision = told.task.revision
     await asyncio.to_thread(facts.note, session.store, fact.fact_id, text=text, revision=revision)
@@ -132,7 +133,7 @@ async def _keep(session: Session, fact: FactRow, what: Publication) -> None:
 
 
 def _again(session: Session, fact: FactRow) -> Publication:
-    """As it is kept now."""
+    """Return the publication as it is stored now."""
     return publication(facts.get(session.store, fact.fact_id) or fact)
 
 
@@ -143,20 +144,20 @@ def _told(session: Session, fact: FactRow, what: Publication) -> Told:
         raise Never(f"the rows of {what.job_id} are gone")
     tree = BoundTree(task, tuple(jobs.tree(store, fact.root_job_id)))
     last = last_job(tree) if job.job_id == fact.root_job_id else job
-    address = session.service.settings.bridge.url  # one that only this machine knows is of no use there
+    address = session.service.settings.bridge.url  # an address of this machine only is of no use there
     page = f"{address}/ui/trees/{fact.root_job_id}" if address else ""
     return Told(task, job, last, _result(session, last), page)
 
 
 def _result(session: Session, job: JobRecord | None) -> ServiceResult | None:
-    """What the job returned, once it has."""
+    """Return the result of a job that has ended."""
     runs = attempts.of_job(session.store, job.job_id) if job and job.ended_at else []
     found = (runs[-1].payload or {}).get("service_result") if runs else None
     return ServiceResult.model_validate(found) if found else None
 
 
 def _plain(body: str) -> str:
-    """As it was sent: GitHub's own editor writes other line ends."""
+    """Normalise line ends: GitHub's editor writes others."""
     return body.replace("\r\n", "\n").rstrip("\n")
 
 

@@ -1,4 +1,4 @@
-"""Reading comments and heads: conditional requests, only where something can be answered or ordered (ruling L7)."""
+"""Reading comments and heads: conditional requests, only where something can be answered or commanded (ruling L7)."""
 
 import asyncio
 import time
@@ -18,23 +18,25 @@ from workflows.github.commands import commands_in
 from workflows.github.comment import why_ignored
 
 FAILED_SECONDS = 300.0
-"""A repository that GitHub fails at, or declines, is asked for again after so long: that is not free."""
+"""A repository that GitHub declines or fails at is read again after so long: such requests count against the rate
+limit.
+"""
 
 FREE_SECONDS = 20.0
-"""Three free answers a minute and repository, and no more."""
+"""At most three conditional requests a minute and repository."""
 
 LATE_SECONDS = 60.0
-"""How much later than others of its moment GitHub may show a comment: so far back is read again."""
+"""The overlap between two reads: GitHub may show a comment that much later than others of its time."""
 
 
 def of_interest(session: Session) -> list[Reading]:
-    """The repositories whose comments matter now: a tree of theirs is not over, or they can be given orders."""
+    """Return the repositories to read: those with an unfinished tree, or that may be given commands."""
     wanted = github_interest.of_interest(session.service)
     return [each for each in reading.every(session.store) if each.github in wanted]
 
 
 async def read(session: Session) -> list[str]:
-    """Look at every repository that is due. One that GitHub fails at holds up no other, unless it fails at all."""
+    """Read every repository that is due. A failing repository does not block the others, unless all fail."""
     await asyncio.to_thread(_begin_new, session)
     did, now = [], time.time()
     failed: list[AwayError] = []
@@ -53,7 +55,7 @@ async def read(session: Session) -> list[str]:
 
 
 async def _read_one(session: Session, known: Reading) -> list[str]:
-    """Its new comments, and what else is to be watched there; then it is left alone for a while."""
+    """Read a repository's new comments and the heads of its pull requests, then schedule the next read."""
     store, began = session.store, time.time()
     before, taken = session.client.requests, 0
     try:
@@ -73,13 +75,13 @@ async def _read_one(session: Session, known: Reading) -> list[str]:
 
 
 def _leave(session: Session, known: Reading, why: str) -> None:
-    """It is looked at again later; doctor and status say why."""
+    """Postpone the next read; doctor and status show the reason."""
     now = time.time()
     reading.note(session.store, known.github, polled_at=now, next_at=now + FAILED_SECONDS, error=why)
 
 
 def _take(session: Session, known: Reading, found: list[Comment]) -> int:
-    """Keep the comments that hold a command and may; the others are nothing to us."""
+    """Store the comments that contain a permitted command, and ignore the others."""
     store, us = session.store, account.read(session.store).login
     rows = []
     for each in found:
@@ -92,7 +94,7 @@ def _take(session: Session, known: Reading, found: list[Comment]) -> int:
 
 
 def _begin_new(session: Session) -> None:
-    """Comments of a repository are read from the moment it is first of interest: since its first tree."""
+    """Begin to read repositories that are newly of interest, from their first tree on."""
     store = session.store
     known = {each.github for each in reading.every(store)}
     for github in github_interest.of_interest(session.service) - known:

@@ -1,4 +1,4 @@
-"""What every step of a turn needs: the service, the client, who we are."""
+"""The dependencies of every step of a turn: the service and the client."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from bridge.operations.service import Service
 
 @dataclass(frozen=True)
 class Session:
-    """One account at work for one service."""
+    """One GitHub account that serves one service."""
 
     service: Service
     client: Client

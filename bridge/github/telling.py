@@ -1,4 +1,4 @@
-"""What is to be told of trees: facts are declared as rows from the rows of the tree, and only so (ruling L2)."""
+"""The facts to write about trees: rows declared from the rows of the tree, and only so (ruling L2)."""
 
 import time
 from dataclasses import replace
@@ -15,11 +15,11 @@ from workflows.github.bound import BoundTree
 from workflows.github.facts import EDITED, ON_PULLS, Fact, FactKind, due, on_pull
 
 SETTLES = 10.0
-"""Seconds between two edits of a status comment, unless the tree waits or is over: legs end in bursts."""
+"""Least seconds between two edits of a status comment, unless the tree waits or has ended: legs end in bursts."""
 
 
 def is_news(service: Service) -> bool:
-    """Something happened that no turn knows of yet; nothing counts while GitHub wants to be left alone."""
+    """Return whether something happened that no turn has seen; always False while a rate limit blocks the account."""
     store, now = service.store, time.time()
     if (account.read(store).blocked_until or 0.0) > now:
         return False
@@ -42,7 +42,7 @@ def _bound_new(service: Service) -> bool:
 
 
 def declare(session: Session) -> None:
-    """Declare what is to be told of every tree of which more has happened."""
+    """Declare the facts of every tree that has new events."""
     store = session.store
     _bound_new(session.service)
     for thread in threads.untold(store):
@@ -54,7 +54,7 @@ def declare(session: Session) -> None:
 
 
 def _declare(session: Session, thread: Thread, tree: BoundTree) -> None:
-    """New facts; and those that are written are looked at again, for what they tell may have changed."""
+    """Declare new facts, and queue edits of written ones, whose content may have changed."""
     store, root = session.store, thread.root_job_id
     told = [each for each in due(tree) if _is_wanted(session, thread, each)]
     pulls = [(each, place) for place in threads.pulls_of(store, thread) for each in told if each.kind in ON_PULLS]

@@ -1,4 +1,4 @@
-"""Writing what is declared: one thing a turn, looked for before it is made, so it is there once (rulings L2, L3)."""
+"""Writing declared facts: one a turn, looked for before it is created, so that it exists once (rulings L2, L3)."""
 
 import asyncio
 import logging
@@ -20,13 +20,13 @@ log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 60.0
 AWAY_SECONDS, LONGEST_AWAY = 5.0, 1800.0
-"""What GitHub fails at is tried again behind all else that is due: one thing that never works holds up nothing."""
+"""The backoff of a fact that GitHub fails at. It queues behind all other due facts, so it cannot block them."""
 
 FOR_GOOD = frozenset({404, 410, 422})
-"""Answers that do not change: there is no such thing (any more), or it is not possible."""
+"""Permanent errors: not found, gone, or impossible."""
 
 MOST_ATTEMPTS = 8
-"""So often something is tried that GitHub declines for a reason that may pass."""
+"""Attempts to write what GitHub declines for a reason that may pass."""
 
 Writer = Callable[[Session, FactRow], Awaitable[Wrote]]
 WRITERS: Mapping[str, Writer] = {
@@ -39,7 +39,7 @@ WRITERS: Mapping[str, Writer] = {
 
 
 async def write_one(session: Session) -> list[str]:
-    """Write the first fact that is due, when the last write is long enough ago."""
+    """Write the first fact that is due, unless the last write was too recent."""
     store = session.store
     known, now = await asyncio.to_thread(account.read, store), time.time()
     if known.wrote_at + APART > now:
@@ -56,7 +56,7 @@ async def _write(session: Session, fact: FactRow) -> list[str]:
     except LimitedError as error:
         await asyncio.to_thread(facts.put_off, session.store, fact.fact_id, time.time(), str(error))
         raise
-    except AwayError as error:  # whether it has happened is looked for first, next time
+    except AwayError as error:  # the next attempt looks first whether it has happened
         again = time.time() + backoff(AWAY_SECONDS, fact.attempts, LONGEST_AWAY)
         await asyncio.to_thread(facts.put_off, session.store, fact.fact_id, again, str(error))
         raise
@@ -93,7 +93,7 @@ def _written(session: Session, fact: FactRow, wrote: Wrote) -> None:
 
 
 def _declined(session: Session, fact: FactRow, why: str, *, final: bool = False) -> list[str]:
-    """What can never be is given up at once, the rest after some attempts; people are told of both."""
+    """Give up at once on a permanent error, else after some attempts. People are notified of both."""
     if final or fact.attempts + 1 >= MOST_ATTEMPTS:
         facts.give_up(session.store, fact.fact_id, why)
     else:

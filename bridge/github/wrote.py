@@ -1,4 +1,4 @@
-"""What a write came to."""
+"""The outcomes of a write."""
 
 from dataclasses import dataclass
 
@@ -8,17 +8,17 @@ APART = 1.0
 
 @dataclass(frozen=True)
 class Wrote:
-    """It stands there: its id, its page, the digest of what it says."""
+    """A successful write: the object's id, its page, and the digest of its content."""
 
     github_id: str = ""
     url: str = ""
     digest: str = ""
     more: bool = False
-    """There is more of it than is written at a time: the rest follows."""
+    """True if the rest has to follow in further writes."""
 
 
 class Later(Exception):  # noqa: N818
-    """Not yet: something else has to happen first."""
+    """The write has to wait for something else."""
 
     def __init__(self, why: str, until: float) -> None:
         super().__init__(why)
@@ -26,12 +26,12 @@ class Later(Exception):  # noqa: N818
 
 
 class Needless(Exception):  # noqa: N818
-    """What it would tell is over, and was never told: it need not be written any more."""
+    """The fact is outdated and was never written: nothing is to be written."""
 
 
 class Gone(Exception):  # noqa: N818
-    """A person deleted the comment it is about: it is left so, and nobody has to look."""
+    """A person deleted the comment it is about: the fact is dropped, and nobody is notified."""
 
 
 class Never(Exception):  # noqa: N818
-    """It cannot be written; a person has to look."""
+    """The fact cannot be written; a person has to look."""
