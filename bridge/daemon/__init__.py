@@ -1,1 +1,1 @@
-"""The processes that make a cluster on one machine: how they are started, kept alive, watched and stopped."""
+"""The processes of a cluster on one machine: starting, supervising, watching and stopping them."""

@@ -1,4 +1,6 @@
-"""The daemon as a process: what `service daemon start` leaves running. Told its options, and the lock it inherits."""
+"""The daemon's process, as `service daemon start` spawns it. Its arguments are the options and the inherited lock's
+fd.
+"""
 
 import sys
 
@@ -11,7 +13,7 @@ from workflows.model.errors import ServiceError
 
 
 def main(arguments: list[str]) -> None:
-    """Exit as the `service` command would."""
+    """Run the group, and exit with the error's exit code if it fails."""
     try:
         options = DaemonOptions.model_validate_json(arguments[0])
         run_foreground(Home.locate(), options, FileLock(int(arguments[1])) if arguments[1:] else None)

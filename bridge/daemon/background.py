@@ -1,4 +1,4 @@
-"""The group in a process of its own: started until it works, stopped until nothing of it runs."""
+"""The group in a background process: start it and wait until it works, or stop it and wait until it has ended."""
 
 import os
 import signal
@@ -19,24 +19,24 @@ from bridge.machine.writable import usable
 from workflows.model.errors import ServiceError
 
 _START_SECONDS = 900.0
-"""Longer than all members together may take: the daemon itself says first what went wrong."""
+"""More than the start timeouts of all members together: the daemon itself reports first what went wrong."""
 _STOP_SECONDS = 40.0
 _PAUSE = 0.05
 _ENDING = (Phase.STOPPING, Phase.STOPPED, Phase.FAILED)
 
 
 def start(home: Home, options: DaemonOptions, step: Step = unheard) -> DaemonStatus:
-    """Start it in the background and wait until it works; starting a running one changes nothing."""
+    """Start the daemon in the background and wait until it works. Idempotent while one runs."""
     usable(home)
     seen = status(home)
     if seen.pid is not None and seen.state is not None and seen.state.phase in _ENDING:
-        _released_within(home, seen.pid, _STOP_SECONDS)  # on its way out: it does not count as running
+        _released_within(home, seen.pid, _STOP_SECONDS)  # a daemon that is ending does not count as running
     lock = FileLock.take(home.daemon_lock, wait=0.2)
     return _wait_until_up(home, _spawn(home, options, lock) if lock else None, step)
 
 
 def stop(home: Home, step: Step = unheard) -> bool:
-    """Stop it and wait until nothing of it runs; False when there was nothing to stop."""
+    """Stop the daemon and wait until it has ended. Return False if none ran."""
     pid = holder(home.daemon_lock)
     if pid is None:
         return False
@@ -49,7 +49,7 @@ def stop(home: Home, step: Step = unheard) -> bool:
 
 
 def _spawn(home: Home, options: DaemonOptions, lock: FileLock) -> subprocess.Popen[bytes]:
-    """The daemon holds its lock from its first moment on, so that a stop finds it even while it starts."""
+    """Spawn the daemon with its lock already held, so that a stop finds it even while it starts."""
     with open_log(home.logs / "daemon.log") as log:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "bridge.daemon", options.model_dump_json(), str(lock.fd)],
@@ -63,7 +63,7 @@ def _spawn(home: Home, options: DaemonOptions, lock: FileLock) -> subprocess.Pop
         )
     lock.mark(process.pid)
     lock.release()
-    # It outlives this call on purpose; a caller that lives long must still not keep its corpse.
+    # The daemon outlives this call on purpose; a long-lived caller must still reap it when it ends.
     threading.Thread(target=process.wait, daemon=True).start()
     return process
 

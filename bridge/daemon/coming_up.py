@@ -1,4 +1,4 @@
-"""Which member of the group is waited for, and how long each took, as far as who waits has seen it."""
+"""Progress of a starting group, as its observer sees it: the member that is starting, and the start time of each."""
 
 import time
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from bridge.machine.daemon_state import ChildPhase, DaemonState
 
 
 class ComingUp:
-    """Looked at again and again while a group starts."""
+    """An observer of a starting group, polled until the group works."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -15,7 +15,7 @@ class ComingUp:
         self._took: dict[str, float] = {}
 
     def look(self, state: DaemonState) -> str:
-        """`server 1.2 s, worker 3 s …`: those that work, and the one that is waited for."""
+        """Return the started members with their times, and the starting one: `server 1.2 s, worker 3 s …`."""
         now = self._clock()
         for child in state.children:
             if child.phase is not ChildPhase.WAITING:
@@ -26,7 +26,7 @@ class ComingUp:
 
     @property
     def waits_for(self) -> str:
-        """The member that has begun and does not work yet; empty when none has."""
+        """The member that is starting; empty if there is none."""
         begun = [name for name in self._since if name not in self._took]
         return begun[-1] if begun else ""
 
@@ -36,6 +36,6 @@ class ComingUp:
 
 
 def ending(state: DaemonState) -> str:
-    """Which members of a group that is being stopped still run; the last one is stopped first."""
+    """Return which members of a stopping group still run; the next one to stop comes first."""
     left = [child.name for child in reversed(state.children) if child.phase is not ChildPhase.STOPPED]
     return f"stopping {', '.join(left)}" if left else "stopping"

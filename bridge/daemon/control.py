@@ -1,4 +1,6 @@
-"""What `service daemon` does: run, start and stop the group of a home as its settings want it, and see it."""
+"""The operations of `service daemon`: run, start and stop a home's group as its settings want it, and show its
+status.
+"""
 
 import os
 import sys
@@ -19,7 +21,7 @@ from workflows.temporal import search
 
 
 def run(service: Service, temporal_port: int | None, ui_port: int | None, *, strict_ports: bool) -> None:
-    """Run the whole group in the foreground until it is told to stop."""
+    """Run the whole group in the foreground until a stop signal."""
     _require(service)
     run_foreground(service.home, _options(service, temporal_port, ui_port, strict_ports))
 
@@ -32,29 +34,29 @@ def start(
     strict_ports: bool = False,
     step: Step = unheard,
 ) -> DaemonStatus:
-    """Start it in the background; returns once everything works."""
+    """Start the group in the background, and return once all of it works."""
     if not daemon_state.status(service.home).running:
         _require(service)
     return background.start(service.home, _options(service, temporal_port, ui_port, strict_ports), step)
 
 
 def stop(service: Service, step: Step = unheard) -> bool:
-    """Stop it; False when it did not run."""
+    """Stop the daemon. Return False if it did not run."""
     return background.stop(service.home, step)
 
 
 def status(service: Service) -> DaemonStatus:
-    """What runs, where it listens, how well."""
+    """Return what runs, where it listens, and its health."""
     return daemon_state.status(service.home)
 
 
 def preflight_failures(service: Service) -> int:
-    """Coordinators whose delegations could not be routed; 0 while there is no store."""
+    """Count the coordinators whose delegations could not be routed; 0 while there is no store."""
     return jobs.preflight_failures(service) if service.settings.store.url or service.home.store.exists() else 0
 
 
 def _require(service: Service) -> None:
-    """What is missing is said here, in a sentence, before anything starts."""
+    """Check the requirements before anything starts, and raise an error for what is missing."""
     cluster.require(service)
     if service.settings.github.configured:
         from activities.github.account import credentials
@@ -63,7 +65,7 @@ def _require(service: Service) -> None:
 
 
 def _options(service: Service, temporal_port: int | None, ui_port: int | None, strict_ports: bool) -> DaemonOptions:
-    """No server of our own where the settings, the environment or a profile name a cluster."""
+    """Build the daemon's options. Embed no server if the settings, the environment or a profile name a cluster."""
     wanted = service.settings.temporal
     options = DaemonOptions(
         temporal_port=wanted.port if temporal_port is None else temporal_port,
@@ -85,7 +87,7 @@ def _options(service: Service, temporal_port: int | None, ui_port: int | None, s
 
 
 def _bridge(wanted: BridgeSection) -> dict[str, Any]:
-    """The bridge as a member; an address that others could reach is refused here already, unless that is allowed."""
+    """Return the bridge's options. Refuse an address that other machines can reach, unless the settings allow it."""
     if not wanted.enabled:
         return {}
     where = address.wanted(wanted, None, allow_remote=False)
@@ -94,7 +96,7 @@ def _bridge(wanted: BridgeSection) -> dict[str, Any]:
 
 
 def _github(wanted: Github) -> dict[str, Any]:
-    """The process that speaks to GitHub, where an account is set up."""
+    """Return the options of the GitHub process, if an account is configured."""
     if not wanted.configured:
         return {}
     command = (sys.executable, "-P", "-m", "bridge.github")
@@ -103,7 +105,9 @@ def _github(wanted: Github) -> dict[str, Any]:
 
 
 def _commands() -> dict[str, Any]:
-    """The process that runs the commands that are typed, where it can know who asks."""
+    """Return the options of the process that runs typed commands, on Linux: elsewhere it cannot identify its
+    callers.
+    """
     if sys.platform != "linux":
         return {}
     return {"commands_command": (sys.executable, "-P", "-m", "cli.warm")}

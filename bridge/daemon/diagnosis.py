@@ -1,6 +1,6 @@
-"""Why the embedded server did not start: its own last words, turned into a cause and the next thing to type.
+"""Diagnosis of a failed start: the server's last output, turned into a cause and the next command to type.
 
-Its output is all it gives; no exit code tells one cause from another.
+Only its output tells causes apart; its exit codes do not.
 """
 
 import re
@@ -12,7 +12,7 @@ from workflows.model.errors import ServiceError
 
 _PORT = re.compile(r"can't set (frontend|UI) port (\d+)")
 _PORT_LOST = re.compile(r"listen tcp \S*:(\d+): bind: address already in use")
-"""It was free when the server looked, and taken when it listened."""
+"""The port was free when the server checked it, and taken when it listened."""
 _BRIDGE_PORT = re.compile(r"error: port (\d+), fixed for the bridge, is taken")
 _SAID = re.compile(r"^error: (.*?)(?:\ntry: (.*?))?\s*\Z", re.MULTILINE | re.DOTALL)
 _UNREADABLE = re.compile(
@@ -26,7 +26,7 @@ _LOCKED = re.compile(r"database is locked", re.IGNORECASE)
 
 
 def diagnose_server(log: str, home: Home) -> ServiceError | None:
-    """The known cause in what the server printed, or None."""
+    """Return the known cause in the server's output, or None."""
     if port := _PORT.search(log):
         return port_taken(int(port[2]), "the web UI" if port[1] == "UI" else "Temporal")
     if lost := _PORT_LOST.search(log):
@@ -51,7 +51,7 @@ def diagnose_server(log: str, home: Home) -> ServiceError | None:
 
 
 def database_in_use(home: Home, pid: int | None) -> ServiceError:
-    """Two servers on one database file corrupt it, so the second is refused."""
+    """Return the refusal of a second server: two on one database file corrupt it."""
     return ServiceError(
         f"another Temporal server (process {pid or 'unknown'}) has the database {home.temporal_db} open; "
         "two servers on one database corrupt it",
@@ -60,13 +60,13 @@ def database_in_use(home: Home, pid: int | None) -> ServiceError:
 
 
 def diagnose_bridge(log: str) -> ServiceError | None:
-    """The bridge says in a sentence why it does not start."""
+    """Return the bridge's own error message, or the error of its taken port."""
     if port := _BRIDGE_PORT.search(log):
         return port_taken(int(port[1]), "the bridge")
     return diagnose_said(log)
 
 
 def diagnose_said(log: str) -> ServiceError | None:
-    """A program of ours says in a sentence why it does not start, and what to type."""
+    """Return the error that one of our programs printed, with the command to type."""
     said = _SAID.search(log)
     return ServiceError(said[1], said[2] or "") if said else None

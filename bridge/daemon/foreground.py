@@ -1,4 +1,4 @@
-"""The group in this process, telling its story on standard error: one per home, until it is told to stop."""
+"""The group in this process, logging to standard error: one per home, until a stop signal."""
 
 import asyncio
 import contextlib
@@ -37,19 +37,19 @@ log = logging.getLogger(__name__)
 
 _PORT_RACES = 5
 _LAST_ONE_ENDING = 2.0
-"""Seconds a process that was killed may need to let go of its lock."""
+"""Seconds a killed process may need to release its lock."""
 
 
 def run_foreground(home: Home, options: DaemonOptions, lock: FileLock | None = None) -> None:
-    """Return after a stop; raise when the group cannot be started. `lock` is the daemon's, when it was handed over."""
+    """Return after a stop; raise if the group cannot be started. `lock` is the inherited lock of the daemon."""
     log_lines.to_stderr("%(asctime)s %(levelname)s %(message)s")
     asyncio.run(_run(home, options, lock))
 
 
 async def _run(home: Home, options: DaemonOptions, lock: FileLock | None) -> None:
-    """Run all members until SIGTERM, SIGINT or SIGHUP. Raises when they cannot be started, or when others run."""
+    """Run all members until SIGTERM, SIGINT or SIGHUP. Raise if they cannot be started, or if another daemon runs."""
     usable(home)
-    # The lock is never released: whoever waits for it waits for the end of this process.
+    # The lock is never released: waiting for it means waiting for the end of this process.
     if lock is None and FileLock.take(home.daemon_lock, wait=1.0) is None:
         raise RefusedError(
             f"a daemon (process {holder(home.daemon_lock)}) already runs for {home.root}",
@@ -92,7 +92,7 @@ async def _run_members(home: Home, options: DaemonOptions, state: StateFile, sto
 
 
 async def _with_free_ports(options: DaemonOptions, supervise: Callable[[], Awaitable[None]]) -> None:
-    """A port that was free a moment ago may be taken by now; then others are picked."""
+    """Retry with other ports if one that was free a moment ago is taken by now."""
     for race in range(1, _PORT_RACES + 1):
         try:
             return await supervise()
@@ -118,7 +118,7 @@ def _external(home: Home, options: DaemonOptions, state: StateFile) -> list[Memb
 
 
 def _embedded(home: Home, options: DaemonOptions, state: StateFile, lock: FileLock) -> list[Member]:
-    """Pick the ports, say which, and tie the worker to them."""
+    """Choose the ports, publish them in the state, and build the members with them."""
     front = choose_port(options.temporal_port, "Temporal", strict=options.strict_ports)
     ui = choose_port(options.ui_port, "the web UI", strict=options.strict_ports, avoid={front.port})
     notes = tuple(note for note in (front.note("Temporal"), ui.note("the web UI")) if note)
@@ -137,7 +137,7 @@ def _embedded(home: Home, options: DaemonOptions, state: StateFile, lock: FileLo
 def _ours(
     home: Home, options: DaemonOptions, env: dict[str, str], state: StateFile, avoid: Collection[int] = ()
 ) -> list[Member]:
-    """The members that are our own programs; a secret is handed to the one that needs it (ruling L2)."""
+    """Build the members that are our own programs. Each secret goes only to the member that needs it (ruling L2)."""
     token, webhook = options.github_secret, options.webhook_secret
     plain = _without_secrets(env, options)
     given = {name: {**plain, name: os.environ[name]} if name in os.environ else plain for name in (token, webhook)}
@@ -196,7 +196,7 @@ def _worker(home: Home, options: DaemonOptions, env: dict[str, str]) -> Member:
 def _bridge(
     home: Home, options: DaemonOptions, env: dict[str, str], state: StateFile, avoid: Collection[int] = ()
 ) -> list[Member]:
-    """The HTTP bridge, if it is wanted, on its port or the next free one."""
+    """Build the HTTP bridge if it is enabled, on its port or the next free one."""
     if not options.bridge_command:
         return []
     host = options.bridge_addr
@@ -211,13 +211,15 @@ def _bridge(
 
 
 def _github(home: Home, options: DaemonOptions, env: dict[str, str]) -> list[Member]:
-    """The process that speaks to GitHub, if there is an account."""
+    """Build the GitHub process if an account is configured."""
     argv = options.github_command
     return [_program(home, "github", argv, env, ready=home.github_ready)] if argv else []
 
 
 def _commands(home: Home, options: DaemonOptions, env: dict[str, str]) -> list[Member]:
-    """The process that runs commands. Nobody waits for it: while it imports, each is run by a process of its own."""
+    """Build the process that runs commands. Its start is not awaited: until it works, each command has its own
+    process.
+    """
     home.commands_socket.unlink(missing_ok=True)
     argv = options.commands_command
     return [_program(home, "commands", argv, env, ready=None)] if argv else []
@@ -233,7 +235,9 @@ def _program(
     explain: Callable[[str], ServiceError | None] = diagnose_said,
     umask: int = 0o077,
 ) -> Member:
-    """A program of ours. It works once it has written its pid to the file `ready`; at once where there is none."""
+    """Build a member from one of our programs. It is ready once it wrote its pid to `ready`, or at once without that
+    file.
+    """
     if ready is not None:
         ready.unlink(missing_ok=True)
 
@@ -254,7 +258,7 @@ def _program(
 
 
 def importable() -> dict[str, str]:
-    """A relative PYTHONPATH, which a change of folder would break, made absolute."""
+    """Return a PYTHONPATH with absolute entries: a change of folder would break relative ones."""
     given = os.environ.get("PYTHONPATH")
     if not given:
         return {}

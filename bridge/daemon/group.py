@@ -1,6 +1,7 @@
-"""A supervised group: started in order, each member kept alive, stopped in reverse, nothing left running.
+"""A supervised group: started in order, each member restarted when it dies, stopped in reverse, nothing left
+running.
 
-No library: the system's own managers are not on every machine, and want to be set up.
+Without a library: service managers such as systemd are not on every machine, and need setup.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ Announce = Callable[[Phase, tuple[ChildState, ...]], None]
 
 @dataclass(frozen=True)
 class Backoff:
-    """How long to wait before a member that died is started again."""
+    """Exponential backoff, with a cap, before a dead member is restarted."""
 
     first: float = 0.5
     most: float = 30.0
@@ -29,12 +30,12 @@ class Backoff:
     """A member that lived this long starts over at `first`."""
 
     def delay(self, failures: int) -> float:
-        """Doubling from the first failure on."""
+        """Return the delay after this many failures in a row."""
         return min(self.most, self.first * 2.0 ** min(failures - 1, 30))
 
 
 class _Slot:
-    """A member's place in the group, across its lives."""
+    """A member's place in the group, kept across its restarts."""
 
     def __init__(self, member: Member) -> None:
         self.member = member
@@ -44,7 +45,7 @@ class _Slot:
 
 
 class Group:
-    """Runs its members until told to stop. Every change is announced."""
+    """A group that runs its members until a stop, and announces every change."""
 
     def __init__(self, members: Sequence[Member], announce: Announce, backoff: Backoff | None = None) -> None:
         self._slots = [_Slot(member) for member in members]
@@ -53,7 +54,7 @@ class Group:
         self._phase = Phase.STARTING
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Return after a stop; raise when a member does not come up at the first start. Nothing is left either way."""
+        """Return after a stop; raise if a member fails its first start. No process is left running either way."""
         serving = asyncio.create_task(self._serve())
         stopping = asyncio.create_task(stop.wait())
         try:
@@ -103,7 +104,7 @@ class Group:
             await asyncio.sleep(seconds)
 
     async def _life(self, slot: _Slot) -> str:
-        """Wait for the end of a member, starting it first when it is down, and say how it ended."""
+        """Start the member if it is down, wait for its end, and return how it ended."""
         try:
             process = slot.process or await self._start(slot)
             return f"ended ({await process.ended()})"
@@ -123,7 +124,7 @@ class Group:
         self._say()
 
     def _say(self) -> None:
-        """A group with a member down is degraded, and says so."""
+        """Announce the state of all members. A running group with a member down is degraded."""
         children = tuple(slot.state for slot in self._slots)
         whole = all(child.phase is ChildPhase.RUNNING for child in children)
         running = self._phase is Phase.RUNNING

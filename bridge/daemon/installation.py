@@ -1,4 +1,4 @@
-"""The daemon as a service of the user's own manager, which starts it at login or boot: systemd, or launchd on macOS."""
+"""The daemon as a service of the user's own service manager, started at login or boot: systemd, or launchd on macOS."""
 
 import os
 import plistlib
@@ -18,18 +18,18 @@ _COMMAND = ("-P", "-c", "from cli.main import run; run()", "daemon", "run")
 
 @dataclass(frozen=True)
 class Installation:
-    """A file of a manager, and what is typed to use it."""
+    """A service manager's file, and the commands that install and remove it."""
 
     path: Path
     text: str
     commands: tuple[tuple[str, ...], ...]
-    """To be run in this order once the file is there."""
+    """Commands to run, in this order, once the file is written."""
     removal: tuple[tuple[str, ...], ...]
-    """To be run before it goes."""
+    """Commands to run before the file is removed."""
 
 
 def planned(home: Home, platform: str = sys.platform) -> Installation:
-    """What would be written, and run, for this home and this Python."""
+    """Return the file and commands for this home and this Python."""
     name = _name(home)
     if platform == "darwin":
         path = Path("~/Library/LaunchAgents").expanduser() / f"{LABEL}{name}.plist"
@@ -46,7 +46,7 @@ def planned(home: Home, platform: str = sys.platform) -> Installation:
 
 
 def install(home: Home, wanted: Installation) -> bool:
-    """Write the file and have the manager start the daemon; False where there is no manager to be asked here."""
+    """Write the file and have the manager start the daemon. Return False if there is no manager, or a command fails."""
     from bridge.machine import daemon_state
 
     if daemon_state.status(home).running:
@@ -58,7 +58,9 @@ def install(home: Home, wanted: Installation) -> bool:
 
 
 def uninstall(wanted: Installation) -> bool:
-    """Have the manager stop the daemon, and take the file away."""
+    """Have the manager stop the daemon, and remove the file. Return False if there is no manager, or a command
+    fails.
+    """
     if not wanted.path.exists():
         raise NotFoundError(f"there is no {wanted.path}", "service daemon install")
     told = _run_all(wanted.removal)
@@ -67,7 +69,7 @@ def uninstall(wanted: Installation) -> bool:
 
 
 def _run_all(commands: tuple[tuple[str, ...], ...]) -> bool:
-    """True when each of them went well; linger is for who may have it."""
+    """Run the commands; return True if all succeeded. `loginctl` may fail: not everyone may enable linger."""
     if shutil.which(commands[0][0]) is None:
         return False
     needed = [command for command in commands if command[0] != "loginctl"]
@@ -79,13 +81,13 @@ def _run_all(commands: tuple[tuple[str, ...], ...]) -> bool:
 
 
 def _name(home: Home) -> str:
-    """Another home than the usual one has a unit of its own."""
+    """Return a suffix for the unit's name that is unique to a home other than the default one."""
     usual = Path("~/.service").expanduser().absolute()
     return "" if home.root == usual else "-" + "".join(c if c.isalnum() else "-" for c in str(home.root)).strip("-")
 
 
 def _environment(home: Home) -> dict[str, str]:
-    """What programs are found by; secrets are none of it, they stand in the file `daemon.env` of the home."""
+    """Return the variables that locate programs. Secrets are not among them: they belong in the home's `daemon.env`."""
     return {"SERVICE_HOME": str(home.root), "PATH": os.environ.get("PATH", os.defpath)}
 
 
@@ -117,7 +119,7 @@ WantedBy=default.target
 
 
 def _quoted(word: str) -> str:
-    """As systemd reads it: `%` names nothing of its own."""
+    """Quote a word for systemd, with `%` escaped so that it is no specifier."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{escaped}"'
 

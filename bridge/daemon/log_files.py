@@ -1,4 +1,4 @@
-"""The logs of the daemon and its members: written to by several programs, and never too long (ruling N8)."""
+"""The logs of the daemon and its members: several programs append to each, and rotation bounds its size (ruling N8)."""
 
 import asyncio
 import logging
@@ -13,20 +13,20 @@ from activities.runs.regular_files import appended, created, size_of
 log = logging.getLogger(__name__)
 
 KEEP_BYTES = 8 * 1024 * 1024
-"""Of each log, and as much again of what was before."""
+"""The limit of each log. One rotated copy is kept besides."""
 PAUSE = 20.0
 LOOKS, REST_PAUSE = 10, 0.002
 _EXPLAIN_BYTES = 64 * 1024
 
 
 def open_log(path: Path) -> BinaryIO:
-    """Open a log to append to it, and nothing else that stands at its place."""
+    """Open a regular file to append to it; refuse anything else at its path."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return appended(path)
 
 
 async def keep_small(folder: Path) -> None:
-    """Set aside what has grown too long, for as long as this runs."""
+    """Rotate logs that exceed the limit, until cancelled."""
     while True:
         await asyncio.to_thread(_set_all_aside, folder)
         await asyncio.sleep(PAUSE)
@@ -41,11 +41,11 @@ def _set_all_aside(folder: Path) -> None:
 
 
 def set_aside(path: Path, limit: int = KEEP_BYTES) -> None:
-    """Copy a log that has grown over the limit, over the copy made before, and begin it anew.
+    """Copy a log that exceeds the limit over its previous copy, and truncate it.
 
-    The programs that write to it hold it open and know of nothing: each line goes to where the file ends. What one
-    writes between the last look at the end and the cut is lost; so a look that found more is followed by another one,
-    up to a bound. A line that is only half there, as a reader may see it while it is written, is waited for a moment.
+    The programs that write to the log keep it open in append mode, so nobody has to reopen it. Bytes written between
+    the last read and the truncation are lost; so a read that found more is followed by another one, up to a bound. If
+    the last line is incomplete, as while it is being written, wait a moment.
     """
     if size_of(path) <= limit:
         return
@@ -56,7 +56,7 @@ def set_aside(path: Path, limit: int = KEEP_BYTES) -> None:
         whole = True
         for _ in range(LOOKS):
             if whole:
-                os.sched_yield()  # to be interrupted here, rather than between the last look and the cut
+                os.sched_yield()  # be preempted here, rather than between the last read and the truncation
             else:
                 time.sleep(REST_PAUSE)
             shutil.copyfileobj(grown, kept, 1024 * 1024)
@@ -69,7 +69,7 @@ def set_aside(path: Path, limit: int = KEEP_BYTES) -> None:
 
 
 def log_end(path: Path, start: int = 0) -> str:
-    """What was written from `start` on, as far as it helps to say why something failed."""
+    """Return the end of what was written from `start` on, bounded to what helps to explain a failure."""
     with path.open("rb") as log:
         size = log.seek(0, os.SEEK_END)
         log.seek(max(start if start <= size else 0, size - _EXPLAIN_BYTES))
@@ -77,6 +77,6 @@ def log_end(path: Path, start: int = 0) -> str:
 
 
 def quoted(text: str, lines: int = 8) -> str:
-    """The last lines of a log, set off from the sentence they follow."""
+    """Return the last lines of a log, set off from the sentence they follow."""
     kept = [line for line in text.splitlines() if line.strip()][-lines:]
     return "".join(f"\n  | {line[:500]}" for line in kept)

@@ -1,4 +1,4 @@
-"""Reading the logs of the daemon and its members: their last lines, then what is added."""
+"""Reading the logs of the daemon and its members: the last lines, then added ones."""
 
 import time
 from collections.abc import Iterator
@@ -10,16 +10,16 @@ from workflows.model.errors import NotFoundError
 
 PAUSE = 0.3
 READ = 256 * 1024
-"""Bytes from the end in which the last lines are looked for."""
+"""Bytes from the end that are searched for the last lines."""
 
 
 def names(home: Home) -> list[str]:
-    """Which logs there are."""
+    """List the logs of this home."""
     return sorted(path.stem for path in home.logs.glob("*.log"))
 
 
 def last(home: Home, name: str, count: int) -> list[str]:
-    """The last lines of a log."""
+    """Return the last lines of a log."""
     path = _path(home, name)
     start = max(0, size_of(path) - READ)
     lines = _from(path, start)[0].splitlines()
@@ -27,7 +27,7 @@ def last(home: Home, name: str, count: int) -> list[str]:
 
 
 def follow(home: Home, chosen: list[str]) -> Iterator[tuple[str, str]]:
-    """Each line that is added from now on and the log it stands in; a log that is begun anew is read from its begin."""
+    """Yield each added line with its log's name. A truncated log is read from its start."""
     places = {name: size_of(_path(home, name)) for name in chosen}
     begun = dict.fromkeys(chosen, "")
     while True:

@@ -1,4 +1,4 @@
-"""One process of the group: tied to this one, waited for until it is ready, stopped for good."""
+"""One process of the group: tied to its parent, awaited until ready, stopped with everything it started."""
 
 import asyncio
 import contextlib
@@ -15,37 +15,37 @@ from workflows.model.errors import ServiceError
 
 
 class MemberFailedError(ServiceError):
-    """A member did not come up."""
+    """A member failed to start."""
 
     code = "member_failed"
 
 
 @dataclass(frozen=True)
 class Member:
-    """What to run, and how to know that it works."""
+    """A program to run, and how to check that it works."""
 
     name: str
     argv: tuple[str, ...]
     env: Mapping[str, str]
     """The whole environment, not an addition to ours."""
     ready: Callable[[int], Awaitable[None]]
-    """Given the pid, returns once the member does its work."""
+    """Takes the pid, and returns once the member works."""
     log: Path
     cwd: Path
     explain: Callable[[str], ServiceError | None] = lambda _: None
-    """The cause of a failed start, if what it printed says so."""
+    """Returns the cause of a failed start, if the output shows it."""
     ready_timeout: float = 180.0
-    """A member that lives is waited for so long: on a busy machine it takes many times as long as usual."""
+    """Seconds for a living member to become ready: a busy machine takes many times as long as usual."""
     grace: float = 10.0
-    """How long it may take to stop when asked, before it is killed."""
+    """Seconds between SIGTERM and SIGKILL."""
     inherit: tuple[int, ...] = ()
-    """File descriptors it holds for as long as it lives."""
+    """File descriptors to inherit."""
     umask: int = -1
-    """For the files it makes; -1 leaves it as it is."""
+    """The umask for its files; -1 keeps ours."""
 
 
 class MemberProcess:
-    """A member that has been started."""
+    """A started member."""
 
     def __init__(self, member: Member, process: asyncio.subprocess.Process, log_start: int) -> None:
         self.member = member
@@ -55,7 +55,7 @@ class MemberProcess:
 
     @classmethod
     async def launch(cls, member: Member) -> "MemberProcess":
-        """Start it in a session of its own: a Ctrl-C in our terminal is ours to pass on, in order."""
+        """Start the member in a session of its own: we pass a Ctrl-C of our terminal on ourselves, in order."""
         with open_log(member.log) as log:
             start = os.fstat(log.fileno()).st_size  # before anything is printed
             process = await asyncio.create_subprocess_exec(
@@ -72,7 +72,7 @@ class MemberProcess:
             return cls(member, process, start)
 
     async def ready(self) -> None:
-        """Return when it works; raise when it ends first, takes too long, or says that it cannot."""
+        """Return when the member works; raise if it ends first, takes too long, or reports an error."""
         working = asyncio.ensure_future(self.member.ready(self.pid))
         ending = asyncio.ensure_future(self._process.wait())
         try:
@@ -88,13 +88,13 @@ class MemberProcess:
             ending.cancel()
 
     async def ended(self) -> str:
-        """Wait for its end and say how it ended. What it left running in its session ends too."""
+        """Wait for the member's end, kill the rest of its session, and return how it ended."""
         await self._process.wait()
         self._signal_session(signal.SIGKILL)
         return self.ending()
 
     async def stop(self) -> None:
-        """Ask, wait, kill; nothing of its session is left when this returns."""
+        """Terminate the member, kill it after its grace period, and kill the rest of its session."""
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.terminate()
@@ -104,7 +104,7 @@ class MemberProcess:
         await self._process.wait()
 
     def ending(self) -> str:
-        """How it ended, for people."""
+        """Describe how the member ended, for people."""
         code = self._process.returncode
         if code is None:
             return "still running"
@@ -123,6 +123,6 @@ class MemberProcess:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Look again until another process has come so far; nothing tells us when."""
+    """Poll until another process has made the condition true: there is no event to wait for."""
     while not await asyncio.to_thread(condition):  # noqa: ASYNC110
         await asyncio.sleep(0.05)

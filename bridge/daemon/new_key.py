@@ -1,8 +1,8 @@
-"""A new seal key in the place of one that others could have read, or that a person has removed (ruling N1).
+"""Replacing a seal key that others could have read, or that a person has removed (ruling N1).
 
-Nothing believes an old key beside the new one: whoever has read it could forge what is "old". So a key is replaced when
-the daemon starts and nothing is under way that was sealed with it; until then `service doctor` tells of it. What stays
-in Temporal for the time after, the schedules of pipelines, is sealed anew once everything runs.
+No old key is accepted beside the new one: whoever has read it could forge "old" data. So the daemon replaces a key when
+it starts and nothing that is sealed with it is running; until then `service doctor` reports it. The schedules of
+pipelines, which stay in Temporal, are sealed again once everything runs.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ LOOK_SECONDS, AGAIN_SECONDS = 0.5, 15.0
 
 
 def turn(home: Home, *, alone: bool) -> None:
-    """Replace the key if it must be and can be. `alone`: no other host has the same one."""
+    """Replace the key if it must be and can be. `alone`: no other host shares it."""
     if not home.store.exists() or not home.seal_key.exists():
         home.seal_key_open.unlink(missing_ok=True)
         write_private(home.seal_key_new, "")
@@ -40,12 +40,12 @@ def turn(home: Home, *, alone: bool) -> None:
 
 
 def is_at_work(service: Service) -> bool:
-    """A tree or a pipeline's run is under way, or may be opened again, under the key there is."""
+    """Return whether a tree or a pipeline's run is in progress, or may be reopened, under the current key."""
     return over(service.store, math.inf).since is not None
 
 
 async def seal_schedules(home: Home, running: Callable[[], bool]) -> None:
-    """Once everything is `running`, put the schedules of pipelines again if the key was replaced."""
+    """Once everything is `running`, write the schedules of pipelines again if the key was replaced."""
     from bridge.operations import pipelines
 
     while home.seal_key_new.exists():
@@ -61,7 +61,7 @@ async def seal_schedules(home: Home, running: Callable[[], bool]) -> None:
 
 
 async def keep_closed(home: Home) -> None:
-    """Look after the home for as long as this runs: what is opened to others meanwhile is closed."""
+    """Check the home's permissions again and again, and close whatever was opened to others."""
     while True:
         try:
             await asyncio.to_thread(home.ensure)

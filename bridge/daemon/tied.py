@@ -1,7 +1,7 @@
-"""Run a program that dies with the process that started it, even when that one is killed outright.
+"""Run a program that dies with the process that started it, even if that one is killed with SIGKILL.
 
-Started as a script, before anything of ours is imported: `tied.py <pid of the parent> <program> [arguments]`.
-Only Linux can tie lives together; elsewhere the program is started all the same.
+Started as a script, before anything of ours is imported: `tied.py <pid of the parent> <program> [arguments]`. Only
+Linux can tie lives together; elsewhere the program is started untied.
 """
 
 import ctypes
@@ -13,7 +13,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def tie(parent: int) -> None:
-    """From here on the kernel kills this process, and what it becomes, when the parent is gone."""
+    """Have the kernel kill this process, and the program it execs, when the parent dies."""
     if sys.platform != "linux":
         return
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -22,7 +22,7 @@ def tie(parent: int) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Tie, then become the program."""
+    """Tie this process to its parent, then exec the program."""
     tie(int(arguments[0]))
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
