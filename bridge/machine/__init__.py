@@ -1,1 +1,1 @@
-"""What the processes of one home know of each other on this machine: locks, ports, addresses, the daemon's word."""
+"""The shared state of one home's processes on this machine: locks, ports, addresses, tokens and the daemon's state."""

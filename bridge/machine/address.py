@@ -1,4 +1,4 @@
-"""Where the bridge listens: loopback unless somebody says that others may come (spec: Authentication 4)."""
+"""The bridge's listening address: loopback unless the settings allow remote access (spec: Authentication 4)."""
 
 import errno
 import ipaddress
@@ -25,7 +25,7 @@ class Address:
 
     @property
     def is_loopback(self) -> bool:
-        """Only this machine can reach it. A name may mean anything, but for the one that is fixed."""
+        """True if only this machine can reach the address. No host name but `localhost` counts."""
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
@@ -33,7 +33,7 @@ class Address:
 
 
 def wanted(settings: BridgeSection, addr: str | None, *, allow_remote: bool) -> Address:
-    """What the option says, else the settings; refused when others could reach it and nobody allowed that."""
+    """Return the address of the option, or of the settings. Refuse one that others can reach unless that is allowed."""
     address = _parse(addr or "", settings)
     if not address.is_loopback and not allow_remote and not settings.allow_remote:
         raise RefusedError(
@@ -44,7 +44,7 @@ def wanted(settings: BridgeSection, addr: str | None, *, allow_remote: bool) -> 
 
 
 def bind(address: Address) -> socket.socket:
-    """A socket that listens there, or the sentence that says why not."""
+    """Open a socket that listens on the address, or raise an error with the reason."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     try:
         listening = socket.create_server((address.host, address.port), family=family, backlog=512)
@@ -52,13 +52,13 @@ def bind(address: Address) -> socket.socket:
         if error.errno == errno.EADDRINUSE:
             raise port_taken(address.port, "the bridge") from None
         raise UsageError(f"the bridge cannot listen on {address}: {error.strerror}", "--addr 127.0.0.1:8791") from None
-    # Connections inherit it. Without it the body of each answer waits for the head to be acknowledged: 40 ms a call.
+    # Connections inherit this. Without it the body of each answer waits for the head's acknowledgement: 40 ms a call.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
 
 
 def bound(listening: socket.socket) -> Address:
-    """Where a socket listens."""
+    """Return the address a socket listens on."""
     host, port, *_ = listening.getsockname()
     return Address(host, port)
 

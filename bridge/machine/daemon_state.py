@@ -1,4 +1,4 @@
-"""What a daemon says about itself, and what can be known of it from outside: whether, where and how well it runs."""
+"""The daemon's published state, and its status as seen from outside: does it run, where, and how well."""
 
 import logging
 from datetime import UTC, datetime
@@ -22,11 +22,11 @@ VIEWS = {
     "running": '`ExecutionStatus`="Running" AND `WorkflowType`!="Notify"',
     "failed today": '`ExecutionStatus`="Failed" AND `WorkflowType`!="Notify" AND `CloseTime`>="{today}"',
 }
-"""What each list asks Temporal for; what only tells people of a tree is in none of them."""
+"""The query of each list in Temporal's web UI. Workflows that only notify people are in none of them."""
 
 
 class Phase(StrEnum):
-    """Where the group stands."""
+    """The state of the group."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -37,7 +37,7 @@ class Phase(StrEnum):
 
 
 class ChildPhase(StrEnum):
-    """Where one member stands; `waiting` is not started yet, or between a crash and the next try."""
+    """The state of one member; `waiting` is before its first start, or between a crash and the next one."""
 
     WAITING = "waiting"
     STARTING = "starting"
@@ -57,14 +57,14 @@ class ChildState(_Said):
     pid: int | None = None
     restarts: int = 0
     note: str = ""
-    """Why it is not running, and what happens next."""
+    """The reason it is not running, and what happens next."""
     again_at: datetime | None = None
-    """Until then a member that died is not started again."""
+    """The time of the next restart of a dead member."""
     log: str
 
 
 class DaemonState(_Said):
-    """The whole group."""
+    """The state of the whole group."""
 
     pid: int
     phase: Phase
@@ -76,14 +76,14 @@ class DaemonState(_Said):
     bridge_url: str | None = None
     notes: tuple[str, ...] = ()
     settings: Told | None = None
-    """What the group was started with, as far as it concerns the group itself."""
+    """The settings that concern the group itself, as of its start."""
     children: tuple[ChildState, ...] = ()
     problem: str = ""
     hint: str = ""
 
 
 class StateFile:
-    """What the daemon says of itself, written whole at each change; a full disk must not take the daemon down."""
+    """The daemon's state file, written whole at each change. A full disk must not take the daemon down."""
 
     def __init__(self, path: Path, state: DaemonState) -> None:
         self._path = path
@@ -91,7 +91,7 @@ class StateFile:
         self._write()
 
     def update(self, **changes: object) -> None:
-        """Change some fields and say so."""
+        """Change some fields and write the file."""
         self.state = self.state.model_copy(update=changes)
         self._write()
 
@@ -103,7 +103,7 @@ class StateFile:
 
 
 def read_state(path: Path) -> DaemonState | None:
-    """What the last daemon of this home said; None when none ever did or it cannot be read."""
+    """Return the state that the last daemon of this home wrote; None if there is none or it is unreadable."""
     try:
         return DaemonState.model_validate_json(path.read_bytes())
     except (OSError, ValidationError):
@@ -111,7 +111,7 @@ def read_state(path: Path) -> DaemonState | None:
 
 
 class DaemonStatus(BaseModel):
-    """What can be known from outside. When it does not run, `state` is the last thing a daemon of this home said."""
+    """The status as seen from outside. If no daemon runs, `state` is the last one that a daemon of this home wrote."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -134,12 +134,12 @@ class DaemonStatus(BaseModel):
 
     @property
     def uptime(self) -> str:
-        """Since the start, to the second, as durations are typed."""
+        """The time since the start, in seconds, formatted like a typed duration."""
         return "" if self.uptime_seconds is None else format_duration(int(self.uptime_seconds))
 
 
 def status(home: Home) -> DaemonStatus:
-    """Whether it runs, by its lock and not by its file: a daemon that was killed cannot have said so."""
+    """Return the status. The lock decides whether a daemon runs: a killed one leaves an outdated state file."""
     pid = holder(home.daemon_lock)
     state = read_state(home.daemon_state)
     if pid is None:

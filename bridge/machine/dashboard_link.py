@@ -1,4 +1,4 @@
-"""Links that open the dashboard once: made on the terminal by who owns the home, taken by its bridge (ruling M6)."""
+"""One-time links to the dashboard: made on the terminal by the home's owner, redeemed by its bridge (ruling M6)."""
 
 import json
 import os
@@ -11,11 +11,11 @@ from activities.runs.regular_files import write_private
 from activities.settings.home import Home
 
 SECONDS = 300
-"""How long a link that nobody has opened stays good."""
+"""The validity of an unopened link."""
 
 
 def make(home: Home, actor: str) -> str:
-    """The code of a new link. Who opens it acts under this name."""
+    """Create a link and return its code. Whoever opens the link acts under this name."""
     folder = home.ensure().dashboard_links
     folder.mkdir(mode=0o700, exist_ok=True)
     _forget_old(folder)
@@ -25,11 +25,11 @@ def make(home: Home, actor: str) -> str:
 
 
 def take(home: Home, code: str) -> str | None:
-    """Who made the link; None when there is none, when it is too old, or when it was taken before."""
+    """Redeem a code and return who made its link; None if the code is unknown, expired or used."""
     path = home.dashboard_links / _name(code)
     mine = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        path.rename(mine)  # of two that open it at once, one finds it
+        path.rename(mine)  # if two open it at once, one wins
         said = json.loads(mine.read_text())
         mine.unlink()
     except (OSError, ValueError):
@@ -38,7 +38,7 @@ def take(home: Home, code: str) -> str | None:
 
 
 def _name(code: str) -> str:
-    """The file must not tell the code."""
+    """Return a file name that does not reveal the code."""
     return sha256(code.encode("utf-8", "replace")).hexdigest()
 
 

@@ -1,6 +1,6 @@
-"""One holder at a time: a kernel lock on a file in the home, released by death too, with the holder's pid inside.
+"""File locks with one holder at a time: a kernel lock that the holder's death releases, with its pid in the file.
 
-No library: those leave a lock file behind whose holder died, or do not say who holds it.
+Without a library: those leave a dead holder's lock file behind, or do not say who holds it.
 """
 
 import fcntl
@@ -12,14 +12,14 @@ _PAUSE = 0.02
 
 
 class FileLock:
-    """A held lock. The file stays when the lock goes: removing it would let two hold it at once."""
+    """A held lock. The file stays after the release: removing it would let two hold the lock at once."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
 
     @classmethod
     def take(cls, path: Path, *, wait: float) -> "FileLock | None":
-        """The lock, or None when somebody else keeps it for longer than `wait` seconds."""
+        """Take the lock; return None if another holds it for longer than `wait` seconds."""
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         deadline = time.monotonic() + wait
         while not _try(fd, fcntl.LOCK_EX):
@@ -32,17 +32,17 @@ class FileLock:
         return lock
 
     def mark(self, pid: int) -> None:
-        """Say who holds it; a child that inherits `fd` holds it for as long as it lives."""
+        """Write the holder's pid; a child that inherits `fd` holds the lock for as long as it lives."""
         os.ftruncate(self.fd, 0)
         os.pwrite(self.fd, f"{pid}\n".encode(), 0)
 
     def release(self) -> None:
-        """Let go of our copy; children that inherited it keep theirs."""
+        """Close our file descriptor; children that inherited it keep theirs."""
         os.close(self.fd)
 
 
 def holder(path: Path) -> int | None:
-    """The pid of whoever holds the lock; None when it is free."""
+    """Return the pid of the lock's holder; None if the lock is free."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):

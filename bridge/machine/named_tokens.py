@@ -1,6 +1,6 @@
 """Tokens with a name and a scope, for programs and for people other than the operator (ruling N5).
 
-Only their digests are kept, in a file of the owner's alone: a token is shown when it is made, and never again.
+Only their digests are stored, in a file that only the owner can read: a token is shown once, when it is made.
 """
 
 import re
@@ -24,24 +24,24 @@ LONGEST_NAME = 40
 LOCK_SECONDS = 10.0
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?")
 RESERVED = frozenset({"bridge", "cli", "comment", "dashboard", "operator", "service", "temporal", "webhook"})
-"""Names that records use for other things."""
+"""Names that records use for other actors."""
 
 
 class Scope(StrEnum):
-    """What a token may do; each includes those before it."""
+    """A token's permission; each includes those before it."""
 
     READ = "read"
     ASK = "ask"
     ACT = "act"
 
     def covers(self, needed: "Scope") -> bool:
-        """Whether this is enough for what needs that."""
+        """Return whether this scope includes the needed one."""
         order = list(Scope)
         return order.index(self) >= order.index(needed)
 
 
 class NamedToken(BaseModel):
-    """A token as it is kept."""
+    """A stored token."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -58,18 +58,20 @@ class _File(BaseModel):
 
 
 class NamedTokens:
-    """Those in force now, whoever adds or removes some meanwhile."""
+    """The tokens in force now; changes by other processes are seen at once."""
 
     def __init__(self, home: Home) -> None:
         self._file = WatchedFile(home.bridge_tokens, _by_digest)
 
     def find(self, shown: bytes) -> NamedToken | None:
-        """The token that was shown, if there is one. Its digest is looked up: how long that takes tells nothing."""
+        """Return the token that was shown, if it exists. It is looked up by digest, so the time taken reveals
+        nothing.
+        """
         return (self._file.value() or {}).get(sha256(shown).hexdigest())
 
 
 def add(home: Home, name: str, scope: str) -> str:
-    """A new token: what is returned is kept nowhere."""
+    """Create a token and return it. The returned secret is not stored."""
     if len(name) > LONGEST_NAME or not _NAME.fullmatch(name) or name in RESERVED:
         what = "is taken by the service itself" if name in RESERVED else "is no name of a token"
         raise UsageError(f"{name[:100]!r} {what}", "small letters, digits, `.`, `_`, `-`: service bridge token add ci")
@@ -85,7 +87,7 @@ def add(home: Home, name: str, scope: str) -> str:
 
 
 def remove(home: Home, name: str) -> None:
-    """It opens nothing from now on, in a bridge that runs too."""
+    """Revoke a token; a running bridge refuses it at once."""
     with _Changing(home) as changing:
         left = tuple(each for each in changing.tokens if each.name != name)
         if len(left) == len(changing.tokens):
@@ -94,12 +96,12 @@ def remove(home: Home, name: str) -> None:
 
 
 def every(home: Home) -> tuple[NamedToken, ...]:
-    """All of them, by name."""
+    """Return all tokens, sorted by name."""
     return tuple(sorted(_read(home.bridge_tokens), key=lambda each: each.name))
 
 
 class _Changing:
-    """The file, while nobody else changes it."""
+    """The tokens file, locked against other writers."""
 
     def __init__(self, home: Home) -> None:
         self._path = home.ensure().bridge_tokens
@@ -128,7 +130,7 @@ def _read(path: Path) -> tuple[NamedToken, ...]:
 
 
 def _by_digest(content: bytes) -> dict[str, NamedToken]:
-    """What cannot be read opens nothing."""
+    """Index the tokens by digest. An unreadable file grants no access."""
     try:
         return {each.digest: each for each in _File.model_validate_json(content).tokens}
     except ValidationError:

@@ -1,4 +1,4 @@
-"""Which port to listen on: the wanted one, or the next free one, and a sentence that says so."""
+"""Choice of the port to listen on: the wanted one or the next free one, with a sentence that says so."""
 
 import socket
 from collections.abc import Collection
@@ -11,27 +11,27 @@ _SPAN = 200
 
 
 class PortTakenError(ServiceError):
-    """Somebody else listens there."""
+    """Another program listens on the port."""
 
     code = "port_taken"
 
 
 @dataclass(frozen=True)
 class PortChoice:
-    """The port that was picked, and the one that was asked for."""
+    """The chosen port and the wanted one."""
 
     wanted: int
     port: int
 
     def note(self, what: str) -> str:
-        """One sentence when the choice is not what was asked for, else nothing."""
+        """Return a sentence if the chosen port is not the wanted one, else nothing."""
         if self.wanted in (0, self.port):
             return ""
         return f"port {self.wanted} is taken; {what} listens on {self.port}"
 
 
 def is_free(port: int, host: str = LOOPBACK) -> bool:
-    """Nobody listens on this port now. Ports in TIME_WAIT count as free, as they do for servers."""
+    """Return whether nobody listens on the port. Ports in TIME_WAIT count as free, as they do for servers."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -44,7 +44,7 @@ def is_free(port: int, host: str = LOOPBACK) -> bool:
 def choose_port(
     wanted: int, what: str, *, strict: bool = False, avoid: Collection[int] = (), host: str = LOOPBACK
 ) -> PortChoice:
-    """The wanted port or the next free one; 0 asks for any. `strict` refuses instead of moving on."""
+    """Choose the wanted port or the next free one; 0 asks for any. `strict` refuses instead of moving on."""
     if wanted == 0:
         return PortChoice(0, _any_port(avoid))
     if strict:
@@ -61,7 +61,7 @@ def choose_port(
 
 
 def port_taken(port: int, what: str) -> PortTakenError:
-    """The refusal when the configuration allows only this port."""
+    """Return the refusal for a port that the settings fix."""
     return PortTakenError(
         f"port {port}, fixed for {what}, is taken by another program",
         f"ss -ltnp 'sport = :{port}'  (shows who; stop that program, or choose another port)",

@@ -1,4 +1,4 @@
-"""What files and folders take on the disk."""
+"""Disk usage of files and folders."""
 
 import os
 from collections.abc import Iterator
@@ -8,7 +8,9 @@ from stat import S_ISDIR
 
 
 def sizes(path: Path) -> Iterator[int]:
-    """Of a file, or of each file and folder below; no link is followed. What is gone by now counts nothing."""
+    """Yield the size of a file, or of each file below a folder. Links are not followed, and vanished files are
+    skipped.
+    """
     with suppress(OSError):
         found = path.lstat()
         if S_ISDIR(found.st_mode):
@@ -18,7 +20,7 @@ def sizes(path: Path) -> Iterator[int]:
 
 
 def _in_folders(path: Path) -> Iterator[int]:
-    """A folder counts nothing itself, but is told: who measures for a time looks at the clock then."""
+    """Yield each file's size, and 0 for each folder, so that a caller with a time limit can check the clock."""
     folders = [path]
     while folders:
         with suppress(OSError), os.scandir(folders.pop()) as entries:

@@ -1,16 +1,16 @@
-"""How far something is that lasts, said to who waits for it."""
+"""Progress callbacks for long operations."""
 
 from collections.abc import Callable
 
 Step = Callable[[str], None]
-"""Told what is done now, in a few words, as often as that changes."""
+"""Called with a few words on the current step, whenever it changes."""
 
 
 def unheard(said: str) -> None:
-    """Nobody waits."""
+    """Ignore progress."""
     del said
 
 
 def megabytes(done: int, of: int) -> str:
-    """How much of a file, as people read it."""
+    """Format the progress of a file transfer."""
     return f"{done / 1e6:.0f} of {of / 1e6:.0f} MB"

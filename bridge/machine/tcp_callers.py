@@ -1,9 +1,8 @@
-"""Which process is at the other end of a connection on this machine, and whether it is an agent's (ruling N5).
+"""Identification of the process at the other end of a local connection, and of the agent it belongs to (ruling N5).
 
-A token can be found and shown by anybody; the kernel knows whose socket it is. Only processes of this account are
-looked through: agents without an account of their own have it. Who calls from another machine, from a container with
-a network of its own, or through a program of a person's that passes calls on, cannot be known: there the token alone
-decides. On a machine without /proc nothing is known of anybody.
+Anybody can find and show a token; the kernel knows whose socket it is. Only processes of this account are searched:
+agents without an account of their own share it. Callers from another machine, from a container with its own network, or
+through a person's proxy cannot be identified: for them the token alone decides. Without /proc nobody is identified.
 """
 
 import ipaddress
@@ -23,16 +22,18 @@ from bridge.machine.tcp_lookup import Address, lookup
 
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 LOCAL, REMOTE, UID, INODE = 1, 2, 7, 9
-"""Columns of the kernel's tables of connections."""
+"""Columns of the kernel's connection tables."""
 
 _CALLED_LATELY: dict[int, str] = {}
-"""Processes, the last one last, and the file each called by: a look at all files of all processes takes some ten
-milliseconds, and most callers call again."""
+"""A cache of recent callers, the latest last, with the file descriptor each called by: searching the files of all
+processes takes some ten milliseconds, and most callers call again.
+"""
 
 _SO_MANY = 8
 _PEOPLE_S: deque[tuple[int, int]] = deque(maxlen=_SO_MANY)
-"""Callers that are below no supervisor, with the time they began. They stay so: what ends above them is replaced by
-something still further above."""
+"""Callers below no supervisor, with their start time. They stay so: if a process above them ends, one still further
+above replaces it.
+"""
 
 
 class CannotTellError(Exception):
@@ -46,14 +47,14 @@ class _Socket:
 
 
 def agent_at(caller: Address | None, here: Address | None) -> Agent | None:
-    """Whose agent calls from that address; None for people, and where it cannot be known at all."""
+    """Return the agent that calls from the address; None for people, and if the caller cannot be identified."""
     if caller is None or here is None or not Path(TABLES[0]).exists():
         return None
     theirs, ours = _ends(caller, here)
     if theirs is None and ours is not None and not ipaddress.ip_address(caller[0]).is_loopback:
-        return None  # another machine's
+        return None  # from another machine
     if theirs is not None and theirs.inode and os.geteuid() not in (0, theirs.uid):
-        return None  # another account's: no agent of ours
+        return None  # another account: not one of our agents
     for pid in _holders(theirs.inode) if theirs and theirs.inode else ():
         try:
             return _whose(pid)
@@ -67,7 +68,9 @@ def agent_at(caller: Address | None, here: Address | None) -> Agent | None:
 
 
 def is_known(caller: Address | None, here: Address | None) -> bool:
-    """Whether a process of a person's calls that has called lately: told at once, where a whole look takes its time."""
+    """Return whether a recent caller that belongs to a person holds the connection: a fast check, without a full
+    search.
+    """
     if caller is None or here is None:
         return False
     with suppress(OSError):
@@ -78,7 +81,7 @@ def is_known(caller: Address | None, here: Address | None) -> bool:
 
 
 def _whose(pid: int) -> Agent | None:
-    """Whose agent a process is; None for people's, which are remembered."""
+    """Return the agent of a process, or None for a person's process, which is cached."""
     begun = started(pid)
     if begun is not None and (pid, begun) in _PEOPLE_S:
         return None
@@ -88,7 +91,7 @@ def _whose(pid: int) -> Agent | None:
 
 
 def _ends(caller: Address, here: Address) -> tuple[_Socket | None, _Socket | None]:
-    """Both ends of the connection, as far as they are on this machine; one that is closed has no inode any more."""
+    """Return both ends of the connection that are on this machine; a closed socket has no inode."""
     try:
         found = lookup(caller, here), lookup(here, caller)
     except OSError:
@@ -98,7 +101,7 @@ def _ends(caller: Address, here: Address) -> tuple[_Socket | None, _Socket | Non
 
 
 def _in_tables(caller: Address, here: Address) -> tuple[_Socket | None, _Socket | None]:
-    """The same where the kernel does not answer for one connection."""
+    """Find both ends in the kernel's tables, if it does not answer for a single connection."""
     mine = {(_written(here, mapped), _written(caller, mapped)): 1 for mapped in (False, True)}
     places = mine | {(there, this): 0 for this, there in mine}
     port = f":{caller[1]:04X} "  # there are thousands of lines on a busy machine
@@ -112,7 +115,9 @@ def _in_tables(caller: Address, here: Address) -> tuple[_Socket | None, _Socket 
 
 
 def _written(address: Address, mapped: bool) -> str:
-    """As the kernel writes it: words of four bytes in the machine's own order. IPv4 may stand in a socket of IPv6."""
+    """Format an address like the kernel: words of four bytes in native byte order. IPv6 sockets may hold IPv4
+    addresses.
+    """
     ip = ipaddress.ip_address(address[0])
     packed = ip.packed
     if mapped and ip.version == 4:
@@ -122,7 +127,7 @@ def _written(address: Address, mapped: bool) -> str:
 
 
 def _holders(inode: int) -> Iterator[int]:
-    """The processes that have the socket, as far as they are ours to see: who called lately first, then the newest."""
+    """Yield the visible processes that hold the socket: recent callers first, then the newest processes."""
     wanted, lately = f"socket:[{inode}]", _lately()
     yield from (pid for pid in chain(lately, _others_than(lately)) if _holds(pid, wanted))
 
@@ -132,7 +137,9 @@ def _lately() -> tuple[int, ...]:
 
 
 def _holds(pid: int, wanted: str) -> bool:
-    """Whether it has the socket; a process of thousands of files is asked for the one it called by first."""
+    """Return whether the process holds the socket. Its last known file descriptor is checked first: it may have
+    thousands.
+    """
     if (last := _CALLED_LATELY.get(pid)) and _is(pid, last, wanted):
         return True
     with suppress(OSError):  # it ended meanwhile, or belongs to somebody else

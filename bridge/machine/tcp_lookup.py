@@ -1,4 +1,6 @@
-"""One connection of this machine, asked of the kernel by its two ends (sock_diag): its tables take ten milliseconds."""
+"""Look-up of one local connection in the kernel by its two ends (sock_diag): reading its tables takes ten
+milliseconds.
+"""
 
 import errno
 import ipaddress
@@ -14,13 +16,13 @@ _WANTED = struct.Struct("=BBBxI")
 _ENDS = struct.Struct("!HH16s16s")
 _ANY_STATE, _NO_COOKIE = 0xFFFFFFFF, b"\xff" * 8
 _TO_UID = _HEAD.size + 4 + 48 + 12
-"""Where the account and the inode stand in an answer: behind four bytes, the socket's ends and three counters."""
+"""The offset of the uid and the inode in an answer: behind four bytes, the socket's ends and three counters."""
 
 
 def lookup(this: Address, there: Address) -> tuple[int, int] | None:
-    """The account and the inode of the socket that has these ends, its own first. None when there is none.
+    """Return the uid and the inode of the socket with these ends, its own first; None if there is none.
 
-    OSError where the kernel is not asked so.
+    Raise OSError if the kernel does not support the query.
     """
     ours, theirs = (ipaddress.ip_address(each[0]) for each in (this, there))
     family = socket.AF_INET if ours.version == 4 else socket.AF_INET6
@@ -36,7 +38,7 @@ def lookup(this: Address, there: Address) -> tuple[int, int] | None:
             raise OSError(code, os.strerror(code))
         return None
     found = answer[_HEAD.size + 4 : _HEAD.size + 4 + _ENDS.size]
-    if found[:4] != ends[:4]:  # one that listens there, and is connected with nobody
+    if found[:4] != ends[:4]:  # a listening socket, which is not connected
         return None
     uid, inode = struct.unpack_from("=II", answer, _TO_UID)
     return uid, inode

@@ -1,4 +1,4 @@
-"""The bearer token: one secret per home, in a file of its owner's alone (ruling J10)."""
+"""The bearer token: one secret per home, in a file that only its owner can read (ruling J10)."""
 
 import hmac
 import os
@@ -13,12 +13,12 @@ from workflows.model.errors import RefusedError
 
 
 def ensure(home: Home) -> Path:
-    """The token's file; made when it is not there, and closed to everybody else when it was not."""
+    """Return the token's file. Create it if it is missing, and restrict its permissions otherwise."""
     path = home.ensure().bridge_token
     draft = path.with_name(f".{path.name}.{os.getpid()}.new")
     write_private(draft, secrets.token_urlsafe(TOKEN_BYTES))
     try:
-        os.link(draft, path)  # of two that begin at once, one makes it and both use it
+        os.link(draft, path)  # if two start at once, one creates it and both use it
     except FileExistsError:
         _close(path)
     finally:
@@ -27,7 +27,7 @@ def ensure(home: Home) -> Path:
 
 
 def _close(path: Path) -> None:
-    """The token there is, closed to everybody else. A link, or somebody else's file, is none."""
+    """Restrict the existing file to its owner. Refuse a link or another account's file."""
     try:
         with opened(path) as file:
             os.fchmod(file.fileno(), 0o600)
@@ -36,24 +36,24 @@ def _close(path: Path) -> None:
 
 
 def rotate(home: Home) -> Path:
-    """A new token, in force at once in a bridge that runs; the old one opens nothing from now on."""
+    """Replace the token at once, also in a running bridge, and return its file. The old one is refused from now on."""
     home.ensure()
     write_private(home.bridge_token, secrets.token_urlsafe(TOKEN_BYTES))
     return home.bridge_token
 
 
 class Token:
-    """The token in force, whoever replaced it and when."""
+    """The token in force, whichever process replaced it."""
 
     def __init__(self, path: Path) -> None:
         self._file = WatchedFile(path, bytes.strip)
 
     def accepts(self, shown: bytes) -> bool:
-        """Compared in constant time; an empty or missing file accepts nothing."""
+        """Compare in constant time; an empty or missing file accepts nothing."""
         expected = self._file.value()
         return bool(expected) and hmac.compare_digest(shown, expected or b"")
 
     def signature(self, of: bytes) -> bytes | None:
-        """Only who knows the token in force can make it; None while there is no token."""
+        """Return a signature that only a holder of the token can make; None while there is no token."""
         key = self._file.value()
         return hmac.digest(key, of, "sha256") if key else None

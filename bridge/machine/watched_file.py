@@ -1,4 +1,4 @@
-"""A small file that others replace: read again only when it was replaced."""
+"""A small file that other processes replace: read again only after a replacement."""
 
 import os
 from collections.abc import Callable
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 class WatchedFile(Generic[T]):
-    """What a file of this account says now; None when it is not there, or is a link.
+    """The parsed content of a file of this account; None if it is missing or a link.
 
-    A look costs a `stat`, which does not wait for a disk.
+    A check costs one `stat`, which does not wait for a disk.
     """
 
     def __init__(self, path: Path, read: Callable[[bytes], T]) -> None:
@@ -22,7 +22,7 @@ class WatchedFile(Generic[T]):
         self._value: T | None = None
 
     def value(self) -> T | None:
-        """The file's meaning as of this moment."""
+        """Return the current content."""
         try:
             now = os.stat(self._path)
             seen = (now.st_ino, now.st_mtime_ns, now.st_size)

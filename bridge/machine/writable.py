@@ -1,4 +1,4 @@
-"""Whether the home can be used: it is there, and ours to write in."""
+"""Checks that the home exists and is writable."""
 
 from tempfile import TemporaryFile
 
@@ -7,7 +7,7 @@ from workflows.model.errors import ServiceError
 
 
 def usable(home: Home) -> None:
-    """The home is there and ours to write in."""
+    """Raise if the home cannot be created or written to."""
     try:
         home.ensure()
         with TemporaryFile(dir=home.root):
@@ -17,7 +17,7 @@ def usable(home: Home) -> None:
 
 
 def not_writable(home: Home, why: str) -> ServiceError:
-    """The home cannot be used."""
+    """Return the error for a home that cannot be used."""
     return ServiceError(
         f"cannot write to the service home {home.root}: {why}",
         f"chown -R $(id -un) {home.root}  (or choose another: export SERVICE_HOME=/some/folder)",
