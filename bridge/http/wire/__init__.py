@@ -1,1 +1,1 @@
-"""How a request is read and an answer is written; nothing of any one endpoint."""
+"""Reading requests and writing answers: everything that is common to all endpoints."""

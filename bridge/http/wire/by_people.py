@@ -1,4 +1,4 @@
-"""Orders are people's and their programs': an agent that has found a token is refused all the same (ruling N5)."""
+"""Orders are for people and their programs: an agent is refused even with a valid token (ruling N5)."""
 
 from collections.abc import Callable
 
@@ -11,20 +11,20 @@ from bridge.operations import people
 from bridge.operations.service import Service
 
 AgentAt = Callable[[Address | None, Address | None], Agent | None]
-"""Whose agent calls: from where, to where."""
+"""Finds the agent that calls, from the client's and the server's address."""
 
 INSTEAD = "say in its result what is to be done, or ask by `human_questions`; then: service result check"
 AGAIN = "call again, and keep the connection open until the answer is there"
 
 
 def nobody_s(caller: Address | None, here: Address | None) -> Agent | None:
-    """Where calls come by no connection of this machine."""
+    """Find no agent: for calls that do not come over a local connection."""
     del caller, here
     return None
 
 
 async def check(service: Service, agent_at: AgentAt, scope: Scope, order: str) -> None:
-    """Refuse an agent's order, by name; it is recorded in its tree."""
+    """Refuse an agent's order, naming the agent, and record it in the agent's tree."""
     ends = scope.get("client"), scope.get("server")
     if is_known(*ends):
         return

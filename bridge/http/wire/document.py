@@ -49,27 +49,27 @@ ALWAYS: tuple[type[ServiceError], ...] = (
     StoreUnreachableError,
     BusyError,
 )
-"""What any call may end with."""
+"""Errors of every endpoint."""
 
 ORDER: tuple[type[ServiceError], ...] = (ForbiddenScopeError, ForPeopleError, UnknownCallerError)
-"""And any that starts, decides or ends something."""
+"""Further errors of endpoints that start, decide or end something."""
 
 BODY: tuple[type[ServiceError], ...] = (InvalidJsonError, NotJsonError)
-"""And any that sends a body."""
+"""Further errors of endpoints that take a body."""
 
 
 ERROR = {"$ref": "#/components/schemas/Error"}
-"""No model: FastAPI would make a validator of it for every status of every endpoint, whenever the bridge starts."""
+"""A reference and no model: FastAPI would build a validator for every status of every endpoint at each start."""
 
 
 def errors(*more: type[ServiceError]) -> Responses:
-    """The errors of an endpoint as it declares them: those of every one, and its own."""
+    """Return the responses an endpoint declares: the common errors and its own."""
     kinds = sorted({*ALWAYS, *more}, key=lambda kind: (kind.status, (*ALWAYS, *more).index(kind)))
     return {status: _response(list(same)) for status, same in groupby(kinds, key=lambda kind: kind.status)}
 
 
 def meaning(kind: type[ServiceError]) -> str:
-    """What an error's class says of itself."""
+    """Return the first line of an error class's docstring."""
     return (kind.__doc__ or "").partition("\n")[0]
 
 
@@ -85,7 +85,9 @@ def _response(kinds: list[type[ServiceError]]) -> dict[str, Any]:
 
 
 def document(app: FastAPI) -> dict[str, Any]:
-    """FastAPI's document, without the 422 that is never sent, with the bearer token that is always wanted."""
+    """Build FastAPI's document without the 422 that is never sent, and with the bearer token that is always
+    required.
+    """
     if app.openapi_schema is None:
         made = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
         for operation in (each for path in made["paths"].values() for each in path.values()):
@@ -103,7 +105,7 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 
 def _without_null(operation: dict[str, Any]) -> None:
-    """What may be left out is left out: no query, header or body says `null`."""
+    """Remove `null` from the schemas of parameters and bodies: optional values are omitted instead."""
     places = [*operation.get("parameters", ())]
     places += operation.get("requestBody", {"content": {}})["content"].values()
     for place in places:

@@ -1,7 +1,7 @@
-"""The errors only HTTP knows, and everything that can be raised told as one of ours (ruling J1).
+"""The errors of HTTP, and the conversion of every exception to a ServiceError (ruling J1).
 
-An error's class is all there is to know of it: `status`, `code`, what it says of itself in the document (its docstring)
-and the header it brings.
+An error's class says all there is to know of it: `status`, `code`, its description in the OpenAPI document (the
+docstring) and its header.
 """
 
 import logging
@@ -20,11 +20,11 @@ from workflows.model.errors import NotFoundError, RefusedError, ServiceError, Us
 log = logging.getLogger(__name__)
 
 LONGEST = 3000
-"""Characters of a sentence that quotes what was sent."""
+"""Longest message, in characters, that quotes the request."""
 
 
 class HttpError(ServiceError):
-    """A refusal that only HTTP knows."""
+    """A refusal that exists only in HTTP."""
 
     header: ClassVar[str | None] = None
 
@@ -158,9 +158,9 @@ class NotReadyError(HttpError):
 
 
 def as_ours(error: Exception, scope: Scope) -> ServiceError:
-    """What was raised, as one of ours and without secrets that it quotes of the call (ruling N7).
+    """Convert an exception to a ServiceError, redacting secrets that it quotes from the call (ruling N7).
 
-    What nobody foresaw is our fault, and its details stay in our log.
+    An unexpected exception is our fault: its details go to the log only.
     """
     told = _as_ours(error, scope)
     told.message, told.hint = redacted_begin(told.message, LONGEST), redacted(told.hint)

@@ -1,4 +1,4 @@
-"""What a value's checker found, in words: which field, what is wrong, what would be right."""
+"""Validation faults in words: which field, what is wrong, and what is allowed."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,16 +7,16 @@ from workflows.contract.faults import SHOWN, did_you_mean, first
 from workflows.policy.answers import one_line
 
 NAME = 100
-"""Characters of a name that a caller made up, as it is told back."""
+"""Longest name, in characters, that is quoted from a request."""
 
 
 def sentences(faults: Sequence[Mapping[str, Any]]) -> str:
-    """The faults of a request in one line, as many as somebody reads."""
+    """Return the faults of a request in one line, limited to as many as a person reads."""
     return "; ".join(first([sentence(each) for each in faults[:SHOWN]], len(faults)))
 
 
 def sentence(fault: Mapping[str, Any]) -> str:
-    """One fault of a request."""
+    """Describe one fault of a request."""
     where, *path = (str(part) for part in fault["loc"])
     field = one_line(".".join(path), NAME) or f"the {where}"
     match fault["type"]:
@@ -34,7 +34,7 @@ def sentence(fault: Mapping[str, Any]) -> str:
 
 
 def unknown(name: str, known: Sequence[str]) -> str:
-    """An unknown query parameter, and the one that was probably meant."""
+    """Describe an unknown query parameter, with the nearest known name."""
     name = one_line(name, NAME)
     hint = did_you_mean(name, known) or f"; known here: {', '.join(known) or 'none'}"
     return f"{name!r} is not a query parameter{hint}"

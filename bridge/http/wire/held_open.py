@@ -1,4 +1,4 @@
-"""Calls that stay open, streams and waits: no caller may hold all the connections with them (ruling N8)."""
+"""A limit of open streams and waits per caller, so that nobody can occupy all connections (ruling N8)."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -11,18 +11,18 @@ from bridge.http.wire.call import call_of
 from bridge.http.wire.errors import TooManyStreamsError
 
 MOST = 64
-"""Of one caller; the bridge holds four times as many connections (`bridge.http.connections`)."""
+"""Limit per caller; the bridge holds four times as many connections (`bridge.http.connections`)."""
 
 
 class HeldOpen:
-    """How many each caller holds, at most so many."""
+    """A count of the open calls of each caller, with a limit."""
 
     def __init__(self, most: int) -> None:
         self._most, self._held = most, Counter[str]()
 
     @contextmanager
     def wait(self, scope: Scope) -> Iterator[None]:
-        """Count a call that waits, or refuse it."""
+        """Count a waiting call, or refuse it at the limit."""
         caller = self._count(scope)
         try:
             yield
@@ -30,7 +30,7 @@ class HeldOpen:
             self._end(caller)
 
     def stream(self, scope: Scope, body: AsyncIterator[bytes]) -> StreamingResponse:
-        """The answer that is a stream of events, counted until it ends; or refuse it."""
+        """Return a response that streams events and counts until it ends. Refuse it at the limit."""
         return _Counted(self, self._count(scope), body)
 
     def _count(self, scope: Scope) -> str:

@@ -1,4 +1,4 @@
-"""Operations wait for disks and for Temporal; the loop that serves everybody must not."""
+"""Thread pools for operations: they block on disks and on Temporal, which the event loop must not."""
 
 import asyncio
 import threading
@@ -12,22 +12,22 @@ T = TypeVar("T")
 
 _READS = ThreadPoolExecutor(4, thread_name_prefix="read")
 _ACTS = ThreadPoolExecutor(32, thread_name_prefix="act")
-"""Threads of their own: reads answer while everybody else waits for a Temporal that is gone."""
+"""Two pools: reads are answered while all orders wait for an unreachable Temporal."""
 
 
 async def read(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-    """What a look into the store says."""
+    """Run a read of the store in the pool for reads."""
     call = partial(function, *arguments, **named) if named else function
     return await asyncio.get_running_loop().run_in_executor(_READS, call, *(() if named else arguments))
 
 
 async def act(operation: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Carry an operation out as the command line does; it ends even when the caller does not wait for it."""
+    """Run an operation in a thread, as the command line does. It completes even if the caller disconnects."""
     return await asyncio.get_running_loop().run_in_executor(_ACTS, lambda: _loop_here().run(operation()))
 
 
 def at_once(operation: Callable[[], Coroutine[Any, Any, T]], seconds: float) -> T:
-    """What an operation says, for who looks in a thread of their own; a `TimeoutError` if it takes longer than that."""
+    """Run an operation for a caller in another thread. Raise `TimeoutError` if it takes longer."""
     return _ACTS.submit(lambda: _loop_here().run(operation())).result(seconds)
 
 
@@ -35,7 +35,7 @@ _KEPT = threading.local()
 
 
 def _loop_here() -> asyncio.Runner:
-    """The loop of this thread: making one for each call takes half a millisecond."""
+    """Return the loop of this thread: creating one for each call takes half a millisecond."""
     if not hasattr(_KEPT, "loop"):
         _KEPT.loop = asyncio.Runner()
     runner: asyncio.Runner = _KEPT.loop

@@ -1,4 +1,6 @@
-"""What stands in paths, queries and headers: told exactly in the document, and refused in words by the operations."""
+"""Parameters of paths, queries and headers: declared exactly in the document, and refused in words by the
+operations.
+"""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""Jobs as the bridge tells of them (ruling J6): never prompts, environment, host paths or process ids."""
+"""Jobs as the bridge shows them (ruling J6): never prompts, environment, host paths or process ids."""
 
 import json
 import re
@@ -29,33 +29,33 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True)
 class WrittenJob:
-    """A job as it is told, as the bytes that are sent."""
+    """A job, serialised for the response."""
 
     body: bytes
     ended: bool
 
     @property
     def tag(self) -> str:
-        """The same as long as the job tells the same."""
+        """The ETag: a digest of the body."""
         return f'"{blake2b(self.body, digest_size=12).hexdigest()}"'
 
 
 def job(service: Service, job_id: str) -> WrittenJob:
-    """One job with its result, what was observed, and the round it waits in."""
+    """Return a job with its result, its observation, and its open round."""
     values = projection.read(service.store, job_id)
     if values is None:
-        jobs.get(service, job_id)  # says whether it is no id or no job
+        jobs.get(service, job_id)  # raises for an invalid id
         raise NotFoundError(f"no job {job_id}", "service job list")
     return _written(service, values)
 
 
 def summary(record: JobRecord) -> JobSummary:
-    """A job in a list: everything but result and round."""
+    """Return a job as shown in a list, without result and round."""
     return JobSummary.model_validate(record, from_attributes=True)
 
 
 def tree(service: Service, job_id: str) -> Tree:
-    """A whole tree: its task, every job, the bounds it lives by."""
+    """Return a whole tree: its task, every job, its bounds."""
     found = jobs.tree(service, job_id)
     task = Task.model_validate(found.task, from_attributes=True)
     told = [summary(each) for each in found.jobs]
@@ -63,24 +63,24 @@ def tree(service: Service, job_id: str) -> Tree:
 
 
 def event(record: EventRecord) -> Event:
-    """An event, with its place in the tree's order."""
+    """Return an event with its position in the tree's order."""
     return Event.model_validate(record, from_attributes=True)
 
 
 def hidden(service: Service, told: M) -> M:
-    """The same without the paths of this home and of the registered checkouts."""
+    """Replace the paths of this home and of the registered checkouts."""
     text = told.model_dump_json()
     without = without_paths(service, text)
     return told if without == text else type(told).model_validate_json(without)
 
 
 def without_paths(service: Service, text: str) -> str:
-    """The same of JSON that is text already."""
+    """Replace those paths in JSON text."""
     return _without(text, (str(service.home.root), *(repo.path for repo in stored_repos.every(service.store))))
 
 
 def _without(text: str, paths: Iterable[str | None]) -> str:
-    """JSON in which these paths are not shown."""
+    """Replace the given paths in JSON text."""
     shown = tuple(path for path in paths if path and len(path) > 1 and _quoted(path) in text)
     return _pattern(shown).sub("[path]", text) if shown else text
 
@@ -116,7 +116,7 @@ def _written(service: Service, values: Mapping[str, Any]) -> WrittenJob:
 
 
 def _standing_still(values: Mapping[str, Any]) -> dict[str, str]:
-    """Why it does, when its host has no worker, or no room."""
+    """Return the reason a job stands still and the way on, if its host has no worker or no room."""
     host = HostSeen(values["host"] or "", values["host_seen_at"], values["host_stopped_at"], values["host_held"] or "")
     if values["host"] is None or not hosts.stands_still(host, JobState(values["state"])):
         return {}
@@ -124,7 +124,7 @@ def _standing_still(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _links(service: Service, row: Mapping[str, Any]) -> Links:
-    """The web UI shows a delegation's own workflow, and everything else in the tree's."""
+    """Link to the workflow of the job itself, or to the tree's for continuations."""
     job_id, state = row["job_id"], _daemon_state(service.home.daemon_state).value()
     web_ui = f"{state.ui_url}/namespaces/{state.namespace}/workflows" if state and state.ui_url else None
     workflow = job_id if row["continuation"] == "none" else row["root_job_id"]
@@ -135,5 +135,5 @@ def _links(service: Service, row: Mapping[str, Any]) -> Links:
 
 @lru_cache(maxsize=64)
 def _daemon_state(path: Path) -> WatchedFile[DaemonState | None]:
-    """Kept, because every job that is told names the web UI."""
+    """Cache the watched file: every job that is shown links to the web UI."""
     return WatchedFile(path, lambda _: read_state(path))

@@ -1,4 +1,4 @@
-"""How an error is answered: one shape for everything that goes wrong (ruling J1)."""
+"""Error responses: one shape for everything that goes wrong (ruling J1)."""
 
 import asyncio
 import json
@@ -23,14 +23,14 @@ LINGER_SECONDS = 1.0
 
 
 def body_of(error: ServiceError, request_id: str) -> bytes:
-    """What is sent."""
+    """Return the body of an error response."""
     hint = f"; try: {error.hint}" if error.hint else ""
     told = Error(error=f"{error.message}{hint}", code=error.code, request_id=request_id)
     return json.dumps(told.model_dump(), ensure_ascii=False).encode()
 
 
 def answer_to(scope: Scope, raised: Exception) -> Response:
-    """The answer to whatever was raised, noted for the audit."""
+    """Return the response to an exception, and note its code for the audit."""
     call, error = call_of(scope), as_ours(raised, scope)
     call.code = error.code
     headers = error.headers if isinstance(error, HttpError) else None
@@ -38,9 +38,9 @@ def answer_to(scope: Scope, raised: Exception) -> Response:
 
 
 async def refuse(scope: Scope, receive: Receive, send: Send, error: ServiceError) -> None:
-    """Send an error before the body was read, then let the body pass by for a moment.
+    """Send an error before the body was read, then discard the body for a moment.
 
-    A connection that is closed on somebody who still sends is reset, and the answer with it.
+    Closing the connection on a client that is still sending would reset it and lose the answer.
     """
     response = answer_to(scope, error)
     if not _sends_a_body(scope):
@@ -54,7 +54,7 @@ async def refuse(scope: Scope, receive: Receive, send: Send, error: ServiceError
 
 
 def install(app: FastAPI, service: Service) -> None:
-    """Everything a route or the framework raises is answered here; a command to type names no path of this machine."""
+    """Install handlers for all exceptions. Commands in the answers name no path of this machine."""
 
     async def handle(request: Request, error: Exception) -> Response:
         answer = answer_to(request.scope, error)
@@ -74,7 +74,7 @@ def _sends_a_body(scope: Scope) -> bool:
 
 
 async def _let_pass(scope: Scope, receive: Receive) -> None:
-    """Who waits for `100 Continue` sends nothing until asked, and is not asked."""
+    """Read and discard the body. A client that waits for `100 Continue` sends none until asked, and is not asked."""
     if any(name == b"expect" for name, _ in scope["headers"]):
         return
     with suppress(TimeoutError):

@@ -1,4 +1,4 @@
-"""Calls that start or decide something: named by what they say, so that a repeated one is found again (ruling J9)."""
+"""Idempotent calls that start or decide something (ruling J9)."""
 
 import json
 from collections.abc import Callable
@@ -15,11 +15,11 @@ from bridge.operations.service import Service
 async def repeatable(
     service: Service, request: Request, body: Body, key: str | None, new_id: Callable[[], str], do: Act
 ) -> Answer:
-    """Do it; with a key once: the same method, path and body under the same key are the same call."""
+    """Run the action, once per idempotency key: calls of one key with equal method, path and body are one call."""
     words = f"{request.method} {request.url.path}\n{json.dumps(body.model_dump(mode='json'), sort_keys=True)}"
     return await act(lambda: once(service, key, words, new_id, do))
 
 
 def created(request: Request, made: str) -> None:
-    """Name in the audit what the call made."""
+    """Record the created id in the audit line."""
     call_of(request.scope).created.append(made)

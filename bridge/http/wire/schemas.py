@@ -1,4 +1,4 @@
-"""What goes over the wire, as the OpenAPI document declares it; a row is shown as the model made from its own."""
+"""The schemas of requests and responses in the OpenAPI document; rows are shown by models derived from their own."""
 
 from typing import Annotated, Any, ClassVar, Literal
 

@@ -1,4 +1,4 @@
-"""What a token must be allowed to do for an endpoint; each declares it, in the document too (ruling N5)."""
+"""The token scope each endpoint requires, declared in the OpenAPI document too (ruling N5)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,23 +8,23 @@ from bridge.http.wire.errors import ForbiddenScopeError
 from bridge.machine.named_tokens import Scope
 
 FREE: dict[str, Any] = {"security": []}
-"""For an endpoint that takes no token."""
+"""`openapi_extra` of an endpoint without a token."""
 
 
 def needs(scope: Scope) -> dict[str, Any]:
-    """For `openapi_extra` of an endpoint."""
+    """Return the `openapi_extra` of an endpoint that requires a scope."""
     return {"security": [{"bearer": [scope.value]}]}
 
 
 def declared(extra: Mapping[str, Any] | None) -> Scope | None:
-    """The scope an endpoint says it needs, None for a free one; one that says nothing cannot be served."""
+    """Return the scope an endpoint declares, None for a free one. Raise ValueError if it declares nothing."""
     if extra is None or "security" not in extra:
         raise ValueError("an endpoint must declare its scope: openapi_extra=needs(Scope.READ)")
     return Scope(extra["security"][0]["bearer"][0]) if extra["security"] else None
 
 
 def check(call: Call, needed: Scope) -> None:
-    """Refuse a token that may not do that, and say which may."""
+    """Refuse a token without the needed scope, and name that scope."""
     if call.scope is None or not call.scope.covers(needed):
         whose = f"the token {call.token} has {call.scope}" if call.scope else "none was shown"
         add = f"service bridge token add NAME --scope {needed}"

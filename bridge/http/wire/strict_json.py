@@ -1,6 +1,6 @@
-"""Reading a JSON body in the one way it can be meant (ruling J3).
+"""A strict JSON parser: every body has exactly one meaning (ruling J3).
 
-No library: the readers there are take a name that comes twice, or a number that is none.
+Without a library: the available ones accept duplicate names, or NaN.
 """
 
 import json
@@ -15,14 +15,15 @@ from bridge.http.wire.errors import InvalidJsonError
 
 DEPTH = 64
 _EXACT = 2**53
-"""The largest integer that a float holds for certain."""
+"""The largest integer up to which floats are exact."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def decode(body: bytes) -> Any:
-    """One value in UTF-8: no member twice, no lone surrogate, no NUL, no NaN or Infinity, no more than `DEPTH` deep.
+    """Decode one value in UTF-8: no duplicate member, lone surrogate, NUL, NaN or Infinity, nested at most `DEPTH`
+    deep.
 
-    Words that stand for kept secrets are taken out of it (ruling N7).
+    Placeholders of kept secrets are redacted, or they would be resolved for others (ruling N7).
     """
     try:
         text = body.decode()
@@ -49,7 +50,7 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check(value: Any) -> None:
-    """Level by level, so that no depth can exhaust the stack."""
+    """Check level by level, so that no nesting can exhaust the stack."""
     level, depth = [value], 0
     while level:
         containers = [each for each in level if isinstance(each, dict | list)]
@@ -74,7 +75,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _finite(text: str) -> float | int:
-    """JSON has one kind of number: `1.0` is the integer 1."""
+    """Parse a number. JSON has one kind of number, so `1.0` is the integer 1."""
     number = float(text)
     if not math.isfinite(number):
         raise InvalidJsonError(f"the number {text[:40]} is too large")

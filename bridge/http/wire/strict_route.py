@@ -1,4 +1,4 @@
-"""Routes that take exactly what they declare: strict JSON, known query parameters, nothing else (ruling J3)."""
+"""Routes that accept exactly what they declare: strict JSON, known query parameters, nothing else (ruling J3)."""
 
 import re
 from collections.abc import Callable, Coroutine
@@ -31,7 +31,7 @@ class _StrictRequest(Request):
 
 
 class StrictRoute(APIRoute):
-    """Looks at a request before the framework does."""
+    """A route that checks scope, caller, query and body before the framework parses the request."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -69,10 +69,10 @@ def _check_query(request: Request, known: tuple[str, ...]) -> None:
 
 
 async def _decoded(request: Request, takes_body: bool) -> Request:
-    """Large bodies are read beside the loop, which others wait for."""
+    """Decode the body; a large one in a thread, so that the event loop is not blocked."""
     body = await request.body()
     strict = _StrictRequest(request.scope, request.receive)
-    strict._body = body  # what Starlette keeps of a body that was read
+    strict._body = body  # Starlette's cache of a body that was read
     if body:
         _check_content_type(request)
         strict.decoded = await read(decode, body) if len(body) > LARGE else decode(body)

@@ -1,20 +1,22 @@
-"""Where GitHub's deliveries arrive, and how a call that is one is known."""
+"""The endpoint of GitHub's deliveries, and recognition of such calls."""
 
 from bridge.http.wire.call import Scope, call_of
 
 PATH = "/v1/github/webhook"
 LARGEST = 5 * 1024 * 1024
-"""The bytes of a delivery; larger ones are never read."""
+"""Size limit of a delivery in bytes; larger ones are never read."""
 
 CALLER = "webhook"
-"""Who calls, when it is a signed delivery."""
+"""The caller of signed deliveries."""
 
 
 def is_delivery(scope: Scope) -> bool:
-    """Somebody sends what should be a delivery."""
+    """Return whether a request is for the webhook's endpoint; its signature is checked later."""
     return bool(scope["method"] == "POST" and scope["path"] == PATH)
 
 
 def is_signed(scope: Scope) -> bool:
-    """Its signature was found to be right: it needs no token, was counted already, and may call us by any name."""
+    """Return whether the signature was valid: such a call needs no token, is rate-limited already, and may use any
+    host name.
+    """
     return call_of(scope).caller == CALLER
