@@ -1,1 +1,1 @@
-"""What every call passes before its route, one small check each, in the order of ruling J2."""
+"""The checks that every call passes before its route, in the order of ruling J2."""

@@ -1,7 +1,7 @@
-"""One line for every call, whatever became of it (ruling J11). Around everything else, so that nothing escapes it.
+"""One audit line for every call, whatever its outcome (ruling J11). This gate is the outermost, so it misses none.
 
-Calls of strangers, who showed nothing that is known here, have a log of their own: they cannot push the operator's
-calls out of theirs. Past so many a minute they are only counted, and nothing they made up is copied (ruling N8).
+Calls without a valid token, session or signature have a log of their own: strangers cannot push the operator's calls
+out of theirs. Beyond a rate limit they are only counted, and text they made up is never copied (ruling N8).
 """
 
 import json
@@ -28,17 +28,17 @@ STRANGERS = 60
 """Lines a minute."""
 
 KEPT = 5
-"""Files beside the one that is written to; the oldest goes."""
+"""Rotated files beside the current one; the oldest is deleted."""
 
 OTHER = "-"
-"""What stands for a method or a path that is none of ours."""
+"""Placeholder for an unknown method or path."""
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
 class AuditGate:
-    """Gives the call its id, answers what nobody caught, and writes the line when the answer is sent."""
+    """A gate that gives the call its id, answers uncaught exceptions, and writes the audit line after the answer."""
 
     def __init__(
         self, app: ASGIApp, log_file: "AuditLog", strangers: "Strangers", routes: Sequence[BaseRoute] = ()
@@ -84,7 +84,9 @@ class AuditGate:
         }
 
     def _route(self, scope: Scope) -> str:
-        """The route's own name for itself, which no caller chose, also when a gate refused the call before it."""
+        """Return the route's own path pattern, which no caller chose, even if a gate refused the call before
+        routing.
+        """
         found = scope.get("route") or next(
             (each for each in self._routes if each.path_regex.match(scope["path"])), None
         )
@@ -92,13 +94,13 @@ class AuditGate:
 
 
 class Strangers:
-    """What is told of those who showed no token, no session and no signature that is right."""
+    """The log of calls without a valid token, session or signature."""
 
     def __init__(self, log_file: "AuditLog", rate: Rate) -> None:
         self._log, self._rate, self._untold = log_file, rate, 0
 
     def write(self, line: dict[str, Any]) -> None:
-        """A line, which says how many calls before it have none; or only the count, when there are too many."""
+        """Write a line with the number of calls skipped before it; only count the call beyond the rate limit."""
         if self._rate.take("strangers"):
             self._untold += 1
             return
@@ -108,7 +110,7 @@ class Strangers:
 
 
 class AuditLog:
-    """Lines of JSON, appended whole; a file that grew too large is set aside."""
+    """A log of JSON lines, each appended whole, with rotation by size."""
 
     def __init__(self, path: Path, rotate_bytes: int = ROTATE_BYTES) -> None:
         self._path, self._limit = path, rotate_bytes
@@ -116,7 +118,7 @@ class AuditLog:
         self._file = self._open()
 
     def write(self, line: str) -> None:
-        """An append goes to memory and waits for no disk; a disk that is full must not take the bridge down."""
+        """Append a line without waiting for the disk. A full disk must not take the bridge down."""
         try:
             if os.fstat(self._file.fileno()).st_size >= self._limit:
                 self._rotate()
@@ -138,7 +140,7 @@ class AuditLog:
         full.close()
 
     def _is_still_there(self) -> bool:
-        """Another bridge of this home may have set the file aside already."""
+        """Return whether the file is still at its path: another bridge of this home may have rotated it."""
         return self._path.exists() and os.path.samestat(self._path.stat(), os.fstat(self._file.fileno()))
 
     def _numbered(self, number: int) -> Path:

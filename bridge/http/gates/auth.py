@@ -1,4 +1,4 @@
-"""Who calls: the holder of a token, or nobody (rulings J1, J10, N5). Nothing of a body is read before that is known."""
+"""Authentication of callers by token (rulings J1, J10, N5). No body is read before a token is accepted."""
 
 from hashlib import sha256
 
@@ -15,7 +15,7 @@ from bridge.machine.token import Token
 
 
 class AuthGate(Gate):
-    """Lets tokens pass, and notes whose it is and what it may do. Guessing is counted per address."""
+    """A gate that accepts known tokens and notes their name and scope. Wrong tokens are rate-limited per address."""
 
     def __init__(self, app: ASGIApp, token: Token, named: NamedTokens, rate: Rate) -> None:
         super().__init__(app)
@@ -47,7 +47,7 @@ class AuthGate(Gate):
 
 
 def address(scope: Around) -> str:
-    """Where the connection comes from."""
+    """Return the address of the client."""
     client = scope.get("client")
     return client[0] if client else "unknown"
 

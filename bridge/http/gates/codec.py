@@ -1,8 +1,8 @@
-"""Where payloads are decrypted for people: Temporal's command line and its web UI ask here (ruling N1).
+"""The codec endpoint: decrypts payloads for Temporal's command line and its web UI (ruling N1).
 
-Served only where `[temporal].encrypt` is set. A program shows the bridge's token. A page of the web UI has none: it is
-served in the browser in which the dashboard is open, and asks with the dashboard's session. Nothing is encrypted here:
-with that, whoever may read could speak for the service.
+Served only if `[temporal].encrypt` is set. A program shows the bridge's token. A page of the web UI has none: it is
+open in a browser with a dashboard session, and is authorised by that. The endpoint never encrypts: otherwise everyone
+with read access could forge messages of the service.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -24,16 +24,16 @@ from workflows.model.errors import NotFoundError, ServiceError
 from workflows.temporal.seals import UnsealedError
 
 FOR_PROGRAMS, FOR_PAGES = "/codec/decode", "/ui/codec/decode"
-"""Browsers send the dashboard's cookie to addresses below `/ui` alone."""
+"""Browsers send the dashboard's cookie only to paths below `/ui`."""
 
 PER_MINUTE = 1200
-"""A page of the web UI asks once for each event it shows."""
+"""A page of the web UI sends one request for each event it shows."""
 
 LARGEST = 8 * 1024 * 1024
 
 
 class CodecGate:
-    """Answers what is asked at these two places; all else passes."""
+    """A gate that answers these two paths and passes everything else on."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class CodecGate:
         return await answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, *, from_page: bool) -> Response:
-        self._hosts.check(scope)  # the origin of a page that may ask is not there any more
+        self._hosts.check(scope)  # the origin of an allowed page was removed above
         if from_page and scope["method"] == "OPTIONS":
             return Response(None, 204)
         if scope["method"] != "POST":
@@ -91,7 +91,7 @@ class CodecGate:
         self._rate.count(f"codec {call_of(scope).caller}")
 
     def _shown(self, payloads: Iterable[Payload]) -> Iterable[Payload]:
-        """What is not encrypted, or not with our key, stays as it is."""
+        """Decrypt the payloads; leave those as they are that are not encrypted, or not with our key."""
         for payload in payloads:
             try:
                 yield self._seals.decrypted(payload)
@@ -100,7 +100,7 @@ class CodecGate:
 
 
 def _readable_by(origin: str, send: Send) -> Send:
-    """The browser hands the answer to this page."""
+    """Add the CORS headers that let a page of this origin read the answer."""
     allowed: dict[str, Any] = {
         "access-control-allow-origin": origin,
         "access-control-allow-credentials": "true",

@@ -1,4 +1,4 @@
-"""Where a request ends must be said once (ruling N8): a proxy before the bridge might believe the other of the two."""
+"""Unambiguous framing: a proxy before the bridge might believe the other of two length headers (ruling N8)."""
 
 from starlette.types import Scope
 
@@ -7,7 +7,7 @@ from bridge.http.wire.errors import InvalidHttpError
 
 
 class FramingGate(Gate):
-    """Refuses `Content-Length` together with `Transfer-Encoding`; the connection ends with the answer."""
+    """A gate that refuses `Content-Length` together with `Transfer-Encoding` and closes the connection."""
 
     def check(self, scope: Scope) -> None:
         if header(scope, b"transfer-encoding") is not None and header(scope, b"content-length") is not None:

@@ -1,4 +1,4 @@
-"""A gate: it lets a call pass to the next, or answers it."""
+"""The base of gates: a gate passes a call on to the next, or answers it."""
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -7,7 +7,7 @@ from workflows.model.errors import ServiceError
 
 
 class Gate:
-    """One check that needs no more than the head of a request."""
+    """A check that needs only the head of a request."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -26,11 +26,11 @@ class Gate:
 
 
 def header(scope: Scope, name: bytes) -> str | None:
-    """A header's value; several of one name are joined, as HTTP has it."""
+    """Return a header's value; several of one name are joined with commas."""
     found = [value for key, value in scope["headers"] if key == name]
     return b", ".join(found).decode("latin-1") if found else None
 
 
 def is_probe(scope: Scope) -> bool:
-    """Whether somebody only looks if the bridge is alive: free, and told nothing secret (ruling J2)."""
+    """Return whether the call is a health probe: it needs no token and reveals nothing secret (ruling J2)."""
     return scope["method"] == "GET" and scope["path"] in ("/healthz", "/readyz")

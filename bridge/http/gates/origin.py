@@ -1,4 +1,6 @@
-"""Only callers that mean this bridge: a web page elsewhere must not reach it through a browser (ruling J12)."""
+"""Protection against DNS rebinding and cross-site requests: a web page elsewhere must not reach the bridge (ruling
+J12).
+"""
 
 import ipaddress
 import re
@@ -17,7 +19,7 @@ _HOST = re.compile(r"(?:\[(?P<v6>[^\[\]]+)\]|(?P<name>[^\[\]:/@\s]+))(?::[0-9]{1
 
 
 class OriginGate(Gate):
-    """A Host that cannot be somebody else's name for us, and no foreign Origin."""
+    """A gate that accepts only our own host names and addresses, and no foreign Origin."""
 
     def __init__(self, app: ASGIApp, allowed_hosts: Collection[str], url: str = "") -> None:
         super().__init__(app)
@@ -48,13 +50,13 @@ class OriginGate(Gate):
 
 
 def is_own(origin: str, host: str, url: str = "") -> bool:
-    """Whether a page of this bridge has asked: by the name it was called, or through a proxy by its own address."""
+    """Return whether the origin is a page of this bridge: under the requested host, or under its public URL."""
     return origin.lower() in {f"http://{host.lower()}", url.lower()} - {""}
 
 
 @lru_cache(maxsize=256)
 def _is_address(text: str, version: int) -> bool:
-    """An address needs no name to be looked up, so nobody can have pointed it here."""
+    """Return whether the text is an IP address. It needs no DNS, so nobody can have pointed it at us."""
     try:
         return ipaddress.ip_address(text).version == version
     except ValueError:

@@ -1,6 +1,6 @@
-"""How often one caller may call: a token bucket each, refilled steadily (ruling J2).
+"""Rate limits: a token bucket per caller, refilled steadily (ruling J2).
 
-No library: those for FastAPI count by address in a shared store; this counts by token in one process.
+Without a library: those for FastAPI count by address in a shared store; this counts by token in one process.
 """
 
 import math
@@ -17,7 +17,7 @@ from bridge.http.wire.errors import RateLimitedError
 from bridge.http.wire.webhook import is_signed
 
 MOST_CALLERS = 4096
-"""Callers that are remembered; the one that has been quiet longest is forgotten first."""
+"""Callers to remember; the least recent is evicted first."""
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Rate:
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
     def take(self, caller: str) -> int:
-        """Count one call: 0 when it may pass, else the whole seconds until one may."""
+        """Count a call. Return 0 if it may pass, else the whole seconds until one may."""
         now = self._clock()
         bucket = self._buckets.setdefault(caller, _Bucket(self._capacity, now))
         self._buckets.move_to_end(caller)
@@ -48,14 +48,14 @@ class Rate:
         return max(1, math.ceil((1 - bucket.left) / self._per_second))
 
     def count(self, caller: str) -> None:
-        """Count one call, or refuse it and say when to come again."""
+        """Count a call, or refuse it and say when to retry."""
         if seconds := self.take(caller):
             message = f"too many requests: {self._capacity:g} a minute are taken; try again in {seconds} s"
             raise RateLimitedError(message, str(seconds))
 
 
 class RateGate(Gate):
-    """Counts the calls of whoever showed the token."""
+    """A gate that rate-limits callers with a token."""
 
     def __init__(self, app: ASGIApp, rate: Rate) -> None:
         super().__init__(app)

@@ -1,4 +1,4 @@
-"""How much a call may send (spec: limits). What is too large is refused at the limit, not after it was read."""
+"""Size limits of bodies (spec: limits). A body that is too large is refused at the limit, not after reading it."""
 
 import re
 
@@ -17,7 +17,7 @@ _PIPELINE_RUN = re.compile(r"/v1/pipelines/[^/]*/run")
 
 
 class SizeGate:
-    """Reads the body, as far as it may go, and hands it on whole."""
+    """A gate that reads the body up to its limit and passes it on whole."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -33,20 +33,20 @@ class SizeGate:
 
 
 def limit_of(scope: Scope) -> int:
-    """The bytes a body may have."""
+    """Return the size limit of the body in bytes."""
     if is_signed(scope):
         return LARGEST
     return PIPELINE_RUN if _PIPELINE_RUN.fullmatch(scope["path"]) else GENERAL
 
 
 def announced(scope: Scope) -> int:
-    """The bytes it says it will send; 0 where it does not say."""
+    """Return the announced Content-Length; 0 if it is missing."""
     text = header(scope, b"content-length") or "0"
     return int(text) if text.isdecimal() else 0
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes | None:
-    """The whole body, or None once it is too large. Half a body of a caller that is gone is no order."""
+    """Return the whole body, or None once it is too large. Raise if the client disconnects: half a body is no order."""
     body, call = bytearray(), call_of(scope)
     while True:
         message = await receive()
@@ -61,7 +61,7 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes | None:
 
 
 def replay(body: bytes, receive: Receive) -> Receive:
-    """The body once, then whatever else comes: that the caller is gone."""
+    """Return a `receive` that yields the body once, then later messages, such as a disconnect."""
     left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> Message:

@@ -1,7 +1,7 @@
-"""GitHub shows no token: it signs what it sends (ruling L7). Whatever is not signed as it should be ends here.
+"""Authentication of GitHub's deliveries by their signature (ruling L7). Deliveries without a valid one end here.
 
-Signed deliveries are counted apart from the operator's calls. Strangers cannot fill the memory: only so many bodies are
-read at once.
+Signed deliveries are counted apart from the operator's calls. Strangers cannot fill the memory: the number of bodies
+read at once is limited.
 """
 
 import asyncio
@@ -23,19 +23,19 @@ from workflows.model.errors import NotFoundError, ServiceError
 
 SIGNATURE = "X-Hub-Signature-256"
 AT_ONCE = 8
-"""Bodies that are read at the same time, of whomever they are."""
+"""Bodies that are read concurrently, from all senders together."""
 
 SECONDS = 10.0
-"""A body must be there by then; GitHub itself waits no longer for an answer."""
+"""The timeout of a body; GitHub itself waits no longer for an answer."""
 
 SIGNED, STRANGERS = 600, 60
-"""A minute: deliveries that are taken; calls without a right signature that are told what is wrong with them."""
+"""Limits a minute: accepted deliveries, and refusals with a reason for calls without a valid signature."""
 
 _SIGNATURE = re.compile(rb"sha256=[0-9a-f]{64}")
 
 
 class WebhookGate:
-    """Lets signed deliveries pass the gates behind it; without a secret there is nothing at that place."""
+    """A gate that marks signed deliveries for the gates behind it. Without a secret the endpoint does not exist."""
 
     def __init__(self, app: ASGIApp, secret: str, rate: Rate, strangers: Rate) -> None:
         self.app, self._secret, self._rate, self._strangers = app, secret.encode(), rate, strangers
@@ -66,7 +66,7 @@ class WebhookGate:
         return None
 
     async def _signed(self, scope: Scope, receive: Receive) -> bytes:
-        """The body, if whoever sent it knows the secret. Nothing of it is read unless it may be."""
+        """Return the body if its signature is valid. Check the signature's form and the size before reading."""
         if not self._secret:
             raise NotFoundError(f"there is nothing at {scope['path']}: no webhook is set up", "service doctor")
         shown = (header(scope, SIGNATURE.lower().encode()) or "").encode("latin-1")
