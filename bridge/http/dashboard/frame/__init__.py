@@ -1,1 +1,1 @@
-"""What all pages stand in: sessions, forms, rendering, how open pages are told what changed."""
+"""The frame of all pages: sessions, forms, rendering, and live updates of open pages."""

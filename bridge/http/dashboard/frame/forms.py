@@ -1,4 +1,4 @@
-"""How a form is read: small, and in the one encoding of plain forms (ruling M6)."""
+"""Parsing of forms: bounded in size, and in the one encoding of plain forms (ruling M6)."""
 
 from urllib.parse import parse_qsl
 
@@ -9,12 +9,12 @@ from bridge.http.wire.errors import TooLargeError
 from workflows.model.errors import UsageError
 
 MOST_BYTES = 512 * 1024
-"""Of a form: the longest answer a tree takes, several times over."""
+"""Size limit of a form: several times the longest answer a tree accepts."""
 MOST_FIELDS = 3000
 
 
 async def fields_of(request: Request) -> dict[str, tuple[str, ...]]:
-    """Every field with all its values, in the order they were sent."""
+    """Return every field with all its values, in the order they were sent."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
         raise UsageError("a form must be sent as application/x-www-form-urlencoded")
     body = b""

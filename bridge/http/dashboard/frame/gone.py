@@ -1,4 +1,4 @@
-"""Which part of the service is gone: the store, Temporal, the worker. Every page says so (ruling M5)."""
+"""Outages of the service's parts: the store, Temporal, the worker. Every page shows them (ruling M5)."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from workflows.model.errors import ServiceError
 
 @dataclass(frozen=True)
 class Gone:
-    """A part that is not there, what that means for who looks at a page, and what to type."""
+    """An unreachable part, the consequence for the viewer of a page, and the command to type."""
 
     what: str
     means: str
@@ -21,7 +21,7 @@ class Gone:
 
 
 async def gone(service: Service) -> tuple[Gone, ...]:
-    """Every part that cannot be reached now."""
+    """Return every part that cannot be reached now."""
     missing = []
     try:
         with service.store.connect() as connection:

@@ -1,6 +1,6 @@
-"""Open pages are told what has changed, by server-sent events that begin again where they were cut off (ruling M5).
+"""Live updates of open pages by server-sent events, which resume where they were cut off (ruling M5).
 
-Whoever looks after the store for all of them is one task, and a page that several tabs show is rendered once.
+One task polls the store for all pages, and a page that is open in several tabs is rendered once.
 """
 
 import asyncio
@@ -27,9 +27,9 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.4
 REST_SECONDS = 4.0
-"""How often it is looked whether a part of the service is gone, and how much waits."""
+"""Seconds between two checks for outages and counts of waiting items."""
 OLD_SECONDS = 15.0
-"""After so long a page waits for a new look, since what is gone may be back."""
+"""A page waits for a new check if the last one is older: an outage may be over."""
 FIRST_SECONDS = 2.0
 STILL_HERE_SECONDS = 15.0
 MOST = 8
@@ -38,14 +38,14 @@ MOST = 8
 Twice as many are held while those that make room have not ended; one more is refused.
 """
 KEPT = 64
-"""Rendered pages that are remembered."""
+"""Rendered pages in the cache."""
 
 _TIMES = re.compile("(<time [^>]*>)[^<]*")
 
 Told = Callable[[Exception], str]
-"""What went wrong, as a sentence."""
+"""Describes an error in a sentence."""
 _State = tuple[str | None, str, int | None]
-"""The digest, the trouble and the number that waits, as one page was told of them last."""
+"""The digest, the trouble and the number of waiting items that a page was last sent."""
 
 
 @dataclass
@@ -53,21 +53,21 @@ class _Shown:
     html: str = ""
     digest: str = ""
     trouble: str = ""
-    """Why what is shown may be old."""
+    """The reason the content may be outdated."""
     change: int = -1
     at: float = 0.0
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class Watch:
-    """Counts what changes, in the store and in what the service stands on, while somebody looks."""
+    """A counter of changes in the store and of outages, polled while a page is open."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self.change = 0
         self.gone: tuple[Gone, ...] = ()
         self.waiting: int | None = None
-        """How much waits for a person; None until it was counted."""
+        """Number of items that wait for a person; None until it was counted."""
         self.lookers = 0
         self._task: asyncio.Task[None] | None = None
         self._rest: asyncio.Task[None] | None = None
@@ -75,14 +75,16 @@ class Watch:
         self._news = asyncio.Condition()
 
     async def known(self) -> None:
-        """Have it looked what is gone and how much waits. Who finds no look, or an old one, waits for it, not long."""
+        """Refresh outages and the count of waiting items. If the last check is old, wait for the new one, up to a
+        bound.
+        """
         old = time.monotonic() - self._rest_at > OLD_SECONDS
         looking = self._look_at_the_rest()
         if old:
             await asyncio.wait({looking}, timeout=FIRST_SECONDS)
 
     def _look_at_the_rest(self) -> asyncio.Task[None]:
-        """Beside the look into the store: a Temporal that hangs must not keep news of the store back."""
+        """Check in a task of its own: a hanging Temporal must not delay news of the store."""
         stale = time.monotonic() - self._rest_at > REST_SECONDS
         if self._rest is None or (self._rest.done() and stale):
             self._rest = asyncio.create_task(self._rest_now())
@@ -93,7 +95,7 @@ class Watch:
             self.gone = await act(partial(gone, self._service))
             self.waiting = await read(waiting.number, self._service)
         except DBAPIError:
-            pass  # `gone` tells of the store
+            pass  # `gone` reports the store's outage
         except Exception:
             log.exception("what is gone and what waits cannot be told")
         self._rest_at = time.monotonic()
@@ -108,7 +110,7 @@ class Watch:
         self.lookers -= 1
 
     async def later_than(self, change: int, seconds: float, unless: Callable[[], bool]) -> None:
-        """Return when there is a newer change, `unless` is true, or so many seconds are over."""
+        """Return when there is a newer change, `unless` is true, or the seconds have passed."""
         try:
             async with asyncio.timeout(seconds), self._news:
                 await self._news.wait_for(lambda: self.change > change or unless())
@@ -116,12 +118,12 @@ class Watch:
             return
 
     async def stir(self) -> None:
-        """Have all that wait for a change look again."""
+        """Wake all that wait for a change."""
         async with self._news:
             self._news.notify_all()
 
     async def _look(self) -> None:
-        """While anybody looks. Whatever fails is tried again: without this task all open pages stand still."""
+        """Poll while a page is open. Errors are retried: without this task no open page would be updated."""
         changes: Changes | None = None
         number, before = -1, None
         try:
@@ -149,7 +151,7 @@ class Watch:
 
 @dataclass(eq=False)
 class _Seat:
-    """A stream of a session; it makes room when newer ones need it."""
+    """A stream of a session; it ends to make room for newer ones."""
 
     makes_room: bool = False
 
@@ -166,9 +168,9 @@ class Live:
     async def stream(
         self, page: Page, asked: Asked, seen: str | None, told: Told, goes_on: Callable[[], bool]
     ) -> AsyncIterator[bytes]:
-        """What is inside the page's `main`, each time it has become another, until the session ends.
+        """Yield the content of the page's `main` whenever it has changed, until the session ends.
 
-        Where a session has `MOST` streams, the page that was opened first makes room for one more, and is told so.
+        If a session has `MOST` streams, the oldest page makes room for a new one, and is notified of that.
         """
         yield b"retry: 1000\n\n"
         before: _State = (seen, "", None)
@@ -218,12 +220,12 @@ class Live:
 
 
 def digest_of(html: str) -> str:
-    """The same as long as a page shows the same; how long ago something was is no news."""
+    """Return a digest of a page's content. It ignores relative times, whose change is no news."""
     return hashlib.blake2b(_TIMES.sub(r"\1", html).encode(), digest_size=12).hexdigest()
 
 
 def _news(shown: _Shown, before: _State, now: _State) -> bytes:
-    """What has become another, a message each; nothing but a sign of life, where nothing has."""
+    """Return an event for each part that changed, or a keep-alive comment if none did."""
     said = b": still here\n\n"
     if now[0] != before[0]:
         lines = "".join(f"data: {line}\n" for line in shown.html.splitlines())

@@ -1,4 +1,4 @@
-"""What became of what people did, kept until the page that follows has shown it (POST, redirect, GET)."""
+"""Results of actions, kept until the next page has shown them (POST, redirect, GET)."""
 
 import secrets
 from collections import OrderedDict
@@ -9,13 +9,13 @@ MOST = 500
 
 
 class Notes:
-    """The newest ones, each for the session it belongs to."""
+    """A cache of the newest notes, by session."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, str], tuple[Note, ...]] = OrderedDict()
 
     def keep(self, session_key: str, notes: tuple[Note, ...]) -> str:
-        """The name under which the next page finds them."""
+        """Keep notes for the next page, and return their name."""
         name = secrets.token_hex(6)
         self._kept[session_key, name] = notes
         if len(self._kept) > MOST:
@@ -23,5 +23,5 @@ class Notes:
         return name
 
     def take(self, session_key: str, name: str) -> tuple[Note, ...]:
-        """Shown once: a page that is loaded again does not say it again."""
+        """Return and forget the notes: a page that is reloaded does not repeat them."""
         return self._kept.pop((session_key, name), ())

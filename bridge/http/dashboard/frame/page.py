@@ -1,4 +1,4 @@
-"""A page and an action, as the modules in `pages/` declare them. How they are served: `app`, `live`."""
+"""Pages and actions, as the modules in `pages/` declare them. Served by: `app`, `live`."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
@@ -10,34 +10,34 @@ from workflows.model.errors import NotFoundError, RefusedError, UsageError
 from workflows.model.orders import signed
 
 CHANNEL = "dashboard"
-"""How what is said on a page reaches a tree."""
+"""The channel of orders from a page."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One request for a page: where, what for, by whom."""
+    """A request for a page: path, parameters, session."""
 
     path: str
     session: Session
     params: Mapping[str, str] = field(default_factory=dict)
-    """What stands in the path."""
+    """Parameters in the path."""
     query: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Page:
-    """What stands at a path. `look` runs in a thread of its own and returns what the template needs."""
+    """A page at a path. `look` runs in a thread of its own and returns the values for the template."""
 
     path: str
     template: str
     look: Callable[[Service, Asked], Mapping[str, object]]
     fresh_seconds: float = 15.0
-    """An open page is looked at again when a row has changed, and after so many seconds."""
+    """An open page is rendered again when a row has changed, and after so many seconds."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """What was sent by a form, and by whom."""
+    """A submitted form and its sender."""
 
     asked: Asked
     fields: Mapping[str, tuple[str, ...]]
@@ -48,11 +48,11 @@ class Form:
 
     @property
     def signed(self) -> str:
-        """The same, with the channel, for what records who did it in words only."""
+        """The actor with the channel, for records that name an actor in words only."""
         return signed(self.actor, CHANNEL)
 
     def text(self, name: str, default: str | None = None) -> str:
-        """A field's one value."""
+        """Return the only value of a field."""
         values = self.fields.get(name, ())
         if len(values) > 1:
             raise UsageError(f"the field {name} stands {len(values)} times in the form")
@@ -61,40 +61,40 @@ class Form:
         return values[0].replace("\r\n", "\n") if values else default or ""
 
     def number(self, name: str) -> int | None:
-        """A field's whole number; None where it is empty or missing."""
+        """Return a field's whole number; None if it is empty or missing."""
         value = self.text(name, "")
         if value and (not value.isascii() or not value.isdigit() or len(value) > 9):
             raise UsageError(f"the field {name} must be a whole number")
         return int(value) if value else None
 
     def all(self, name: str) -> tuple[str, ...]:
-        """Every value of a field that may stand several times, as boxes that are ticked do."""
+        """Return every value of a field that may occur several times, as ticked boxes do."""
         return self.fields.get(name, ())
 
 
 @dataclass(frozen=True)
 class Note:
-    """What became of one thing a person did on a page."""
+    """The outcome of one thing a person did on a page."""
 
     text: str
     done: bool = True
-    """False: it was refused, and nothing changed."""
+    """False if it was refused and nothing changed."""
     hint: str = ""
-    """What to type or do instead."""
+    """The command or step to take instead."""
     about: str = ""
-    """Of several things done at once: which one."""
+    """The item it concerns, if several were acted on at once."""
     kept: str = ""
-    """What the person had typed, where the page has no field for it any more."""
+    """Text the person typed, if the page has no field for it any more."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """What an action came to: one note or several, and the page to show then (the one it was sent from, if empty)."""
+    """The outcome of an action: its notes, and the page to show next (the sender's own page, if empty)."""
 
     notes: tuple[Note, ...]
     show: str = ""
     status: int = RefusedError.status
-    """Of the page that says that all of it was refused."""
+    """The HTTP status if everything was refused."""
 
     @property
     def refused(self) -> bool:
@@ -103,17 +103,17 @@ class Done:
 
 @dataclass(frozen=True)
 class Action:
-    """What a form may be sent to. It raises an error of ours, or says what it did."""
+    """The target of a form. It returns its outcome or raises a ServiceError."""
 
     path: str
     act: Callable[[Service, Form], Coroutine[Any, Any, Done]]
 
 
 def done(text: str, show: str = "") -> Done:
-    """It is done."""
+    """Return a successful outcome with one note."""
     return Done((Note(text),), show)
 
 
 def nothing_here(path: str) -> NotFoundError:
-    """For an address no page stands at."""
+    """Return the error for a path without a page."""
     return NotFoundError(f"there is no page at {path[:200]}")

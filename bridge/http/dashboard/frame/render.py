@@ -1,4 +1,4 @@
-"""Templates, and how values read in them. Whatever agents or people wrote is text, never markup (ruling M6)."""
+"""Templates and their filters. Text that agents or people wrote is escaped, never markup (ruling M6)."""
 
 import hashlib
 import time
@@ -23,7 +23,7 @@ _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def text_of(value: object) -> object:
-    """Every value a template writes comes through here: what one cannot see is shown as what it is."""
+    """Make invisible characters of a value visible. Applied to every value a template writes."""
     if not isinstance(value, str) or hasattr(value, "__html__"):
         return value
     return visible(value)
@@ -31,7 +31,7 @@ def text_of(value: object) -> object:
 
 @cache
 def environment() -> Environment:
-    """The templates of all pages."""
+    """Return the template environment of all pages, created once."""
     made = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
@@ -48,24 +48,24 @@ def environment() -> Environment:
 
 
 def rendered(template: str, values: Mapping[str, object]) -> str:
-    """A template of one page is what stands inside `main`; `base.html` is all around it."""
+    """Render a template: for one page the content of `main`; `base.html` is the frame around it."""
     return environment().get_template(template).render(values)
 
 
 @cache
 def asset(name: str) -> str:
-    """Where a file of ours is; another content has another address, so browsers may keep it for ever."""
+    """Return the address of a static file. It contains a digest of the content, so browsers may cache it for ever."""
     digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:12]
     return f"/ui/static/{digest}/{name}"
 
 
 def ago(at: float | None) -> Markup:
-    """A moment that is over, told from now; the exact one on hover. The page's script keeps it true."""
+    """Format a past time relative to now, the exact one on hover. The page's script keeps it current."""
     return _moment(at, lambda seconds: f"{span(seconds)} ago" if seconds >= 1 else "now")
 
 
 def until(at: float | None) -> Markup:
-    """A moment that is to come."""
+    """Format a future time relative to now."""
     return _moment(at, lambda seconds: f"in {span(-seconds)}" if seconds < 0 else f"{span(seconds)} ago")
 
 
@@ -79,7 +79,7 @@ def _moment(at: float | None, words: Any) -> Markup:
 
 
 def span(seconds: float) -> str:
-    """A length of time in its two largest units."""
+    """Format a duration in its two largest units."""
     left, said = int(max(0, seconds)), list[str]()
     for size, unit in _UNITS:
         if left >= size and len(said) < 2:
@@ -91,16 +91,16 @@ def span(seconds: float) -> str:
 
 
 def count(value: float) -> str:
-    """A whole number with its thousands apart."""
+    """Format a whole number with separated thousands."""
     return f"{value:,.0f}".replace(",", "\u202f")
 
 
 def money(value: float, *, assumed: bool = False) -> str:
-    """Dollars, as everywhere else."""
+    """Format dollars, as on every other surface."""
     return dollars(value, assumed=assumed)
 
 
 def one_line(text: str, width: int = 120) -> str:
-    """As much of a text as fits."""
+    """Join the text's lines and truncate them to the width."""
     line = " ".join(text.split())
     return line if len(line) <= width else f"{line[: width - 1]}\u2026"

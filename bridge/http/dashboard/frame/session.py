@@ -1,6 +1,6 @@
-"""Who looks at the dashboard: a session begun by a one-time link, known by a cookie the bridge has signed (ruling M6).
+"""Dashboard sessions: begun by a one-time link, carried by a cookie that the bridge signs (ruling M6).
 
-Nothing is kept: a cookie is good while the token it was signed with is in force, and for a week.
+Nothing is stored: a cookie is valid for a week, as long as the token that signed it is in force.
 """
 
 import base64
@@ -29,11 +29,11 @@ class Session:
     actor: str
     """The name under which this person's orders are recorded."""
     form_token: str
-    """Stands in every form: a page of somebody else cannot know it."""
+    """CSRF token, contained in every form: a page of another site cannot know it."""
 
 
 class Sessions:
-    """Begins sessions, and finds a request's."""
+    """Begins sessions, and finds the session of a request."""
 
     def __init__(self, service: Service) -> None:
         self._home = service.home
@@ -42,7 +42,7 @@ class Sessions:
         self.cookie = f"service-{sha256(str(service.home.root).encode()).hexdigest()[:8]}"
 
     def begin(self, code: str) -> str | None:
-        """The `Set-Cookie` of a new session; None when the link is not good any more."""
+        """Return the `Set-Cookie` of a new session; None if the link is not valid any more."""
         actor = dashboard_link.take(self._home, code)
         if actor is None:
             return None
@@ -51,7 +51,7 @@ class Sessions:
         return f"{self.cookie}={value}; Path=/ui; Max-Age={SECONDS}; HttpOnly; SameSite=Strict"
 
     def of(self, scope: Scope) -> Session | None:
-        """The session of a request that shows one we signed."""
+        """Return the session of a request whose cookie we signed, or None."""
         pairs = (pair.strip().partition("=") for pair in (header(scope, b"cookie") or "").split(";"))
         value = next((value for name, _, value in pairs if name == self.cookie), "")
         said_text, _, signature = value.partition(".")
@@ -68,7 +68,7 @@ class Sessions:
         return Session(session["key"], session["actor"], form_token)
 
     def _signature(self, purpose: bytes, of: bytes) -> bytes:
-        """Without a token there is nothing to sign with, and what was signed is worth nothing."""
+        """Sign a value. Without a token the signature is random, so that no cookie matches it."""
         return self._token.signature(b"dashboard " + purpose + b"\0" + of) or secrets.token_bytes(32)
 
 
