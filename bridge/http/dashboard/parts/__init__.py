@@ -1,1 +1,1 @@
-"""What pages are made of that is more than a template: pictures, grids, diffs, answers, payloads."""
+"""The parts of pages that need more than a template: pictures, grids, diffs, answers, payloads."""

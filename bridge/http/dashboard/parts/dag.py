@@ -1,21 +1,21 @@
-"""Where each job of a tree stands in its picture: what follows stands further right, and nothing covers another."""
+"""Layout of a tree's picture: followers further right, without overlaps."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
 WIDTH, HEIGHT = 190, 50
-"""Of a job's box."""
+"""Size of a job's box."""
 ACROSS, DOWN, MARGIN = 52, 12, 10
 LANE = 8
-"""The height a line has to itself where it passes a column of boxes."""
+"""The height reserved for a line that passes a column of boxes."""
 
 Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Node:
-    """A job's box: its upper left corner."""
+    """A job's box, by its upper left corner."""
 
     job_id: str
     x: float
@@ -24,7 +24,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Edge:
-    """From a job to one that follows from it, point by point to the right."""
+    """A line from a job to a follower, point by point to the right."""
 
     source: str
     target: str
@@ -32,7 +32,7 @@ class Edge:
 
     @property
     def path(self) -> str:
-        """Curved between columns, straight where it passes one."""
+        """The SVG path: curved between columns, straight where it passes one."""
         first, *rest = self.points
         said = [f"M{first[0]:g} {first[1]:g}"]
         for (x, y), (to_x, to_y) in zip(self.points, rest, strict=False):
@@ -43,7 +43,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Picture:
-    """All of a tree, from the left to the right."""
+    """The layout of a whole tree, from left to right."""
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
@@ -54,7 +54,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class _Lane:
-    """Where the lines to one job pass a column."""
+    """The place where the lines to one job pass a column."""
 
     target: str
     layer: int
@@ -65,14 +65,14 @@ _Item = str | _Lane
 
 @dataclass
 class _Columns:
-    """What stands in each column, and what each item follows from in the column before."""
+    """The items of each column, and the predecessors of each item in the column before."""
 
     items: list[list[_Item]]
     before: dict[_Item, list[_Item]] = field(default_factory=dict)
 
 
 def draw(jobs: Sequence[str], follows: Iterable[tuple[str, str]]) -> Picture:
-    """The picture of these jobs and of what follows from what. An edge that would close a circle is left out."""
+    """Lay out the jobs and their edges. An edge that would close a cycle is left out."""
     names, pairs = list(dict.fromkeys(jobs)), list(dict.fromkeys(follows))
     layers = _layers(names, pairs)
     edges = [(source, target) for source, target in pairs if _to_the_right(layers, source, target)]
@@ -89,7 +89,7 @@ def draw(jobs: Sequence[str], follows: Iterable[tuple[str, str]]) -> Picture:
 
 
 def _layers(jobs: Sequence[str], follows: Sequence[tuple[str, str]]) -> dict[str, int]:
-    """Each job as far left as what it follows from allows. Of a circle, the first job begins."""
+    """Put each job as far left as its predecessors allow. A cycle begins with its first job."""
     left, found = dict.fromkeys(jobs), dict[str, int]()
     before: dict[str, list[str]] = {job: [] for job in jobs}
     for source, target in follows:
@@ -124,7 +124,7 @@ def _columns(layers: Mapping[str, int], edges: Sequence[tuple[str, str]]) -> _Co
 
 
 def _tops(columns: _Columns) -> dict[_Item, float]:
-    """Each item beside what it follows from, as near as its neighbours let it."""
+    """Place each item beside its predecessors, as near as its neighbours allow."""
     middles, tops = dict[_Item, float](), dict[_Item, float]()
     for items in columns.items:
         wanted = {item: fmean([middles[each] for each in columns.before.get(item, ())] or [0.0]) for item in items}

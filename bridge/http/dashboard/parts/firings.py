@@ -1,4 +1,4 @@
-"""When schedules fire next, for pages: Temporal is asked now and then, and not waited for for long."""
+"""The next firings of schedules, for pages: cached answers of Temporal, with a short timeout."""
 
 import time
 from collections.abc import Sequence
@@ -12,17 +12,17 @@ from workflows.model.errors import ServiceError
 
 FRESH_SECONDS = 5.0
 WAIT_SECONDS = 1.0
-"""Who looks at a page while Temporal hangs waits so long, once in `FRESH_SECONDS`."""
+"""The longest wait for Temporal; after a timeout no page asks again for `FRESH_SECONDS`."""
 
 Firings = dict[str, tuple[float, ...]]
 
 _KNOWN: dict[tuple[Home, str], tuple[float, tuple[float, ...]]] = {}
 _SILENT: dict[Home, float] = {}
-"""When Temporal did not answer last."""
+"""The time of Temporal's last failure to answer."""
 
 
 def next_firings(service: Service, names: Sequence[str]) -> Firings | None:
-    """By pipeline; None where Temporal does not say."""
+    """Return the next firings by pipeline; None if Temporal does not answer."""
     home, now = service.home, time.monotonic()
     unknown = [name for name in names if (home, name) not in _KNOWN or now - _KNOWN[home, name][0] >= FRESH_SECONDS]
     if unknown:
@@ -38,5 +38,5 @@ def next_firings(service: Service, names: Sequence[str]) -> Firings | None:
 
 
 def forget(service: Service, name: str) -> None:
-    """A schedule has been changed."""
+    """Drop a schedule from the cache after a change."""
     _KNOWN.pop((service.home, name), None)

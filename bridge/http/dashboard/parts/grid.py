@@ -1,4 +1,4 @@
-"""The jobs of a tree as rows of a tree grid, and what is used of each of its bounds."""
+"""The jobs of a tree as rows of a tree grid, and the use of each of its bounds."""
 
 import time
 from collections import Counter
@@ -14,14 +14,14 @@ from workflows.policy.decisions import decided
 
 @dataclass(frozen=True)
 class Row:
-    """A job, and its place among those that the same job handed out or went on as."""
+    """A job, and its position among its siblings."""
 
     job: JobRecord
     level: int
     place: int
     of: int
     parent: bool
-    """Others stand below it."""
+    """True if other rows are below it."""
 
     @property
     def name(self) -> str:
@@ -38,7 +38,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Used:
-    """One bound: what is used, what there is (none: unlimited), and both in words."""
+    """The use of one bound: the amount used, the limit (0: unlimited), and both in words."""
 
     name: str
     explained: str
@@ -49,7 +49,7 @@ class Used:
 
 
 def rows(jobs: Sequence[JobRecord]) -> Iterator[Row]:
-    """Each job under the one it came from, in dispatch order."""
+    """Yield each job below its parent, in dispatch order."""
     below: dict[str | None, list[JobRecord]] = {}
     known = {job.job_id for job in jobs}
     for job in jobs:
@@ -64,7 +64,7 @@ def rows(jobs: Sequence[JobRecord]) -> Iterator[Row]:
 
 
 def name_of(job: JobRecord) -> str:
-    """The leg's own name; a continuation's is why its coordinator runs again."""
+    """Return the leg's own name, or the reason of a continuation."""
     if job.delegation_id:
         return job.delegation_id
     match job.continuation:
@@ -79,12 +79,12 @@ def name_of(job: JobRecord) -> str:
 
 
 def seconds_of(job: JobRecord) -> float | None:
-    """How long it has run; None before it began."""
+    """Return the run time of a job; None before its start."""
     return None if job.started_at is None else max(0.0, (job.ended_at or time.time()) - job.started_at)
 
 
 def spend(tree: Tree) -> tuple[Used, ...]:
-    """Every hard bound of the tree (rulings C1 to C4)."""
+    """Return the use of every hard bound of the tree (rulings C1 to C4)."""
     bounds, used = tree.bounds, tree.ledger
     depth = max((job.delegation_depth for job in tree.jobs), default=0)
     batches = Counter(job.parent_job_id for job in tree.jobs if job.delegation_id)

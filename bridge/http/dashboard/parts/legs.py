@@ -1,4 +1,4 @@
-"""Branches of a tree's legs, as its pages show them, and what becomes of orders on them."""
+"""Branches of a tree's legs, as its pages show them, and the outcomes of orders on them."""
 
 import shlex
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ _conflicts = Recent[tuple[WayOut, ...]](seconds=10)
 
 
 def branches_of(service: Service, tree: Tree, told: Sequence[EventRecord], only: str | None = None) -> Branches | None:
-    """Every branch of a tree, or one job's; None where nothing of it may be written."""
+    """Return every branch of a tree, or one job's; None if none of its jobs may write."""
     if not any(job.action is Action.IMPLEMENT and only in (None, job.job_id) for job in tree.jobs):
         return None
     moment, root = (*_moment(service, tree, told), only), tree.task.root_job_id
@@ -47,7 +47,7 @@ def branches_of(service: Service, tree: Tree, told: Sequence[EventRecord], only:
 
 
 def verdict_of(service: Service, tree: Tree, told: Sequence[EventRecord], found: Branches | None) -> Verdict | None:
-    """Whether the work is ready to be merged; None while the tree is not done, or where it wrote nothing."""
+    """Return the merge gate's verdict; None while the tree is not done, or if it wrote nothing."""
     if tree.task.state is not TaskState.DONE or found is None:
         return None
     root, moment = tree.task.root_job_id, (*_moment(service, tree, told), found.head)
@@ -55,7 +55,7 @@ def verdict_of(service: Service, tree: Tree, told: Sequence[EventRecord], found:
 
 
 def conflicts_of(service: Service, tree: Tree, told: Sequence[EventRecord]) -> tuple[WayOut, ...]:
-    """What blocks a task because work does not fit together."""
+    """Return the conflicts between legs that block jobs of the tree."""
     if not any(job.state is JobState.BLOCKED for job in tree.jobs):
         return ()
     root = tree.task.root_job_id
@@ -82,13 +82,13 @@ def _finish(service: Service, tree: Tree, found: Branches) -> Finish:
 
 
 def _moment(service: Service, tree: Tree, told: Sequence[EventRecord]) -> tuple[object, ...]:
-    """Another one as soon as the tree has gone on, or somebody has merged or dropped."""
+    """Return a cache key that changes as soon as the tree goes on, or somebody merges or drops."""
     states = tuple((job.state, job.attempt) for job in tree.jobs)
     return (str(service.home.root), tree.task.root_job_id, told[-1].seq if told else 0, states)
 
 
 def merged(service: Service, job_ids: Sequence[str], form: Form) -> Done:
-    """Merge these, all or none, and say how to take the result over."""
+    """Merge these legs, all or none, and say how to take the result over."""
     anyway = form.text("anyway", "") == "yes"
     mine = form.text("mine", "") == "yes"
     what = merges.merge(service, job_ids, actor=form.signed, anyway=anyway, into_mine=mine)
@@ -104,7 +104,7 @@ def merged(service: Service, job_ids: Sequence[str], form: Form) -> Done:
 
 
 def dropped(service: Service, job_id: str, form: Form) -> Note:
-    """Remove one leg's branch, and say how to bring it back; or why it stays."""
+    """Remove one leg's branch and say how to restore it, or say why it stays."""
     try:
         gone = drops.drop(service, job_id, actor=form.signed, force=form.text("force", "") == "yes")
     except ServiceError as error:
@@ -128,7 +128,7 @@ async def resolved(service: Service, root: str) -> Done:
 
 
 def over(killed: Killed) -> Done:
-    """What nobody has merged is named: it would be forgotten otherwise."""
+    """Report a given-up task with its unmerged branches, which would be forgotten otherwise."""
     left = (
         Note("is not merged", hint=leg.merge_command or f"service job drop {leg.job_id} --force", about=leg.branch)
         for leg in killed.unmerged

@@ -1,4 +1,4 @@
-"""A diff as a page shows it: file by file, runs of lines by what they are (ruling M3)."""
+"""A diff as a page shows it: by file, with runs of lines grouped by kind (ruling M3)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ _KINDS = (("@@", "hunk"), ("+", "add"), ("-", "cut"))
 
 @dataclass(frozen=True)
 class FilePatch:
-    """One file: how many lines came and went, and the lines themselves, grouped by kind."""
+    """One file of a diff: the counts of added and removed lines, and the lines grouped by kind."""
 
     path: str
     added: int
@@ -19,7 +19,7 @@ class FilePatch:
 
 
 def beginning(pieces: Iterable[bytes], limit: int) -> tuple[str, bool]:
-    """Whole lines of at most so many bytes, and whether that is less than everything."""
+    """Return whole lines of at most so many bytes, and whether the text was cut."""
     taken = b""
     for piece in pieces:
         taken += piece
@@ -32,7 +32,7 @@ def beginning(pieces: Iterable[bytes], limit: int) -> tuple[str, bool]:
 
 
 def files(diff: str) -> tuple[FilePatch, ...]:
-    """The files of a diff."""
+    """Parse the files of a diff."""
     begun: list[list[str]] = []
     for line in diff.removesuffix("\n").split("\n"):
         if line.startswith("diff --git "):
@@ -55,7 +55,7 @@ def _kind(line: str) -> str:
 
 
 def _path(header: str) -> str:
-    """`diff --git a/old b/new`: the new one, whatever blanks are in it."""
+    """Return the new path of a line `diff --git a/old b/new`, whatever blanks are in it."""
     names = header.removeprefix("diff --git ")
     half = len(names) // 2
     same = names[:half].strip('"').removeprefix("a/") == names[half + 1 :].strip('"').removeprefix("b/")

@@ -13,14 +13,14 @@ _READS = re.compile(r"SERVICE_PAYLOAD_([A-Z][A-Z0-9_]*)")
 
 
 def keys_read(definition: Definition) -> tuple[str, ...]:
-    """What its commands read of a payload, as far as that can be seen."""
+    """Return the payload keys that occur in the definition's commands."""
     commands = (word for stage in definition.stages if isinstance(stage, ShellStage) for word in stage.command)
     found = [name.lower() for word in commands for name in _READS.findall(word)]
     return tuple(dict.fromkeys(found))[: MOST_ENTRIES - EMPTY_ROWS]
 
 
 def payload_of(form: Form) -> dict[str, str]:
-    """All of it, or what is wrong. A row without a value was not filled in."""
+    """Return the whole payload, or raise an error with its faults. Rows without a value are skipped."""
     given: list[tuple[str, object]] = []
     for number in range(1, MOST_ENTRIES + 1):
         key, typed = form.text(f"key-{number}", "").strip(), form.text(f"value-{number}", "")
@@ -38,7 +38,7 @@ def payload_of(form: Form) -> dict[str, str]:
 
 
 def _lines(text: str) -> list[tuple[str, object]]:
-    """`KEY=VALUE` on each line, or one JSON object."""
+    """Parse `KEY=VALUE` lines, or one JSON object."""
     if text.lstrip().startswith("{"):
         value = strict_json.decode(text.strip().encode("utf-8", "surrogatepass"))
         return list(value.items())

@@ -1,4 +1,4 @@
-"""What takes a while to find out, kept for a few seconds: an open page asks for it again and again."""
+"""A cache with an expiry of a few seconds for slow answers: an open page asks for them again and again."""
 
 import time
 from collections import OrderedDict
@@ -10,14 +10,14 @@ MOST = 64
 
 
 class Recent(Generic[T]):
-    """The newest answers, by what was asked."""
+    """The newest answers, by key."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._kept: OrderedDict[Hashable, tuple[float, T]] = OrderedDict()
 
     def get(self, key: Hashable, ask: Callable[[], T]) -> T:
-        """What was answered a moment ago, else what is answered now. Errors are not kept."""
+        """Return the cached answer if it is fresh, else ask. Errors are not cached."""
         at, answer = self._kept.get(key, (float("-inf"), None))
         if answer is not None and time.monotonic() - at < self._seconds:
             return answer

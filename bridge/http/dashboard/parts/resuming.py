@@ -1,4 +1,4 @@
-"""What a person says to pauses, one or several at once: always to the round that the page showed (ruling M2)."""
+"""A person's answers to pauses, one or several at once: always to the round that the page showed (ruling M2)."""
 
 import asyncio
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ MOST = 50
 """Items on one page."""
 AT_ONCE = 16
 DIGEST = 16
-"""Characters of it that a page carries."""
+"""Characters of a round's digest in a form."""
 CROSSED = (
     "nothing was sent: a line begins with the name of another question and a colon,"
     " so it would be read as the answer to that one; put a word before it"
@@ -43,12 +43,12 @@ class Seen:
     number: int
     digest: str
     until: str
-    """When it would end: to extend it once more is another order than to extend it twice by accident."""
+    """Its expiry: extending once more is another order than extending twice by accident."""
 
 
 @dataclass(frozen=True)
 class Words:
-    """What is said to a round."""
+    """The answer to a round."""
 
     verb: str
     text: str = ""
@@ -57,17 +57,19 @@ class Words:
 
 
 def seen_of(shown: RoundRecord) -> str:
-    """As a form carries it."""
+    """Encode a round for a form."""
     return f"{shown.coordinator_id}|{shown.number}|{shown.digest[:DIGEST]}|{shown.expires_at}"
 
 
 def form_of(shown: RoundRecord) -> str:
-    """The name of a coordinator's form; the same for its next round, so that a text finds its field there."""
+    """Return the name of a coordinator's form. It stays for the next round, so that a typed text finds its field
+    again.
+    """
     return f"say-{shown.coordinator_id}"
 
 
 def page_of(service: Service, query: Mapping[str, str]) -> waiting.Waiting:
-    """The part of what waits that an address names."""
+    """Return the page of waiting items that an address names."""
     first = query.get("from", "0")
     if not (first.isascii() and first.isdigit() and len(first) < 7):
         raise UsageError("?from= takes a whole number")
@@ -75,7 +77,7 @@ def page_of(service: Service, query: Mapping[str, str]) -> waiting.Waiting:
 
 
 async def say(service: Service, form: Form) -> Done:
-    """Answer, retry, continue, abort or extend one round. What is refused keeps the words that were typed."""
+    """Answer, retry, continue, abort or extend one round. A refusal keeps the typed text."""
     seen = _read(form.text("seen"))
     verb = Verb.ANSWER.value if "pick" in form.fields else form.text("say")
     try:
@@ -87,7 +89,7 @@ async def say(service: Service, form: Form) -> Done:
 
 
 async def say_to_chosen(service: Service, form: Form) -> Done:
-    """The same to all that were ticked; each has a result of its own."""
+    """Carry out one verb for all ticked items; each has a result of its own."""
     verb, chosen = form.text("say"), [_read(each) for each in dict.fromkeys(form.all("chosen"))]
     if not chosen:
         raise UsageError("nothing is chosen: tick what you mean first")
@@ -140,7 +142,7 @@ async def _said(service: Service, form: Form, seen: Seen, verb: str) -> Note:
 
 
 def _open_now(service: Service, seen: Seen) -> RoundRecord:
-    """The round that was seen, if it is open and still asks the same."""
+    """Return the round that was seen, if it is open and its questions have not changed."""
     root = jobs.get(service, seen.job).root_job_id
     now = next((each for each in rounds.open_of(service, root) if each.coordinator_id == seen.job), None)
     over = rounds.last_words(service, root, seen.job, seen.number)
@@ -155,7 +157,7 @@ def _open_now(service: Service, seen: Seen) -> RoundRecord:
 
 
 def _done_before(service: Service, form: Form, seen: Seen, verb: str) -> Note | None:
-    """The same form, sent twice: the first time has ended the round."""
+    """Return the result of an earlier submission of this form, if that one has ended the round."""
     ended = rounds.ended(service, seen.job, seen.number)
     if ended is None or not ended.digest.startswith(seen.digest):
         return None
@@ -171,10 +173,10 @@ def _words(form: Form, verb: str, questions: tuple[QuestionRecord, ...]) -> Word
 
 
 def _answer(form: Form, questions: tuple[QuestionRecord, ...]) -> Words:
-    """Choices and texts of all questions as one answer; both of one question belong together."""
+    """Combine the choices and texts of all questions into one answer, each question's under its id."""
     said = {each.id: text for each in questions if (text := _of_question(form, each))}
     other = any(each.choices and each.id in said and not is_choice(said[each.id], each.choices) for each in questions)
-    # What begins with a blank is a part of the answer above it.
+    # A line that begins with a blank belongs to the answer above it.
     parts = [f"{name}: {text}".replace("\n", "\n ") for name, text in said.items()]
     ids = [each.id for each in questions]
     alone = {name: parse(part, [name]).by_id.get(name) for name, part in zip(said, parts, strict=True)}
@@ -192,12 +194,12 @@ def _of_question(form: Form, question: QuestionRecord) -> str:
 
 
 def _request(session: str, seen: Seen, words: Words) -> str:
-    """The same for the same order from the same browser: it acts once, however often it is sent."""
+    """Return an idempotency key: repeats of an order from one browser act once."""
     return f"{CHANNEL}-{sha256(repr((session, seen, words)).encode()).hexdigest()[:40]}"
 
 
 def _homeless(service: Service, form: Form, seen: Seen) -> tuple[Note, ...]:
-    """Typed texts for which the page that is shown now has no field."""
+    """Return the typed texts for which the page that is shown now has no field."""
     typed = {name: form.text(name) for name in form.fields if name.startswith("text.") or name == "instructions"}
     address = dict(parse_qsl(urlsplit(form.text("from", "")).query))
     shown = [item.round for item in page_of(service, address).items if item.round]
