@@ -1,1 +1,1 @@
-"""What a terminal shows beyond text: colours, tables that fit, folded lines, links. Rich is imported only here."""
+"""Terminal output beyond text: colours, tables that fit, folded lines, links. Only this package imports Rich."""

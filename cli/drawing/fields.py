@@ -9,9 +9,9 @@ from workflows.contract.visible import one_line, prefixed
 
 
 def in_fields(fields: Iterable[tuple[str, object]]) -> Iterator[str]:
-    """The lines of that: a value that has several stands below its name.
+    """Yield the lines of the fields; a value of several lines is below its name.
 
-    One that is a `Line` has looks of its own, and stays as long as it is unless it says that it may be folded.
+    A `Line` keeps its own looks, and is folded only if it says so.
     """
     shown = [(name, value if isinstance(value, Line) else str(value)) for name, value in fields if _is_said(value)]
     columns = max((width(one_line(name)) for name, _ in shown), default=0)
@@ -30,6 +30,6 @@ def _is_said(value: object) -> bool:
 
 
 def headed(head: str, text: str) -> list[str]:
-    """A text of others behind a word of ours, or below it where it has several lines."""
+    """Return foreign text behind a head of ours, or below it if it has several lines."""
     text = text.rstrip("\n")
     return [head, *prefixed(text)] if "\n" in text else [prose(f"{head} {text}")]

@@ -1,4 +1,4 @@
-"""Lines that know how they look. Anywhere but on a terminal each is the text it consists of, and nothing else."""
+"""Lines that know their looks. Except on a terminal, each is plain text."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -6,23 +6,23 @@ from typing import NamedTuple
 from cli.drawing.looks import Look
 
 FOLDED = "| "
-"""Before what did not fit on a line and stands below it: no such part can be taken for a line of ours (ruling N6)."""
+"""The prefix of continuation lines: no part of a folded line can be taken for a line of ours (ruling N6)."""
 
 
 class Piece(NamedTuple):
-    """Part of a line that looks the same throughout."""
+    """Part of a line with one look."""
 
     text: str
     look: Look = Look.PLAIN
     link: str = ""
-    """An address of ours that a click on it opens."""
+    """An address of ours that a click opens."""
 
 
 class Line(str):
-    """A line of several pieces. As a text it is what it says; `say` draws it where there is a terminal.
+    """A line of several pieces. As a string it is plain text; `say` draws it on a terminal.
 
-    What does not fit stands on further lines, each behind `below`; without `below` the line is left as long as it is,
-    as a command is that somebody copies.
+    What does not fit continues on further lines, each prefixed with `below`; without `below` the line is never folded,
+    as for a command that somebody copies.
     """
 
     __slots__ = ("below", "pieces")
@@ -37,7 +37,7 @@ class Line(str):
 
 
 def path(name: str) -> Piece:
-    """A place on this machine, which a click opens."""
+    """Return a local path that opens on a click."""
     from socket import gethostname
     from urllib.parse import quote
 
@@ -45,18 +45,18 @@ def path(name: str) -> Piece:
 
 
 def prose(text: str) -> Line:
-    """A sentence that nobody copies as a whole: what does not fit stands below it, further in."""
+    """Return a sentence that nobody copies as a whole: it is folded, with an indent."""
     indent = len(text) - len(text.lstrip(" "))
     return Line(text, below=" " * (indent + 2) + FOLDED)
 
 
 def pieces_of(line: str) -> tuple[Piece, ...]:
-    """Those of a line, or the one that a plain text is."""
+    """Return the pieces of a line; a plain string is one piece."""
     return line.pieces if isinstance(line, Line) else (Piece(line),)
 
 
 def part(pieces: tuple[Piece, ...], begin: int, end: int) -> Iterator[Piece]:
-    """The pieces between two characters of the whole."""
+    """Yield the pieces between two positions of the line."""
     at = 0
     for piece in pieces:
         first, last = max(begin - at, 0), min(end - at, len(piece.text))

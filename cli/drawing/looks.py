@@ -1,6 +1,6 @@
-"""One vocabulary: what each state and each part of a line looks like on a terminal.
+"""One vocabulary of looks for states and parts of lines on a terminal.
 
-Only the sixteen colours that a terminal's own theme defines, and of these only what can be read on light and on dark.
+Only the sixteen colours of the terminal's own theme are used, and of these only those readable on light and on dark.
 The shapes of states are those of the Temporal web UI and of GitHub comments (`workflows.tree.details.MARKS`).
 """
 
@@ -8,19 +8,19 @@ from enum import StrEnum
 
 
 class Look(StrEnum):
-    """A meaning; its value is the number of the terminal's sequence that shows it."""
+    """A meaning; its value is the number of the escape sequence that shows it."""
 
     PLAIN = ""
     STRONG = "1"
     QUIET = "2"
-    """Not yet, not any more, or beside the matter."""
+    """Secondary, no longer valid, or not yet."""
     BAD = "31"
     GOOD = "32"
     ASKS = "1;35"
-    """A person must say something."""
+    """A person must answer."""
     GOES = "36"
     STUCK = "1;31"
-    """Nothing goes on before somebody does something."""
+    """Nothing continues before somebody acts."""
 
 
 END = "\x1b[0m"
@@ -39,9 +39,9 @@ OF_MARKS = {"·": "queued", "▶": "running", "✔": "succeeded", "✘": "failed
     "-": "skipped",
     "⏸": "awaiting_human",
 }
-"""The state that each shape stands for."""
+"""The state of each shape."""
 
 
 def of_state(word: str) -> Look:
-    """How a state looks; plain when it is none that is known."""
+    """Return the look of a state; plain if the state is unknown."""
     return _STATES.get(word, Look.PLAIN)

@@ -16,11 +16,11 @@ _SEQUENCES = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;;[^\x1b]*\x1b\\")
 _LINKS = re.compile(r"\x1b\]8;;[^\x1b]*\x1b\\")
 _USUAL = "less"
 _OPTIONS = "FX"
-"""Of `less`, unless the person has some of their own: end at once where all of it fits, and leave it on the screen."""
+"""Default options of `less`: quit at once if everything fits, and leave the text on the screen."""
 
 
 def command(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """What is typed to start it; nothing where there is none, or none is wanted."""
+    """Return the pager's command; empty if there is none or none is wanted."""
     try:
         words = shlex.split(environment.get("PAGER", _USUAL))
     except ValueError:
@@ -30,24 +30,24 @@ def command(environment: Mapping[str, str] = os.environ) -> list[str]:
 
 
 def environment_of(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Colours are shown, whatever else `less` is told."""
+    """Return an environment in which `less` shows colours, whatever its other options."""
     return {**environment, "LESS": f"-R {environment.get('LESS', _OPTIONS)}"}
 
 
 def is_tall(text: str, screen: Screen) -> bool:
-    """Whether the text and the prompt of a shell below it do not fit."""
+    """Return whether the text and a shell prompt below it do not fit."""
     columns = screen.width or 1
     rows = (max(1, -(-width(_SEQUENCES.sub("", line)) // columns)) for line in text.split("\n"))
     return sum(rows) > screen.height
 
 
 def for_pager(text: str) -> str:
-    """Without links: not every pager knows them."""
+    """Remove links: not every pager supports them."""
     return _LINKS.sub("", text)
 
 
 def run(lines: Iterable[str]) -> None:
-    """Until the person has seen enough; the lines come as fast as they are read."""
+    """Page the lines as they are produced, until the person leaves the pager."""
     with _keys_are_its_own():
         pager = subprocess.Popen(command(), stdin=subprocess.PIPE, errors="backslashreplace", env=environment_of())
         assert pager.stdin is not None
@@ -56,14 +56,14 @@ def run(lines: Iterable[str]) -> None:
 
 
 def show(file: int) -> None:
-    """The same with a file that is whole."""
+    """Page a complete file."""
     with _keys_are_its_own():
         subprocess.run(command(), stdin=file, env=environment_of(), check=False)
 
 
 @contextmanager
 def _keys_are_its_own() -> Iterator[None]:
-    """Ctrl-C ends what the pager does, and neither it nor us."""
+    """Ignore SIGINT meanwhile: in the pager, Ctrl-C ends an action and not the program."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield

@@ -1,4 +1,4 @@
-"""What a stream can show: text, or also a terminal's colours and links; and how a line is drawn there."""
+"""The capabilities of a stream (plain text, colours, links), and the drawing of a line on it."""
 
 import os
 import re
@@ -17,24 +17,24 @@ _LINK = "\x1b]8;;{}\x1b\\{}\x1b]8;;\x1b\\"
 _USUAL = (80, 24)
 _PLAIN = ("", "dumb", "unknown")
 _NARROWEST = 20
-"""Below this nothing is folded or cut: there is no room to do it well."""
+"""Least width that is used for folding and cutting."""
 
 
 class Screen(NamedTuple):
-    """Where lines are drawn."""
+    """A terminal, or a stream for which colours are forced."""
 
     width: int | None
-    """None where nobody knows: colours were asked for in a file or a pipe."""
+    """None if unknown: colours are forced for a file or a pipe."""
     height: int = 24
     colours: bool = True
     links: bool = False
 
 
 def screen_of(stream: "TextIO", environment: Mapping[str, str] = os.environ) -> Screen | None:
-    """None where only plain text is wanted."""
+    """Return the screen of a stream; None if only plain text is wanted."""
     try:
         on_terminal = stream.isatty()
-    except ValueError:  # it is closed
+    except ValueError:  # the stream is closed
         return None
     refused = bool(environment.get("NO_COLOR")) or environment.get("CLICOLOR") == "0"
     if not on_terminal:
@@ -47,13 +47,13 @@ def screen_of(stream: "TextIO", environment: Mapping[str, str] = os.environ) -> 
 
 
 def can_move(stream: "TextIO") -> bool:
-    """Whether this is a terminal on which something can be drawn in place."""
+    """Return whether the stream is a terminal that can be redrawn in place."""
     screen = screen_of(stream)
     return screen is not None and screen.width is not None
 
 
 def _size(stream: "TextIO") -> tuple[int, int]:
-    """As it is now, by the terminal itself: the process may be another one than that which was typed."""
+    """Ask the terminal itself for its size: the environment may be that of another process."""
     try:
         found = os.get_terminal_size(stream.fileno())
     except (OSError, ValueError):
@@ -66,7 +66,7 @@ def _forced(environment: Mapping[str, str]) -> bool:
 
 
 def drawn(line: str, screen: Screen) -> Iterator[str]:
-    """A line as one or more lines of the screen. Nothing unseen is in them but our own sequences (ruling N6)."""
+    """Yield the screen lines of a line. Their only control characters are our own sequences (ruling N6)."""
     from cli.drawing.widths import folds, width
 
     pieces = tuple(piece._replace(text=one_line(piece.text)) for piece in pieces_of(line))
@@ -83,7 +83,7 @@ def drawn(line: str, screen: Screen) -> Iterator[str]:
 
 
 def on_one_line(line: str, screen: Screen) -> str:
-    """The same on a single line: what does not fit is cut off."""
+    """Draw a line on a single screen line, and cut what does not fit."""
     from cli.drawing.widths import cut, width
 
     pieces = tuple(piece._replace(text=one_line(piece.text)) for piece in pieces_of(line))

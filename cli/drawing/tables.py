@@ -10,55 +10,55 @@ from cli.drawing.widths import CUT, cut, padded, width
 GAP = "  "
 _EMPTY = {"", "-"}
 _NARROWEST = 4
-"""Of a text, where no column is left that could be left out."""
+"""Least width of a text column, once no more columns can be left out."""
 
 
 def plainly(_: str) -> Look:
-    """As text."""
+    """Return the look of plain text."""
     return Look.PLAIN
 
 
 def strongly(_: str) -> Look:
-    """As a heading."""
+    """Return the look of headings."""
     return Look.STRONG
 
 
 def unlinked(_: str) -> str:
-    """Nowhere."""
+    """Return no link."""
     return ""
 
 
 class Column(NamedTuple):
-    """A heading, and how its column yields where the table is too wide.
+    """A heading, and how its column yields when the table is too wide.
 
-    A column is as wide as its widest cell, whatever room there is, unless it says otherwise.
+    By default a column is as wide as its widest cell.
     """
 
     heading: str
     least: int | None = None
-    """It may shrink to this width; what is longer is cut."""
+    """Least width it may shrink to; longer cells are cut."""
     leaves: int = 0
-    """It may be left out; those with the highest number go first, and before them those in which nothing stands."""
+    """Greater than 0: it may be left out. The highest number goes first, and empty columns before all others."""
     plain: int | None = None
-    """Where there is no terminal, longer cells are cut to this."""
+    """Maximal cell width without a terminal."""
     right: bool = False
-    """Numbers, one below the other; only on a terminal."""
+    """Right-aligned numbers; only on a terminal."""
     link: Callable[[str], str] = unlinked
-    """Where a click on a cell leads, by what stands in it."""
+    """Returns the link of a cell, by its text."""
     look: Callable[[str], Look] = plainly
-    """How a cell looks, by what stands in it."""
+    """Returns the look of a cell, by its text."""
 
 
 Rows = Sequence[Sequence[str]]
 
 
 def columns_of(headings: Sequence[str | Column]) -> list[Column]:
-    """A heading alone is a column that never yields."""
+    """Convert plain headings to columns of fixed width."""
     return [each if isinstance(each, Column) else Column(each) for each in headings]
 
 
 def without_room(columns: Sequence[Column], rows: Rows, room: int | None) -> set[int]:
-    """Which columns are left out on a terminal so wide: those in which nothing stands before a text is cut for them."""
+    """Return the columns to leave out at this width. Empty ones go before any text is cut."""
     if room is None:
         return set()
     natural = _natural(columns, rows)
@@ -74,7 +74,7 @@ def without_room(columns: Sequence[Column], rows: Rows, room: int | None) -> set
 
 
 def plain(columns: Sequence[Column], rows: Rows) -> Iterator[str]:
-    """Every column, each as wide as it is."""
+    """Yield the lines of all columns in full width."""
     cut_rows = [[_shortened(cell, each.plain) for cell, each in zip(row, columns, strict=True)] for row in rows]
     widths = _natural(columns, cut_rows)
     for row in [[each.heading for each in columns], *cut_rows]:
@@ -82,7 +82,7 @@ def plain(columns: Sequence[Column], rows: Rows) -> Iterator[str]:
 
 
 def fitted(columns: Sequence[Column], rows: Rows, room: int | None) -> Iterator[Line]:
-    """Those for which there is room on a terminal so wide, and with their looks."""
+    """Yield the lines of the columns that fit the width, with their looks."""
     out = without_room(columns, rows, room)
     natural = _natural(columns, rows)
     widths = {at: width for at, width in enumerate(natural) if at not in out}
@@ -95,7 +95,7 @@ def fitted(columns: Sequence[Column], rows: Rows, room: int | None) -> Iterator[
 
 
 def _natural(columns: Sequence[Column], rows: Rows) -> list[int]:
-    """How wide each is by itself."""
+    """Return the width of each column without a limit."""
     return [max(map(width, cells)) for cells in zip([each.heading for each in columns], *rows, strict=True)]
 
 
@@ -108,7 +108,7 @@ def _floor(column: Column, natural: int, least: int | None = None) -> int:
 
 
 def _shrink(widths: dict[int, int], floors: dict[int, int], room: int) -> None:
-    """Until it fits, the widest of those that may shrink gives first."""
+    """Narrow the widest shrinkable columns until the table fits."""
     for _ in range(_whole(widths.values()) - room):
         able = [at for at in widths if widths[at] > floors[at]]
         if able:

@@ -7,7 +7,7 @@ _BRANCHES = " │├└─"
 
 
 def tree_line(line: str) -> Line:
-    """One job's line; its shape and its state in the colour of the state, what does not fit below it."""
+    """Return one job's line, its shape and state coloured, folded if it does not fit."""
     rest = line.lstrip(_BRANCHES)
     stem = line[: len(line) - len(rest)]
     state = OF_MARKS.get(rest[:1], "")
@@ -18,7 +18,7 @@ def tree_line(line: str) -> Line:
 
 
 def state_line(line: str, state: str) -> Line:
-    """A line of ours in which a state stands: the first such word in its colour."""
+    """Return a line with the first occurrence of the state's word coloured."""
     return Line(*_marked(line, state), below="  " + FOLDED)
 
 

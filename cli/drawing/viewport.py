@@ -1,4 +1,4 @@
-"""Which lines of a view stand on a screen that is too short for it: what matters now; the others are counted."""
+"""Choice of the lines of a view that fit a screen: the most important ones; the others are counted."""
 
 import re
 from collections import Counter
@@ -18,15 +18,15 @@ class Row:
 
     text: str
     rank: tuple[float, ...] = ()
-    """The lowest are shown first."""
+    """The priority; the lowest are shown first."""
     word: str = ""
-    """What it is counted as where it is not shown."""
+    """The word it is counted as while hidden."""
     above: int | None = None
-    """The place of the row that it belongs under, which is shown with it where there is room."""
+    """The index of its parent row, which is shown with it if there is room."""
 
 
 def fitted(rows: Sequence[Row], height: int) -> list[Row]:
-    """All of them, or as many as there is room for, in their order; each gap is told on a line of its own."""
+    """Return the rows that fit, in order, with a line for each gap."""
     if len(rows) <= height:
         return list(rows)
     shown = _Shown(len(rows), height)
@@ -36,7 +36,7 @@ def fitted(rows: Sequence[Row], height: int) -> list[Row]:
 
 
 class _Shown:
-    """Places that are shown, and how many lines that makes with one for each gap."""
+    """The visible rows, and the lines they take together with one for each gap."""
 
     def __init__(self, count: int, height: int) -> None:
         self.places: set[int] = set()
@@ -44,7 +44,7 @@ class _Shown:
         self._room = height - 1
 
     def add(self, wanted: Iterable[int]) -> bool:
-        """All of these, if there is room."""
+        """Show all of these rows, if there is room."""
         new = [each for each in dict.fromkeys(wanted) if each not in self.places]
         needed = 0
         for each in new:
@@ -57,7 +57,7 @@ class _Shown:
         return True
 
     def _hidden(self, place: int) -> bool:
-        """A gap stays on this side: what is shown splits a gap, or shortens it, or closes it."""
+        """Return whether a gap remains on this side: showing a row splits, shortens or closes a gap."""
         return 0 <= place < self._count and place not in self.places
 
 

@@ -1,4 +1,4 @@
-"""How many columns of a terminal a text takes: Chinese letters and emoji take two, combining marks none."""
+"""Display width of text in terminal columns: Chinese letters and emoji take two, combining marks none."""
 
 import re
 from collections.abc import Iterator
@@ -6,17 +6,17 @@ from functools import cache
 
 CUT = "…"
 _PERHAPS_WIDE = "[\u0300-\u1fff\u200b-\u200f\u20d0-\u20ff\u2300-\u23ff\u25fd-\u27bf\u2b00-\U0010ffff]"
-"""Anything else takes one column. Rich knows the rest, and is imported for texts that have some of it."""
+"""All other characters take one column. Rich, which knows the widths of these, is imported only for texts with some."""
 
 
 @cache
 def _perhaps_wide() -> re.Pattern[str]:
-    """Compiled when there is such a text: every command imports this module."""
+    """Compile the pattern on first use: every command imports this module."""
     return re.compile(_PERHAPS_WIDE)
 
 
 def width(text: str) -> int:
-    """Columns on a terminal."""
+    """Return the columns a text takes on a terminal."""
     if text.isascii() or not _perhaps_wide().search(text):
         return len(text)
     from rich.cells import cell_len
@@ -25,7 +25,7 @@ def width(text: str) -> int:
 
 
 def fitting(text: str, columns: int) -> int:
-    """How many characters of it fit; a letter is never parted from its marks."""
+    """Return how many characters fit; a letter is never separated from its marks."""
     if text.isascii() or not _perhaps_wide().search(text):
         return min(len(text), max(columns, 0))
     from rich.cells import split_graphemes
@@ -39,12 +39,12 @@ def fitting(text: str, columns: int) -> int:
 
 
 def cut(text: str, columns: int) -> str:
-    """No wider than that; where something is left out, a sign of it."""
+    """Cut a text to the width, with an ellipsis if anything is left out."""
     return text if width(text) <= columns else text[: fitting(text, columns - 1)].rstrip() + CUT
 
 
 def padded(text: str, columns: int) -> str:
-    """Blanks behind it up to that width."""
+    """Pad a text with blanks to the width."""
     return text + " " * (columns - width(text))
 
 
@@ -53,9 +53,9 @@ def _word(text: str, begin: int) -> str:
 
 
 def folds(text: str, columns: int, further: int) -> Iterator[tuple[int, int]]:
-    """Where each line begins and ends: the first of so many columns, those below it narrower by `further`.
+    """Yield the start and end of each line: the first `columns` wide, the others narrower by `further`.
 
-    It is folded at blanks, which are left out there; a word that is longer than a line is divided.
+    Fold at blanks, which are dropped there; split a word that is longer than a line.
     """
     begin, room = 0, columns
     while True:
