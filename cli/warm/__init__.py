@@ -1,1 +1,1 @@
-"""The process that has everything imported and forks for each command, and how `service` hands a command to it."""
+"""The warm process, which has everything imported and forks for each command, and the hand-over of commands to it."""

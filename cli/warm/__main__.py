@@ -1,4 +1,4 @@
-"""A member of the daemon's group (`python -m cli.warm`): runs the commands that are typed in this home."""
+"""A member of the daemon's group (`python -m cli.warm`) that runs the commands typed in this home."""
 
 import sys
 import time
@@ -11,12 +11,12 @@ _A_DAY = 86_400.0
 
 
 def main() -> None:
-    """A home whose disk knows no sockets has no warm process: then every command is run by a process of its own."""
+    """Serve commands. If the home's disk has no sockets, only sleep: each command then runs in a process of its own."""
     home = Home.locate()
     try:
         if sys.argv[1:] != [AT_ONCE]:
             until_the_first(home)
-        from cli.warm import server  # it imports all that a command may need
+        from cli.warm import server  # imports all that a command may need
 
         server.serve(home)
     except OSError as error:

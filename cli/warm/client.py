@@ -1,7 +1,7 @@
-"""`service` as it is typed: hands the command to the warm process of its home, and stays in its place meanwhile.
+"""`service` as it is typed: hands the command to the home's warm process, and waits for it to end.
 
-Until it has said `GO` nothing is begun, and it can turn to a process of its own; afterwards it never does, so that no
-command is carried out twice. The command has its standard streams; signals are passed on.
+Until it has sent `GO` nothing is begun, and it can run the command in its own process; afterwards it never does, so
+that no command runs twice. The command has its standard streams; signals are forwarded.
 """
 
 import io
@@ -19,10 +19,10 @@ from cli.warm.order import KEY, MARK, SOCKET, Order, stamp
 READY = "ready"
 GO = b"!"
 PATIENCE = 1.0
-"""Seconds within which a command must have been taken."""
+"""Seconds within which the warm process must accept the command."""
 CUT_OFF = 5
 _TO_ALL = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
-"""A terminal sends them to whatever a command has started too."""
+"""Signals that a terminal sends to a command's whole process group."""
 _TO_ONE = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH)
 _WHY = "the command was cut off: the process that ran it has ended"
 _SAID = (
@@ -32,7 +32,7 @@ _SAID_IN_JSON = f'{{"error": "{_WHY}", "code": "cut_off", "hint": "service job l
 
 
 def hand_over(words: Sequence[str]) -> int | None:
-    """The exit code of the command; None when it was not taken, and nothing of it was begun."""
+    """Return the command's exit code; None if it was not accepted and nothing was begun."""
     if MARK in os.environ or own_process.needed(words[1:]):
         return None
     found = _connected()
@@ -48,7 +48,7 @@ def hand_over(words: Sequence[str]) -> int | None:
 
 
 def _connected() -> tuple[socket.socket, int] | None:
-    """The line to the warm process of this home, if it is ours and has room; and the key, where this may read it."""
+    """Return the connection to this home's warm process, if that is ours and has room, and the opened key."""
     home = os.path.expanduser(os.environ.get("SERVICE_HOME") or "~/.service")
     line, key = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM), None
     try:
@@ -56,7 +56,7 @@ def _connected() -> tuple[socket.socket, int] | None:
         try:
             key = os.open(KEY, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder)
             line.settimeout(PATIENCE)
-            line.connect(f"/proc/self/fd/{folder}/{SOCKET}")  # a socket's own path may have 107 bytes only
+            line.connect(f"/proc/self/fd/{folder}/{SOCKET}")  # a socket's path is limited to 107 bytes
         finally:
             os.close(folder)
         if peer(line)[1] == os.getuid():
@@ -70,19 +70,19 @@ def _connected() -> tuple[socket.socket, int] | None:
 
 
 def peer(line: socket.socket) -> tuple[int, int]:
-    """The process and the user at the other end, as the kernel knows them."""
+    """Return the pid and the uid at the other end, as the kernel knows them."""
     said = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
     pid, user, _ = struct.unpack("iii", said)
     return pid, user
 
 
 def _taken(line: socket.socket, words: Sequence[str], key: int) -> int | None:
-    """The process that will carry the order out once it is told to go."""
+    """Send the order, and return the pid that will run it after `GO`."""
     order = _order(words)
     if order is None:
         return None
     try:
-        pid = _word(line)  # only now: descriptors that nobody takes would keep pipes open that others read to their end
+        pid = _word(line)  # before sending: descriptors nobody receives would keep pipes open for their readers
         folder = os.open(".", os.O_PATH | os.O_DIRECTORY)
         try:
             socket.send_fds(line, [struct.pack("Q", len(order))], [0, 1, 2, folder, key])
@@ -96,7 +96,7 @@ def _taken(line: socket.socket, words: Sequence[str], key: int) -> int | None:
 
 
 def _order(words: Sequence[str]) -> bytes | None:
-    """None where this process was started with what cannot be handed over: closed streams, texts that are not UTF-8."""
+    """Build the order. None if something cannot be handed over: closed streams, or streams that are not UTF-8."""
     found = (sys.stdin, sys.stdout, sys.stderr)
     streams = [stream for stream in found if isinstance(stream, io.TextIOWrapper)]
     if len(streams) != len(found) or any(stream.encoding.lower() != "utf-8" for stream in streams):
@@ -114,7 +114,7 @@ def _order(words: Sequence[str]) -> bytes | None:
 
 
 def _word(line: socket.socket) -> str:
-    """One line; empty when the other side has gone."""
+    """Read one line; empty if the other side has closed."""
     said = b""
     while not said.endswith(b"\n"):
         more = line.recv(64)
@@ -125,7 +125,7 @@ def _word(line: socket.socket) -> str:
 
 
 class _Followed:
-    """The command, while it runs in its own process."""
+    """The command while it runs in its own process."""
 
     def __init__(self, line: socket.socket, pid: int, *, as_json: bool) -> None:
         self._line = line
@@ -134,7 +134,7 @@ class _Followed:
         self._passed_on: int | None = None
 
     def to_its_end(self) -> int | None:
-        """Its exit code; a signal that ended it ends this process too."""
+        """Return the command's exit code; a signal that ended it ends this process too."""
         handlers = dict.fromkeys((*_TO_ALL, *_TO_ONE), self._pass_on) | {signal.SIGTSTP: self._suspend}
         before = {number: signal.getsignal(number) for number in handlers}
         for number, handler in handlers.items():
@@ -158,7 +158,7 @@ class _Followed:
         return int(said)
 
     def _show(self, file: int) -> None:
-        """In a pager, which is told of the terminal's keys and size as any other program."""
+        """Page a file, with the default signal handlers restored for the pager."""
         from cli.drawing import pager
 
         for number in (*_TO_ALL, *_TO_ONE, signal.SIGTSTP):
@@ -174,7 +174,7 @@ class _Followed:
         self._signal(number)
 
     def _suspend(self, number: int, frame: FrameType | None) -> None:
-        """Stop, and what runs for us with us, until somebody lets us go on."""
+        """Stop the command and this process until SIGCONT."""
         del frame
         self._signal(signal.SIGSTOP)
         signal.signal(number, signal.SIG_DFL)

@@ -1,8 +1,8 @@
-"""One command in a process forked for it: it becomes what the order says, runs, and tells its exit code.
+"""One command in a process forked for it: it takes over the order's context, runs, and returns its exit code.
 
-It is forked outside every box, so it serves people alone (ruling N5). Who is below a supervisor is refused before
-anything of theirs is read. Who is not has to show the key of the home, open for reading: no box lets an agent open it.
-So whatever a command starts here is a person's, although nothing above it tells.
+The fork is outside every box, so it serves people alone (ruling N5). Callers below a supervisor are refused before
+anything of theirs is read. All others have to show the home's key, open for reading: no box lets an agent open it. So
+whatever a command starts here is a person's, although none of its parents shows that.
 """
 
 import contextlib
@@ -44,26 +44,26 @@ from cli.warm.peer import Peer
 from workflows.model.errors import RefusedError, ServiceError
 
 PATIENCE = 10.0
-"""Seconds that whoever hands a command over may take to say it."""
+"""Seconds a caller may take to send the order."""
 _pages: list[int] = []
-"""The file of what is shown by a pager in the end, if any is."""
+"""The file with the text to page at the end, if any."""
 _PASSED = frozenset((*TAKEN, *remotes.PASSED, *(name for program in PROGRAMS.values() for name in program.passes)))
 _RESET = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
 
 @dataclass(frozen=True)
 class Server:
-    """What the process that forks was started as."""
+    """The forking process, as it was started."""
 
     pid: int
     stamp: str
     begun_with: dict[bytes, bytes]
     key: int
-    """The file of the home that callers show, open."""
+    """The open key file, which callers show."""
 
 
 def carry_out(line: socket.socket, server: Server) -> NoReturn:
-    """Never return: this process is the command's."""
+    """Run the command of one connection. Never returns: this process is the command's."""
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         line.settimeout(PATIENCE)
@@ -89,12 +89,12 @@ def carry_out(line: socket.socket, server: Server) -> NoReturn:
         output.tell(f"process {other_end(line)[0]} was refused: {refused.message}")
         os._exit(0)
     except Exception:
-        os._exit(0)  # nothing was begun, and whoever typed it runs it anew
+        os._exit(0)  # nothing was begun, and the client runs the command itself
     _leave(line, run_to_code())
 
 
 def _admitted(line: socket.socket) -> Peer:
-    """Refuse agents before anything of theirs is read: a descriptor that this process had would count as a person's."""
+    """Refuse agents before reading anything of theirs: a descriptor in this process would count as a person's."""
     peer = Peer.of(line)
     calling.handed_over_by(peer)
     calling.refuse_agents("the process that runs people's commands (commands.sock)", "type it: service ...")
@@ -104,10 +104,10 @@ def _admitted(line: socket.socket) -> Peer:
 
 
 def shows(shown: int, key: int) -> bool:
-    """Whether it is the key, and open for reading.
+    """Return whether the descriptor is the key, open for reading.
 
-    The opening is the proof: there is no secret that could be read from a backup, or said by who has only heard it. It
-    is read from, since a box holds nobody back from opening a file by `O_PATH`, or for neither reading nor writing.
+    Opening the key is the proof: there is no secret to read from a backup or to pass on. A byte is read, since a box
+    does not keep anybody from opening a file with `O_PATH`, or for neither reading nor writing.
     """
     if not os.path.samestat(os.fstat(shown), os.fstat(key)):
         return False
@@ -119,7 +119,7 @@ def shows(shown: int, key: int) -> bool:
 
 
 def _read(line: socket.socket, key: int) -> tuple[Order, list[int]]:
-    """The order, the streams and the folder, from a caller that shows the key."""
+    """Read the order, the streams and the folder of a caller that shows the key."""
     head, files, _, _ = socket.recv_fds(line, 8, FILES)
     if len(files) != FILES or not shows(files[-1], key):
         raise RefusedError("it did not show that it may read the home")
@@ -134,21 +134,21 @@ def _read(line: socket.socket, key: int) -> tuple[Order, list[int]]:
 
 
 def _outdated(server: Server) -> None:
-    """Tell the process that forked us to begin anew, if the installation is another than it has imported."""
+    """Signal the forking process to restart if the installation has changed since its imports."""
     if stamp() != server.stamp and os.getppid() == server.pid:
         os.kill(server.pid, signal.SIGHUP)
 
 
 def _is_of_here(order: Order) -> bool:
-    """Whether programs that it starts would be found here as where it was typed. A command that looks starts none."""
+    """Return whether programs are looked up here as in the caller's environment. Read-only commands start none."""
     named = [word for word in order.words[1:] if not word.startswith("-")]
     looks = not named or bool(SERVED & {named[0], " ".join(named[:2])})
     return looks or for_programs(order.environment) == for_programs(os.environb)
 
 
 def _become(order: Order, files: list[int]) -> None:
-    """As if it had been started by who typed it: everything but its parent and its session."""
-    os.setsid()  # it lives on when the daemon stops, and is signalled with what it starts
+    """Take over everything the client was started with, except its parent and session."""
+    os.setsid()  # survives a stop of the daemon, and is signalled with its children
     *streams, folder = files
     for number, file in enumerate(streams):
         os.dup2(file, number)
@@ -166,16 +166,17 @@ def _become(order: Order, files: list[int]) -> None:
 
 
 def _take_over(environment: dict[str, str]) -> None:
-    """The variables of the list, and those that the settings name; programs are found as this process finds them.
+    """Take over the listed variables and those the settings name. PATH and git's variables stay those of this
+    process.
 
-    What else is secret is kept out of texts all the same.
+    Other secrets of the client's environment are still redacted from texts.
     """
     kept = for_programs(os.environb)
     os.environ.clear()
     listed = (*TAKEN_PREFIXES, *READ_AT_START)
     os.environ.update({name: environment[name] for name in environment if name in _PASSED or name.startswith(listed)})
     learn(known_values.of_environment(environment))
-    with contextlib.suppress(ServiceError):  # the command itself says what is wrong with them
+    with contextlib.suppress(ServiceError):  # the command itself reports the error
         named = load_settings(Home.locate(), environment).variables
         os.environ.update({name: environment[name] for name in named if name in environment})
     for name in for_programs(os.environb):
@@ -184,7 +185,7 @@ def _take_over(environment: dict[str, str]) -> None:
 
 
 def _open_streams(wanted: list[Stream]) -> None:
-    """As Python opens them when it starts."""
+    """Open the standard streams as Python does at its start."""
     streams = [
         io.TextIOWrapper(
             open(number, mode, buffering=0 if through and number else -1, closefd=False),  # noqa: SIM115
@@ -200,25 +201,27 @@ def _open_streams(wanted: list[Stream]) -> None:
 
 
 def _end_with(line: socket.socket) -> None:
-    """The kernel kills this process when the one that was typed is gone: it says no more, only its end is heard."""
+    """Have the kernel kill this process when the client is gone: the client sends nothing more, so only its end is
+    signalled.
+    """
     line.setblocking(False)
     fcntl.fcntl(line, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(line, fcntl.F_SETSIG, signal.SIGKILL)
     fcntl.fcntl(line, fcntl.F_SETFL, fcntl.fcntl(line, fcntl.F_GETFL) | os.O_ASYNC)
     with contextlib.suppress(BlockingIOError):
         if not line.recv(1, socket.MSG_PEEK):
-            os._exit(0)  # it went before it could be noticed
+            os._exit(0)  # the client ended before the signal was set up
 
 
 def _leave(line: socket.socket, code: int) -> NoReturn:
-    """Say how it ended, and end as `service` does: Temporal's threads can crash an orderly exit."""
+    """Send the exit code, and leave by `os._exit`, as `service` does: Temporal's threads can crash an orderly exit."""
     with contextlib.suppress(OSError):
         socket.send_fds(line, [b"%d\n" % code], _pages)
     os._exit(code)
 
 
 def _keep(text: str) -> None:
-    """What needs a pager is shown by the process that was typed: the terminal is its own, and it is told of keys."""
+    """Collect text for the client's pager: the terminal and its keys are the client's."""
     if not _pages:
         _pages.append(os.memfd_create("pages"))
     os.write(_pages[0], text.encode("utf-8", "backslashreplace"))

@@ -1,7 +1,7 @@
-"""The console script, installed as the module `delegation_service`: what another package cannot stand in the place of.
+"""The console script, installed as the module `delegation_service`, a name that no other package takes.
 
-The service's packages have names that others may have too (`cli`, `workflows`). Where another one is found first, this
-says so, and what to do about it. It imports nothing of the service before it has to.
+The service's packages have names that other packages may have too (`cli`, `workflows`). If such a package shadows one
+of them, this script reports it with the remedy. It imports nothing of the service before that check.
 """
 
 import os
@@ -14,12 +14,12 @@ _OURS = {
     "activities": "settings/home.py",
     "bridge": "operations/service.py",
 }
-"""Each package with a file that no other of the name has."""
+"""Each package with a file that no package of the same name has."""
 _OWN = "pipx install delegation-service  (or: uv tool install delegation-service)"
 
 
 def run() -> None:
-    """Run the command that was typed, and leave with its exit code."""
+    """Run the typed command, and exit with its code."""
     if found := _taken():
         _tell(*found, "name_taken")
         sys.exit(1)
@@ -33,7 +33,7 @@ def run() -> None:
 
 
 def _taken() -> tuple[str, str] | None:
-    """Which package stands in the place of one of ours, and the remedy."""
+    """Return the error and the remedy if another package shadows one of ours."""
     for name, file in _OURS.items():
         spec = PathFinder.find_spec(name)
         places = list(spec.submodule_search_locations or [spec.origin or "."]) if spec else []
@@ -44,7 +44,7 @@ def _taken() -> tuple[str, str] | None:
 
 
 def _remedy(folder: str) -> str:
-    """What is named by the environment stands before everything, in an environment of its own too."""
+    """Return the remedy. PYTHONPATH precedes everything, also in a virtual environment."""
     named = [os.path.abspath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
     if os.path.abspath(folder) in named:
         return f"env -u PYTHONPATH service ...  (PYTHONPATH names {folder!a})"

@@ -1,4 +1,4 @@
-"""The socket in the home by which commands are handed over, and its key. Nothing is imported here that takes time."""
+"""The socket in the home by which commands are handed over, and its key. Imports nothing that takes time."""
 
 import os
 import socket
@@ -10,28 +10,28 @@ _BACKLOG = 128
 
 
 def until_the_first(home: Home) -> None:
-    """Wait for the first command that is typed; it is run by a process of its own, and those that come while we import.
+    """Wait for the first typed command; that one, and others during our imports, run in processes of their own.
 
-    So a daemon whose commands nobody types pays nothing for their process.
+    So a daemon without typed commands pays nothing for this process.
     """
     listener, key = listen(home)
     try:
         line, _ = listener.accept()
         line.close()
     finally:
-        listener.close()  # from here on whoever asks is refused at once, until there is another one
+        listener.close()  # from here on connections are refused at once, until there is a new socket
         os.close(key)
 
 
 def listen(home: Home) -> tuple[socket.socket, int]:
-    """The socket in the home and its key, the owner's alone; what was left of the last ones is replaced."""
+    """Create the home's socket and its key, both only for the owner; leftovers of earlier ones are replaced."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     folder = os.open(home.root, os.O_PATH | os.O_DIRECTORY)
     try:
         os.umask(0o077)
         key = _new_key(home, folder)
         draft = f".{home.commands_socket.name}.{os.getpid()}"
-        listener.bind(f"/proc/self/fd/{folder}/{draft}")  # a socket's own path may have 107 bytes only
+        listener.bind(f"/proc/self/fd/{folder}/{draft}")  # a socket's path is limited to 107 bytes
         listener.listen(_BACKLOG)
         os.replace(draft, home.commands_socket.name, src_dir_fd=folder, dst_dir_fd=folder)
     finally:
@@ -40,7 +40,7 @@ def listen(home: Home) -> tuple[socket.socket, int]:
 
 
 def _new_key(home: Home, folder: int) -> int:
-    """A file that nobody has open yet. As long as it is open here, no other file gets its inode."""
+    """Create a new file that nobody has open yet. While it is open here, its inode is not reused."""
     draft = f".{home.commands_key.name}.{os.getpid()}"
     with suppress(FileNotFoundError):
         os.unlink(draft, dir_fd=folder)

@@ -1,6 +1,6 @@
-"""What `service` hands to the warm process: all that a process of its own would have been started with.
+"""The order `service` hands to the warm process: everything a process of its own would have been started with.
 
-Both sides import this, and it imports nothing: the side that is typed has no time for it.
+Both sides import this module, and it imports nothing: the client has no time for it.
 """
 
 import os
@@ -9,29 +9,29 @@ from collections.abc import Mapping, Sequence
 
 SOCKET = "commands.sock"
 KEY = "commands.key"
-"""An empty file of the home. Whoever hands a command over shows it open for reading, which no box allows an agent."""
+"""An empty file of the home. Callers show it open for reading, which no box allows an agent."""
 FILES = 5
-"""Standard input, output and error, the working folder and the key, handed over beside the order."""
+"""Descriptors sent beside the order: standard input, output and error, the working folder and the key."""
 TAKEN = (
     *("HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "TZDIR", "LANG", "LANGUAGE"),
     *("TERM", "COLORTERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE"),
     *("PAGER", "LESS", "LESSCHARSET", "DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "SSH_CONNECTION", "ZDOTDIR"),
 )
-"""Variables that are taken over as they are, beside those that programs of the settings go by."""
+"""Variables that are taken over as they are, beside those of the settings' programs."""
 TAKEN_PREFIXES = ("LC_", "XDG_", "SERVICE_", "TEMPORAL_", "PG")
 _OF_GIT = (b"GIT_CONFIG", b"GIT_DIR", b"GIT_WORK_TREE", b"GIT_CEILING", b"GIT_DISCOVERY")
 MARK = "SERVICE_RUN_MARK"
-"""It stands in the environment of every agent: its commands have a process of their own, in its box."""
+"""A variable in every agent's environment: its commands run in their own process, in its box."""
 READ_AT_START = ("PYTHON", "TYPER_", "PYDANTIC_", "LD_", "MALLOC_", "GLIBC_")
-"""Variables by which a process goes as it starts, or as it imports: it is too late for them in one that has."""
+"""Variables that Python reads at its start or at imports: too late to change them in a running process."""
 Stream = tuple[str, bool, bool]
-"""What a standard stream does about text that cannot be encoded, whether it writes each line at once, or each word."""
+"""A stream's error handler for encoding, line buffering, and write-through."""
 PACKAGES = ("cli", "bridge", "activities", "workflows")
 _HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 class Order:
-    """A command as it was typed, and what surrounds it."""
+    """A typed command and its context."""
 
     def __init__(
         self,
@@ -49,10 +49,10 @@ class Order:
         self.streams = list(streams)
         self.umask = umask
         self.ignored = list(ignored)
-        """Signals that whoever typed it had switched off, as `nohup` does."""
+        """Signals that were ignored where it was typed, as `nohup` does."""
 
     def encoded(self) -> bytes:
-        """No part of it can contain a NUL."""
+        """Encode the order; NUL separates its parts, since none can contain one."""
         streams = " ".join(f"{errors}:{line:d}:{through:d}" for errors, line, through in self.streams)
         head = [self.stamp, streams, str(self.umask), " ".join(map(str, self.ignored))]
         parts = [os.fsencode(part) for part in (*head, str(len(self.words)), *self.words)]
@@ -60,7 +60,7 @@ class Order:
 
     @classmethod
     def decoded(cls, said: bytes) -> "Order":
-        """What `encoded` made."""
+        """Decode the result of `encoded`."""
         parts = said.split(b"\0")
         stamp, streams, umask, ignored, count = map(os.fsdecode, parts[:5])
         words, variables = parts[5 : 5 + int(count)], parts[5 + int(count) :]
@@ -80,7 +80,7 @@ def _stream(said: str) -> Stream:
 
 
 def stamp() -> str:
-    """Which installation this is, as it is on the disk now: another one, or another state of it, has another."""
+    """Return a fingerprint of the installation on disk, which changes with any change of it."""
     installed = [path for path in sys.path if os.path.basename(path) == "site-packages"]
     changed = [os.stat(path).st_mtime_ns for path in installed if os.path.isdir(path)]
     code = [_sum(os.path.join(_HERE, package)) for package in PACKAGES]
@@ -88,7 +88,7 @@ def stamp() -> str:
 
 
 def _sum(folder: str) -> tuple[int, int, int]:
-    """How many files, their sizes and the times of their changes."""
+    """Sum up the number of files, their sizes and modification times."""
     count = size = changed = 0
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -101,11 +101,11 @@ def _sum(folder: str) -> tuple[int, int, int]:
 
 
 def for_programs(environment: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-    """The part of an environment by which programs are found, and git finds a repository."""
+    """Return the variables that locate programs and git repositories."""
     return {name: value for name, value in environment.items() if name == b"PATH" or name.startswith(_OF_GIT)}
 
 
 def read_at_start(environment: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-    """The part of an environment that must be the same in the warm process."""
+    """Return the variables that must be equal in the warm process."""
     names = tuple(os.fsencode(each) for each in READ_AT_START)
     return {name: value for name, value in environment.items() if name.startswith(names)}

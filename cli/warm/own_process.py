@@ -1,5 +1,5 @@
-"""Which commands are always run by a process of their own: those that need the terminal, outlive the daemon, or look
-for programs as who types them would find them.
+"""The commands that always run in a process of their own: those that need the terminal, outlive the daemon, or look
+up programs in the caller's environment.
 """
 
 import os
@@ -8,17 +8,17 @@ from collections.abc import Sequence
 _NOUNS = {"dashboard", "demo", "doctor", "init", "runtime"}
 _COMMANDS = {("daemon", "start"), ("daemon", "stop"), ("daemon", "run"), ("bridge", "serve")}
 _BROWSER = "--web"
-"""A browser that is opened belongs to the person, not to the daemon."""
+"""A browser it opens belongs to the person, not to the daemon."""
 _ON_A_TERMINAL = {"-", "--wait", "--watch", "--follow", "-f", "diff", "watch", "help"}
-"""What may read from the terminal, or pages, or is there for long: Ctrl-Z, `bg` and `fg` are the shell's to arrange."""
+"""Words of commands that read from the terminal, page, or run long: Ctrl-Z, `bg` and `fg` are the shell's to handle."""
 _VERBS = {"answer", "retry", "continue", "abort", "extend"}
-"""`service resume` asks on the terminal when it is given none of them."""
+"""`service resume` asks on the terminal without one of these."""
 _DESCRIPTORS = ("/dev/fd/", "/proc/")
-"""Files that are others in another process, as `<(command)` of a shell is."""
+"""Paths that differ between processes, such as `<(command)` of a shell."""
 
 
 def needed(words: Sequence[str]) -> bool:
-    """Whether this command must not be handed over; `words` are what follows `service`."""
+    """Return whether this command must not be handed over; `words` follow `service`."""
     named = [word for word in words if not word.startswith("-")]
     if not named:
         return False

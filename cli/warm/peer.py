@@ -1,4 +1,4 @@
-"""Who has handed a command over: the process at the other end, as the kernel knows it, whatever it says of itself."""
+"""The process at the other end of a hand-over, identified by the kernel and not by its own claims."""
 
 import os
 import select
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from cli.warm.client import peer
 
 SO_PEERPIDFD = 77
-"""From Linux 6.5 on: that very process, and never another one that got its number afterwards."""
+"""A pidfd of the peer, immune to reuse of its pid; from Linux 6.5 on."""
 _NAMESPACES = ("mnt", "pid", "net", "user")
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A process, held so that its number is not taken for another's."""
+    """A process, held by a pidfd so that reuse of its pid is noticed."""
 
     pid: int
     user: int
@@ -22,7 +22,7 @@ class Peer:
 
     @classmethod
     def of(cls, line: socket.socket) -> "Peer":
-        """The process that connected. An older kernel has it found by its number, at once."""
+        """Return the process that connected. Older kernels need a look-up by pid, at once."""
         pid, user = peer(line)
         try:
             return cls(pid, user, line.getsockopt(socket.SOL_SOCKET, SO_PEERPIDFD))
@@ -31,18 +31,18 @@ class Peer:
 
     @property
     def lives(self) -> bool:
-        """Whether it has not ended: then its number is its own."""
+        """True if it has not ended: its pid is still its own."""
         return not select.select([self.handle], [], [], 0)[0]
 
     @property
     def is_here(self) -> bool:
-        """Whether it belongs to this process's user, and is in the same container."""
+        """True if it belongs to this process's user and is in the same container."""
         same = (_namespace(self.pid, each) == _namespace(os.getpid(), each) for each in _NAMESPACES)
         return self.user == os.getuid() and all(same)
 
 
 def _namespace(pid: int, name: str) -> str:
-    """Which one it is; where it cannot be known, none that is ours."""
+    """Return the namespace's identity; if it is unknown, a value that equals none of ours."""
     try:
         return os.readlink(f"/proc/{pid}/ns/{name}")
     except OSError:

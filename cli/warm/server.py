@@ -1,4 +1,4 @@
-"""The warm process: everything imported, no thread, no event loop, no open store; it forks for each command."""
+"""The warm process: everything imported, no thread, no event loop, no open store. It forks for each command."""
 
 import gc
 import importlib
@@ -19,10 +19,10 @@ from cli.warm.order import read_at_start, stamp
 
 
 def serve(home: Home) -> NoReturn:
-    """Take commands for as long as this process lives."""
+    """Accept commands for as long as this process lives."""
     installed = stamp()
     _warm_up()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for what was forked
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children are reaped by the kernel
     signal.signal(signal.SIGHUP, _begin_anew)
     listener, key = listen(home)
     this = Server(os.getpid(), installed, read_at_start(os.environb), key)
@@ -35,7 +35,7 @@ def serve(home: Home) -> NoReturn:
 
 
 def _forked() -> bool:
-    """True in the child. Where there is no room for one, who asks sees the line end, and runs its command itself."""
+    """Return True in the child. If the fork fails, the client sees its connection close and runs the command itself."""
     try:
         return os.fork() == 0
     except OSError:
@@ -43,7 +43,7 @@ def _forked() -> bool:
 
 
 def _warm_up() -> None:
-    """Import what any command may need, and put aside what was made: the forks share it while nobody writes to it."""
+    """Import all that a command may need and freeze it, so that forks share its memory copy-on-write."""
     for package in (cli, operations):
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
@@ -54,8 +54,8 @@ def _warm_up() -> None:
 
 
 def _begin_anew(number: int, frame: FrameType | None) -> None:
-    """The installation has changed: import it again, in the same process, so that the daemon has nothing to do."""
+    """Re-exec this process after a change of the installation, so that the daemon has nothing to do."""
     del frame
-    signal.signal(number, signal.SIG_IGN)  # until the new one can hear it
+    signal.signal(number, signal.SIG_IGN)  # until the new program handles it
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606

@@ -1,6 +1,6 @@
-"""The console script. The daemon's warm process runs the command where there is one; else it is run here (ruling K7).
+"""The console script: the daemon's warm process runs the command if there is one; else it runs here (ruling K7).
 
-Whatever this imports before it knows is paid by every command, so it is next to nothing.
+Every command pays for the imports before that decision, so there are next to none.
 """
 
 import os
@@ -8,7 +8,7 @@ import sys
 
 
 def run() -> None:
-    """Run the command that was typed, and leave with its exit code."""
+    """Run the typed command, and exit with its code."""
     try:
         code = _handed_over()
         if code is not None:
@@ -21,7 +21,7 @@ def run() -> None:
 
 
 def _handed_over() -> int | None:
-    """None when nobody took it: then nothing of it was begun."""
+    """Return the exit code, or None if the command was not accepted and nothing was begun."""
     if sys.platform != "linux":
         return None
     from cli.warm import client
