@@ -1,4 +1,4 @@
-"""Asking a person on the terminal what a round asks (rulings F5, F6)."""
+"""Asking a person on the terminal about a round (rulings F5, F6)."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Said:
-    """What a person typed, and what of it they confirmed to be meant."""
+    """A person's typed answer, and what they confirmed about it."""
 
     verb: str
     text: str = ""
@@ -23,7 +23,7 @@ class Said:
     lines: list[str] = field(default_factory=list)
 
     def order(self, job_id: str, round_: int | None, digest: str) -> "ResumeOrder":
-        """As it is carried to the tree; what a terminal lets through and no store takes is made storable."""
+        """Build the order for the tree. Characters that a terminal accepts and no store does are cleaned."""
         from workflows.model.orders import ResumeOrder
         from workflows.policy.answers import clean
 
@@ -56,7 +56,7 @@ def ask(waiting: "RoundRecord", *, may_wait: bool = False) -> Said | None:
 
 
 def shown(waiting: "RoundRecord", *, briefly: bool = False) -> list[str]:
-    """What a round asks and what to type; briefly where it is about to be asked."""
+    """Return the round's questions and commands as lines; only the head if it is about to be asked."""
     lines = [f"{waiting.coordinator_id} waits for you until {clock(waiting.expires_at)} ({waiting.kind})"]
     if briefly:
         return lines
@@ -68,7 +68,7 @@ def shown(waiting: "RoundRecord", *, briefly: bool = False) -> list[str]:
 
 
 def _answer(question: "QuestionRecord", said: Said, *, may_wait: bool) -> str | None:
-    """One answer; empty when it is left open on purpose, None when all of it is left for later."""
+    """Ask one question. Return "" if it stays open on purpose, None if everything is left for later."""
     from workflows.policy.whole_answers import is_choice
 
     tell(*headed(f"{question.id}:", question.prompt), *_choices(question))
@@ -90,7 +90,7 @@ def _answer(question: "QuestionRecord", said: Said, *, may_wait: bool) -> str | 
 
 
 def _numbered(question: "QuestionRecord") -> dict[str, str]:
-    """The choices by number; where one is a number itself, only what is typed out counts."""
+    """Number the choices; if a choice is itself a number, numbers are ambiguous and only the full text counts."""
     if any(each.strip().isdigit() for each in question.choices):
         return {}
     return {str(number): each for number, each in enumerate(question.choices, 1)}

@@ -35,7 +35,7 @@ def backup(
 
 
 def lines(made: "Backup", first: str) -> list[str]:
-    """What it holds, and what is to be known of it."""
+    """Return the backup's content and the notes on it."""
     from cli.words import clock
 
     held = f"{made.files} files, {size(made.bytes)}, version {made.version}"

@@ -26,5 +26,5 @@ Timeout = Annotated[
 
 
 def token_here(service: "Service") -> str | None:
-    """The token of `[github].token_env`, where the terminal has it: it fetches heads of private repositories."""
+    """Return the token of `[github].token_env` from the environment: it fetches heads of private repositories."""
     return os.environ.get(service.settings.github.token_env, "").strip() or None

@@ -30,7 +30,7 @@ def serve(
 
     def announce(url: str) -> None:
         say(f"bridge listens on {url}", told)
-        flush()  # whoever reads a file or a pipe would wait until the bridge ends
+        flush()  # a reader of a file or a pipe would wait until the bridge ends
 
     process.serve(service, addr, allow_remote=allow_remote, announce=announce)
 

@@ -1,4 +1,4 @@
-"""Who has typed the command: a person, or an agent (ruling N5). What agents may call stands in `permitted`."""
+"""Identification of the caller: a person or an agent (ruling N5). Agents may call what `permitted` lists."""
 
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,12 +16,12 @@ class Other(Protocol):
 
     @property
     def lives(self) -> bool:
-        """It has not ended, so that its number is still its own."""
+        """True if it has not ended, so that its pid is still its own."""
         ...
 
 
 _typed_by: Other | None = None
-"""The process at the other end, where the command was handed over; else it is this one."""
+"""The client's process if the command was handed over; else None."""
 _IN_SIGHT = (
     "type it where /proc shows the daemon and every process above yours: "
     "on the same machine or in the same container, in no namespace of its own"
@@ -29,13 +29,13 @@ _IN_SIGHT = (
 
 
 def handed_over_by(peer: Other) -> None:
-    """This process carries a command out that was typed in another one."""
+    """Record that the command was typed in another process."""
     global _typed_by
     _typed_by = peer
 
 
 def agent() -> "Agent | None":
-    """Return whose agent typed the command, and None for people. Raise `UnknownCallerError` where nothing tells."""
+    """Return the agent that typed the command, and None for people. Raise `UnknownCallerError` if that is unknown."""
     from activities.runs.ancestry import UntoldError, agent_of
     from activities.runs.os_processes import this_process
 
@@ -55,13 +55,15 @@ def agent() -> "Agent | None":
 
 
 def _refuse_unknown(why: str, instead: str) -> "NoReturn":
-    from bridge.operations.people import UnknownCallerError  # takes its time, and people need it never
+    from bridge.operations.people import UnknownCallerError  # imported late: slow to load, and people never need it
 
     raise UnknownCallerError(why, instead)
 
 
 def _is_apart() -> bool:
-    """Whether the daemon of this home has numbers of processes that are not ours: then supervisors cannot be seen."""
+    """Return whether the daemon's pid is not visible here, as in another pid namespace: then supervisors are not
+    either.
+    """
     from activities.runs.os_processes import identity
     from activities.settings.home import Home
     from bridge.machine.locks import holder
@@ -71,14 +73,14 @@ def _is_apart() -> bool:
 
 
 def for_people(command: str) -> None:
-    """Refuse the command to an agent, by name, with what it can do instead."""
+    """Refuse a command to agents, by name, with an alternative."""
     from cli.permitted import INSTEAD, SAY
 
     refuse_agents(f"`service {command}`", INSTEAD.get(command, SAY))
 
 
 def refuse_agents(what: str, instead: str) -> None:
-    """Raise if an agent has called, or if it cannot be told who has; an agent's call is an event of its tree."""
+    """Raise if an agent calls, or if the caller is unknown. An agent's call is recorded as an event of its tree."""
     if (found := agent()) is not None:
         from bridge.operations import people
         from bridge.operations.service import Service
@@ -87,7 +89,7 @@ def refuse_agents(what: str, instead: str) -> None:
 
 
 def own_job(said: str) -> str:
-    """The job that a command speaks for: an agent speaks for its own."""
+    """Return the job a command speaks for. An agent may only name its own."""
     found = agent()
     if found is None or found.job_id in (None, said):
         return said

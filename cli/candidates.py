@@ -1,4 +1,4 @@
-"""What can be typed next: nouns, verbs, options, names (`service completion`)."""
+"""Completion candidates: nouns, verbs, options, names (`service completion`)."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Candidate = tuple[str, str]
-"""What is put in, and what it is."""
+"""The word to insert, and its description."""
 
 _RUNTIMES = ("runtime_a", "runtime_b", "runtime_c", "shell")
 _FIXED: "Mapping[str, Sequence[str]]" = {
@@ -33,11 +33,11 @@ _STORED: "Mapping[str, Sequence[str]]" = {
     "pipeline show name": ("pipelines", "runs"),
 }
 _NEW = {"agent add", "repo add"}
-"""Here a name is given that there is not yet."""
+"""Commands whose name argument is new, so there is nothing to complete."""
 
 
 def candidates(words: Sequence[str]) -> list[Candidate]:
-    """What the last word, which is unfinished or empty, can become after the others."""
+    """Return the completions of the last word, which is unfinished or empty."""
     *done, begun, apart = _joined(words)
     if done[:1] == ["help"]:
         return _helped(done[1:], begun)
@@ -60,7 +60,7 @@ def candidates(words: Sequence[str]) -> list[Candidate]:
 
 
 def _helped(done: Sequence[str], begun: str) -> list[Candidate]:
-    """Pages and commands behind `service help`."""
+    """Complete pages and commands after `service help`."""
     if begun.startswith("-"):
         return [each for each in (("--help", ""), ("--json", "Print JSON.")) if each[0].startswith(begun)]
     from cli import manual
@@ -73,7 +73,7 @@ def _helped(done: Sequence[str], begun: str) -> list[Candidate]:
 
 
 def _joined(words: Sequence[str]) -> list[str]:
-    """The words, bash's `--repo`, `=`, `acme` as one; a last word says whether the unfinished one was such."""
+    """Join bash's `--repo`, `=`, `acme` to one word; the extra last item tells if the unfinished word was joined."""
     joined: list[str] = []
     apart = ""
     for word in words or [""]:
@@ -87,7 +87,7 @@ def _joined(words: Sequence[str]) -> list[str]:
 
 
 def _walked(done: Sequence[str]) -> tuple[Any, str, int, Any]:
-    """The command, its words, how many arguments it has been given, and the option that waits for its value."""
+    """Return the command, its path, the number of its arguments so far, and the option that still needs its value."""
     from cli.main import NOUNS, command_of, root
 
     command, path, arguments, waiting = root(), "", 0, None

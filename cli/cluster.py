@@ -1,4 +1,4 @@
-"""`service cluster`: a Temporal server of one's own, made ready for the service."""
+"""`service cluster`: prepares a Temporal server of one's own for the service."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -12,7 +12,7 @@ app = typer.Typer(help="Make a Temporal server of your own ready.", no_args_is_h
 
 @app.callback()
 def _root() -> None:
-    """With this the one verb, `init`, has to be typed, and others can be added."""
+    """Keep `init`, the only verb, a word to type, so that others can be added."""
 
 
 @app.command()

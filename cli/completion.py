@@ -1,4 +1,4 @@
-"""`service completion`: a script by which a shell completes what is typed."""
+"""`service completion`: scripts for completion in a shell."""
 
 from typing import Annotated
 

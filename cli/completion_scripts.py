@@ -1,4 +1,4 @@
-"""The scripts of the shells, which all ask `service completion candidates`, and where each is usually kept."""
+"""The shells' completion scripts, which all call `service completion candidates`, and their usual places."""
 
 import os
 import shlex
@@ -52,12 +52,12 @@ _SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
 def script(shell: str) -> str:
-    """What a shell reads: it asks this installation, whatever else is called `service`."""
+    """Return the shell's script. It calls this installation, even if another `service` comes first on PATH."""
     return _SCRIPTS[shell].replace("PROGRAM", shlex.quote(_program()))
 
 
 def install(shell: str) -> tuple[Path, list[str]]:
-    """Write it where the shell looks for it, and say which lines a start-up file needs, if any."""
+    """Write the script to its usual place, and return the path and the lines a start-up file needs, if any."""
     path, lines = _place(shell)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -86,6 +86,6 @@ def _folder(variable: str, usual: Path) -> Path:
 
 
 def _program() -> str:
-    """This very program, where it was started by its name."""
+    """Return the absolute path of this program if it was started as `service`."""
     found = shutil.which(sys.argv[0]) if Path(sys.argv[0]).name == "service" else None
     return str(Path(found).absolute()) if found else "service"

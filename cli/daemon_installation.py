@@ -1,4 +1,4 @@
-"""The verbs of `service daemon` that are about starting it with the machine."""
+"""The verbs of `service daemon` that install it as a service of the user's session."""
 
 import shlex
 from typing import Annotated

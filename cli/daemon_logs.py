@@ -1,4 +1,4 @@
-"""`service daemon logs`: what the daemon and its members wrote."""
+"""`service daemon logs`: the logs of the daemon and its members."""
 
 from itertools import chain
 from typing import Annotated

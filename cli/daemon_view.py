@@ -1,4 +1,4 @@
-"""The daemon and what it has to do, on one screen."""
+"""The daemon and its work on one screen."""
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ _FEW = 3
 
 
 def lines(seen: "DaemonStatus", *, links: bool = False) -> list[str]:
-    """What runs and where to look. On a terminal the lists have their addresses behind their names, unless `links`."""
+    """Return the status and addresses. On a terminal, lists are links; `links` spells their addresses out."""
     state = seen.state
     if not seen.running:
         last = [f"last start failed: {state.problem}", f"try: {state.hint}"] if state and state.problem else []
@@ -41,7 +41,7 @@ def lines(seen: "DaemonStatus", *, links: bool = False) -> list[str]:
 
 
 def figures(found: "Overview") -> Iterator[str]:
-    """What there is to do, who waits, what it has cost today, and the room on the disk."""
+    """Yield the queue, waiting people's items, today's cost, and disk space."""
     from workflows.policy.prices import dollars
 
     known, used = found.counts, found.spent_today
@@ -61,7 +61,7 @@ def figures(found: "Overview") -> Iterator[str]:
 
 
 def settings(found: "Sequence[Process]", *, whole: bool) -> list[str]:
-    """Which running process works with other settings than those there are now; in few lines on a terminal."""
+    """Name the running processes whose settings are outdated; abridged on a terminal."""
     from bridge.operations import settings
 
     if not whole and can_move(sys.stdout):
@@ -71,7 +71,7 @@ def settings(found: "Sequence[Process]", *, whole: bool) -> list[str]:
 
 
 def _briefly(found: "Sequence[Process]") -> Iterator[str]:
-    """Processes that differ in the same settings are named together."""
+    """Group processes with equal differences."""
     differing: dict[str, list[str]] = {}
     for each in found:
         differing.setdefault(_differences(each), []).append(each.name)
@@ -94,7 +94,7 @@ def _field(name: str, *value: Piece | str) -> Line:
 
 
 def _lists(views: dict[str, str], ui_url: str, *, spelt: bool) -> Iterator[Line]:
-    """Lists in Temporal's web UI. Their addresses are longer than a line of a terminal, and are not typed."""
+    """Yield the lists in Temporal's web UI. Their addresses are longer than a terminal line, and are not typed."""
     every = views.pop("all", "")
     if spelt or not every:
         yield Line(f"{'web ui':{_COLUMN}} ", every or "the web UI of your cluster")

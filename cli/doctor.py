@@ -1,4 +1,4 @@
-"""`service doctor`: what is well, what is not, and what to type."""
+"""`service doctor`: checks of everything the service depends on, with the command to type."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,7 +30,7 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = F
 
 
 def lines(finding: "Finding") -> list[str]:
-    """How it is, what it is, and the way out below."""
+    """Return a finding's level and text, with its fix below."""
     first, *more = finding.says.split("\n")
     fix = [Line(f"{'':21}", Piece("fix:", Look.STRONG), f" {finding.fix}")] if finding.fix else []
     below = f"{'':19}{FOLDED}"

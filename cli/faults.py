@@ -1,4 +1,4 @@
-"""What ends a command that went wrong: a sentence, a code for programs, an exit code, and never a traceback (K6)."""
+"""The end of a command that went wrong: a sentence, a code for programs, an exit code, and never a traceback (K6)."""
 
 import errno
 import os
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from typer import TyperException
 
 INTERRUPTED = 130
-"""The exit code of a command that Ctrl-C has ended, as shells have it."""
+"""The exit code after Ctrl-C, as in shells."""
 BUG = "this is a fault of the service"
 _LARGEST = 1024 * 1024
 _OF_THE_SYSTEM = {
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE),
     *(errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG),
 }
-"""What a machine refuses, whoever asks: full, read-only, not permitted, no such kind of file."""
+"""Errors of the machine, whoever asks: full, read-only, not permitted, wrong kind of file."""
 
 
 def answer(fault: BaseException) -> int:
-    """Tell what went wrong, and return the exit code."""
+    """Print the error, and return the exit code."""
     if isinstance(fault, KeyboardInterrupt):
         return interrupted()
     if isinstance(fault, BrokenPipeError):
-        return 0  # who reads has gone, and wants no more
+        return 0  # the reader has closed the pipe and wants no more
     known = fault if isinstance(fault, ServiceError) else _known(fault)
     if known is not None:
         tell_error(known)
@@ -41,14 +41,14 @@ def answer(fault: BaseException) -> int:
 
 
 def interrupted(*commands: str) -> int:
-    """Say how to come back to what goes on; who only leaves need not be told."""
+    """Print the commands that return to the running work; without any, print nothing."""
     if commands:
         tell_fault("interrupted", "interrupted", commands)
     return INTERRUPTED
 
 
 def misused(misuse: "TyperException", command: str) -> int:
-    """What Typer found wrong with the words, in the form of all errors; or the help, where nothing was typed."""
+    """Print a usage error of Typer in the form of all errors, or the help if nothing was typed."""
     message = misuse.format_message()
     context = getattr(misuse, "ctx", None)
     if type(misuse).__name__ == "NoArgsIsHelpError":
@@ -60,9 +60,9 @@ def misused(misuse: "TyperException", command: str) -> int:
 
 
 def open_streams() -> None:
-    """Give a process that was started without a standard stream one that says so, before a file can take its place.
+    """Open /dev/null for missing standard streams, before another file can get their descriptor.
 
-    Nothing that a terminal cannot show is a fault: it is shown as an escape.
+    Characters that a terminal cannot show are escaped instead of raising an error.
     """
     for number, name, flags in ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_RDONLY), (2, "stderr", os.O_WRONLY)):
         if getattr(sys, name) is None:
@@ -84,7 +84,9 @@ def _is_open(number: int) -> bool:
 
 
 def _known(fault: BaseException) -> ServiceError | None:
-    """What the machine or the store refuses: no fault of the service, and nothing that more details would explain."""
+    """Convert an error of the machine or the store: it is no fault of the service, and details would explain
+    nothing.
+    """
     if isinstance(fault, OSError) and fault.errno == errno.EBADF and not fault.filename:
         return ServiceError("what was to be printed could not be written: standard output is closed")
     if isinstance(fault, OSError) and fault.errno in _OF_THE_SYSTEM:
@@ -104,7 +106,7 @@ def _in_words(fault: BaseException) -> str:
 
 
 def _kept(fault: BaseException) -> str:
-    """Write the details where the operator finds them, and say where that is."""
+    """Write the traceback where the operator finds it, and return a phrase that says where."""
     import time
     import traceback
 
@@ -121,7 +123,7 @@ def _kept(fault: BaseException) -> str:
 
 
 def _in_home(entry: str) -> "Path":
-    """One file, its owner's alone; one older one is kept."""
+    """Append to `faults.log`, readable by its owner alone; one rotated file is kept."""
     from activities.settings.home import Home
 
     folder = Home.locate().ensure().logs

@@ -1,4 +1,4 @@
-"""Following a tree to its end: what `--wait` and `--follow` do."""
+"""Following a tree to its end: `--wait` and `--follow`."""
 
 import sys
 import time
@@ -21,7 +21,7 @@ NAMED = 3
 
 
 def follow(service: "Service", job_id: str, *, json: bool) -> int:
-    """Say each change once, then the end; 0 when the task is done, 1 when it ended otherwise."""
+    """Print each change once, then the end. Return 0 if the task is done, 1 if it ended otherwise."""
     from bridge.operations import jobs
     from cli.progress import progress
 
@@ -48,7 +48,7 @@ def follow(service: "Service", job_id: str, *, json: bool) -> int:
 
 
 def silently(service: "Service", job_id: str) -> "Tree":
-    """The tree when it is over, or waits for a person; nothing is said or asked meanwhile."""
+    """Return the tree when it is over or waits for a person, without output or questions."""
     with left_alone(f"service job tree {job_id} --watch"):
         for tree, _ in _watch(service, job_id):
             if tree.over or tree.task.state == "awaiting_human":
@@ -57,7 +57,7 @@ def silently(service: "Service", job_id: str) -> "Tree":
 
 
 def follow_events(service: "Service", job_id: str, *, json: bool) -> None:
-    """Print events as they come, one line each, until the tree is over."""
+    """Print events as they come, one a line, until the tree is over."""
     from cli.progress import progress
 
     said = LastLines(service, job_id)
@@ -72,12 +72,12 @@ def follow_events(service: "Service", job_id: str, *, json: bool) -> None:
 
 
 def _told_on_a_terminal(command: str) -> AbstractContextManager[None]:
-    """Whoever leaves there is told how to come back; elsewhere it ends without a word."""
+    """Print how to come back after Ctrl-C, on a terminal only."""
     return left_alone(command) if sys.stdout.isatty() else nullcontext()
 
 
 def goes_on(tree: "Tree") -> str:
-    """What runs and for how long, what waits, and what it has cost, on a line."""
+    """Return one line with the running jobs and their times, the queue, and the cost."""
     from workflows.contract.durations import format_duration
     from workflows.policy.prices import dollars
 
@@ -101,7 +101,7 @@ def _name(job: "JobRecord") -> str:
 
 
 class LastLines:
-    """What agents print, beside the events: each job's last line when it changed, but seldom."""
+    """Agents' output beside the events: each job's last line when it changed, rate-limited."""
 
     def __init__(self, service: "Service", job_id: str) -> None:
         self._service = service
@@ -109,7 +109,7 @@ class LastLines:
         self._said: dict[str, tuple[float, str]] = {}
 
     def say_what_is_new(self, tree: "Tree") -> None:
-        """At most one line per job in `LINE_INTERVAL` seconds; a root's are those of its whole tree."""
+        """Print at most one line per job in `LINE_INTERVAL` seconds; for a root, of its whole tree."""
         from bridge.operations import jobs
 
         for job in tree.jobs:
@@ -124,7 +124,7 @@ class LastLines:
 
 
 def _watch(service: "Service", job_id: str) -> "Iterator[tuple[Tree, list[EventRecord]]]":
-    """The tree and its new events, again and again; the last time when it is over."""
+    """Yield the tree and its new events again and again, the last time when it is over."""
     from bridge.operations import jobs
 
     after = 0

@@ -1,4 +1,4 @@
-"""`service gc`: room on the disk."""
+"""`service gc`: frees disk space."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`service help`: the pages of the manual, and how any command is typed."""
+"""`service help`: the pages of the manual, and the usage of every command."""
 
 import os
 import sys
@@ -56,7 +56,7 @@ def _page(name: str, *, as_json: bool) -> None:
 
 
 def _command(words: list[str], *, as_json: bool) -> None:
-    """The help of the command that these words are, which a `--help` behind them shows as well."""
+    """Print the help of a command, as `--help` behind it does."""
     from cli import main, manual
     from cli.output import say_json
 

@@ -11,11 +11,11 @@ _NEEDED = r"\{([^{}]*)\}"
 _HEADING = "(?m)^(Usage:|[A-Z][a-z]+:$)"
 _STRONG = f"\x1b[{Look.STRONG.value}m"
 _VALUES = {"str": "TEXT", "int": "N", "int range": "N", "float": "N", "path": "PATH", "file": "PATH"}
-"""What stands behind an option whose value has no name of its own."""
+"""Placeholders of options whose value has no name of its own."""
 
 
 def dress(command: Any) -> None:
-    """Give a command and all below it this look."""
+    """Apply this look to a command and all its subcommands."""
     command.context_class = _context_of(command.context_class)
     command.short_help = command.short_help or _sentence(command.help or "")
     for each in command.params:
@@ -26,36 +26,36 @@ def dress(command: Any) -> None:
 
 
 def line(text: str) -> Line:
-    """A line of a help text for `tell`."""
+    """Convert a line of a help text for `tell`."""
     found = re.match(_HEADING, text)
     return Line(Piece(found[0], Look.STRONG), text[found.end() :]) if found else Line(text)
 
 
 def uncoloured(text: str) -> str:
-    """A help text as it is where there are no colours."""
+    """Remove the colours of a help text."""
     return text.replace(_STRONG, "").replace(END, "")
 
 
 def usage_of(context: Any) -> str:
-    """How the command is typed, on one line."""
+    """Return the command's usage on one line."""
     return " ".join(uncoloured(context.get_usage()).split()).removeprefix("Usage: ")
 
 
 def _value(parameter: Any) -> str | None:
-    """Of an argument its name, of an option what kind of value it takes."""
+    """Return the placeholder: an argument's name, or the kind of an option's value."""
     if parameter.param_type_name == "argument":
         return f"{parameter.name.upper()}{'...' if parameter.nargs != 1 else ''}"
     return _VALUES.get(parameter.type.name.strip("<>"))
 
 
 def _sentence(text: str) -> str:
-    """The first one, whole."""
+    """Return the first sentence."""
     first = " ".join(text.split("\n\n")[0].split())
     return first.partition(". ")[0].rstrip(".") + "." if first else ""
 
 
 def _context_of(usual: Any) -> Any:
-    """Contexts of this class write help texts by the class below."""
+    """Return a context class whose help texts are written by the formatter below."""
 
     class Formatter(usual.formatter_class):  # type: ignore[misc]
         def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:

@@ -1,6 +1,6 @@
-"""`service init`: from nothing to the first useful job in the repository somebody stands in.
+"""`service init`: from nothing to the first useful job in the current repository.
 
-Everything is asked before anything is done, so whoever leaves in the middle leaves nothing behind.
+It asks everything before it does anything, so that leaving in the middle leaves nothing behind.
 """
 
 import asyncio
@@ -86,7 +86,7 @@ def _started(service: "Service") -> bool:
 
 
 def _checked(service: "Service", repo: str, *, json: bool) -> tuple[dict[str, Any], int]:
-    """Have the lead answer a tiny question, and what came of it."""
+    """Have the lead answer a tiny question, and return the outcome."""
     from bridge.operations import initiation, new_jobs, team
     from cli.follow import follow, silently
 
@@ -107,13 +107,13 @@ def _checked(service: "Service", repo: str, *, json: bool) -> tuple[dict[str, An
 
 
 def _lacking(plan: "Plan", seen: "Sequence[Runtime]") -> list[str]:
-    """Which programs of the team lack something, and what to type."""
+    """Name the team's programs that lack something, and the command to type."""
     used = {each.runtime for each in plan.members}
     return [f"{each.program}: {each.says}; {each.fix}" for each in seen if each.name in used and each.fix]
 
 
 def _path() -> list[str]:
-    """What makes `service` this program in the shell, where that is another one or none."""
+    """Return the PATH entry that makes `service` this program, if the shell finds another one or none."""
     here, there = Path(sys.prefix) / "bin" / "service", shutil.which("service")
     if not here.exists() or (there and os.path.samefile(here, there)):
         return []

@@ -1,4 +1,4 @@
-"""What `service init` asks, one question after the other, before it changes anything."""
+"""The questions of `service init`, all asked before it changes anything."""
 
 import sys
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Answers:
-    """What was said on the command line; the rest is asked, or with `--yes` taken as proposed."""
+    """Answers given on the command line; the rest is asked, or with `--yes` taken as proposed."""
 
     yes: bool
     name: str | None
@@ -29,7 +29,7 @@ class Answers:
     weak_box: bool | None = None
 
     def agree(self, question: str, given: bool | None = None) -> bool:
-        """Yes or no."""
+        """Ask for yes or no, unless it was given."""
         if given is not None or self.yes:
             return given is not False
         _require_terminal()
@@ -38,17 +38,17 @@ class Answers:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be done."""
+    """The decisions of `service init`."""
 
     plan: "Plan"
     start: bool
     check: bool
     weakened: tuple[str, ...] = ()
-    """The runtimes whose agents are to run although no box of this machine holds them."""
+    """Runtimes whose agents may run although no box of this machine holds them."""
 
 
 def decide(service: "Service", found: "Checkout", usable: "Sequence[Runtime]", answers: Answers) -> Wanted:
-    """One question after the other; nothing is changed."""
+    """Ask one question after the other; change nothing."""
     from bridge.operations import initiation
 
     github = f", on GitHub {found.github}" if found.github else ""
@@ -73,8 +73,8 @@ def decide(service: "Service", found: "Checkout", usable: "Sequence[Runtime]", a
 
 
 def _weakened(service: "Service", plan: "Plan", answers: Answers) -> tuple[str, ...]:
-    """Tell that no box holds the agents of these runtimes and how to have one; they run all the same if a person says
-    so, and `--yes` does not.
+    """Report runtimes whose agents no box can hold, with the remedy. They run only if a person agrees; `--yes` does
+    not.
     """
     from bridge.operations import initiation
 
@@ -90,7 +90,7 @@ def _weakened(service: "Service", plan: "Plan", answers: Answers) -> tuple[str, 
 
 
 def _name(service: "Service", found: "Checkout", answers: Answers) -> str:
-    """What the repository is to be called; asked until it can be called so."""
+    """Return the repository's name, asking until a valid one is given."""
     from bridge.operations import initiation
     from workflows.model.errors import ServiceError
 
@@ -110,7 +110,7 @@ def _name(service: "Service", found: "Checkout", answers: Answers) -> str:
 def _programs(
     service: "Service", found: "Checkout", name: str, usable: "Sequence[Runtime]", answers: Answers
 ) -> "Programs":
-    """Which runtimes drive the team; asked where there is a choice and somebody to register."""
+    """Choose the team's runtimes; ask if there is a choice and an agent to register."""
     from bridge.operations import initiation, team
 
     chosen = team.choose(usable, answers.builder, answers.checker)
@@ -136,7 +136,7 @@ def _require_terminal() -> None:
 
 
 def in_words(plan: "Plan") -> list[str]:
-    """What becomes of the repository and of each agent."""
+    """Describe the plan for the repository and each agent."""
     from bridge.operations.team import Standing
 
     known = "already there" if plan.is_known else "registered"

@@ -1,4 +1,4 @@
-"""`service job`: looking at jobs and trees, ending them, running parts of them again."""
+"""`service job`: shows jobs and trees, ends them, runs parts of them again."""
 
 from typing import TYPE_CHECKING, Annotated
 

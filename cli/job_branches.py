@@ -1,4 +1,4 @@
-"""The verbs of `service job` that are about branches and diffs."""
+"""The verbs of `service job` for branches and diffs."""
 
 import contextlib
 import shlex
@@ -218,7 +218,7 @@ def diff(
 
 
 def _print_names(found: "JobDiff") -> None:
-    """To a program the names as they are, whatever their bytes; to a person as text."""
+    """Print names to a program as raw bytes, and to a person as text."""
     if sys.stdout.isatty():
         say(*(_shown(change.path) for change in found.files)) if found.files else None
     else:
@@ -240,7 +240,7 @@ def _stat(found: "JobDiff") -> Iterator[str]:
 
 
 def _coloured(found: "JobDiff") -> Iterator[str]:
-    """Line by line, with our colours and nobody else's."""
+    """Yield the diff line by line, with our colours only."""
     rest = b""
     for piece in found.pieces():
         *lines, rest = (rest + piece).split(b"\n")
@@ -250,7 +250,7 @@ def _coloured(found: "JobDiff") -> Iterator[str]:
 
 
 def _line(raw: bytes) -> str:
-    """What does not begin as lines of a diff do is no line of one."""
+    """Colour a diff's line. Lines without a diff prefix are quoted."""
     text = raw.decode("utf-8", "backslashreplace")
     if text and not text.startswith(_BEGINNINGS):
         return coloured(f"{PREFIX}{text}", None)

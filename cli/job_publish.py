@@ -1,4 +1,4 @@
-"""`service job publish`: the work of a tree or a leg as a pull request."""
+"""`service job publish`: publishes the work of a tree or a leg as a pull request."""
 
 import time
 from typing import TYPE_CHECKING, Annotated
@@ -48,7 +48,7 @@ def publish(
 
 
 def _until_over(service: "Service", found: "Published") -> "Published":
-    """As long as a person waits; it goes on without them."""
+    """Wait until it is published, bounded; publishing continues without us."""
     from bridge.operations import publish as operations
 
     until = time.monotonic() + operations.WAIT_SECONDS

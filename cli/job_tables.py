@@ -1,4 +1,4 @@
-"""The columns of `service job list` and `service job reviews`, and which of them yield on a narrow terminal."""
+"""The columns of `service job list` and `service job reviews`, with those that yield on a narrow terminal."""
 
 from collections.abc import Callable
 
@@ -30,7 +30,7 @@ REVIEW_HEADINGS = (
 
 
 def link_of(dashboard: str) -> Callable[[str], str]:
-    """Where a click on a job's id leads: to the page of its tree, or to its own in it."""
+    """Return a function that maps a job's id to its address: a root's tree page, or a job's own page."""
 
     def address(job_id: str) -> str:
         return f"{dashboard}{'jobs' if '.' in job_id else 'trees'}/{job_id}" if dashboard else ""

@@ -1,7 +1,7 @@
-"""A view that lives: on a screen of its own, drawn anew at each change of what it shows and of the window.
+"""A live view on the terminal's alternate screen, redrawn when its content or the window changes.
 
-However tall the view is and however the window is pulled, nothing scrolls and nothing is left behind: each line is
-put in its place. When it ends, the terminal is as it was, and all of the view is printed once.
+Whatever the sizes of view and window, nothing scrolls and nothing is left behind: each line is put in its place. At the
+end the terminal is restored, and the whole view is printed once.
 """
 
 import os
@@ -21,27 +21,27 @@ from cli.output import draw, say
 from workflows.model.errors import ServiceError
 
 _ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l"
-"""The other screen, no cursor, no line that goes on in the next one."""
+"""Alternate screen, no cursor, no line wrap."""
 _LEAVE = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
 _PLACE = "\x1b[{}H{}\x1b[0m\x1b[K"
 _LOOK = 0.05
-"""Seconds between two looks at the size of the window."""
+"""Seconds between two checks of the window's size."""
 _HELP = "Ctrl-C leaves this view; what it shows goes on."
 _MORE = "Too tall for this window: all of it is printed at the end, or at Ctrl-C."
 
 
 @dataclass(frozen=True)
 class View:
-    """What is shown: a few lines that always are, then as many of the others as there is room for."""
+    """A view: head lines that are always shown, then as many rows as fit."""
 
     head: Sequence[str]
     rows: Sequence[Row]
     whole: Sequence[str]
-    """What is printed in the end."""
+    """The lines to print at the end."""
 
 
 class Live:
-    """The view on its screen, which is entered when there is something to show."""
+    """A view on the alternate screen, which it enters with its first content."""
 
     def __init__(self) -> None:
         self._entered = False
@@ -51,18 +51,18 @@ class Live:
         self._put_off = False
 
     def show(self, view: View) -> None:
-        """Draw it, where that changes anything."""
+        """Draw the view if anything has changed."""
         self._view = view
         if not self._entered:
             self._enter()
         self._draw()
 
     def last(self, view: View) -> None:
-        """It is over: this is printed."""
+        """Set the final view, to be printed at the end."""
         self._view = view
 
     def pause(self, seconds: float) -> None:
-        """Wait; a window of another size is drawn at once."""
+        """Wait, and redraw at once if the window's size changes."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             time.sleep(min(_LOOK, left))
@@ -71,7 +71,7 @@ class Live:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Show the usual screen meanwhile, as to ask something."""
+        """Show the normal screen meanwhile, for example to ask something."""
         entered = self._entered
         self.leave()
         yield
@@ -80,14 +80,14 @@ class Live:
             self._draw()
 
     def leave(self) -> None:
-        """Put the terminal back as it was. Who has gone need not see it."""
+        """Restore the terminal. Errors are ignored: it may be closed."""
         if self._entered:
             self._entered = False
             with suppress(ServiceError, OSError, ValueError):
                 self._write(_LEAVE)
 
     def suspended(self, number: int, frame: FrameType | None) -> None:
-        """Give the shell its terminal until `fg`, at Ctrl-Z; a line that is being written is finished first."""
+        """Restore the terminal at Ctrl-Z until `fg`; a line being written is finished first."""
         del frame
         self._put_off = self._writes
         if self._put_off:
@@ -120,14 +120,14 @@ class Live:
             self.suspended(signal.SIGTSTP, None)
 
     def print_whole(self) -> None:
-        """On the usual screen, where it stays."""
+        """Print the final view on the normal screen, where it stays."""
         if self._view is not None:
             say(*self._view.whole)
 
 
 @contextmanager
 def live() -> Iterator[Live]:
-    """A screen for a view until it is over, or Ctrl-C: then all of it is printed. Whatever ends it, it is put away."""
+    """Open a live view. At its end or Ctrl-C, leave the alternate screen and print the whole view."""
     shown = Live()
     with _ended_by_signals(shown.suspended):
         try:
@@ -144,7 +144,7 @@ def live() -> Iterator[Live]:
 
 
 def framed(view: View, screen: Screen) -> list[str]:
-    """As many lines as the screen has, none wider than it is."""
+    """Return exactly as many lines as the screen has, none wider than it."""
     room = screen.height - 1
     head = [part for line in view.head for part in drawn(_folding(line), screen)]
     short = len(head) + bool(head) + len(view.rows) > room
@@ -157,7 +157,7 @@ def framed(view: View, screen: Screen) -> list[str]:
 
 
 def _body(rows: Sequence[Row], screen: Screen, room: int) -> list[str]:
-    """Each whole, on as many lines as it takes, where there is room for that; else one line for each that is shown."""
+    """Draw every row whole if there is room; else one line for each row that is shown."""
     whole = [part for row in rows for part in drawn(_folding(row.text), screen)] if len(rows) <= room else []
     if len(rows) <= len(whole) <= room:
         return whole
@@ -165,7 +165,7 @@ def _body(rows: Sequence[Row], screen: Screen, room: int) -> list[str]:
 
 
 def _folding(line: str) -> Line:
-    """Nothing is copied from a screen that changes: what is longer than it stands on several lines."""
+    """Fold long lines: nobody copies from a screen that changes."""
     return line if isinstance(line, Line) and line.below is not None else prose(line)
 
 
@@ -175,7 +175,7 @@ def _screen() -> Screen:
 
 @contextmanager
 def _ended_by_signals(suspend: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """An order to end, or a terminal that is closed, ends it as an exception does; Ctrl-Z puts it away for a while."""
+    """Raise SystemExit on SIGTERM and SIGHUP, and suspend the view on Ctrl-Z."""
     handlers: dict[int, Callable[[int, FrameType | None], None]] = {
         signal.SIGTERM: _end,
         signal.SIGHUP: _end,

@@ -1,4 +1,4 @@
-"""The entry: finds the noun, runs the verb, turns faults into one sentence and an exit code (ruling K6)."""
+"""The entry point: finds the noun, runs the verb, turns errors into a sentence and an exit code (ruling K6)."""
 
 import importlib
 import os
@@ -47,7 +47,7 @@ NOUNS = {
 
 
 class Nouns(TyperGroup):
-    """Lists every noun, imports only the one that is used: `--help` stays instant."""
+    """A group that lists every noun and imports only the one in use: `--help` stays instant."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(NOUNS)
@@ -71,12 +71,12 @@ class Nouns(TyperGroup):
 
 @cache
 def command_of(noun: str) -> TyperCommand | TyperGroup:
-    """The command of one noun, with all its verbs and options."""
+    """Return the command of a noun, with all its verbs and options."""
     from activities import log_lines
 
     log_lines.where_nothing_is_set_up()
     module = importlib.import_module(f"cli.{noun}")
-    module.app._add_completion = False  # Typer has one of its own, of less
+    module.app._add_completion = False  # Typer's own completion knows less
     command = typer.main.get_command(module.app)
     command.name = noun
     dress(command)
@@ -86,7 +86,7 @@ def command_of(noun: str) -> TyperCommand | TyperGroup:
 
 
 def leaves(command: Any, path: str) -> "Iterator[tuple[str, Any]]":
-    """Every command below a noun that does something by itself, as it is typed after `service`."""
+    """Yield every runnable command below a noun, with its path after `service`."""
     if getattr(command, "invoke_without_command", True):
         yield path, command
     for name, each in getattr(command, "commands", {}).items():
@@ -94,7 +94,7 @@ def leaves(command: Any, path: str) -> "Iterator[tuple[str, Any]]":
 
 
 def help_of(words: "Sequence[str]") -> str:
-    """What shows how the command is typed that these words begin with."""
+    """Return the `--help` command for the command these words begin with."""
     noun, *rest = [*words, ""]
     if noun not in NOUNS:
         return "service --help"
@@ -108,7 +108,7 @@ def help_of(words: "Sequence[str]") -> str:
 
 
 def _permitted(path: str, carry_out: "Callable[..., Any]") -> "Callable[..., Any]":
-    """The command, refused to agents unless it serves them; that is found out only where it matters."""
+    """Refuse the command to agents unless they may call it. The caller is identified only if that matters."""
     if path in SERVED:
         return carry_out
 
@@ -151,14 +151,14 @@ def _root(
 
 
 def root() -> Any:
-    """The command above all nouns."""
+    """Return the root command."""
     command = typer.main.get_command(app)
     dress(command)
     return command
 
 
 def main(arguments: "Sequence[str] | None" = None) -> int:
-    """Run one command and return its exit code; nothing but a bug raises."""
+    """Run one command and return its exit code. Only bugs raise."""
     from cli.faults import INTERRUPTED, interrupted, misused
     from cli.output import tell_error, tell_fault, typed
     from workflows.model.errors import ServiceError, UsageError
@@ -189,7 +189,7 @@ def run() -> None:
 
 
 def run_to_code() -> int:
-    """Run the command that was typed, and return its exit code once all it said is written. Nothing raises."""
+    """Run the typed command, flush its output, and return its exit code. Never raises."""
     from cli.faults import answer, open_streams
     from cli.output import flush
 

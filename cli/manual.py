@@ -17,7 +17,7 @@ _GROUP = "## "
 
 @dataclass(frozen=True)
 class Topic:
-    """A page, the group it is listed in, and what it is about."""
+    """A page of the manual: its name, its group, and its subject."""
 
     name: str
     group: str
@@ -26,7 +26,7 @@ class Topic:
 
 @cache
 def pages() -> tuple[Topic, ...]:
-    """All pages, in the order in which they are listed."""
+    """Return all pages, in the order of the list."""
     return tuple(_listed((FOLDER / "README.md").read_text(encoding="utf-8")))
 
 
@@ -40,7 +40,7 @@ def _listed(text: str) -> Iterator[Topic]:
 
 
 def index() -> Iterator[str]:
-    """The list of pages, as it is shown."""
+    """Yield the list of pages as lines."""
     width = max(len(page.name) for page in pages())
     group = ""
     for page in pages():
@@ -52,12 +52,12 @@ def index() -> Iterator[str]:
 
 
 def text(name: str) -> str:
-    """One page, as Markdown."""
+    """Return one page, as Markdown."""
     return (FOLDER / f"{name}.md").read_text(encoding="utf-8")
 
 
 def not_a_command(words: Sequence[str]) -> NotFoundError | None:
-    """What is wrong with these words where they are no command: the nearest page or command to type instead."""
+    """Return the error for words that are no command, with the nearest page or command."""
     from cli.main import NOUNS, command_of
 
     first, *rest = words
@@ -77,7 +77,7 @@ def not_a_command(words: Sequence[str]) -> NotFoundError | None:
 
 
 def help_text(words: Sequence[str]) -> str:
-    """What `--help` prints of the command that these words are."""
+    """Return the `--help` text of a command."""
     from cli.main import command_of, root
 
     command: Any = root()

@@ -1,4 +1,4 @@
-"""The manual's Markdown as lines of a terminal: paragraphs and tables fit its width."""
+"""The manual's Markdown as terminal lines: paragraphs and tables fit the width."""
 
 import re
 import shutil
@@ -7,10 +7,10 @@ from itertools import zip_longest
 from textwrap import TextWrapper, wrap
 
 Line = tuple[str, bool]
-"""The line, and whether it is a heading."""
+"""The line, and True if it is a heading."""
 _WIDEST = 100
 _NARROWEST = 8
-"""No column of a table is made narrower."""
+"""The least width of a table's column."""
 _BETWEEN = "  "
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 _ITEM = re.compile(r"(\s*)(-|\d+\.) ")
@@ -21,12 +21,12 @@ _REMARK = "  # "
 
 
 def width() -> int:
-    """Of the terminal; wide ones are not filled, because long lines are hard to read."""
+    """Return the width to fill: the terminal's, but at most 100, because long lines are hard to read."""
     return max(40, min(shutil.get_terminal_size().columns, _WIDEST))
 
 
 def lines(text: str, wide: int) -> Iterator[Line]:
-    """All of a page."""
+    """Yield the lines of a page."""
     block: list[str] = []
     fenced = False
     for line in [*text.splitlines(), ""]:
@@ -49,18 +49,20 @@ def lines(text: str, wide: int) -> Iterator[Line]:
 
 
 def _begins(line: str, first: str) -> bool:
-    """Whether a line is the first of a block of its own, and does not go on with the one before."""
+    """Return whether a line begins a new block."""
     return line.startswith("|") != first.startswith("|") or _ITEM.match(line) is not None
 
 
 def plain(text: str) -> str:
-    """Without the marks of headings, bold print and comments; of a link, its words, and where it leads out of here."""
+    """Remove the marks of headings, bold print and comments; of links keep the words, and the address if it is
+    external.
+    """
     text = re.sub(r"<!--.*?-->|^#+ ", "", text).replace("**", "")
     return _LINK.sub(lambda link: f"{link[1]} ({link[2]})" if "://" in link[2] else link[1], text)
 
 
 def _code(line: str, wide: int) -> Iterator[str]:
-    """A line to type, as it is; only the remark behind it goes on below, where there is no room."""
+    """Yield a line of code unchanged; only its trailing comment is folded if it is too long."""
     line = f"{_INDENT}{line}" if line else ""
     command, mark, remark = line.partition(_REMARK)
     room = wide - len(command + _REMARK)
@@ -73,7 +75,7 @@ def _code(line: str, wide: int) -> Iterator[str]:
 
 
 def _ended(block: Sequence[str], wide: int) -> Iterator[Line]:
-    """A paragraph, an item of a list or a table."""
+    """Yield the lines of a finished block: a paragraph, a list item or a table."""
     if not block:
         return
     if block[0].startswith("|"):
@@ -101,7 +103,7 @@ def _cells(line: str) -> list[str]:
 
 
 def _fitted(columns: Sequence[Sequence[str]], room: int) -> list[int]:
-    """The widths of the columns, the widest made narrower until all fit; words are broken where nothing else helps."""
+    """Return the columns' widths: narrow the widest until all fit, and break words only as a last resort."""
     widths = [max(map(len, column)) for column in columns]
     words = [max(len(word) for cell in column for word in cell.split() or [""]) for column in columns]
     for lowest in (words, [_NARROWEST] * len(columns)):

@@ -1,4 +1,4 @@
-"""`service memory`: what people confirm and agents recall."""
+"""`service memory`: entries that people confirm and agents recall."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -173,5 +173,5 @@ def _show(entry: "Entry", json: bool) -> None:
 
 
 def _next(entry: "Entry") -> str:
-    """What is to be done about an entry that waits."""
+    """Return the next step for a pending entry."""
     return f"a person confirms it: service memory confirm {entry.id}" if entry.state == "pending" else ""

@@ -1,4 +1,4 @@
-"""What an agent claims to have changed beside what the service saw (spec: result observation; ruling I4)."""
+"""An agent's claimed changes beside the observed ones (spec: result observation; ruling I4)."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ SHOWN = 50
 
 
 def lines(changes: Sequence[str], seen: dict[str, Any]) -> Iterator[str]:
-    """Claim by claim, then what nobody claimed, then the sum."""
+    """Yield each claim, then unclaimed changes, then the summary."""
     for claim in claims(changes, seen):
         yield prose(f"  {'✔' if claim.observed else '?'} {claim.text}")
         yield prose(f"      {claim.grade}: {claim.evidence}")

@@ -1,9 +1,8 @@
-"""The one way out of the command line: whatever is printed or asked goes through here (ruling N6).
+"""The only output path of the command line: everything printed or asked goes through here (ruling N6).
 
-Text of agents and of strangers is part of what is shown. Nothing in it reaches the terminal unseen, and none of its
-lines looks like one of ours: what `say` is given are lines, an end of a line in one is shown as an escape, and texts
-that have lines of their own go through `prefixed` first. A `Line` of `cli.drawing` is drawn where there is a terminal,
-in sequences of ours; everywhere else it is the text it consists of.
+Output contains text of agents and of strangers. None of it reaches the terminal unescaped, and none of its lines looks
+like one of ours: `say` takes lines, a line end inside one is escaped, and texts of several lines go through `prefixed`
+first. A `Line` of `cli.drawing` is drawn on a terminal, in sequences of ours; everywhere else it is plain text.
 """
 
 import errno
@@ -31,22 +30,22 @@ _COLOUR = "\x1b[{}m{}\x1b[0m"
 AS_JSON = "--json"
 _below: "Below | None" = None
 _kept: list[str] | None = None
-"""What is said while a command is carried out whose text may need a pager."""
+"""Output of a running command that may need the pager."""
 _elsewhere: Callable[[str], None] | None = None
 _for_programs = False
-"""Whether errors are JSON: a program has typed the command."""
+"""True if errors are JSON, because the command was typed with `--json`."""
 
 
 class Below(Protocol):
-    """What stands below all that is printed, as a line of progress does."""
+    """Something drawn below all output, such as a progress line."""
 
     def aside(self) -> AbstractContextManager[None]:
-        """It is gone meanwhile."""
+        """Remove it meanwhile."""
 
 
 @contextmanager
 def stand_below(what: Below) -> Iterator[None]:
-    """Whatever is printed meanwhile stands above it."""
+    """Keep it below all output printed meanwhile."""
     global _below
     before, _below = _below, what
     try:
@@ -56,47 +55,47 @@ def stand_below(what: Below) -> Iterator[None]:
 
 
 def typed(words: Sequence[str]) -> None:
-    """These words make up the command: errors are told as JSON when `--json` is one of them (ruling K6)."""
+    """Record the command's words: with `--json`, errors are JSON (ruling K6)."""
     global _for_programs
     _for_programs = AS_JSON in words
 
 
 def is_for_programs() -> bool:
-    """Whether they are."""
+    """Return whether errors are JSON."""
     return _for_programs
 
 
 def say(*lines: str) -> None:
-    """Lines to the person; an empty one when there is none."""
+    """Print lines to standard output; without arguments an empty one."""
     _put(sys.stdout, _shown(sys.stdout, lines or ("",)))
 
 
 def tell(*lines: str) -> None:
-    """Lines beside the result, which alone goes to standard output."""
-    with suppress(OSError), _above():  # there is nobody left to tell
+    """Print lines to standard error; only the result goes to standard output."""
+    with suppress(OSError), _above():  # standard error is closed
         sys.stderr.write(_shown(sys.stderr, lines))
         sys.stderr.flush()
 
 
 def say_json(value: Any) -> None:
-    """One JSON document."""
+    """Print one JSON document, indented."""
     say_json_text(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def say_json_line(value: Any) -> None:
-    """One JSON document on a line of its own, for programs that read line by line."""
+    """Print one JSON document on one line, for programs that read line by line."""
     say_json_text(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
 def say_json_text(document: str) -> None:
-    """A JSON document that is text already."""
+    """Print a JSON document that is already text."""
     _put(sys.stdout, _json_for(sys.stdout, document) + "\n")
 
 
 def say_table(headings: "Sequence[str | Column]", rows: Iterable[Sequence[str]], empty: str) -> set[str]:
-    """Aligned columns, or a sentence where there is nothing to show. On a terminal they fit its width.
+    """Print aligned columns, or a sentence if there are no rows. On a terminal they fit its width.
 
-    The headings are returned for which there was no room.
+    Return the headings of columns that were left out.
     """
     from cli.drawing.tables import columns_of, fitted, plain, without_room
 
@@ -110,19 +109,19 @@ def say_table(headings: "Sequence[str | Column]", rows: Iterable[Sequence[str]],
 
 
 def named(name: str) -> str:
-    """A name that begins a line: in quotes where it is not made of what names are made of."""
+    """Quote a name at the start of a line if it has unusual characters."""
     return name if not name or _NAME.fullmatch(name) else f'"{one_line(name)}"'
 
 
 def say_fields(fields: Iterable[tuple[str, object]]) -> None:
-    """Name and value, one per line; empty values are left out."""
+    """Print names and values, one per line; empty values are left out."""
     from cli.drawing.fields import in_fields
 
     say(*in_fields(fields))
 
 
 def say_document(text: str) -> None:
-    """A text made for a place elsewhere, as a comment is: for a program as it is, for a person line by line."""
+    """Print a document for another place, such as a comment: raw to a program, line by line to a person."""
     if sys.stdout.isatty():
         say(*prefixed(text))
     else:
@@ -130,7 +129,7 @@ def say_document(text: str) -> None:
 
 
 def hand_over(pieces: Iterable[bytes]) -> None:
-    """Bytes for a program, as they are. Never for a terminal."""
+    """Write raw bytes to a program. Never to a terminal."""
     assert not sys.stdout.isatty()
     flush()
     with _printing():
@@ -138,22 +137,22 @@ def hand_over(pieces: Iterable[bytes]) -> None:
 
 
 def draw(text: str, stream: "TextIO") -> None:
-    """What `cli.drawing` draws in place, at once: each line in it has been through `one_line`."""
+    """Write a drawing of `cli.drawing` at once; each of its lines has been through `one_line`."""
     with _printing():
         stream.write(text)
         stream.flush()
 
 
 def coloured(text: str, colour: int | None) -> str:
-    """A line for `page`, in our colour and nobody else's."""
+    """Return a line for `page`, in our colour only."""
     line = one_line(text)
     return _COLOUR.format(colour, line) if colour is not None else line
 
 
 def page(lines: Iterator[str]) -> None:
-    """Through the person's pager, which may be left before the end; without one, straight to the terminal.
+    """Page lines, or print them without a pager. The person may leave before the end.
 
-    The lines come from `coloured`: nothing else may be in them.
+    Only lines from `coloured` are allowed.
     """
     from cli.drawing import pager
 
@@ -167,7 +166,7 @@ def page(lines: Iterator[str]) -> None:
 
 @contextmanager
 def in_pages() -> Iterator[None]:
-    """What is said meanwhile is kept, and shown in the end: through the pager, where it is taller than the terminal."""
+    """Collect the output meanwhile, and show it at the end: in the pager if it is taller than the terminal."""
     global _kept
     _kept = []
     try:
@@ -178,7 +177,7 @@ def in_pages() -> Iterator[None]:
 
 
 def pages_elsewhere(show: Callable[[str], None]) -> None:
-    """This process carries out what was typed in another one: that one shows what needs a pager."""
+    """Delegate paging to the process in which the command was typed."""
     global _elsewhere
     _elsewhere = show
 
@@ -196,7 +195,7 @@ def _show(text: str) -> None:
 
 
 def asked(question: str, default: str | None = None) -> str:
-    """What the person types."""
+    """Ask a question and return the typed answer."""
     import typer
 
     with _above():
@@ -204,7 +203,7 @@ def asked(question: str, default: str | None = None) -> str:
 
 
 def confirmed(question: str, *, default: bool = False) -> bool:
-    """Yes or no; the default is what Enter means."""
+    """Ask for yes or no; Enter means the default."""
     import typer
 
     with _above():
@@ -212,7 +211,7 @@ def confirmed(question: str, *, default: bool = False) -> bool:
 
 
 def tell_error(error: "ServiceError") -> None:
-    """What is wrong, and the next command. Lines that a message quotes, of git perhaps, stand below it."""
+    """Print an error and the next command. Further lines of the message, such as git's, are quoted below it."""
     from workflows.model.errors import Commands
 
     hint = error.hint
@@ -221,7 +220,7 @@ def tell_error(error: "ServiceError") -> None:
 
 
 def tell_fault(message: str, code: str, commands: Sequence[str], usage: str = "") -> None:
-    """The one form of an error: a sentence, how the command is typed, what to type next. `code` is for programs."""
+    """Print an error in its only form: a sentence, the usage, the commands to type next. `code` is for programs."""
     message, commands = _without_secrets(message), [_without_secrets(command) for command in commands if command]
     if _for_programs:
         told = {"error": message, "code": code, "hint": "\n".join(commands)}
@@ -236,14 +235,14 @@ def tell_fault(message: str, code: str, commands: Sequence[str], usage: str = ""
 
 
 def _without_secrets(text: str) -> str:
-    """An error quotes what was typed, and ends in logs and scrollbacks (ruling N7)."""
+    """Redact secrets: an error quotes typed words, and ends up in logs and scrollbacks (ruling N7)."""
     from activities.redaction.redacted import redacted
 
     return redacted(text)
 
 
 def flush() -> None:
-    """Have all that was said written. Who does not read it any more is no fault."""
+    """Flush all output. A closed pipe is no error."""
     with suppress(BrokenPipeError), _printing():
         sys.stdout.flush()
     with suppress(OSError):
@@ -251,7 +250,7 @@ def flush() -> None:
 
 
 def _json_for(stream: "TextIO", document: str) -> str:
-    """With nothing unseen in it, and nothing that the stream cannot carry."""
+    """Escape invisible characters, and those the stream cannot encode."""
     shown = in_json(document)
     try:
         shown.encode(stream.encoding or "utf-8")
@@ -266,7 +265,7 @@ def _above() -> AbstractContextManager[None]:
 
 @contextmanager
 def _printing() -> Iterator[None]:
-    """A disk that is full, a stream that is closed: what was asked for is done, and nobody has seen it."""
+    """Convert errors of standard output, such as a full disk: the command is done, but its output is lost."""
     try:
         yield
     except BrokenPipeError:
@@ -289,7 +288,7 @@ def _put(stream: "TextIO", text: str) -> None:
 
 
 def _shown(stream: "TextIO", lines: Iterable[str]) -> str:
-    """As text, or drawn where there is a terminal."""
+    """Render lines as plain text, or drawn on a terminal."""
     screen = screen_of(stream)
     if screen is None:
         return "".join(f"{one_line(line)}\n" for line in lines)

@@ -1,4 +1,4 @@
-"""Which commands' texts are shown through a pager where they are taller than the terminal."""
+"""The commands whose output is paged if it is taller than the terminal."""
 
 import sys
 from collections.abc import Callable
@@ -12,11 +12,11 @@ PAGED = {
     *("repo list", "repo sweep", "result render", "result schema", "runtime check", "runtime list", "spend"),
 }
 _LASTING = ("watch", "follow", "web")
-"""What such an option shows is shown as it comes."""
+"""Options whose output is shown as it comes."""
 
 
 def paged(path: str, carry_out: Callable[..., Any]) -> Callable[..., Any]:
-    """The command, with all that it says kept until its end."""
+    """Wrap the command so that its output is kept until its end."""
     if path not in PAGED:
         return carry_out
 

@@ -1,7 +1,7 @@
-"""Which commands agents may call, and what they do in place of the others (ruling N5): the one table.
+"""The commands agents may call, and alternatives to the others (ruling N5): the one table.
 
-Agents look, propose and check their results. What starts work outside their tree, spends, decides, or changes what the
-service goes by is for people. A command that stands in neither part is refused, and fails a test.
+Agents look, propose and check their results. Whatever starts work outside their tree, spends, decides, or changes the
+service's settings is for people. A command missing from both parts is refused, and fails a test.
 """
 
 SERVED = frozenset(
@@ -107,4 +107,4 @@ INSTEAD = {
     "restore": SAY,
     "resume": _ASK,
 }
-"""Commands for people, each with what an agent can do."""
+"""Commands for people, each with an agent's alternative."""

@@ -1,4 +1,4 @@
-"""A text that is typed, or read from standard input where `-` is typed in its place."""
+"""Text arguments, or standard input if `-` is typed in their place."""
 
 import sys
 
@@ -6,7 +6,7 @@ from workflows.model.errors import UsageError
 
 
 def text_of(typed: str) -> str:
-    """The whole text."""
+    """Return the whole text."""
     if typed != "-":
         return typed
     try:

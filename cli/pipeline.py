@@ -1,4 +1,4 @@
-"""`service pipeline`: registering pipelines, running them, following their runs."""
+"""`service pipeline`: registers pipelines, runs them, follows their runs."""
 
 from pathlib import Path
 from typing import Annotated

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 INTERVAL = 0.2
 _RANKS = {"running": 0, "blocked": 1, "failed": 1, "pending": 2}
-"""What a screen that is too short for all stages shows first."""
+"""Priority of stages on a screen that is too short for all."""
 _OVER = 3
 
 
 def watch(service: "Service", run_id: str, *, json: bool) -> int:
-    """Show it live on a terminal; elsewhere as `follow` does."""
+    """Show the run live on a terminal; elsewhere like `follow`."""
     from cli.drawing.screens import can_move
 
     if json or not can_move(sys.stdout) or not can_move(sys.stderr):
@@ -31,7 +31,7 @@ def watch(service: "Service", run_id: str, *, json: bool) -> int:
 
 
 def follow(service: "Service", run_id: str, *, json: bool) -> int:
-    """Say each change once, then the end; 0 when the run succeeded, 1 when it ended otherwise."""
+    """Print each change once, then the end. Return 0 if the run succeeded, 1 if it ended otherwise."""
     from cli.progress import progress
 
     with left_alone(f"service pipeline watch {run_id}", "service attention"), progress(timed=False) as step:
@@ -75,7 +75,7 @@ def _view(run: "RunView") -> "View":
 
 
 def _asking(run: "RunView") -> list[str]:
-    """The jobs of stages that may wait for a person."""
+    """Return the jobs of stages that may wait for a person."""
     return [stage.job_id for stage in run.stages if stage.job_id] if run.state == "awaiting_human" else []
 
 
@@ -102,7 +102,7 @@ def _until_over(service: "Service", run_id: str, asker: Asker, step: "Step") -> 
 
 
 def _goes_on(run: "RunView") -> str:
-    """Which stages run and for how long, and what the run has cost, on a line."""
+    """Return one line with the running stages and their times, and the run's cost."""
     from workflows.contract.durations import format_duration
     from workflows.policy.prices import dollars
 

@@ -1,4 +1,4 @@
-"""Pipelines and runs on a terminal, and a payload as it is typed."""
+"""Pipelines and runs on a terminal, and parsing of a typed payload."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def pairs(words: Sequence[str]) -> dict[str, str]:
-    """`KEY=VALUE`, each key once."""
+    """Parse `KEY=VALUE` words, each key once."""
     payload: dict[str, str] = {}
     for word in words:
         key, equals, value = word.partition("=")
@@ -31,7 +31,7 @@ def pairs(words: Sequence[str]) -> dict[str, str]:
 
 
 def show_pipeline(service: "Service", name: str, *, definition: bool, json: bool) -> None:
-    """What is known of it, and its file."""
+    """Print a pipeline's fields and its file."""
     from bridge.operations import pipelines
 
     value = pipelines.as_json(pipelines.get(service, name))
@@ -48,7 +48,7 @@ def show_pipeline(service: "Service", name: str, *, definition: bool, json: bool
 
 
 def show_run(service: "Service", run_id: str, *, definition: bool, json: bool) -> None:
-    """A run as it is now; or the file it was started with, whatever that is now."""
+    """Print a run, or the definition it was started with."""
     from bridge.operations import pipeline_runs
 
     if definition:
@@ -64,7 +64,7 @@ def _say_file(value: dict[str, str], *, json: bool) -> None:
 
 
 def show_output(service: "Service", run_id: str, stage: str, attempt: int | None, *, json: bool) -> None:
-    """What a stage printed: standard output first, its complaints after it."""
+    """Print a stage's output: standard output, then standard error."""
     from bridge.operations import pipeline_runs
 
     shown = pipeline_runs.stage_output(service, run_id, stage, attempt)
@@ -78,7 +78,7 @@ def show_output(service: "Service", run_id: str, stage: str, attempt: int | None
 
 
 def lines(run: "RunView") -> Iterator[str]:
-    """A run as a person reads it."""
+    """Yield a run as lines for a person."""
     from workflows.policy.prices import dollars
 
     yield state_line(f"{run.id}  {run.pipeline}  {run.state}{f': {run.reason}' if run.reason else ''}", run.state)
@@ -94,7 +94,7 @@ def lines(run: "RunView") -> Iterator[str]:
 
 
 def stage_line(stage: "StageView", indent: str = "") -> Line:
-    """A stage: its state in its colour, what it has decided and said."""
+    """Return a stage's line: its state in colour, its decision and summary."""
     from workflows.policy.decisions import decided
 
     attempt = f" attempt {stage.attempt}" if stage.attempt > 1 else ""

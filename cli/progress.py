@@ -1,8 +1,8 @@
-"""A line below everything else that says what goes on, while something lasts: on a terminal's standard error alone.
+"""A progress line below all other output, on a terminal's standard error only.
 
-It begins after half a second, so that what is quick draws nothing. Whatever is printed meanwhile stands above it, and
-while a person is asked something it is not there. The cursor stays at its beginning: a window that is pulled and folds
-the line leaves nothing of it behind, and nothing has to be put right when the process is killed.
+It appears after half a second, so that quick commands draw nothing. Other output is printed above it, and it is removed
+while a person is asked something. The cursor stays at its start: resizing or folding leaves nothing of the line behind,
+and nothing has to be restored if the process is killed.
 """
 
 import sys
@@ -28,7 +28,7 @@ _CLEAR = "\r\x1b[J"
 
 @contextmanager
 def progress(what: str = "", *, timed: bool = True) -> Iterator[Step]:
-    """Given what goes on, shows it until the end; `timed` adds for how long."""
+    """Yield a callback that sets the line's text, and show the line until the end; `timed` adds the elapsed time."""
     if is_for_programs() or not can_move(sys.stderr):
         yield unheard
         return
@@ -42,7 +42,7 @@ def progress(what: str = "", *, timed: bool = True) -> Iterator[Step]:
 
 
 class LastHeard:
-    """Hands on what is said, and keeps the last of it."""
+    """A callback that forwards each step and keeps the last one."""
 
     def __init__(self, step: Step) -> None:
         self._step = step
@@ -54,7 +54,7 @@ class LastHeard:
 
 
 class _Line:
-    """What stands there, and the thread that keeps it turning."""
+    """The line, and the thread that animates it."""
 
     def __init__(self, stream: TextIO, text: str, *, timed: bool) -> None:
         self._stream = stream
@@ -67,21 +67,21 @@ class _Line:
         self._thread = threading.Thread(target=self._turn, daemon=True, name="progress")
 
     def says(self, text: str) -> None:
-        """What goes on now."""
+        """Set the text."""
         self._text = text
 
     def begin(self) -> None:
         self._thread.start()
 
     def end(self) -> None:
-        """Nothing of it is left."""
+        """Stop the thread and remove the line."""
         self._over.set()
         with self.aside():
             pass
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """It is not there, and does not come, while something else is written."""
+        """Remove the line, and keep it away while something else is written."""
         with self._lock:
             if self._stands:
                 self._stands = False
@@ -108,7 +108,7 @@ class _Line:
         return f"  {time.monotonic() - self._since:.0f} s" if self._timed else ""
 
     def _draw(self, text: str) -> None:
-        with suppress(ServiceError, OSError, ValueError):  # nobody looks any more
+        with suppress(ServiceError, OSError, ValueError):  # the terminal is closed
             draw(text, self._stream)
 
 

@@ -1,4 +1,4 @@
-"""`service repo`: the repositories jobs may run against."""
+"""`service repo`: the repositories jobs may work on."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`service restore`: a home from a backup."""
+"""`service restore`: restores a home from a backup."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`service result`: check, describe and show the object that ends a job."""
+"""`service result`: checks, describes and shows the object that ends a job."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -1,4 +1,4 @@
-"""`service resume`: going on where a tree waits for a person."""
+"""`service resume`: continues a tree that waits for a person."""
 
 from pathlib import Path
 from typing import Annotated
@@ -54,7 +54,7 @@ def resume(
 
 
 def _read(path: Path) -> str:
-    """The whole text, or why it cannot be used: a text that was read wrongly is worse than one asked for again."""
+    """Return the whole text. Refuse unreadable text: reading it wrongly is worse than asking again."""
     from workflows.model.errors import NotFoundError, UsageError
 
     piped = str(path) == "-"

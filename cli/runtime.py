@@ -1,4 +1,4 @@
-"""`service runtime`: which programs can do the work here."""
+"""`service runtime`: the agents' programs and whether they work here."""
 
 from typing import TYPE_CHECKING, Annotated
 

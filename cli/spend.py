@@ -1,4 +1,4 @@
-"""`service spend`: what was spent, by day, agent, repository and model."""
+"""`service spend`: the cost by day, agent, repository and model."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -1,4 +1,6 @@
-"""Names that can be typed, from the store, within milliseconds: nothing is imported for it, nothing is made (K6)."""
+"""Completion of stored names within milliseconds: reads the store directly, with few imports, and creates nothing
+(K6).
+"""
 
 import re
 from collections.abc import Mapping
@@ -13,11 +15,11 @@ _QUERIES: Mapping[str, str] = {
 }
 _SECONDS = 0.3
 _NAME = re.compile(r"[\w@/+.,-]+", re.ASCII)
-"""What a shell takes as it is: any other name is not offered."""
+"""Names that need no quoting in a shell; others are not offered."""
 
 
 def stored(kind: str, begun: str) -> list[str]:
-    """The names of a kind that begin like this; newest jobs and runs first. None where there is no store to be read."""
+    """Return the names of a kind with this prefix, newest jobs and runs first. Empty if there is no readable store."""
     from activities.settings.home import Home
     from workflows.model.errors import ServiceError
 

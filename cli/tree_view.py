@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 INTERVAL = 0.3
 WIDTH = 100
 _RANKS = {"running": 0, "blocked": 1, "failed": 2, "queued": 4}
-"""What a screen that is too short shows first; of the queued, those for which there is something to do."""
+"""Priority on a screen that is too short; queued jobs that need a person's action rank higher, see `_WAITS`."""
 _WAITS, _OVER = 3, 5
 
 
 def lines(tree: "Tree") -> Iterator[str]:
-    """The whole view, top down."""
+    """Yield the whole view, top down."""
     from workflows.tree.details import nested
 
     yield from (_title(tree), *_why(tree), _spent(tree), *_what_next(tree), "", *map(tree_line, nested(tree.jobs)))
@@ -61,7 +61,7 @@ def _what_next(tree: "Tree") -> Iterator[str]:
 def watch_tree(service: "Service", job_id: str, *, json: bool = False) -> None:
     """Show every change until the tree is over: in place on a terminal, one view after another elsewhere.
 
-    As JSON it is a document on a line of its own for each change.
+    As JSON, print a document on one line for each change.
     """
     from cli.drawing.screens import can_move
 
@@ -104,7 +104,7 @@ def _without_clock(view: list[str]) -> list[str]:
 
 
 def _view(tree: "Tree") -> "View":
-    """The title and the spend stand on any screen; then what else is to be known, as far as there is room."""
+    """Build the view: title and spend are always shown, the rest as far as there is room."""
     from cli.live import View
 
     return View([_title(tree), _spent(tree), *_why(tree), *_what_next(tree)], list(_rows(tree)), list(lines(tree)))
@@ -122,6 +122,6 @@ def _rows(tree: "Tree") -> "Iterator[Row]":
 
 
 def _rank(job: "JobRecord") -> tuple[float, ...]:
-    """Of what is over, the last first."""
+    """Rank a job; among ended ones the latest comes first."""
     waits = job.state == "queued" and job.next
     return (_WAITS if waits else _RANKS.get(job.state, _OVER), -(job.ended_at or 0.0))

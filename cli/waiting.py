@@ -1,4 +1,4 @@
-"""Whoever waits for a tree on a terminal is asked there what the tree asks, and told how to come back."""
+"""Waiting for a tree on a terminal: shows its questions, offers to answer them, and says how to come back."""
 
 import asyncio
 import sys
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Asker:
-    """Shows each round once, again when more has joined; on a terminal it offers to answer."""
+    """Shows each round once, and again when questions have joined. On a terminal it offers to answer."""
 
     def __init__(self, service: "Service", *, json: bool) -> None:
         self._service = service
@@ -26,11 +26,11 @@ class Asker:
         self._seen: set[tuple[str, str]] = set()
 
     def has_news(self, root: str) -> bool:
-        """This tree asks what was not shown yet."""
+        """Return whether the tree has a round that was not shown yet."""
         return bool(self._news(root))
 
     def look(self, root: str) -> None:
-        """Show that, and offer to answer."""
+        """Show new rounds, and offer to answer them."""
         for each in self._news(root):
             self._seen.add((each.round_id, each.digest))
             tell("", *shown(each, briefly=self._offers))
@@ -62,7 +62,7 @@ class Asker:
 
 @contextmanager
 def left_alone(*commands: str) -> Iterator[None]:
-    """Ctrl-C ends the waiting, not the work: the commands that come back to it are said."""
+    """On Ctrl-C, stop waiting and print the commands that return to the work, which continues."""
     try:
         yield
     except (KeyboardInterrupt, typer.Abort):
@@ -75,7 +75,7 @@ def left_alone(*commands: str) -> Iterator[None]:
 
 @contextmanager
 def if_interrupted(says: str, *commands: str) -> Iterator[None]:
-    """Ctrl-C ends it: what became of it then, and what to type."""
+    """On Ctrl-C, print the state of the work and the commands to type."""
     try:
         yield
     except (KeyboardInterrupt, typer.Abort):

@@ -1,4 +1,4 @@
-"""Opening the dashboard in a browser, for every command that shows what stands on one of its pages."""
+"""Opening the dashboard in a browser, for every command whose content is also on a page."""
 
 import os
 import sys
@@ -18,7 +18,7 @@ Web = Annotated[bool, typer.Option("--web", help="Open it in the browser instead
 
 
 def open_page(service: "Service", page: str, *, only_print: bool = False, json: bool = False) -> None:
-    """Print a link that is good once, and open it where there is a browser."""
+    """Print a one-time link, and open it if there is a browser."""
     from bridge.operations import dashboard
     from cli.calling import for_people
     from cli.words import actor
@@ -45,7 +45,7 @@ def open_page(service: "Service", page: str, *, only_print: bool = False, json: 
 
 
 def address_of(service: "Service", page: str) -> str:
-    """Where a page is, for who clicks on what is shown of it; empty where nobody can, or the bridge does not run."""
+    """Return a page's address for a clickable link; empty if the terminal has no links or the bridge does not run."""
     from activities.settings import ready
 
     screen = screen_of(sys.stdout)
@@ -54,15 +54,15 @@ def address_of(service: "Service", page: str) -> str:
 
 
 def _is_watched() -> bool:
-    """Who has the link written to a file or a program wants the link."""
+    """Return whether a person reads the output; in a file or a pipe, only the link is wanted."""
     return sys.stdout.isatty()
 
 
 def _has_browser() -> bool:
-    """Elsewhere than on Linux there always is one."""
+    """Return whether there is a browser: on Linux only with a display or $BROWSER."""
     return sys.platform != "linux" or bool({"DISPLAY", "WAYLAND_DISPLAY", "BROWSER"} & set(os.environ))
 
 
 def _is_elsewhere() -> bool:
-    """Who has come by ssh, without a display, would get a text browser or nothing."""
+    """Return whether the person came by ssh without a display, where only a text browser could open."""
     return "SSH_CONNECTION" in os.environ and not {"DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ)

@@ -1,4 +1,4 @@
-"""How times, jobs and results read on a terminal."""
+"""Times, jobs and results as text for a terminal."""
 
 import getpass
 import re
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 ENDED_BADLY = ("failed", "blocked", "cancelled")
 WAITING = ("blocked", "awaiting_human")
-"""Tasks that somebody must do something about."""
+"""States of tasks that need a person's action."""
 _STAGES = {
     "waiting": "waiting for a free slot",
     "put_off": "not running, put off",
     "ended": "ended, and is being recorded",
 }
 LONGEST = 300
-"""Of a text in a table: the widest terminal shows it, and a plain column is cut to its own width."""
+"""Longest text in a table: the widest terminal shows it, and a plain column is cut to its own width."""
 _BLANKS = re.compile("[ \t\n]+|\r\n")
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 
 
 def ago(at: float) -> str:
-    """How long ago, in the largest unit that fits."""
+    """Format the time since then, in the largest unit that fits."""
     seconds = max(0, int(time.time() - at))
     for size, unit in _UNITS:
         if seconds >= size:
@@ -44,12 +44,12 @@ def ago(at: float) -> str:
 
 
 def clock(at: float) -> str:
-    """Local date and time, and in which zone that is."""
+    """Format local date and time, with the zone."""
     return time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(at))
 
 
 def readable(fields: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, object]]:
-    """Fields as programs have them, for people: lists in a row, moments as dates."""
+    """Convert programs' fields for people: lists joined, times as dates."""
     for name, value in fields:
         if isinstance(value, list):
             yield name, ", ".join(value)
@@ -58,36 +58,36 @@ def readable(fields: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, object]]:
 
 
 def state(word: str, why: str = "") -> Line:
-    """A state in its colour, and why."""
+    """Return a state in its colour, with the reason."""
     return Line(Piece(word, of_state(word)), f": {why}" if why else "", below=FOLDED)
 
 
 def one_line(text: str, width: int = 60) -> str:
-    """As much of a text as fits on a line; blanks and usual ends of lines in it are a blank."""
+    """Join the text's lines and cut it to the width."""
     line = " ".join(_BLANKS.split(text.strip()))
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def actor() -> str:
-    """Who types: the name that records show."""
+    """Return the user's name as records show it."""
     return f"{getpass.getuser()}@{socket.gethostname()}"
 
 
 def signed() -> str:
-    """The same with the channel, for what records in words only who did it."""
+    """Return the actor with the channel, for records that name an actor in words only."""
     from workflows.model import orders
 
     return orders.signed(actor(), "cli")
 
 
 def event_in_words(event: "EventRecord") -> Line:
-    """An event on one line."""
+    """Return an event on one line."""
     when, said = Piece(clock(event.at), Look.QUIET), one_line(event.message, 400)
     return Line(when, f"  {event.job_id}  ", Piece(event.kind, Look.STRONG), f": {said}", below=f"    {FOLDED}")
 
 
 def review_in_words(review: dict[str, Any]) -> list[str]:
-    """An in-session review, labeled for what it is."""
+    """Describe an in-session review, labelled as one."""
     status = review["review_status"]
     return [
         f"{review['review_id']}  review of pull request {review['pull_request']} at {review['head_sha']}",
@@ -98,7 +98,7 @@ def review_in_words(review: dict[str, Any]) -> list[str]:
 
 
 def review_row(review: dict[str, Any]) -> tuple[str, ...]:
-    """An in-session review on a line of a table, labeled for what it is."""
+    """Return a table row for an in-session review, labelled as one."""
     status = review["review_status"]
     return (
         review["review_id"],
@@ -114,7 +114,7 @@ def review_row(review: dict[str, Any]) -> tuple[str, ...]:
 
 
 def in_words(detail: "JobDetail", page: str = "") -> list[str]:
-    """A job as a person reads it: state first, evidence last. Its id leads to its page."""
+    """Return a job's lines for a person: state first, evidence last. Its id links to its page."""
     from workflows.policy.decisions import decided
     from workflows.policy.prices import dollars
 
@@ -150,7 +150,7 @@ def in_words(detail: "JobDetail", page: str = "") -> list[str]:
 
 
 def _live(live: "RunStatus") -> str:
-    """What the agent is doing and what it said last."""
+    """Describe the agent's activity and its last line of output."""
     stage = _STAGES.get(live.stage, live.stage)
     if live.stage == "waiting":
         return stage
@@ -173,7 +173,7 @@ def _result(payload: dict[str, Any]) -> list[str]:
 
 
 def way_out_in_words(way: "WayOut") -> list[str]:
-    """A conflict that blocks a task, and the commands that end it, in order."""
+    """Describe a conflict that blocks a task, and the commands that resolve it, in order."""
     return [
         f"{way.what} in:",
         *(f"  - {name}" for name in way.files),
