@@ -1,1 +1,1 @@
-"""GitHub as decisions and words: what comments command, whether work is ready, which facts are posted, their texts."""
+"""The rules and texts of GitHub: commands in comments, the merge gate, the facts to post, and their texts."""

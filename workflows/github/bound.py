@@ -1,4 +1,4 @@
-"""A tree that is bound to a pull request or issue: its rows, and what else its comments are made of."""
+"""A tree bound to a pull request or issue: its rows, and the other data of its comments."""
 
 from dataclasses import dataclass, field
 
@@ -8,12 +8,10 @@ from workflows.model.rows import EventRecord, JobRecord, RoundRecord, TaskRecord
 from workflows.model.settings import Bounds
 from workflows.model.states import Continuation
 
-"""The states in which a tree goes on only by an operator's order, or never."""
-
 
 @dataclass(frozen=True, slots=True)
 class BoundTree:
-    """All of it as the store has it, events and jobs in their order."""
+    """The whole tree as stored, events and jobs in order."""
 
     task: TaskRecord
     jobs: tuple[JobRecord, ...] = ()
@@ -21,20 +19,20 @@ class BoundTree:
     events: tuple[EventRecord, ...] = ()
     bounds: Bounds = field(default_factory=Bounds)
     handle: str = ""
-    """`[orchestrate].escalation_handle`, as the tree took it along."""
+    """`[orchestrate].escalation_handle`, as frozen in the tree's settings."""
     owner: str = ""
-    """The login of the repository's owner, who is tagged where the handle is none of GitHub's."""
+    """The login of the repository's owner, who is mentioned if the handle is not a GitHub login."""
     dashboard: str = ""
-    """The address of the dashboard; empty where it has none that people could open."""
+    """The address of the dashboard; empty if people cannot open it."""
     result: ServiceResult | None = None
-    """What `last_job` returned, once the tree is over."""
+    """The result of `last_job`, once the tree is over."""
     merged: frozenset[str] = frozenset()
-    """The branches that are in their task's branch."""
+    """The branches that are merged into the task's branch."""
     answered: frozenset[str] = frozenset()
-    """The sentences with which comments were refused as they were read: the tree's own event says the same again."""
+    """The sentences of refusals that were already posted: the tree's own event repeats them."""
 
     published: tuple[str, ...] = ()
-    """The addresses of the pull requests its work became."""
+    """The addresses of its pull requests."""
 
     @property
     def root(self) -> str:
@@ -43,24 +41,24 @@ class BoundTree:
 
     @property
     def page(self) -> str:
-        """The tree on the dashboard; empty where that has no address."""
+        """The tree's page on the dashboard; empty without an address."""
         return f"{self.dashboard}/ui/trees/{self.root}" if self.dashboard else ""
 
     @property
     def changed_at(self) -> float:
-        """When anything last changed that its comments show."""
+        """The last change of anything its comments show."""
         jobs = (at for each in self.jobs for at in (each.queued_at, each.started_at, each.ended_at))
         rounds = (at for each in self.rounds for at in (each.opened_at, each.closed_at))
         return max(at for at in (self.task.opened_at, self.task.ended_at, *jobs, *rounds) if at is not None)
 
     @property
     def caveat(self) -> str:
-        """What its result must be read with."""
+        """The caveat of its result, or ""."""
         return next((each.message for each in self.events if each.kind == EventKind.TREE_CAVEAT), "")
 
 
 def last_job(tree: BoundTree) -> JobRecord | None:
-    """The job whose result is the tree's: the finalize that ran, else the coordinator's latest (ruling G1)."""
+    """Return the job whose result is the tree's: the finalize that ran, else the coordinator's latest (ruling G1)."""
     own = [job for job in tree.jobs if job.delegation_id is None]
     ended = [job for job in own if job.continuation is Continuation.FINALIZE and job.ended_at is not None]
     return (ended or own)[-1] if own else None

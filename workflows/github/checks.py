@@ -1,4 +1,4 @@
-"""Which commits and trees the check of a pull request is about (ruling L10)."""
+"""The commits and trees a pull request's check covers (ruling L10)."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -6,19 +6,19 @@ from collections.abc import Collection, Iterable
 from workflows.contract.models import Action
 
 _QUEUED = re.compile(r"refs/heads/gh-readonly-queue/.+/pr-(\d+)-[0-9a-f]+")
-"""How a merge queue names the commit it wants checked."""
+"""The ref of a merge queue's candidate commit."""
 
 
 def queued_number(ref: str) -> int | None:
-    """The pull request whose merge is tried under this name; None for every other branch."""
+    """Return the pull request of a merge queue's ref; None for every other branch."""
     found = _QUEUED.fullmatch(ref)
     return int(found[1]) if found else None
 
 
 def deciding(trees: Iterable[tuple[str, Collection[Action]]]) -> str | None:
-    """Of several trees, the newest first, each with what its jobs do: the newest that works or reviews.
+    """Return the root of the newest tree that works or reviews; if there are only questions, the newest tree's.
 
-    A question that was asked later says nothing of a merge; where there are only questions, the newest.
+    The trees are ordered newest first, each with its jobs' actions. A question asked later says nothing about a merge.
     """
     newest = None
     for root, actions in trees:

@@ -1,12 +1,13 @@
-"""Commands in a comment: lines that begin with `/service` and are the person's own words (rulings F7, L4).
+"""Parsing of commands in a comment: lines that begin with `/service` and are the person's own words (rulings F7,
+L4).
 
-A line counts only when `/service` is its very first text and a blank or the line's end follows, and only outside code,
+A line counts only if `/service` is its very first text and a blank or the line's end follows, and only outside code,
 quotes, HTML and HTML comments (see `spoken`). The lines below it belong to it, up to the next command.
 
-What only looks like a command is none: a fullwidth slash, a no-break space or a zero-width character before or behind
-`/service`, an indented line, a line behind another line separator than CR and LF. A line with a zero-width, turning or
-other invisible character in it does not count as a whole; joiners may stand in a text, where scripts need them. So
-nobody is taken at a word that they could not see.
+Lookalikes do not count: a fullwidth slash, a no-break space or a zero-width character before or behind `/service`, an
+indented line, a line behind another line separator than CR and LF. A line that contains a zero-width, bidirectional or
+other invisible character is ignored as a whole; joiners are allowed in a text, where scripts need them. So a person
+never gives a command that they could not see.
 """
 
 import re
@@ -22,10 +23,10 @@ from workflows.github.spoken import read_lines
 from workflows.policy.verbs import Verb
 
 MOST = 10
-"""So many commands of one comment count; further ones are not looked at."""
+"""Commands of one comment that count; further ones are ignored."""
 
 LONGEST = 70_000
-"""GitHub takes no comment of more than 65 536 characters."""
+"""GitHub accepts no comment of more than 65 536 characters."""
 
 _LINE_END = re.compile("\r\n?|\n")
 _COMMAND = re.compile(r"/service(?=[ \t]|$)")
@@ -47,7 +48,7 @@ class Spoken:
 
 
 def commands_in(body: str) -> tuple[Said, ...]:
-    """What the comment commands, in its order."""
+    """Return the commands of a comment, in order."""
     return tuple(each.said for each in spoken_in(body))
 
 
@@ -68,7 +69,7 @@ def spoken_in(body: str) -> tuple[Spoken, ...]:
 
 
 def _hides(line: str) -> bool:
-    """Something in it cannot be seen, or turns around what is seen."""
+    """Return whether the line contains an invisible or bidirectional control character."""
     return any(
         unicodedata.category(each) in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
         for each in line
@@ -78,7 +79,7 @@ def _hides(line: str) -> bool:
 
 
 def _said(line: str, below: Sequence[str]) -> Said | None:
-    """The command; None when one of its own words cannot be read as it is seen."""
+    """Parse a command; None if one of its own words contains lookalike characters."""
     _, rest = _first(line)
     word, rest = _first(rest)
     match word:
@@ -99,7 +100,7 @@ def _said(line: str, below: Sequence[str]) -> Said | None:
 
 
 def _resume(rest: str, below: Sequence[str]) -> Resume:
-    """The job is known by its form, for it may be left out."""
+    """Parse a resume. The job is optional, and recognised by its form."""
     job, verb = "", ""
     word, rest = _first(rest)
     if word.startswith("job-"):
@@ -116,7 +117,7 @@ def _resume(rest: str, below: Sequence[str]) -> Resume:
 
 
 def _flags(rest: str) -> tuple[str, set[str]]:
-    """Those of the command line, before or behind the text of its line."""
+    """Split flags from the start or the end of the command line's text."""
     words, flags = _BLANKS.split(rest), set[str]()
     while words and words[0] in _FLAGS:
         flags.add(words[0])
@@ -128,7 +129,7 @@ def _flags(rest: str) -> tuple[str, set[str]]:
 
 
 def _one_a_line(rest: str) -> str:
-    """`"a: x" 'b: y'`, as the command line is told it, is two answers; so a refusal's line can be copied."""
+    """Convert `"a: x" 'b: y'`, the shell's form, to one answer a line; so the command of a refusal can be copied."""
     if _ARGUMENTS.fullmatch(rest):
         return "\n".join(each[1:-1] for each in re.findall(_ARGUMENT, rest))
     if not rest.startswith(("'", '"')):

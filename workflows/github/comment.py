@@ -1,4 +1,4 @@
-"""A comment as it was read from GitHub, and whether it may command at all (ruling L5)."""
+"""A comment as read from GitHub, and the rule whether it may contain commands (ruling L5)."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -12,31 +12,31 @@ BOT_ENDING = "[bot]"
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment on a pull request or issue. Moments are seconds since 1970."""
+    """A comment on a pull request or issue. Times are seconds since 1970."""
 
     id: int
     author: str
-    """The login; empty where the account is gone."""
+    """The login; empty for a deleted account."""
     author_type: str
-    """`User`, `Bot`, `Organization` or `Mannequin`, as GitHub says."""
+    """`User`, `Bot`, `Organization` or `Mannequin`, as reported by GitHub."""
     author_id: int
     body: str
     created_at: float
     updated_at: float
     number: int
-    """Of the pull request or issue it stands on."""
+    """The number of its pull request or issue."""
     url: str
 
     @property
     def on_pull_request(self) -> bool:
-        """As its address tells."""
+        """True if its address is a pull request's."""
         return f"/pull/{self.number}" in self.url
 
 
 def why_ignored(comment: Comment, ours: Collection[str], bound_since: float) -> str:
-    """Why nothing in it is a command; empty when it may command. `ours` are the logins the service writes under.
+    """Return the reason to ignore a comment; empty if it may command. `ours` are the service's own logins.
 
-    GitHub's moments are whole seconds, so a comment of the second in which the tree was bound counts.
+    GitHub's times are whole seconds, so a comment of the second in which the tree was bound counts.
     """
     login = comment.author.casefold()
     if login in {each.casefold() for each in ours}:

@@ -1,4 +1,4 @@
-"""Which comments a bound tree should have, by its rows (ruling L3): one for each fact, under an id of its own."""
+"""The comments a bound tree should have, derived from its rows (ruling L3): one for each fact, each with its own id."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ from workflows.model.rows import EventRecord
 
 
 class FactKind(StrEnum):
-    """What is told on GitHub, and how."""
+    """The kind of a fact on GitHub."""
 
     STATUS = "status"
-    """The tree as it goes: one comment, edited in place."""
+    """The tree's progress: one comment, edited in place."""
     PAUSE = "pause"
     REMINDER = "reminder"
     END = "end"
     REFUSAL = "refusal"
     REPORT = "report"
-    """What `/service status` is answered with."""
+    """The answer to `/service status`."""
     TAKEN = "taken"
-    """Eyes on the comment that commands."""
+    """An eyes reaction on the commanding comment."""
     APPLIED = "applied"
-    """A raised thumb on it, once it has taken effect."""
+    """A thumbs-up reaction on it, once the command has taken effect."""
     PUBLISH = "publish"
     """A branch, and its pull request."""
     CHECK = "check"
@@ -31,28 +31,28 @@ class FactKind(StrEnum):
 
 
 class FactState(StrEnum):
-    """How far it got."""
+    """The progress of a fact."""
 
     PUSH = "push"
     """Its branch has to be pushed on its host first; then it is open."""
     OPEN = "open"
     DONE = "done"
     FAILED = "failed"
-    """It can never be written; a person has to look."""
+    """It cannot be written; a person has to look."""
     DROPPED = "dropped"
-    """A person has said that it need not be, or deleted the comment."""
+    """A person decided that it is not needed, or deleted the comment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing to be told once."""
+    """A fact to post once."""
 
     fact_id: str
     kind: FactKind
     about: str = ""
-    """The round or the event it tells of."""
+    """The round or event it is about."""
     only_edit: bool = False
-    """Its time is over: where it has not been told it need not be, where it has, its comment says so."""
+    """True once it is outdated: an existing comment is edited, a missing one is not created."""
 
 
 def status_id(root: str) -> str:
@@ -64,8 +64,10 @@ def pause_id(round_id: str) -> str:
 
 
 def comment_fact_id(kind: FactKind, comment_id: int, root: str = "") -> str:
-    """Of what is said to a comment: `comment-<id>-refusal`, `-taken`, `-applied`; `-report-<root>`, since services that
-    share an account each report their own trees.
+    """Return the id of a reaction or reply to a comment: `comment-<id>-refusal`, `-taken`, `-applied`,
+    `-report-<root>`.
+
+    Reports name the root, since services that share an account each report their own trees.
     """
     return f"comment-{comment_id}-{kind}" + (f"-{root}" if root else "")
 
@@ -89,21 +91,21 @@ def check_id(root: str, head_sha: str) -> str:
 
 
 EDITED = frozenset({FactKind.STATUS, FactKind.PAUSE, FactKind.REMINDER, FactKind.END})
-"""The kinds whose comment follows the rows; the others are said once and stay."""
+"""The kinds whose comments are updated from the rows; the others are posted once and stay."""
 
 ON_PULLS = frozenset({FactKind.PAUSE, FactKind.REMINDER})
 """What is told on the pull requests that a tree's work became, too."""
 
 _ON = "-on-"
 COMMENT = "comment"
-"""The channel of an order that was written as a comment."""
+"""The channel of orders from comments."""
 
 _ENDS = frozenset({EventKind.TREE_ENDED, EventKind.TASK_BLOCKED, EventKind.TREE_LOST, EventKind.TASK_DISMISSED})
 _OPENS_AGAIN = frozenset({EventKind.RETRY_REQUESTED, EventKind.TREE_TAKEN_UP})
 
 
 def due(tree: BoundTree) -> tuple[Fact, ...]:
-    """The facts as of now. One that is not among them any more stays as it was told."""
+    """Return the facts as of now. A fact that is no longer due keeps its comment."""
     return (
         Fact(status_id(tree.root), FactKind.STATUS),
         *_pauses(tree),
@@ -119,7 +121,7 @@ def _pauses(tree: BoundTree) -> Iterator[Fact]:
 
 
 def _reminders(tree: BoundTree) -> Iterator[Fact]:
-    """An open round is reminded of once for each of its events; the latest says all that earlier ones do."""
+    """Yield one reminder for each reminder event of an open round; only the latest is current."""
     waiting = {each.round_id for each in tree.rounds if each.end is None}
     latest: dict[str, EventRecord] = {}
     for event in tree.events:
@@ -133,7 +135,7 @@ def _reminders(tree: BoundTree) -> Iterator[Fact]:
 
 
 def _refusals(tree: BoundTree) -> Iterator[Fact]:
-    """Of resumes that reached the tree when nobody waited for its answer."""
+    """Yield the resumes from comments that the tree refused, unless the reply to the comment already says so."""
     for event in tree.events:
         written = event.kind == EventKind.RESUME_REFUSED and event.data.get("channel") == COMMENT
         if written and event.message not in tree.answered:
@@ -141,7 +143,9 @@ def _refusals(tree: BoundTree) -> Iterator[Fact]:
 
 
 def _end(tree: BoundTree) -> Iterator[Fact]:
-    """Told of the first event that ended it since it was last opened again: what ends it further edits that comment."""
+    """Yield the end. It is named after the first ending event since the last re-opening; later ones edit that
+    comment.
+    """
     if not tree.task.state.closed:
         return
     first = ""

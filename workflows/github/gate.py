@@ -1,4 +1,4 @@
-"""Whether the work of a tree is ready to be merged, and if not, why (ruling L10)."""
+"""The merge gate: decides whether a tree's work is ready to be merged, and gives the reasons if not (ruling L10)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class GateState(StrEnum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """The state, a sentence with the next command for each reason, and the commit it is about."""
+    """The state, a sentence with the next command for each reason, and the judged commit."""
 
     state: GateState
     reasons: tuple[str, ...]
@@ -44,7 +44,7 @@ class _Reason:
 
 
 def judge(seen: Seen) -> Verdict:
-    """Everything that speaks against it, what fails first."""
+    """Return the verdict with all objections, failing ones first."""
     found = [*_of_task(seen), *_of_rounds(seen)]
     if seen.task.state is TaskState.DONE:
         found += _of_work(seen)
@@ -57,7 +57,7 @@ def judge(seen: Seen) -> Verdict:
 
 
 def _of_task(seen: Seen) -> Iterator[_Reason]:
-    """Only a task that is done, with every job at its end and no finalize, can be ready."""
+    """Yield objections from the task. Only a done task with all jobs ended and no finalize can be ready."""
     task, root = seen.task, seen.task.root_job_id
     match task.state:
         case TaskState.OPEN | TaskState.AWAITING_HUMAN:
@@ -99,7 +99,7 @@ def _of_work(seen: Seen) -> Iterator[_Reason]:
 
 
 def _of_outcome(last: JobRecord, *, alone: bool) -> Iterator[_Reason]:
-    """What the coordinator concluded; a root that only reviews is judged as the reviewer it is."""
+    """Yield an objection from the coordinator's decision; a root that only reviews is judged as a reviewer."""
     if not alone and last.decision in AGAINST:
         yield _Reason(f"{_named(last)} decided {last.decision}", _show(last))
 
@@ -113,14 +113,15 @@ def _of_head(seen: Seen) -> Iterator[_Reason]:
 
 
 def _failed(seen: Seen, chain: Chain, readers: frozenset[str]) -> Iterator[_Reason]:
-    """Legs of the last generations that failed or ask for changes; an earlier one's coordinator has gone on since.
+    """Yield legs of the last generations that failed or request changes; for earlier ones, the coordinator has gone
+    on since.
 
-    A failure that its policy leaves to the coordinator, or that a person let pass, was decided about.
+    A failure was decided about if its policy leaves it to the coordinator, or if a person let it pass.
     """
     for generation in chain.generations[-1:]:
         for leg in generation.legs:
             below = [*_failed(seen, leg.chain, readers)]
-            if leg.job.job_id in readers:  # its own verdict is looked at with those of the others
+            if leg.job.job_id in readers:  # its own verdict is judged with those of the other readers
                 yield from below
             elif leg.outcome.state is JobState.SUCCEEDED and leg.outcome.decision in AGAINST:
                 yield _Reason(f"{_named(leg.job)} decided {leg.outcome.decision}", _show(leg.outcome))
@@ -143,7 +144,7 @@ def _reads(seen: Seen, job: JobRecord) -> bool:
 
 
 def _of_readers(seen: Seen, chain: Chain, readers: frozenset[str], *, alone: bool) -> Iterator[_Reason]:
-    """A verdict stands until somebody looks again, a replan or not: the last generation that has readers counts."""
+    """Yield objections of readers. A verdict holds until a later review, so the last generation with readers counts."""
     if alone:
         yield from _verdict(seen, chain.jobs[-1], chain.jobs[-1])
         return
@@ -157,7 +158,7 @@ def _of_readers(seen: Seen, chain: Chain, readers: frozenset[str], *, alone: boo
 
 
 def _quorum_met(seen: Seen, generation: Generation, readers: frozenset[str]) -> bool:
-    """Enough approvals of this very head: then who asked for the quorum does not wait for the others (ruling E3)."""
+    """Return whether enough readers approve this very head: then the others are not awaited (ruling E3)."""
     plans = [_plan(seen, leg) for leg in generation.legs]
     needed = max((plan.quorum or 1 for plan in plans if SynthesisRule.QUORUM in plan.rules), default=0)
     approving = [leg for leg in generation.legs if _approves(leg.outcome)]
@@ -190,7 +191,7 @@ def _unmerged(seen: Seen, job: JobRecord) -> Iterator[_Reason]:
 
 
 def _of_another(seen: Seen) -> Iterator[_Reason]:
-    """Something of the tree must be about this head: else any tree would be a pass for any pull request."""
+    """Yield an objection if nothing of the tree is about this head: else any tree would pass any pull request."""
     if not any(each.work is Work.MERGED or each.look is Look.HERE for each in seen.facts.values()):
         says = f"nothing of the tree {seen.task.root_job_id} is in {seen.head.name}, and none of its legs looked at it"
         yield _Reason(says, f"service job branches {seen.task.root_job_id}", failing=False)

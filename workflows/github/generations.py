@@ -1,7 +1,8 @@
-"""Which jobs of a tree still count: the last attempt of each, and of each coordinator the legs it did not give up.
+"""The jobs of a tree that still count: the last attempt of each, and of each coordinator the legs it did not give
+up.
 
-A coordinator's jobs are a chain: its first job, then its continuations. The legs that one of them delegated are a
-generation. A replan follows a generation whose work was found wanting: that work is not waited for any more.
+A coordinator's jobs are a chain: its first job, then its continuations. The legs delegated by one of them are a
+generation. A replan gives up the generation before it, whose work was found wanting: that work is not awaited any more.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,14 +14,14 @@ from workflows.model.states import Continuation
 
 @dataclass(frozen=True)
 class Leg:
-    """A delegated job, and the chain that it grew into; the chain of most legs is the leg alone."""
+    """A delegated job, and the chain it grew into; for most legs the chain is the leg alone."""
 
     job: JobRecord
     chain: "Chain"
 
     @property
     def outcome(self) -> JobRecord:
-        """The job that says how the leg ended."""
+        """The job with the leg's outcome."""
         return self.chain.jobs[-1]
 
 
@@ -34,27 +35,27 @@ class Generation:
 
 @dataclass(frozen=True)
 class Chain:
-    """A coordinator: its jobs one after another, and what they delegated."""
+    """A coordinator: its jobs in order, and the generations they delegated."""
 
     jobs: tuple[JobRecord, ...]
     generations: tuple[Generation, ...]
 
     def latest(self) -> Iterator[tuple[Generation, Leg]]:
-        """The legs of the last generation, and of theirs."""
+        """Yield the legs of the last generation, and of theirs."""
         for generation in self.generations[-1:]:
             for leg in generation.legs:
                 yield generation, leg
                 yield from leg.chain.latest()
 
     def standing(self) -> Iterator[JobRecord]:
-        """Every job whose work was not given up: the chain's own, and those of its legs."""
+        """Yield every job whose work was not given up: the chain's own, and those of its legs."""
         yield from self.jobs
         for generation in self.generations:
             for leg in () if generation.given_up else generation.legs:
                 yield from leg.chain.standing()
 
     def last_with(self, wanted: frozenset[str]) -> list[tuple[Generation, Leg]]:
-        """Those of the wanted legs that stand in the last generation that has any, here and below."""
+        """Return the wanted legs of the last generation that has any, here and below."""
         for generation in reversed(self.generations):
             found = [(generation, leg) for leg in generation.legs if leg.job.job_id in wanted]
             below = [each for leg in generation.legs for each in leg.chain.last_with(wanted)]
@@ -64,7 +65,7 @@ class Chain:
 
 
 def chain_of(jobs: Sequence[JobRecord], first: JobRecord) -> Chain:
-    """The chain that begins with a job, with all that counts below it."""
+    """Return the chain that begins with a job, with everything below it that counts."""
     children: dict[str, list[JobRecord]] = {}
     for job in jobs:
         if job.parent_job_id:
@@ -88,5 +89,5 @@ def _chain(children: dict[str, list[JobRecord]], first: JobRecord) -> Chain:
 
 
 def _of_its_last_attempt(job: JobRecord, parent: JobRecord) -> bool:
-    """What an earlier attempt of a job delegated counts no more."""
+    """Return whether a job was delegated by its parent's last attempt; jobs of earlier attempts do not count."""
     return parent.started_at is None or job.queued_at >= parent.started_at

@@ -1,4 +1,4 @@
-"""The hidden mark every comment of ours ends with: it says which fact the comment tells (ruling L3)."""
+"""The hidden mark at the end of every comment of ours: it names the comment's fact (ruling L3)."""
 
 import re
 
@@ -7,7 +7,7 @@ _ANY = re.compile(r"<!--\s*service:", re.IGNORECASE)
 
 
 def marker(fact_id: str) -> str:
-    """The mark of a fact, as the last line of its comment."""
+    """Return the mark of a fact, the last line of its comment."""
     mark = f"<!-- service:{fact_id} -->"
     if not _OURS.fullmatch(mark):
         raise ValueError(f"{fact_id!r} is no id of a fact")
@@ -15,9 +15,9 @@ def marker(fact_id: str) -> str:
 
 
 def marked(body: str) -> str | None:
-    """The fact a comment tells; None when its last line is no mark exactly as we write it.
+    """Return the fact of a comment, or None if its last line is not exactly a mark.
 
-    That the comment is ours is for the caller to see: anybody can type a mark.
+    The caller checks that the comment is ours: anybody can type a mark.
     """
     last = body.rstrip("\r\n").rpartition("\n")[2]
     found = _OURS.fullmatch(last)
@@ -25,5 +25,5 @@ def marked(body: str) -> str | None:
 
 
 def holds_mark(body: str) -> bool:
-    """Something like a mark stands anywhere in it."""
+    """Return whether a text contains anything like a mark."""
     return _ANY.search(body) is not None

@@ -1,4 +1,4 @@
-"""Who may command from a comment, and what (ruling L5): the sentence that refuses, and when even that is left out."""
+"""Permission to command from a comment (ruling L5): the refusal's sentence, and the rate limit of refusals."""
 
 from collections.abc import Collection
 
@@ -6,14 +6,16 @@ from workflows.github.said import Kill, Resume, Retry, Said, Start, Status, Unkn
 from workflows.policy.verbs import Verb
 
 MAY_COMMAND = frozenset({"admin", "maintain", "write"})
-"""The collaborator's `permission`, as GitHub says it; a custom role has that of the role it is based on."""
+"""The collaborator's `permission` on GitHub; a custom role reports that of the role it is based on."""
 
 MOST_REFUSALS = 5
-"""So many refusals an hour are said on one thread (ruling L6)."""
+"""Refusals posted on one thread in an hour (ruling L6)."""
 
 
 def refusal(said: Said, permission: str, allowed: Collection[str]) -> str:
-    """Why this is not carried out, and what to do instead; empty when it may be. `allowed` is `[github].commands`."""
+    """Return the reason for a refusal and an alternative; empty if the command is allowed. `allowed` is
+    `[github].commands`.
+    """
     if permission not in MAY_COMMAND:
         return (
             "only people who may write to this repository command the service, and your permission is"
@@ -30,7 +32,7 @@ def refusal(said: Said, permission: str, allowed: Collection[str]) -> str:
 
 
 def silent(refused_in_last_hour: int) -> bool:
-    """As many refusals as an hour takes have been said on this thread: the next one is not."""
+    """Return whether the hour's refusals on this thread are used up, so that the next one is not posted."""
     return refused_in_last_hour >= MOST_REFUSALS
 
 
@@ -42,7 +44,7 @@ def _unknown(said: Unknown, allowed: Collection[str]) -> str:
 
 
 def _elsewhere(said: Resume | Start | Kill | Retry | Status) -> str:
-    """The same on the command line; nothing of what was written is repeated."""
+    """Return the equivalent command line, without repeating anything from the comment."""
     match said:
         case Resume():
             return "service resume JOB"

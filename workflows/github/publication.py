@@ -1,38 +1,38 @@
-"""What is published of a tree: a branch and its pull request, as the row of its fact keeps it (ruling L9)."""
+"""The publication of a tree's work: a branch and its pull request, as stored in the fact's row (ruling L9)."""
 
 from workflows.model.wire import Wire
 
 OURS = "service/"
-"""What every branch of ours begins with; no other is ever pushed."""
+"""The prefix of our branches; no other branch is ever pushed."""
 
 BY_ITSELF = "[github].publish"
-"""The actor, where the settings wish it and nobody asked."""
+"""The actor of a publication that the settings request and no person."""
 
 REMEMBERED = 4
-"""So many of our own latest texts are known again."""
+"""Digests of our latest texts that are kept."""
 
 
 class Publication(Wire):
-    """Who wants which job's work published, and how far that is."""
+    """A request to publish a job's work, and its progress."""
 
     job_id: str
     actor: str
     base: str = ""
-    """The branch that is to take the work, as somebody said; empty: it is found."""
+    """The requested base branch; empty: it is found."""
     commit: str = ""
-    """What was pushed last."""
+    """The last pushed commit."""
     draft: bool = False
-    """We made it a draft, and have not said since that it is ready."""
+    """True if we created it as a draft, and have not marked it ready since."""
     no_drafts: bool = False
-    """The repository has no drafts."""
+    """True if the repository does not support drafts."""
     said: tuple[str, ...] = ()
-    """Digests of the texts we wrote, or were about to write: a text that is none of them is somebody's own."""
+    """Digests of texts we wrote, or were about to write: any other text is a person's."""
     into: str = ""
-    """The branch that takes it on GitHub, where people may change that."""
+    """The base branch on GitHub, which people may change."""
     state: str = ""
-    """Of the pull request when it was seen last: open, draft, closed, merged."""
+    """The state of the pull request when last seen: open, draft, closed, merged."""
 
     def about_to_say(self, digest: str) -> "Publication":
-        """Before a text is written: who dies in between knows it again."""
+        """Record a text's digest before it is written, so that it is recognised after a crash in between."""
         said = tuple(each for each in self.said if each != digest)
         return self.model_copy(update={"said": (*said, digest)[-REMEMBERED:]})

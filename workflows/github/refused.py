@@ -1,14 +1,14 @@
-"""What of a comment was not carried out, as the row of the fact that answers it keeps it (rulings L4, L6)."""
+"""The refused commands of a comment, as stored in the row of the answering fact (rulings L4, L6)."""
 
 from workflows.model.wire import Wire
 
 
 class Refused(Wire):
-    """A sentence for each command that was refused, and lines of ours that can be written in their place."""
+    """A sentence for each refused command, and command lines of ours to write instead."""
 
     why: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
-    """The line that each sentence is about; none of a stranger's."""
+    """The line each sentence is about; empty for strangers."""
     stranger: bool = False
-    """The comment is of somebody who may command nothing."""
+    """True if the author may command nothing."""
     instead: tuple[str, ...] = ()

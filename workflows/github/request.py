@@ -1,4 +1,4 @@
-"""The message of a job that a comment asked for: who asked, where, and their text as data (ruling L11)."""
+"""The message of a job that a comment requested: its author, its place, and its text as data (ruling L11)."""
 
 from workflows.contract.fences import Fences, inline, written
 from workflows.contract.inert import visible
@@ -8,7 +8,7 @@ _OBEYED = "The exception is your task: do what they ask."
 
 
 def task_from_comment(comment: Comment, text: str, repo: str) -> str:
-    """The first line, which becomes the title, has no word of the comment: the comment's text is only ever fenced."""
+    """Write the message. Its first line, which becomes the title, has no text of the comment: that is always fenced."""
     return written(f"{comment.author}\0{text}", lambda fences: _whole(comment, text, repo, fences))
 
 

@@ -1,14 +1,14 @@
-"""What a comment can command, as values (ruling L4)."""
+"""The commands of comments, as values (ruling L4)."""
 
 from dataclasses import dataclass
 
 from workflows.contract.models import Action
 
 COMMANDS = ("resume", "ask", "review", "implement", "kill", "retry", "status")
-"""The words that may follow `/service`, and that `[github].commands` may allow."""
+"""The words allowed after `/service`, which `[github].commands` can permit."""
 
 ALLOWED = ("resume", "status")
-"""What `[github].commands` allows where it is not set."""
+"""The default of `[github].commands`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,16 +16,16 @@ class Resume:
     """`/service resume [<job>] <verb> [...]`; text on the lines below belongs to it (ruling F7)."""
 
     job: str
-    """Empty where the only open round of the thread is meant."""
+    """Empty for the only open round of the thread."""
     verb: str
-    """As it was written; whether the round takes it is for the round to say."""
+    """The verb as written; the round decides whether it accepts it."""
     text: str = ""
     partial: bool = False
     other: bool = False
 
     @property
     def word(self) -> str:
-        """What stands behind `/service`."""
+        """The word after `/service`."""
         return "resume"
 
 
@@ -39,7 +39,7 @@ class Start:
 
     @property
     def word(self) -> str:
-        """What stands behind `/service`."""
+        """The word after `/service`."""
         return self.action.value
 
 
@@ -51,19 +51,19 @@ class Kill:
 
     @property
     def word(self) -> str:
-        """What stands behind `/service`."""
+        """The word after `/service`."""
         return "kill"
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """`/service retry <job>`: the failed job runs again, as by `service job retry`."""
+    """`/service retry <job>`: runs the failed job again, like `service job retry`."""
 
     job: str
 
     @property
     def word(self) -> str:
-        """What stands behind `/service`."""
+        """The word after `/service`."""
         return "retry"
 
 
@@ -73,13 +73,13 @@ class Status:
 
     @property
     def word(self) -> str:
-        """What stands behind `/service`."""
+        """The word after `/service`."""
         return "status"
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """`/service` with another word, and the command that may be meant."""
+    """`/service` with an unknown word, and the nearest command."""
 
     word: str
     nearest: str = ""

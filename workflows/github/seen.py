@@ -1,4 +1,4 @@
-"""All that the merge gate looks at (ruling L10). What people record of reviews of their own is not among it."""
+"""The inputs of the merge gate (ruling L10). People's records of their own reviews are not among them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,29 +9,29 @@ from workflows.model.rows import JobRecord, RoundRecord, TaskRecord
 
 
 class Work(StrEnum):
-    """Where the work of a job is."""
+    """The place of a job's work."""
 
     NONE = "none"
-    """It has none: it may not write, wrote nothing, or did not succeed."""
+    """The job has no work: it may not write, wrote nothing, or did not succeed."""
     MERGED = "merged"
     UNMERGED = "unmerged"
     DROPPED = "dropped"
-    """An operator did not want it."""
+    """An operator dropped it."""
     GONE = "gone"
 
 
 class Look(StrEnum):
-    """What a job had before it when it came to its verdict."""
+    """The code a job looked at for its verdict."""
 
     HERE = "here"
-    """All that is in the head."""
+    """All of it is in the head."""
     ELSEWHERE = "elsewhere"
     UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
 class JobFacts:
-    """What a repository tells of a job."""
+    """Facts about a job from the repository."""
 
     work: Work = Work.NONE
     merge: str = ""
@@ -40,14 +40,14 @@ class JobFacts:
     looked_at: str = ""
     """The commits it was given, for people."""
     problem: str = ""
-    """Why it is not known what it looked at."""
+    """The reason it is unknown what the job looked at."""
     look_again: str = ""
-    """The command to go on with when the head is another."""
+    """The command to continue with if the head has changed."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What the delegating result said of a leg."""
+    """The delegating result's rules for a leg."""
 
     failure_policy: FailurePolicy | None = None
     rules: frozenset[SynthesisRule] = frozenset()
@@ -56,27 +56,27 @@ class Plan:
 
 @dataclass(frozen=True)
 class Head:
-    """The commit that is to be merged."""
+    """The commit to be merged."""
 
     name: str
     sha: str | None = None
     problem: str = ""
-    """Why there is none, or why it cannot be seen."""
+    """The reason the head is missing or unreadable."""
     next: str = ""
     foreign: str = ""
-    """What is in it that is not of the tree, in a sentence (ruling O1)."""
+    """A sentence about commits in the head that are not of the tree (ruling O1)."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """One tree, and the head it is judged for. Rows tell whether it is done; the rest counts only then."""
+    """One tree, and the head it is judged for. Its rows decide whether it is done; the rest counts only then."""
 
     task: TaskRecord
     jobs: tuple[JobRecord, ...]
     head: Head
     rounds: tuple[RoundRecord, ...] = ()
-    """Those that are open, and those that a person ended by `continue`."""
+    """Open rounds, and rounds that a person ended by `continue`."""
     finalized: str = ""
-    """Why the tree was finalized, if it was."""
+    """The reason the tree was finalized, if it was."""
     facts: Mapping[str, JobFacts] = field(default_factory=dict)
     plans: Mapping[str, Plan] = field(default_factory=dict)

@@ -1,7 +1,7 @@
-"""Which lines of a comment a person says as their own words: what GitHub shows as text, not as code or a quote.
+"""The lines of a comment that are a person's own words: shown by GitHub as text, not as code or a quote.
 
-The library reads markdown as GitHub does. Rules of our own would read code spans, fences, lazy lines of quotes and
-HTML a little differently, and people would be taken at words that they only quoted.
+A library parses markdown like GitHub. A parser of our own would read code spans, fences, lazy lines of quotes and HTML
+a little differently, and people would be held to words that they only quoted.
 """
 
 import re
@@ -15,7 +15,7 @@ from workflows.contract.patterns import compiled
 
 _MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 _NUMBER = "\ue000"
-"""A character no keyboard has: it holds the number of a line, so that the line is found again in what was read."""
+"""A private-use character that encloses line numbers, so that lines are found again in the parsed tokens."""
 
 _NUMBERED = compiled(rf"\S+?{_NUMBER}(\d+){_NUMBER}")
 _TAG = compiled(r"<!--|-->|<(/?)([A-Za-z][A-Za-z0-9-]*)")
@@ -25,18 +25,18 @@ _BEGINS = compiled(r"<[A-Za-z/!?]")
 _AS_CODE_OR_QUOTE = {"blockquote", "code", "del", "kbd", "pre", "q", "s", "samp", "strike", "table", "tt", "var", "xmp"}
 _NOT_SHOWN = {"details", "iframe", "math", "noembed", "noframes", "noscript", "plaintext", "script", "style", "svg"}
 _COVERS = frozenset(_AS_CODE_OR_QUOTE | _NOT_SHOWN | {"template", "textarea", "title"})
-"""The elements whose content is shown as code, as a quote, as struck out, or not at all."""
+"""Elements whose content is shown as code, as a quote, as struck out, or not at all."""
 
 _UNDERLINED = frozenset("=-")
 
 
 @dataclass
 class _Open:
-    """The elements and the comment that are open at a place; one that is never closed goes on to the end."""
+    """The elements and comments open at a place; one that is never closed extends to the end."""
 
     names: list[str] = field(default_factory=list)
     broken: bool = False
-    """A block of HTML has a tag that is not whole: what of the rest is inside it only a browser knows."""
+    """True if a block of HTML has an incomplete tag: only a browser knows how much of the rest is inside it."""
 
     @property
     def anything(self) -> bool:
@@ -60,16 +60,16 @@ class _Open:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was found in the lines of a comment, by number."""
+    """The lines of a comment by kind, as numbers."""
 
     spoken: tuple[int, ...]
-    """Of the lines that were looked for, those that begin in plain text."""
+    """The wanted lines that begin in plain text."""
     hidden: frozenset[int]
-    """The lines of HTML comments, which nobody sees on the page."""
+    """The lines of HTML comments, which the page does not show."""
 
 
 def read_lines(lines: Sequence[str], wanted: Collection[int]) -> Reading:
-    """Which of the wanted lines begin in plain text: outside code, quotes, HTML, emphasis, links and tables."""
+    """Return which wanted lines begin in plain text: outside code, quotes, HTML, emphasis, links and tables."""
     spoken: list[int] = []
     hidden: set[int] = set()
     opened, quotes, before = _Open(), 0, ""
@@ -88,7 +88,7 @@ def read_lines(lines: Sequence[str], wanted: Collection[int]) -> Reading:
 
 
 def _numbered(lines: Sequence[str], wanted: Collection[int]) -> str:
-    """The text, with its number behind the first word of each wanted line."""
+    """Insert each wanted line's number behind its first word."""
     clean = [line.replace(_NUMBER, "\N{REPLACEMENT CHARACTER}") for line in lines]
     for number in wanted:
         word = clean[number].split(" ", 1)[0].split("\t", 1)[0]
@@ -97,7 +97,7 @@ def _numbered(lines: Sequence[str], wanted: Collection[int]) -> str:
 
 
 def _beginnings(children: Sequence[Token], opened: _Open) -> Iterator[int]:
-    """The numbers of the lines that begin as text on the paragraph's own level, where nothing is open."""
+    """Yield the numbers of lines that begin as text on the paragraph's own level, where nothing is open."""
     first, level = True, 0
     for child in children:
         if child.type in ("softbreak", "hardbreak"):

@@ -1,1 +1,1 @@
-"""The markdown of every comment the service posts: functions of rows, so that the same rows give the same text."""
+"""The markdown of every posted comment: functions of rows, so that equal rows give equal texts."""

@@ -1,4 +1,4 @@
-"""The body of each fact that a tree's rows make due."""
+"""The bodies of the facts that a tree's rows make due."""
 
 from workflows.github.bound import BoundTree
 from workflows.github.facts import Fact, FactKind
@@ -10,7 +10,7 @@ from workflows.model.rows import EventRecord
 
 
 def body(tree: BoundTree, fact: Fact) -> str:
-    """A function of the rows alone: the same rows give the same text, so a digest tells whether an edit is needed."""
+    """Render a fact's body from the rows alone: equal rows give equal texts, so a digest shows if an edit is needed."""
     match fact.kind:
         case FactKind.STATUS:
             return status(tree)

@@ -1,4 +1,4 @@
-"""How a tree ended: decision, summary, findings, branches, spend, and what its result must be read with."""
+"""The comment on a tree's end: decision, summary, findings, branches, spend, and the caveat of its result."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ _TITLES = {TaskState.DONE: "Done", TaskState.CANCELLED: "Cancelled", TaskState.B
 
 
 def end(tree: BoundTree, fact_id: str) -> str:
-    """The whole of it; the result as `service result render` shows it."""
+    """Return the whole comment; the result looks like `service result render`."""
     return comment(fact_id, _parts(tree))
 
 
@@ -32,7 +32,7 @@ def _parts(tree: BoundTree) -> Iterator[Part]:
 
 
 def _result(tree: BoundTree) -> list[str]:
-    """The result; where there is none, what the last job's row says."""
+    """Render the result, or the last job's row if there is none."""
     if tree.result is not None:
         return render_comment(tree.result, RESULT_BYTES).split("\n")
     job = last_job(tree)

@@ -1,4 +1,4 @@
-"""What comments are put together from: capped parts, text of others made harmless, commands to copy, the mark."""
+"""The parts of comments: capped sections, foreign text made inert, commands to copy, the mark."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from workflows.contract.render import shown
 from workflows.github.marks import marker
 
 MOST_BYTES = 60_000
-"""Of a comment, its mark included: GitHub takes 65 536 characters."""
+"""Limit of a comment with its mark: GitHub accepts 65 536 characters."""
 
 LINE = 300
 TEXT = 2_000
@@ -20,51 +20,51 @@ _LOGIN = re.compile(r"@?([A-Za-z0-9][A-Za-z0-9-]{0,38}(?:/[A-Za-z0-9][A-Za-z0-9.
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Lines that are cut together, between lines, where they take more than their share."""
+    """Lines that are cut together, between lines, if they exceed their share."""
 
     lines: Sequence[str]
     cap: int
     """In bytes."""
     whole: str
-    """The sentence that says where all of it is."""
+    """The sentence that says where the full text is."""
 
 
 def line(text: str, limit: int = LINE) -> str:
-    """What agents or people wrote, on one line of ours."""
+    """Return text of agents or people on one line of ours."""
     return word(inert(shown(text, limit)))
 
 
 def cell(text: str, limit: int = 60) -> str:
-    """The same in a table, whose columns it cannot move."""
+    """Return such text for a table cell, unable to break the columns."""
     return (
         line(text, limit).replace("|", "\N{BOX DRAWINGS LIGHT VERTICAL}").replace("\\", "\N{REVERSE SOLIDUS OPERATOR}")
     )
 
 
 def code(text: str) -> str:
-    """A name or a command of ours, as code."""
+    """Format one of our names or commands as code."""
     clean = word(inert(shown(text, TEXT))).replace("`", "'").replace("|", "\N{BOX DRAWINGS LIGHT VERTICAL}")
     return f"`{clean}`" if clean else "`-`"
 
 
 def item(first: str, text: str, limit: int = TEXT) -> Lines:
-    """A list item that begins with words of ours; the text of others stays inside it."""
+    """Return a list item that begins with our words and contains foreign text."""
     lines = wrapped(inert(shown(text, limit)))
     return bullet([f"{first}{lines[0]}", *lines[1:]])
 
 
 def quote(text: str, limit: int = TEXT) -> Lines:
-    """Text of others as a quote."""
+    """Quote foreign text."""
     return [f"> {each}".rstrip() for each in wrapped(inert(shown(text, limit)))]
 
 
 def to_copy(lines: Iterable[str]) -> Lines:
-    """A command to copy: in a fence, so that it is none where it stands."""
+    """Fence commands to copy, so that they do not count as commands here."""
     return [f"{_FENCE}text", *(each.replace("`", "'") for each in lines), _FENCE]
 
 
 def tag(handle: str, owner: str) -> str:
-    """The mentions of a pause, the only ones that reach anybody: each name of the handle, else the owner."""
+    """Return the mentions of a pause, the only ones that notify anybody: each name of the handle, else the owner."""
     words = handle.replace(",", " ").split()
     found = [_LOGIN.fullmatch(each) for each in words] if words else []
     names = [each[1] for each in found if each] if found and all(found) else []
@@ -74,7 +74,7 @@ def tag(handle: str, owner: str) -> str:
 
 
 def comment(fact_id: str, parts: Iterable[Part]) -> str:
-    """The whole body; its last line is the mark."""
+    """Return the whole body; its last line is the mark."""
     mark = marker(fact_id)
     room = MOST_BYTES - len(mark) - 4
     said = []
@@ -87,7 +87,7 @@ def comment(fact_id: str, parts: Iterable[Part]) -> str:
 
 
 def _fitted(part: Part, cap: int) -> str:
-    """As many whole lines as there is room for, then where the rest is."""
+    """Return as many whole lines as fit, then the sentence about the rest."""
     text = "\n".join(part.lines).strip("\n")
     if len(text.encode()) <= cap:
         return text

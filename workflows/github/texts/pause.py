@@ -1,4 +1,4 @@
-"""A pause as people are told it: who is meant, what is asked or failed, what to write, until when (rulings F1, B3)."""
+"""The comment on a pause: the people meant, the questions or failures, the commands, the deadline (rulings F1, B3)."""
 
 from collections.abc import Iterator
 
@@ -18,10 +18,10 @@ from workflows.policy.verbs import Verb
 ASKED_BYTES = 30_000
 COPY_BYTES = 15_000
 MOST_LINES = 40
-"""Questions that the example names; it says that there are more."""
+"""Questions in the example; it says if there are more."""
 
 MOST_CHOICES = 200
-"""Characters that the choices of a question may take in the example."""
+"""Characters of a question's choices in the example."""
 
 _WRITE = "Whoever may write to this repository ends it with a comment that begins with one of these:"
 _WHAT = {
@@ -76,7 +76,7 @@ def _over(tree: BoundTree, waiting: RoundRecord) -> Iterator[Part]:
 
 
 def _recorded(tree: BoundTree, waiting: RoundRecord) -> list[str]:
-    """What was taken of the words that ended it, as the tree's event tells it."""
+    """Return what was recorded of the ending answer, from the tree's event."""
     if waiting.end in {RoundEnd.EXPIRED, RoundEnd.KILLED, RoundEnd.OVERTAKEN}:
         return []
     for event in reversed(tree.events):
@@ -104,7 +104,7 @@ def _asked(waiting: RoundRecord) -> Iterator[str]:
 
 
 def _ways(waiting: RoundRecord) -> Lines:
-    """Each verb the round takes now, as a comment to copy."""
+    """Return each verb of the round as a comment to copy."""
     lines: Lines = []
     for verb in waiting.verbs:
         start = f"/service resume {waiting.coordinator_id} {verb}"
@@ -119,7 +119,7 @@ def _example(verb: Verb, start: str, waiting: RoundRecord) -> Lines:
 
 
 def _answer(start: str, questions: tuple[QuestionRecord, ...]) -> Lines:
-    """The whole example, with a line for each question."""
+    """Return the whole example, with a line for each question."""
     lines = [f"{each.id}: <{_choices(each)}>" for each in questions[:MOST_LINES]]
     more = len(questions) - MOST_LINES
     note = ["", f"and a line of the same form for each of the {more} further questions"] if more > 0 else []
@@ -127,7 +127,7 @@ def _answer(start: str, questions: tuple[QuestionRecord, ...]) -> Lines:
 
 
 def _choices(question: QuestionRecord) -> str:
-    """The choices, where they can be written as they are."""
+    """Return the choices if they can be written verbatim, else "text"."""
     text = " | ".join(question.choices)
     plain = (
         text.isprintable()

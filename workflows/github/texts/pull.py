@@ -1,4 +1,4 @@
-"""The title and the text of a pull request: the result as `service result render` shows it (rulings L9, L11)."""
+"""The title and body of a pull request; the result looks like `service result render` (rulings L9, L11)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,31 +16,31 @@ RUNNING = "The agents are still at work: what follows is how it stands so far, a
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a pull request's text is made of."""
+    """The data of a pull request's text."""
 
     task: TaskRecord
     job: JobRecord
-    """The leg that is published, or the root."""
+    """The published leg, or the root."""
     last: JobRecord | None
-    """The job whose result is told: the leg, or the tree's last one."""
+    """The job whose result is shown: the leg, or the tree's last one."""
     result: ServiceResult | None
     page: str = ""
-    """The tree on the dashboard; empty where that has no address."""
+    """The tree's page on the dashboard; empty without an address."""
 
     @property
     def running(self) -> bool:
-        """The tree may still add to it."""
+        """True while the tree may still add to it."""
         return not self.task.state.closed
 
 
 def title(told: Told) -> str:
-    """The task's, and the leg's name where it is a leg's work."""
+    """Return the task's title, with the leg's name for a leg's work."""
     leg = told.job.delegation_id
     return line(f"{told.task.title}: {leg}" if leg else told.task.title, TITLE) or told.task.task_id
 
 
 def body(told: Told, fact_id: str) -> str:
-    """All of it; its last line is the mark."""
+    """Return the whole body; its last line is the mark."""
     return comment(fact_id, _parts(told))
 
 
@@ -54,7 +54,7 @@ def _parts(told: Told) -> Iterator[Part]:
 
 
 def _result(told: Told) -> list[str]:
-    """The result; where there is none, what the job's row says."""
+    """Render the result, or the job's row if there is none."""
     if told.result is not None:
         return render_comment(told.result, RESULT_BYTES).split("\n")
     job = told.last

@@ -1,4 +1,4 @@
-"""Why a command was not carried out, and what to write instead."""
+"""The reply to refused commands: the reasons, and what to write instead."""
 
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -8,13 +8,13 @@ from workflows.github.texts.parts import Part, code, comment, item, line, to_cop
 
 ANSWER_BYTES = 10_000
 QUOTED = 160
-"""Characters of the line that a refusal is about."""
+"""Characters quoted of a refused line."""
 
 
 def refusal(
     fact_id: str, who: str, whys: Sequence[str], commands: Sequence[str] = (), lines: Sequence[str] = ()
 ) -> str:
-    """A sentence for each command that was refused, with its line; `commands` are lines to copy, ours only."""
+    """Render a sentence for each refused command, with its line; `commands` are lines of ours to copy."""
     said: Lines = []
     for about, why in zip_longest(lines, whys, fillvalue=""):
         said += item(f"{code(_cut(about))}: " if about else "", why, 1_000)
@@ -28,6 +28,6 @@ def _cut(text: str) -> str:
 
 
 def as_comment(command: str) -> str:
-    """A line of the command line as it is written in a comment."""
+    """Convert a command line to its form in a comment."""
     text = " ".join(command.split())
     return f"/{text}" if text.startswith("service resume ") else text

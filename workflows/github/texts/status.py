@@ -1,4 +1,4 @@
-"""The one comment that shows a tree as it goes, edited in place; and the same as the answer to `/service status`."""
+"""The status comment of a tree, edited in place; also the answer to `/service status`."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,12 +15,12 @@ MOST_NAMED = 20
 
 
 def status(tree: BoundTree) -> str:
-    """Title, state, what it waits for, the legs, the spend."""
+    """Render title, state, open rounds, legs and spend."""
     return comment(status_id(tree.root), _parts(tree, TABLE_BYTES))
 
 
 def report(fact_id: str, trees: Sequence[BoundTree]) -> str:
-    """All trees of a thread, as of now."""
+    """Render all trees of a thread, as of now."""
     share = TABLE_BYTES // max(1, len(trees))
     parts = [part for tree in trees for part in _parts(tree, share)]
     nothing = Part(["No tree belongs to this thread."], 200, "")

@@ -1,4 +1,4 @@
-"""The gate's verdict as a check shows it: a title, the reasons, and findings at the lines they name (ruling L10)."""
+"""The gate's verdict as a check: a title, the reasons, and findings annotated at their lines (ruling L10)."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -33,7 +33,7 @@ _LEVELS = {
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """A finding at its place, as GitHub takes it."""
+    """A finding at its place, in GitHub's form."""
 
     path: str
     start_line: int
@@ -43,25 +43,25 @@ class Annotation:
     title: str
 
     def said(self) -> dict[str, str | int]:
-        """As it is sent."""
+        """Return the request's JSON."""
         return asdict(self)
 
 
 def title(verdict: Verdict) -> str:
-    """The state, and how much speaks against it."""
+    """Return the state and the number of objections."""
     count = len(verdict.reasons)
     return TITLES[verdict.state] + (f": {count} reason{'s' if count > 1 else ''}" if count else "")
 
 
 def summary(verdict: Verdict) -> str:
-    """One reason on each line."""
+    """Return one reason on each line."""
     shown = [f"- {line(reason, 1_000)}" for reason in verdict.reasons[:MOST_REASONS]]
     more = len(verdict.reasons) - MOST_REASONS
     return "\n".join([*shown, *([f"- and {more} more"] if more > 0 else [])]) or "Nothing speaks against it."
 
 
 def annotations(findings: Iterable[Finding]) -> Iterator[Annotation]:
-    """Those of the findings that name a file and a line of it."""
+    """Yield annotations for findings that name a file and a line."""
     for finding in findings:
         if isinstance(finding, dict) and (made := _annotation(finding)):
             yield made
@@ -93,7 +93,7 @@ def _redacted(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def _lines(value: JsonValue) -> tuple[int, int]:
-    """A number, or two of them with a dash between; (0, 0) for anything else."""
+    """Parse a line number, or two with a dash between; (0, 0) for anything else."""
     if isinstance(value, int) and not isinstance(value, bool):
         return (value, value) if 0 < value <= LAST_LINE else (0, 0)
     if isinstance(value, list) and value:
@@ -105,7 +105,7 @@ def _lines(value: JsonValue) -> tuple[int, int]:
 
 
 def _is_inside(path: str) -> bool:
-    """A path of the repository."""
+    """Return whether a path is inside the repository."""
     plain = path.isprintable() and 0 < len(path) <= PATH_CHARACTERS and not path.startswith(("/", "~"))
     return plain and ".." not in path.split("/") and "\\" not in path
 

@@ -1,4 +1,4 @@
-"""Pieces that several comments have: the state in words, the legs, the spend, where to look further."""
+"""Parts that several comments share: the state in words, the legs, the spend, links."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ STATES = {
     TaskState.DONE: "✔ done",
     TaskState.CANCELLED: "○ cancelled",
 }
-"""By shape and by word."""
+"""The shape and word of each state."""
 
 
 def heading(tree: BoundTree, what: str) -> str:
@@ -28,19 +28,19 @@ def heading(tree: BoundTree, what: str) -> str:
 
 
 def everything(tree: BoundTree) -> str:
-    """Where all of it is."""
+    """Return a sentence on where to see the whole tree."""
     page = f", or on [the dashboard](<{address(tree.page)}>)" if tree.page else ""
     return f"The whole of it: {code(f'service job tree {tree.root}')}{page}."
 
 
 def legs(tree: BoundTree) -> Lines:
-    """A table, in dispatch order."""
+    """Return a table of the legs, in dispatch order."""
     rows = [f"| {_name(job)} | {_worker(job)} | {_state(job)} | {_decision(job)} |" for job in tree.jobs]
     return ["| Leg | Agent | State | Decision |", "|---|---|---|---|", *rows] if rows else []
 
 
 def used(tree: BoundTree) -> str:
-    """What is used of each bound."""
+    """Return the use of each bound."""
     return f"Used: {spend(tree.bounds, ledger_of(tree.task, tree.jobs, tree.changed_at))}."
 
 
@@ -49,7 +49,7 @@ def updated(tree: BoundTree) -> str:
 
 
 def why(tree: BoundTree) -> Iterator[str]:
-    """The reason and what to type, where there is more to say than the state."""
+    """Yield the reason and the next command, if there is more to say than the state."""
     if tree.task.why:
         yield f"Why: {line(tree.task.why, 600)}"
     if tree.task.next and tree.task.state is not TaskState.AWAITING_HUMAN:
