@@ -1,1 +1,1 @@
-"""The words all the rest is said in: jobs, outcomes, rows, rounds, events, settings. Nothing in here decides."""
+"""The vocabulary of the core: jobs, outcomes, rows, rounds, events, settings. Nothing in here decides."""

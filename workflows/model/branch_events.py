@@ -1,4 +1,4 @@
-"""What operators do to legs' branches, as events (rulings B4, I5). Operations tell them, not the tree."""
+"""Events of operators' actions on legs' branches (rulings B4, I5). Operations record them, not the tree."""
 
 from enum import StrEnum
 
@@ -6,16 +6,16 @@ from workflows.model.payload import Payload
 
 
 class BranchEventKind(StrEnum):
-    """What happened to a branch."""
+    """The kind of a branch event."""
 
     MERGED = "branch_merged"
     DROPPED = "branch_dropped"
     LINE_CONFLICT = "line_conflict"
-    """It is not on the line of its chain (ruling O3)."""
+    """It conflicts with the line of its chain and is not on it (ruling O3)."""
 
 
 class BranchEvent(Payload):
-    """Who ordered it, which branch, the commit it pointed at, the task branch, and whether it was merged there."""
+    """An order on a branch: its actor, the branch with its commit, the task branch, and whether it was merged there."""
 
     actor: str
     branch: str
@@ -23,7 +23,7 @@ class BranchEvent(Payload):
     task_branch: str
     merged: bool
     anyway: str = ""
-    """The objection in spite of which it was merged."""
+    """The objection that was overridden by the merge."""
     leg: str = ""
     against: list[str] = []
     """The branches on the line that touch the same files."""

@@ -1,4 +1,4 @@
-"""What a coordinator that runs again is told, as values; `policy/prompts` makes it text."""
+"""The content of a continuation's prompt, as values; `policy/prompts` renders it."""
 
 from enum import StrEnum
 
@@ -9,7 +9,7 @@ from workflows.model.wire import Wire
 
 
 class BriefLeg(Wire):
-    """One leg's outcome, as the coordinator is told it (ruling E6)."""
+    """One leg's outcome, for the coordinator's prompt (ruling E6)."""
 
     id: str
     job_id: str
@@ -24,7 +24,7 @@ class BriefLeg(Wire):
     phase: str | None = None
     summary: str = ""
     findings: str = ""
-    """Of a leg that looks at things or checks them: unless it approves, and the answer of an ask (rulings E5, P3)."""
+    """Of a leg that did not approve, and the answer of an ask (rulings E5, P3)."""
     pull_request: int | None = None
     branch: str | None = None
     touched_files: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class BriefLeg(Wire):
 
 
 class BudgetLine(Wire):
-    """What the tree has used of each bound when the prompt is written."""
+    """The tree's use of each bound when the prompt is written."""
 
     jobs: int
     jobs_cap: int
@@ -47,7 +47,7 @@ class BudgetLine(Wire):
     cost_usd: float
     cost_budget_usd: float
     price_assumed: bool = False
-    """Some of the cost is a guess (ruling K5)."""
+    """True if some of the cost is a guess (ruling K5)."""
     warned: tuple[str, ...] = ()
 
 
@@ -58,11 +58,11 @@ class Answer(Wire):
     question: str
     text: str | None = None
     leg: str = ""
-    """The leg that asked; empty when the coordinator did."""
+    """The leg that asked; empty for the coordinator itself."""
 
 
 class Correction(StrEnum):
-    """What a corrective continuation has to put right."""
+    """The problem that a corrective continuation has to fix."""
 
     PREFLIGHT = "preflight"
     REPEATED = "repeated"
@@ -71,7 +71,7 @@ class Correction(StrEnum):
 
 
 class ContinuationBrief(Wire):
-    """What a continuation prompt says, before it is text: small enough for a history, whole enough to render."""
+    """The content of a continuation's prompt before rendering: small enough for a history, and complete."""
 
     flavour: Continuation
     correction: Correction | None = None
@@ -79,28 +79,28 @@ class ContinuationBrief(Wire):
     assignment: Text | None = None
     """A delegated coordinator's own instructions; None for the root, whose instructions are the goal."""
     belongs_to: str = ""
-    """The pull request or issue of the tree, in words; empty when there is none (ruling L1)."""
+    """The pull request or issue of the tree, in words; empty without one (ruling L1)."""
     parent_job_id: str
     """The coordinator job that delegated the latest legs."""
     answers: tuple[Answer, ...] = ()
     guidance: str = ""
-    """What a person said beyond the answers."""
+    """A person's words beyond the answers."""
     unmatched: tuple[str, ...] = ()
-    """What a person wrote in an id's place that is no question's id (ruling F5)."""
+    """Unknown question ids in a person's answer (ruling F5)."""
     orders: tuple[str, ...] = ()
-    """What people told a delegated coordinator when they had it run again (ruling F3)."""
+    """Instructions of people who had a delegated coordinator run again (ruling F3)."""
     budget: BudgetLine
     legs: tuple[BriefLeg, ...] = ()
     previous_decision: Decision | None = None
     previous_summary: str = ""
     notes: tuple[str, ...] = ()
-    """What was skipped or refused, and why."""
+    """Skipped or refused things, with the reasons."""
     refused: tuple[RefusedSet, ...] = ()
-    """Sets that were not dispatched: to be corrected, issued again or dropped; a finalize is told all of them."""
+    """Sets that were not dispatched: to be corrected, issued again or dropped; a finalize receives all of them."""
     valid_agents: tuple[str, ...] = ()
     attempt: int = 0
     attempts: int = 0
-    """Which replan this is, of how many (ruling E5)."""
+    """The number of this replan, and the limit (ruling E5)."""
     approved: bool = False
-    """A person said to go on in spite of failures (ruling F3)."""
+    """True if a person decided to continue in spite of failures (ruling F3)."""
     inline_artifact_bodies: bool = False

@@ -1,4 +1,4 @@
-"""One way to put values under a digest: canonical JSON, SHA-256."""
+"""The digest of values: SHA-256 of canonical JSON."""
 
 import hashlib
 import json
@@ -8,5 +8,5 @@ Plain = str | int | float | bool | None | Sequence["Plain"]
 
 
 def digest(value: Plain) -> str:
-    """The same value gives the same digest, in every process and release."""
+    """Return a digest that is stable across processes and releases."""
     return hashlib.sha256(json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode()).hexdigest()

@@ -1,12 +1,13 @@
-"""Errors that people are told about: one base, a class per exit code (ruling K6), a sentence, the next command."""
+"""Errors for people: one base, a class per exit code (ruling K6), a sentence, the next command."""
 
 import copyreg
 from typing import Any, ClassVar, Self
 
 
 class Commands(str):
-    """A hint of several commands. As text each stands under the one before, where `try: ` is printed before the first;
-    a command line that knows them apart shows no other line as one of them."""
+    """A hint of several commands. As text they are aligned below each other, for `try: ` before the first; a command
+    line that knows the class prints no other line as a command.
+    """
 
     each: tuple[str, ...]
 
@@ -17,7 +18,7 @@ class Commands(str):
 
 
 class ServiceError(Exception):
-    """Something the caller can do something about. `hint` is the next command, or `Commands`."""
+    """An error that the caller can act on. `hint` is the next command, or `Commands`."""
 
     code: ClassVar[str] = "failed"
     exit_code: ClassVar[int] = 1
@@ -29,7 +30,7 @@ class ServiceError(Exception):
         self.hint = hint
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle it as it is: subclasses are made from other arguments."""
+        """Pickle the instance without its constructor: subclasses take other arguments."""
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
     def __str__(self) -> str:

@@ -1,10 +1,10 @@
-"""Every kind of lifecycle event there is (rulings B4, B7)."""
+"""All kinds of lifecycle events (rulings B4, B7)."""
 
 from enum import StrEnum
 
 
 class EventKind(StrEnum):
-    """Every kind there is. The names of the first two groups are the spec's."""
+    """The kind of an event. The names of the first two groups are the spec's."""
 
     DELEGATION_PREFLIGHT_FAILED = "delegation_preflight_failed"
     DELEGATION_WALLTIME_EXCEEDED = "delegation_walltime_exceeded"
@@ -56,10 +56,12 @@ class EventKind(StrEnum):
     SESSION_NOT_RESUMED = "session_not_resumed"
     TREE_CAVEAT = "tree_caveat"
     BRANCH_PUT_BACK = "branch_put_back"
-    """Told by releases whose jobs worked in the registered repository itself; their histories and rows have it."""
+    """Recorded by releases whose jobs worked in the registered repository itself; their histories and rows contain
+    it.
+    """
     WORK_LEFT_OUT = "work_left_out"
     AGENT_REFUSED = "agent_refused"
-    """An agent has called what only people may order (ruling N5)."""
+    """An agent called an operation that only people may order (ruling N5)."""
 
 
 TELLS_PEOPLE = frozenset(
@@ -73,4 +75,4 @@ TELLS_PEOPLE = frozenset(
         EventKind.RECORD_REFUSED,
     }
 )
-"""People are notified of these, wherever they are (ruling F8)."""
+"""Events of which people are notified, wherever they are (ruling F8)."""

@@ -3,24 +3,24 @@
 import re
 
 ALPHABET = "0123456789abcdefghijklmnopqrstuv"
-"""Base32 whose letters sort as its values do, so that root ids sort by time."""
+"""Base32 whose letters sort like their values, so that root ids sort by time."""
 
 RANDOM_BITS = 21
 _JOB = re.compile(r"(job-[0-9a-v]{12})(?:\.[1-9][0-9]{0,3})?")
 
 
 def root_id(milliseconds: int, entropy: int) -> str:
-    """The id of a root that starts now: 39 bits of hundredths of seconds, 21 bits of chance."""
+    """Return the id of a root that starts now: 39 bits of hundredths of seconds, 21 random bits."""
     value = (milliseconds // 10 << RANDOM_BITS | entropy % (1 << RANDOM_BITS)) % (1 << 60)
     return "job-" + "".join(ALPHABET[value >> shift & 31] for shift in range(55, -1, -5))
 
 
 def root_of(job_id: str) -> str | None:
-    """The root of the tree a job belongs to; None when it is no job id."""
+    """Return the root of a job's tree; None for an invalid job id."""
     match = _JOB.fullmatch(job_id)
     return match[1] if match else None
 
 
 def task_id(root: str) -> str:
-    """The task a tree opens when it is not given one."""
+    """Return the task a tree opens if it is not given one."""
     return "task-" + root.removeprefix("job-")

@@ -1,17 +1,17 @@
-"""Payloads of events about agents' runs and the rows written of them. Others: `tree_payloads`, `people_payloads`."""
+"""Payloads of events about agents' runs and their rows. Others: `tree_payloads`, `people_payloads`."""
 
 from workflows.model.payload import Payload
 
 
 class RecordRefusedPayload(Payload):
-    """Why the store refused rows for good, and whose they are: they were written shortened (ruling B6)."""
+    """The reason the store refused rows for good, and their jobs: the rows were written shortened (ruling B6)."""
 
     why: str
     jobs: list[str]
 
 
 class AmbiguousPayload(Payload):
-    """More candidates than one in an agent's output (ruling A1)."""
+    """The numbers of candidates in an agent's output, if there was more than one (ruling A1)."""
 
     valid: int
     later_invalid: int
@@ -24,31 +24,31 @@ class KeysDroppedPayload(Payload):
 
 
 class RunAgainPayload(Payload):
-    """A reader's program was started a second time, because nobody saw how the first one ended."""
+    """A reader's program was started a second time, because the end of the first one was not seen."""
 
     attempt: int
 
 
 class CaveatPayload(Payload):
-    """What the tree's result must be read with."""
+    """The caveat of the tree's result."""
 
     caveat: str
 
 
 class BranchesPayload(Payload):
-    """Branches that a reader had moved, as earlier releases told (ruling I2)."""
+    """Branches that a reader had moved, as recorded by earlier releases (ruling I2)."""
 
     branches: list[str]
 
 
 class LeftOutPayload(Payload):
-    """What a work folder held that no commit can hold, or that a person should know of (ruling N3)."""
+    """Things in a work folder that no commit can hold, or that a person should know of (ruling N3)."""
 
     found: list[str]
 
 
 class SessionPayload(Payload):
-    """A continuation began a session of its own where it should have gone on in one (ruling K3)."""
+    """A continuation started a session of its own instead of resuming one (ruling K3)."""
 
     session: str | None
     why: str

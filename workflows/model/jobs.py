@@ -1,4 +1,4 @@
-"""What a host is told of an attempt, and what it reports back.
+"""The request for an attempt, which its host receives, and the outcome, which the host reports.
 
 Wire format: a new field needs a default, unknown ones are ignored, and everything large travels by digest.
 """
@@ -14,13 +14,13 @@ from workflows.model.workers import Assignment, Worker
 
 
 class Work(Wire):
-    """A branch that a job of a chain left, with the leg it is of; no leg: the coordinator wrote it itself."""
+    """A branch that a job of a chain left, with its leg; without a leg, the coordinator wrote it itself."""
 
     leg: str = ""
     job_id: str = ""
     branch: str
     head: str = ""
-    """Where the job left it; empty in trees of earlier releases."""
+    """The job's last commit; empty in trees of earlier releases."""
 
 
 class JobRun(Wire):
@@ -36,13 +36,13 @@ class JobRun(Wire):
     assignment: Assignment
     attempt: int = 1
     offer: int = 1
-    """The same attempt is offered again, under a new number, after it was taken back (ruling B5)."""
+    """The number of the offer: after a take-back, the attempt is offered again under a new one (ruling B5)."""
     continuation: Continuation = Continuation.NONE
     brief: ContinuationBrief | None = None
     before: str = ""
-    """How the attempt before this one ended, of a leg (ruling P3)."""
+    """For a leg, how the attempt before this one ended (ruling P3)."""
     guidance: tuple[str, ...] = ()
-    """What people said for this attempt: instructions of a retry, answers to the leg's own questions (ruling F3)."""
+    """People's words for this attempt: instructions of a retry, answers to the leg's own questions (ruling F3)."""
     artifacts: tuple[str, ...] = ()
     artifact_digest: str | None = None
     """The delegating result's `artifact_body`, for a leg that names artifacts."""
@@ -51,36 +51,36 @@ class JobRun(Wire):
     deps: tuple[Work, ...] = ()
     """The work of the legs it depends on, for the names in its repository (ruling O4)."""
     line: tuple[Work, ...] = ()
-    """The work of its chain before it, in order of dispatch: it begins from what of that goes together (ruling O2)."""
+    """The work of its chain before it, in order of dispatch: it starts from all of that which merges (ruling O2)."""
     at_base: bool = False
-    """It begins from the base of its tree on purpose, and not from the line (ruling O2)."""
+    """True if it starts from the base of its tree on purpose, and not from the line (ruling O2)."""
     own_branch: str = ""
-    """The branch that it goes on on, because an earlier job of its chain wrote there (ruling O5)."""
+    """The branch it continues, because an earlier job of its chain wrote there (ruling O5)."""
     shared_worktree: str | None = None
     leaf: bool = False
-    """A leg at the depth cap: it may not delegate."""
+    """True for a leg at the depth cap: it may not delegate."""
     goal: Text | None = None
-    """What the whole tree is for, of a leg; a continuation has it in its brief (ruling P3)."""
+    """The goal of the whole tree, for a leg; a continuation has it in its brief (ruling P3)."""
     follows: tuple[BriefLeg, ...] = ()
     """The legs it depends on, with their outcomes."""
     rules: tuple[SynthesisRule, ...] = ()
-    """Which rules its decision counts for."""
+    """The rules its decision counts for."""
     quorum: int | None = None
 
 
 class JobOutcome(Wire):
-    """How an attempt ended. Small on purpose: the whole result is in the store under `result_digest`."""
+    """The end of an attempt. Small on purpose: the whole result is in the store under `result_digest`."""
 
     job_id: str
     attempt: int = 1
     state: JobState
     begun_at: float | None = None
-    """When its host began it; None when it never did."""
+    """The time its host began it; None if it never did."""
     reason: str = ""
     decision: Decision | None = None
     summary: str = ""
     findings: str = ""
-    """Rendered, redacted and capped: what a replan prompt quotes."""
+    """Rendered, redacted and capped, for quotes in a replan prompt."""
     delegations: tuple[Delegation, ...] = ()
     not_kept: int = 0
     """So many delegations the result had, more than one may have: none of them is here (ruling C1)."""
@@ -91,9 +91,11 @@ class JobOutcome(Wire):
     """Digest of the verifiable side effects (ruling H3)."""
     usage: Usage = Usage()
     model: str | None = None
-    """The model that was really used, when its program says so; of several, the one that used most tokens."""
+    """The model that was really used, if its program reports it; of several, the one with the most tokens."""
     priced: bool = False
-    """Its tokens cost what their model costs, whatever its runtime (ruling K5). False: said by an earlier release."""
+    """True if its tokens are priced by their model, whatever its runtime (ruling K5). False: from an earlier
+    release.
+    """
     session: str | None = None
     branch: str | None = None
     head_sha: str | None = None
@@ -102,13 +104,13 @@ class JobOutcome(Wire):
     long_prompts: dict[str, LongPrompt] = {}
     """Prompts of delegations that were stored instead of sent, by leg."""
     conflict: str = ""
-    """The branches this job depends on could not be merged: legs and files. Blocks the batch whatever the policy."""
+    """The branches it depends on could not be merged: legs and files. Blocks the batch whatever the policy."""
     first: str = ""
-    """What a person must type before it can end better; running it again at once would end the same (ruling B3)."""
+    """The command a person must type first; running it again at once would end no better (ruling B3)."""
     agents: tuple[Worker, ...] = ()
-    """The agents routable on the repository; only when the result delegates (ruling C6)."""
+    """The agents routable on the repository; only if the result delegates (ruling C6)."""
     templates: tuple[str, ...] = ()
-    """Registered agents whose template an ephemeral worker may name; only when the result delegates (ruling C6)."""
+    """Registered agents whose template an ephemeral worker may name; only if the result delegates (ruling C6)."""
     notices: tuple[Notice, ...] = ()
 
     @property

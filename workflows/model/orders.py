@@ -1,15 +1,15 @@
-"""What people order a running workflow to do: the same value from whatever surface to the reducer."""
+"""People's orders to a running workflow: one value from every surface to the reducer."""
 
 from workflows.model.wire import Wire
 
 BY_HAND = "temporal"
-"""The channel of what is sent from the Temporal web UI or its command line."""
+"""The channel of messages from the Temporal web UI or its command line."""
 
 SOMEBODY = "somebody"
 
 
 def signed(actor: str, channel: str) -> str:
-    """Who said it and where, as every record tells it (ruling M2)."""
+    """Return the actor and the channel, as every record shows them (ruling M2)."""
     return f"{actor} ({channel})"
 
 
@@ -21,34 +21,34 @@ class Kill(Wire):
 
 
 class Cancel(Wire):
-    """Somebody ends a pipeline's run. An order for a run that is over must not end the one after it."""
+    """A person ends a pipeline's run. A late order must not end the run after it."""
 
     run_id: str = ""
-    """The workflow is the run: who sends it by hand need not name it."""
+    """Optional when sent by hand: the workflow is the run."""
     actor: str = SOMEBODY
 
 
 class ResumeOrder(Wire):
-    """What a person says to a pause (rulings F4, F6). Also what is sent by hand from the Temporal web UI."""
+    """A person's answer to a pause (rulings F4, F6). Also the message sent by hand from the Temporal web UI."""
 
     actor: str = SOMEBODY
     channel: str = BY_HAND
-    """Where it was said: `cli`, `bridge`, `dashboard`, `comment`, `temporal`."""
+    """The surface it came from: `cli`, `bridge`, `dashboard`, `comment`, `temporal`."""
     job_id: str = ""
-    """The coordinator's, or that of any job of the tree (ruling B1); empty takes the only one that waits."""
+    """The coordinator's, or any job of the tree (ruling B1); empty means the only one that waits."""
     verb: str
     text: str = ""
     """Answers, instructions, or a duration."""
     round: int | None = None
-    """The round it is meant for; None takes the open one."""
+    """The round it is meant for; None means the open one."""
     digest: str = ""
-    """The round's digest as the person saw it, or its first eight characters or more; empty takes any."""
+    """The round's digest as the person saw it, or its first eight characters or more; empty accepts any."""
     request_id: str = ""
-    """The same request twice acts once: a comment's id, an idempotency key, an update's id."""
+    """The idempotency key: a comment's id, an idempotency header, an update's id."""
     partial: bool = False
-    """Questions are left unanswered on purpose."""
+    """True if questions are left unanswered on purpose."""
     other: bool = False
-    """A text that is none of the choices is the answer."""
+    """True if a text outside the choices is the answer."""
 
 
 class Retry(Wire):

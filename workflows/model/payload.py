@@ -1,4 +1,4 @@
-"""The base class of all event payloads: exactly these keys, of exactly these types."""
+"""The base class of all event payloads."""
 
 from pydantic import BaseModel, ConfigDict
 
@@ -6,6 +6,6 @@ Data = dict[str, str | int | float | bool | list[str] | None]
 
 
 class Payload(BaseModel):
-    """Exactly these keys, of exactly these kinds."""
+    """A payload with exactly its declared keys and types."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)

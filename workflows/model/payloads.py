@@ -1,4 +1,4 @@
-"""Which payload each kind of lifecycle event carries, and the check that one fits (ruling B4)."""
+"""The payload of each kind of lifecycle event, and its validation (ruling B4)."""
 
 from pydantic import ValidationError
 
@@ -104,11 +104,11 @@ PAYLOADS: dict[EventKind, type[Payload]] = {
 
 
 class UnfitPayloadError(Exception):
-    """An event has a kind that is not in the table, or a payload that does not fit its kind."""
+    """An event's kind is unknown, or its payload does not fit its kind."""
 
 
 def check_payload(kind: str, data: Data) -> None:
-    """A payload that does not fit its kind is a bug, and raises, like a move that is not in the table."""
+    """Raise if a payload does not fit its kind: that is a bug, like a move that is not in the table."""
     try:
         PAYLOADS[EventKind(kind)].model_validate(data)
     except ValidationError as error:

@@ -1,36 +1,36 @@
-"""Payloads of events in which people take part: blocks, rounds, orders. Others: `tree_payloads`, `job_payloads`."""
+"""Payloads of events that involve people: blocks, rounds, orders. Others: `tree_payloads`, `job_payloads`."""
 
 from workflows.model.payload import Payload
 
 
 class BlockPayload(Payload):
-    """The task is blocked; the job whose retry opens it again, empty when none does."""
+    """The task is blocked. Contains the job whose retry opens it again, or ""."""
 
     retry: str
 
 
 class ActorPayload(Payload):
-    """Who gave the order."""
+    """The actor of an order."""
 
     actor: str
 
 
 class AgentRefusedPayload(Payload):
-    """An agent has called what only people may order."""
+    """An agent called an operation that only people may order."""
 
     job_id: str
     order: str
 
 
 class TreeLostPayload(Payload):
-    """Its workflow was ended from outside: the jobs that ended with it, and the command to type."""
+    """The tree's workflow was ended from outside. Contains the jobs that ended with it, and the command to type."""
 
     jobs: list[str]
     next: str
 
 
 class TakeUpPayload(Payload):
-    """Who has it go on, and the jobs that run again."""
+    """The actor who takes a lost tree up, and the jobs that run again."""
 
     actor: str
     again: list[str]
@@ -43,7 +43,7 @@ class QuestionsPayload(Payload):
 
 
 class RoundPayload(Payload):
-    """A pause, as it stands: what is asked by id or leg, until when, and the commands that end it (ruling F1)."""
+    """A pause: its questions by id or leg, its deadline, and the commands that end it (ruling F1)."""
 
     round: int
     kind: str
@@ -52,11 +52,11 @@ class RoundPayload(Payload):
     commands: list[str]
     expires_at: float
     handle: str | None
-    """Who is to be told, when the settings name somebody."""
+    """The handle to mention, if the settings name one."""
 
 
 class RoundEndPayload(Payload):
-    """A pause that no person ended."""
+    """A pause that ended without a person."""
 
     round: int
     kind: str
@@ -64,7 +64,7 @@ class RoundEndPayload(Payload):
 
 
 class ResumePayload(Payload):
-    """Who ended or extended a pause, from where, and how (ruling F6); what was taken of the words (ruling F5)."""
+    """The end or extension of a pause: its actor and channel (ruling F6), and what was recorded (ruling F5)."""
 
     actor: str
     channel: str
@@ -72,16 +72,16 @@ class ResumePayload(Payload):
     round: int
     digest: str
     recorded: list[str]
-    """A line each: an answer with its id, a question that stays open, what became guidance."""
+    """One line each: an answer with its id, a question that stays open, words taken as guidance."""
     unanswered: list[str]
     unmatched: list[str]
-    """What stood in an id's place and is none."""
+    """Unknown ids in the answer."""
     request: str = ""
-    """What the request was called: one that comes again is no other one, however late."""
+    """The request's idempotency key: a repeat is recognised, however late."""
 
 
 class ResumeRefusedPayload(Payload):
-    """Who tried to, and why it was refused (ruling F4)."""
+    """A refused resume: its actor, and the reason (ruling F4)."""
 
     actor: str
     channel: str

@@ -1,4 +1,4 @@
-"""A rule's refusal: a word for programs and a sentence for people. What a command fails with is in `errors`."""
+"""A rule's refusal: a code for programs and a sentence for people. Errors of commands are in `errors`."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -8,7 +8,7 @@ from workflows.model.payload import Data
 
 
 class ResumeFault(StrEnum):
-    """Why a resume is refused."""
+    """The reason a resume is refused."""
 
     UNKNOWN_JOB = "unknown_job"
     TREE_OVER = "tree_over"
@@ -29,7 +29,7 @@ class ResumeFault(StrEnum):
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a set of delegations is not dispatched, which is an event in the making, or a resume not taken."""
+    """The refusal of a set of delegations, which becomes an event, or of a resume."""
 
     kind: EventKind | ResumeFault
     message: str

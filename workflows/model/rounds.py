@@ -1,4 +1,4 @@
-"""A pause for people, as the tree remembers it (ruling F1)."""
+"""A pause for people, in the tree's memory (ruling F1)."""
 
 from enum import StrEnum
 
@@ -28,7 +28,7 @@ class RoundEnd(StrEnum):
 
 
 class Stage(StrEnum):
-    """What a round's timer stands for: one of two reminders, or the end (ruling F8)."""
+    """The purpose of a round's timer: one of two reminders, or the end (ruling F8)."""
 
     HALF = "half"
     NINETY = "ninety"
@@ -36,7 +36,7 @@ class Stage(StrEnum):
 
 
 class Round(Memory):
-    """A pause for a person. What it asks stands in its coordinator: `asking`, or the legs that are `escalated`."""
+    """A pause for a person. Its questions are in its coordinator: `asking`, or the legs that are `escalated`."""
 
     number: int
     kind: RoundKind
@@ -44,27 +44,27 @@ class Round(Memory):
     expires_at: float
     digest: str
     timer: str | None = None
-    """Its one timer: the next reminder, or the end."""
+    """Its only timer: the next reminder, or the end."""
     stage: Stage = Stage.HALF
-    """What that timer stands for."""
+    """The purpose of that timer."""
     armed_at: float
-    """When its time was last set: reminders are counted from here."""
+    """The time its deadline was last set: reminders are counted from here."""
     extensions: int = 0
     shown: list[str] = []
     """The verbs its row says it takes."""
     vain: dict[str, str] = {}
     """Verbs that would end the tree in place of their effect, each with the reason (ruling F4)."""
     requests: list[str] = []
-    """Ids of the requests it has accepted: none acts twice."""
+    """Ids of accepted requests, for idempotency."""
     text: str = ""
-    """What the person said, until the coordinator has been told."""
+    """The person's words, until the coordinator receives them."""
     end: RoundEnd | None = None
     closed: str = ""
     """Who ended it, how and when; empty while it is open."""
 
     @property
     def open(self) -> bool:
-        """Somebody is waited for."""
+        """True while it waits for a person."""
         return self.end is None
 
 
@@ -72,15 +72,15 @@ class Asked(Memory):
     """A question that waits for its answer."""
 
     id: str
-    """Its own id, or `<leg>.<id>` where that was taken (ruling F2)."""
+    """Its own id, or `<leg>.<id>` if that was taken (ruling F2)."""
     question: HumanQuestion
     job_id: str
     leg: str = ""
-    """The leg that asks; empty when the coordinator itself does."""
+    """The leg that asks; empty for the coordinator itself."""
 
 
 class Reply(Memory):
-    """What people said to a coordinator: told with its next continuation."""
+    """People's words to a coordinator, for its next continuation."""
 
     answers: list[Answer] = []
     guidance: str = ""

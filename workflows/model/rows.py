@@ -1,7 +1,8 @@
-"""The rows a tree writes of itself: its task, jobs, rounds and events. Those of pipeline runs: `pipeline/records`.
+"""The rows a tree writes about itself: its task, jobs, rounds and events. Those of pipeline runs:
+`pipeline/records`.
 
-Every row carries the tree's `revision`, which only grows, so writing one twice or late changes nothing. Where the tree
-cannot write any more, `policy/lost_trees` makes the same rows for it.
+Every row carries the tree's `revision`, which only grows, so repeated or late writes are idempotent. If the tree cannot
+write any more, `policy/lost_trees` makes its rows.
 """
 
 from collections.abc import Sequence
@@ -14,13 +15,13 @@ from workflows.model.states import Continuation, JobState, TaskState, WaitsFor
 from workflows.model.wire import Wire
 
 RETRY = "service job retry"
-"""What opens a blocked task again, followed by the job."""
+"""The command that opens a blocked task again; append the job."""
 
 DISMISS = "service job dismiss"
-"""What ends a blocked task that nothing can open again, followed by the root."""
+"""The command that ends a blocked task for good; append the root."""
 
 KILL = "service job kill"
-"""What ends a tree, followed by any job of it; with `--now` at once."""
+"""The command that ends a tree; append any of its jobs, and `--now` to end it at once."""
 
 
 BATCH_BLOCKED = "its batch is blocked: "
@@ -47,7 +48,7 @@ class JobRecord(Wire):
     attempt: int = 1
     reason: str = ""
     next: str = ""
-    """What happens next, and the exact command that moves it, where a person can."""
+    """What happens next, and the exact command that moves it, if a person can."""
     waits_for: WaitsFor = WaitsFor.NOTHING
     decision: Decision | None = None
     summary: str = ""
@@ -62,7 +63,7 @@ class JobRecord(Wire):
     usage: Usage = Usage()
     cost_usd: float = 0.0
     price_assumed: bool = False
-    """Some of it was used by a model unknown to the price table, and counted at the mid tier (ruling K5)."""
+    """True if some was used by a model unknown to the price table, and counted at the mid tier (ruling K5)."""
     queued_at: float
     started_at: float | None = None
     ended_at: float | None = None
@@ -80,7 +81,7 @@ class JobRecord(Wire):
         return (self.branch,) if made and self.branch else ()
 
     def made(self, leg: str) -> tuple[Work, ...]:
-        """Return it as work of a leg, or of a coordinator's own."""
+        """Return its branch as work of a leg, or as a coordinator's own."""
         head = self.head_sha or ""
         return tuple(Work(leg=leg, job_id=self.job_id, branch=branch, head=head) for branch in self.work)
 
@@ -98,20 +99,20 @@ class TaskRecord(Wire):
     next: str = ""
     waits_for: WaitsFor = WaitsFor.NOTHING
     to_retry: str = ""
-    """The job that opens it again when it is run again."""
+    """The job whose retry opens the task again."""
     opened_at: float
     ended_at: float | None = None
     paused_seconds: float = 0.0
-    """Time that is not the tree's: the pauses that are over (ruling F8)."""
+    """The length of all ended pauses, which the wall clock excludes (ruling F8)."""
     paused_since: float | None = None
 
     @property
     def why(self) -> str:
-        """The reason where it tells more than the state; a task that is open simply goes on, unless it ends early."""
+        """The reason, if it says more than the state: not of an open task, unless that ends early."""
         return self.reason if self.state is not TaskState.OPEN or self.waits_for is WaitsFor.RUNS else ""
 
     def elapsed(self, now: float) -> float:
-        """Wall-clock time without pauses (ruling C4)."""
+        """Return the wall-clock time without pauses (ruling C4)."""
         return max(0.0, (self.ended_at or self.paused_since or now) - self.opened_at - self.paused_seconds)
 
 
@@ -123,7 +124,7 @@ class QuestionRecord(Wire):
     choices: tuple[str, ...] = ()
     job_id: str
     leg: str = ""
-    """The leg that asks; empty when the coordinator itself does."""
+    """The leg that asks; empty for the coordinator itself."""
     answer: str | None = None
 
 
@@ -144,7 +145,7 @@ class RoundRecord(Wire):
     """`<coordinator>-r<number>`."""
     root_job_id: str
     coordinator_id: str
-    """The job id that a resume names."""
+    """The job id for a resume."""
     job_id: str
     """The coordinator's latest job."""
     task_id: str
@@ -152,7 +153,7 @@ class RoundRecord(Wire):
     number: int
     kind: RoundKind
     digest: str
-    """Of what it asks: a resume that names an older one is refused."""
+    """Digest of its questions: a resume with an older one is refused."""
     revision: int
     questions: tuple[QuestionRecord, ...] = ()
     failing: tuple[FailingRecord, ...] = ()
@@ -167,7 +168,7 @@ class RoundRecord(Wire):
     closed: str = ""
     """Who ended it, how and when."""
     said: str = ""
-    """What the person wrote."""
+    """The person's words."""
 
 
 class EventRecord(Wire):
@@ -175,7 +176,7 @@ class EventRecord(Wire):
 
     event_id: str
     seq: int = 0
-    """Its place in the tree's one sequence, operators' events included; given by the store."""
+    """Its position in the tree's sequence, which includes operators' events; assigned by the store."""
     job_id: str
     root_job_id: str
     kind: str
@@ -185,31 +186,31 @@ class EventRecord(Wire):
 
 
 class Records(Wire):
-    """Everything one step of the tree changed, to be written in one transaction."""
+    """All changes of one step of the tree, to be written in one transaction."""
 
     task: TaskRecord | None = None
     jobs: tuple[JobRecord, ...] = ()
     events: tuple[EventRecord, ...] = ()
     rounds: tuple[RoundRecord, ...] = ()
     revision: int = 0
-    """The tree's, of the first step they are of; 0 where no step of a tree made them."""
+    """The tree's revision at their first step; 0 if they are not from a step of a tree."""
     whole: bool = False
-    """These are all rows of the tree: what else is open under its id is not of its course any more."""
+    """True if these are all rows of the tree: other open rows under its id are not of its course any more."""
 
 
 class Written(Wire):
-    """What the store says to rows it has taken."""
+    """The store's answer to a write."""
 
     anew: bool = False
-    """They are the first of a workflow that goes on from an earlier state than the rows': it must write them all."""
+    """True if the workflow was reset to an earlier state than the rows': it must write all of them."""
     refused: str = ""
-    """Why it will never take them (ruling B6)."""
+    """The reason the store will never accept them (ruling B6)."""
     event_shift: int = 0
-    """So much further on the tree's events are numbered in the store than by itself."""
+    """The offset between the store's numbers of the tree's events and the tree's own."""
 
 
 def merged(several: Sequence[Records]) -> Records | None:
-    """Everything to be written in one go: the latest version of each row, every event."""
+    """Merge several writes into one: the latest version of each row, every event."""
     if len(several) < 2:
         return several[0] if several else None
     return Records(
@@ -222,6 +223,6 @@ def merged(several: Sequence[Records]) -> Records | None:
 
 
 def shifted(event: EventRecord, by: int) -> EventRecord:
-    """The event as the store numbers it."""
+    """Return the event with the store's number."""
     head, _, number = event.event_id.rpartition("-e")
     return event.model_copy(update={"event_id": f"{head}-e{int(number) + by}"}) if by else event

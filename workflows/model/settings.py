@@ -1,6 +1,6 @@
-"""The settings a tree lives by, frozen at its start (ruling K4): a tree never sees a later edit.
+"""The settings of a tree, frozen at its start (ruling K4): later edits never affect it.
 
-The file they come from, and its form, are in `activities/settings`.
+Their file and its format are in `activities/settings`.
 """
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -9,7 +9,7 @@ from workflows.contract.models import Runtime
 
 
 class Snapshot(BaseModel):
-    """Frozen; keys of other releases are ignored. Strict is the form that people write."""
+    """Frozen settings; keys of other releases are ignored. Only the file format is strict."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -39,7 +39,7 @@ class Timeouts(Snapshot):
 
 
 class RuntimeDefaults(Snapshot):
-    """What `[runtimes.<name>]` says where a delegation and its agent say nothing."""
+    """The defaults of `[runtimes.<name>]`, for delegations and agents that set nothing."""
 
     default_model: str | None = None
     default_effort: str | None = None
@@ -49,7 +49,7 @@ MERGE_LINE = "line"
 
 
 class TreeSettings(Snapshot):
-    """Everything configurable that the tree's rules read."""
+    """All settings that the tree's rules read."""
 
     bounds: Bounds = Bounds()
     timeouts: Timeouts = Timeouts()
@@ -64,4 +64,4 @@ class TreeSettings(Snapshot):
     prices: dict[str, tuple[float, float]] = {}
     """Overrides by model pattern: dollars per million input and output tokens (ruling K5)."""
     by_hand: bool = True
-    """Whether messages are taken that somebody sent to Temporal without us (ruling N1)."""
+    """True if messages sent to Temporal by hand are accepted (ruling N1)."""

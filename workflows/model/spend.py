@@ -1,4 +1,4 @@
-"""What jobs and trees have used: tokens, jobs, time, dollars. What tokens cost is decided in `policy/prices`."""
+"""The resources jobs and trees have used: tokens, jobs, time, dollars. Token prices are in `policy/prices`."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,14 @@ from workflows.model.wire import Wire
 
 
 class Usage(Wire):
-    """Tokens a job used, as far as its runtime says so."""
+    """Tokens a job used, as far as its runtime reports them."""
 
     input_tokens: int = 0
     output_tokens: int = 0
 
     @property
     def total(self) -> int:
-        """What counts against the token budget."""
+        """The tokens that count against the budget."""
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: "Usage") -> "Usage":
@@ -40,4 +40,4 @@ class Ledger:
     tokens: int
     cost_usd: float
     price_assumed: bool = False
-    """Some of the cost is a guess (ruling K5)."""
+    """True if some of the cost is a guess (ruling K5)."""

@@ -1,4 +1,4 @@
-"""The states of a job and of a task, and every move between them (ruling B2)."""
+"""The states of jobs and tasks, and every allowed move between them (ruling B2)."""
 
 from enum import StrEnum
 
@@ -16,7 +16,7 @@ class JobState(StrEnum):
 
     @property
     def ended(self) -> bool:
-        """Tell whether the job's attempt is over."""
+        """True if the job's attempt is over."""
         return self in ENDED_JOBS
 
 
@@ -31,12 +31,12 @@ class TaskState(StrEnum):
 
     @property
     def ended(self) -> bool:
-        """Tell whether nothing can open the task again."""
+        """True if nothing can open the task again."""
         return self in ENDED_TASKS
 
     @property
     def closed(self) -> bool:
-        """Tell whether nothing of the task moves by itself: it has ended, or is blocked until somebody acts."""
+        """True if nothing of the task moves by itself: it has ended, or is blocked until somebody acts."""
         return self not in OPEN_TASKS
 
 
@@ -44,17 +44,17 @@ class WaitsFor(StrEnum):
     """What has to come before a task or a job goes on: in a word, what its `next` tells people in a sentence (B3)."""
 
     NOTHING = ""
-    """It goes on or has ended by itself; what its `next` says is no command."""
+    """It goes on or has ended by itself; its `next` is no command."""
     RUNS = "runs"
-    """It ends early, when what runs has ended."""
+    """It ends early, once the running jobs have ended."""
     RESUME = "resume"
-    """A person ends a pause."""
+    """A person has to end a pause."""
     RETRY = "retry"
-    """An operator has a job run again."""
+    """An operator has to run a job again."""
     DISMISS = "dismiss"
-    """Nothing can open it again: an operator dismisses it."""
+    """Nothing can open it again: an operator has to dismiss it."""
     START = "start"
-    """It is lost: an operator starts its task anew, as a new tree."""
+    """It is lost: an operator has to start its task anew, as a new tree."""
 
 
 class Continuation(StrEnum):
@@ -76,7 +76,7 @@ JOB_MOVES: dict[JobState, frozenset[JobState]] = {
     | {JobState.SUCCEEDED}  # a recipe's root never runs: its legs are its result
     | {JobState.FAILED, JobState.BLOCKED},  # a retry that was pending when the tree began to end
     JobState.RUNNING: frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED}),
-    # Retries and operators' re-runs are new attempts of the same job (rulings D3, D4).
+    # Retries and operators' re-runs are new attempts of a job (rulings D3, D4).
     JobState.SUCCEEDED: _AGAIN,
     JobState.FAILED: _AGAIN,
     JobState.BLOCKED: _AGAIN,
@@ -99,13 +99,13 @@ class IllegalMoveError(Exception):
 
 
 def check_job(job_id: str, old: JobState, new: JobState) -> None:
-    """Staying is always allowed."""
+    """Raise if the move is not in the table. Staying is always allowed."""
     if new is not old and new not in JOB_MOVES[old]:
         raise IllegalMoveError(f"job {job_id}: {old} -> {new} is not a move")
 
 
 def check_task(old: TaskState, new: TaskState) -> None:
-    """Staying is always allowed."""
+    """Raise if the move is not in the table. Staying is always allowed."""
     if new is not old and new not in TASK_MOVES[old]:
         raise IllegalMoveError(f"task: {old} -> {new} is not a move")
 
@@ -116,4 +116,4 @@ OPEN_TASKS = frozenset({TaskState.OPEN, TaskState.AWAITING_HUMAN})
 
 
 FAILING = frozenset({JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED})
-"""What counts as a failing child (ruling D2)."""
+"""States that count as a failing child (ruling D2)."""

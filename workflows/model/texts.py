@@ -1,22 +1,22 @@
-"""Texts that travel as they are when they are short, and else by their digest in the artifact store."""
+"""Texts that travel inline if short, else by their digest in the artifact store."""
 
 from workflows.contract.models import Delegation
 from workflows.model.wire import Wire
 
 
 class Text(Wire):
-    """A text inline when it is short, or by its digest in the artifact store."""
+    """A text, inline or by its digest in the artifact store."""
 
     inline: str | None = None
     digest: str | None = None
 
 
 class LongPrompt(Wire):
-    """A delegation's prompt that was too long to travel: what stands in the delegation is only its beginning."""
+    """A delegation's prompt that is too long to travel: the delegation contains only its beginning."""
 
     digest: str
     folded: str
-    """Digest of the text with white space folded: what the loop signature compares (ruling H1)."""
+    """Digest of the text with white space folded, for the loop signature (ruling H1)."""
 
 
 class RefusedSet(Wire):
@@ -25,6 +25,6 @@ class RefusedSet(Wire):
     job_id: str
     delegations: tuple[Delegation, ...]
     long_prompts: dict[str, str] = {}
-    """Digests of the prompts that are too long to stand here, by leg."""
+    """Digests of prompts that are too long for this set, by leg."""
     left_out: int = 0
-    """So many delegations there were that are not here, for they did not fit into the tree's memory (ruling B6)."""
+    """Number of delegations omitted because they exceed the tree's memory (ruling B6)."""

@@ -1,4 +1,4 @@
-"""Payloads of events about how a tree grows, spends and ends. Others: `job_payloads`, `people_payloads`."""
+"""Payloads of events about a tree's growth, spend and end. Others: `job_payloads`, `people_payloads`."""
 
 from typing import Literal
 
@@ -6,7 +6,7 @@ from workflows.model.payload import Payload
 
 
 class TreeStartedPayload(Payload):
-    """A tree begins: on which host, for whose task, what is asked of whom."""
+    """The start of a tree: its task, agent and action."""
 
     task: str
     agent: str
@@ -25,7 +25,7 @@ class TreeEndedPayload(Payload):
 
 
 class JobQueuedPayload(Payload):
-    """A job, or a new attempt of it, waits for its turn."""
+    """A job, or a new attempt of it, is queued."""
 
     leg: str | None
     agent: str
@@ -34,7 +34,7 @@ class JobQueuedPayload(Payload):
 
 
 class JobBegunPayload(Payload):
-    """The host of an attempt has begun it."""
+    """The host has begun an attempt."""
 
     attempt: int
     runtime: str
@@ -42,7 +42,7 @@ class JobBegunPayload(Payload):
 
 
 class JobEndedPayload(Payload):
-    """A job has ended, or never ran; what all its attempts used."""
+    """A job has ended, or never ran. Contains the use of all its attempts."""
 
     attempt: int
     state: str
@@ -53,13 +53,13 @@ class JobEndedPayload(Payload):
 
 
 class AttemptPayload(Payload):
-    """Which attempt of the job."""
+    """An attempt of the job."""
 
     attempt: int
 
 
 class BatchSettledPayload(Payload):
-    """Every leg of a batch has ended: how many in which state, and what the rules make of it."""
+    """Every leg of a batch has ended. Contains their states and the rules' verdict."""
 
     coordinator: str
     verdict: Literal["proceed", "block", "replan", "stopped", "ending"]
@@ -69,7 +69,7 @@ class BatchSettledPayload(Payload):
 
 
 class ContinuationPayload(Payload):
-    """A coordinator runs again: after which job, and why."""
+    """A coordinator runs again: the job before it, and the reason."""
 
     after: str
     flavour: str
@@ -77,13 +77,13 @@ class ContinuationPayload(Payload):
 
 
 class PreflightPayload(Payload):
-    """Workers of a set cannot be had; nothing of it is dispatched (ruling C6)."""
+    """Workers of a set are not available; nothing of it is dispatched (ruling C6)."""
 
     faults: list[str]
-    """One line per fault; says so when a name is a runtime's."""
+    """One line per fault; it says if a name is a runtime's."""
     valid_agents: list[str]
     alternative: str
-    """The ephemeral worker that would do instead."""
+    """An ephemeral worker that would do instead."""
 
 
 class WalltimePayload(Payload):
@@ -109,7 +109,7 @@ class DollarsPayload(Payload):
 
 
 class WidthPayload(Payload):
-    """One result asks for more delegations than the cap."""
+    """One result has more delegations than the cap."""
 
     width: int
     cap: int
@@ -138,7 +138,9 @@ class LoopPayload(Payload):
 
 
 class KillPayload(Payload):
-    """An operator ends the tree; the jobs that never start, those asked back from their host, those that run on."""
+    """An operator ends the tree. Contains the jobs that never start, those asked back from their host, and those
+    that run on.
+    """
 
     actor: str
     immediate: bool
@@ -148,7 +150,7 @@ class KillPayload(Payload):
 
 
 class FinalizePayload(Payload):
-    """The tree's last job, and the kind of event that asked for it."""
+    """The tree's last job, and the kind of event that caused it."""
 
     cause: str
     reason: str
@@ -161,7 +163,7 @@ class DelegationsPayload(Payload):
 
 
 class BudgetWarningPayload(Payload):
-    """A budget is used to 80 % (ruling C4)."""
+    """80 % of a budget is used (ruling C4)."""
 
     of: Literal["jobs", "wall_clock", "tokens", "cost_usd"]
     used: float

@@ -1,4 +1,4 @@
-"""The two kinds of value: frozen ones that cross process borders, and the tree's own memory."""
+"""The two bases of values: frozen ones that cross process borders, and the tree's own memory."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -7,10 +7,10 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Value(BaseModel):
-    """A model whose copies have its own fields and no others."""
+    """A model whose `model_copy` refuses unknown fields."""
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A field that does not exist is a bug, and raises: pydantic would keep it without a word."""
+        """Raise for an unknown field, which is a bug: pydantic would silently keep it."""
         if update and (strange := update.keys() - type(self).__pydantic_fields__.keys()):
             raise TypeError(f"{type(self).__name__} has no {', '.join(strange)}")
         return super().model_copy(update=update, deep=deep)
@@ -23,6 +23,6 @@ class Wire(Value):
 
 
 class Memory(Value):
-    """Mutable, and not validated on assignment: the reducer is its only writer."""
+    """A mutable value that is not validated on assignment: the reducer is its only writer."""
 
     model_config = ConfigDict(extra="ignore")

@@ -1,4 +1,4 @@
-"""What a job is to do, and who runs it."""
+"""A job's assignment and its worker."""
 
 from enum import StrEnum
 
@@ -11,16 +11,16 @@ UNRESOLVED = "HEAD"
 
 
 class SessionScope(StrEnum):
-    """How long an agent's program keeps its session (ruling K3)."""
+    """The lifetime of an agent program's session (ruling K3)."""
 
     FRESH = "fresh"
-    """Every job begins one of its own."""
+    """Every job starts a session of its own."""
     TREE = "tree"
-    """A coordinator's continuations go on in the one its first job began, where that can be."""
+    """A coordinator's continuations resume the session of its first job, if possible."""
 
 
 class Worker(Wire):
-    """Who runs a job, frozen when the job is dispatched: a registered agent, or an ephemeral worker."""
+    """The worker of a job, frozen at dispatch: a registered agent, or an ephemeral worker."""
 
     name: str
     runtime: str
@@ -30,9 +30,9 @@ class Worker(Wire):
     model: str | None = None
     effort: str | None = None
     template: str | None = None
-    """An ephemeral worker's: the agent whose template seeds its prompt. An agent's own, where it does not travel."""
+    """An ephemeral worker's: the agent whose template seeds its prompt. An agent's own, unless it travels by digest."""
     template_digest: str | None = None
-    """An agent's own template as it travels, frozen with the worker."""
+    """The digest of an agent's own template, frozen with the worker."""
     role: str | None = None
     capabilities: tuple[str, ...] = ()
     autonomy_policy: AutonomyPolicy = AutonomyPolicy.AUTO
@@ -40,33 +40,33 @@ class Worker(Wire):
 
 
 class Assignment(Wire):
-    """What a job is to do, by whom and with what; model, effort and time are complete once it is dispatched."""
+    """A job's task, worker and parameters; model, effort and timeout are complete once it is dispatched."""
 
     worker: Worker
     action: Action
     prompt: Text
-    """The instructions as they were given; a continuation's text is rendered from its brief instead."""
+    """The original instructions; a continuation's text is rendered from its brief instead."""
     model: str | None = None
     effort: str | None = None
     phase: str | None = None
     timeout_seconds: float | None = None
     pull_request: int | None = None
     issue: int | None = None
-    """What the tree belongs to: a pull request or an issue, never both (ruling L1)."""
+    """The pull request or issue of the tree, never both (ruling L1)."""
     github: str = ""
-    """The repository on GitHub whose pull request or issue it is, as it was called when the tree started."""
+    """Their repository on GitHub, by its name when the tree started."""
     web: str = ""
-    """Where people see that repository; empty: on github.com."""
+    """The web address of GitHub; empty: github.com."""
     about: Text | None = None
-    """Title and text of the pull request or issue, as they were when the tree started; None where nobody asked."""
+    """Title and text of the pull request or issue when the tree started; None if they were not fetched."""
     into: str = ""
-    """The branch that the pull request goes into; empty where that is not known."""
+    """The base branch of the pull request; empty if unknown."""
     head: str = ""
-    """The head of the pull request when the tree started, where the tree has another base."""
+    """The head of the pull request when the tree started, if the tree has another base."""
     base: str = ""
-    """The base of its tree: the commit it begins from while its task has no branch (ruling O1).
+    """The base of its tree: the commit it starts from while its task has no branch (ruling O1).
 
-    Empty in trees of earlier releases, whose jobs begin from HEAD of the checkout; UNRESOLVED until its first job.
+    Empty in trees of earlier releases, whose jobs start from HEAD of the checkout; UNRESOLVED until its first job.
     """
     task_branch: str = ""
     """The branch of the task whose conflicts its tree resolves; empty: its own task's (ruling O6)."""
