@@ -1,1 +1,1 @@
-"""Pipelines, pure: what a definition may say, what a payload may hold, and the course of a run (ruling K1)."""
+"""Pipelines, without side effects: definitions, payloads, and the course of a run (ruling K1)."""

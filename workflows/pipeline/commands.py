@@ -1,4 +1,4 @@
-"""What a run wants done. The Temporal shell carries commands out in order and decides nothing."""
+"""The commands of a run's reducer. The Temporal shell carries them out in order and decides nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -56,13 +56,13 @@ class StartTimer:
 
 @dataclass(frozen=True)
 class CancelStage:
-    """Stop whatever of a stage goes on: its command, its tree, its timer."""
+    """Stop everything of a stage: its command, its tree, its timer."""
 
     stage_id: str
 
 
 class CloseRun(Wire):
-    """The run is over; the workflow returns this."""
+    """The end of the run; the workflow returns this."""
 
     run_id: str
     state: RunState
@@ -74,7 +74,7 @@ class CloseRun(Wire):
 
 
 def merged(several: Sequence[RunRecords]) -> RunRecords | None:
-    """Everything to be written in one go: the latest version of each row."""
+    """Merge several writes into one: the latest version of each row."""
     if len(several) < 2:
         return several[0] if several else None
     return RunRecords(

@@ -1,4 +1,4 @@
-"""A pipeline's definition as values: what its file said, once it is known to be valid (ruling K1)."""
+"""A pipeline's definition as values: the content of a valid file (ruling K1)."""
 
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -9,10 +9,10 @@ from workflows.contract.models import Action, Decision, Ephemeral
 from workflows.model.wire import Wire
 
 SUCCESS = (Decision.APPROVED, Decision.IMPLEMENTED, Decision.SKIPPED)
-"""What an agent stage decides when it succeeds, unless its definition says otherwise (spec: rules for skipped, 5)."""
+"""Decisions of a successful agent stage, unless its definition says otherwise (spec: rules for skipped, 5)."""
 
 MAY_SUCCEED = (*SUCCESS, Decision.CHANGES_REQUESTED)
-"""What a definition may call a success; a decision that fails or blocks a job is none (ruling A11)."""
+"""Decisions that a definition may accept; those that fail or block a job are excluded (ruling A11)."""
 
 
 class StageKind(StrEnum):
@@ -23,7 +23,7 @@ class StageKind(StrEnum):
 
 
 class Schedule(Wire):
-    """When a pipeline runs by itself: by `cron` in a time zone, or every `interval`."""
+    """The schedule of a pipeline: by `cron` in a time zone, or every `interval`."""
 
     cron: str | None = None
     interval: str | None = None
@@ -47,7 +47,7 @@ class ShellStage(_Stage):
 
 
 class AgentStage(_Stage):
-    """A delegation tree of its own under the run; `timeout` is for each run of its first agent."""
+    """A delegation tree of its own under the run; `timeout` applies to each run of its first agent."""
 
     kind: Literal[StageKind.AGENT] = StageKind.AGENT
     agent: str | None = None
@@ -58,7 +58,7 @@ class AgentStage(_Stage):
     effort: str | None = None
     pull_request: int | None = None
     issue: int | None = None
-    """What its tree belongs to, if it is not what the run belongs to (ruling L1)."""
+    """The pull request or issue of its tree, if not the run's (ruling L1)."""
     success: tuple[Decision, ...] = SUCCESS
 
 
@@ -71,7 +71,7 @@ class Definition(Wire):
     name: str
     repo: str | None = None
     base: str | None = None
-    """The branch, tag or commit that each run begins from, if not what is checked out (ruling O1)."""
+    """The branch, tag or commit that each run starts from; else what is checked out (ruling O1)."""
     enabled: bool = True
     schedule: Schedule | None = None
     stages: tuple[Stage, ...]

@@ -1,4 +1,4 @@
-"""What happens to a run. Times come from the workflow; the reducer has no clock."""
+"""The events of a run. Times come from the workflow; the reducer has no clock."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ class RunStarted:
 
 @dataclass(frozen=True)
 class StageEnded:
-    """An attempt of a stage came to its end."""
+    """An attempt of a stage has ended."""
 
     now: float
     stage_id: str
@@ -51,7 +51,7 @@ class StageReopened:
 
 @dataclass(frozen=True)
 class CancelRequested:
-    """Somebody ends the run."""
+    """A person ends the run."""
 
     now: float
     actor: str

@@ -1,4 +1,4 @@
-"""What the end of an agent stage's tree means for the stage (ruling K1; spec: rules for skipped, 5)."""
+"""The outcome of an agent stage, derived from its tree's end (ruling K1; spec: rules for skipped, 5)."""
 
 from workflows.contract.models import Decision
 from workflows.model.states import TaskState
@@ -7,7 +7,7 @@ from workflows.tree.commands import CloseTree
 
 
 def outcome_of(tree: CloseTree, success: tuple[Decision, ...]) -> StageOutcome:
-    """A task that is done succeeds if its decision is one the stage takes for a success; `failed` fails the stage."""
+    """Return the stage's outcome. A done task succeeds if the stage accepts its decision; `failed` fails the stage."""
     ended = StageOutcome(
         state=StageState.SUCCEEDED,
         decision=tree.decision,

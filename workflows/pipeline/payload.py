@@ -1,4 +1,4 @@
-"""What a run's payload may hold (spec: Pipeline run payload; Limits). Refused, never cut."""
+"""Validation of a run's payload (spec: Pipeline run payload; Limits). Violations are refused, never truncated."""
 
 import json
 import re
@@ -23,7 +23,7 @@ class PayloadError(UsageError):
 
 
 def check_payload(value: object) -> dict[str, str]:
-    """The payload in its canonical order, or every rule it breaks."""
+    """Return the payload in canonical order, or raise with every rule it breaks."""
     if not isinstance(value, Mapping):
         raise PayloadError(f"payload must be an object of strings, not {kind(value)}")  # type: ignore[arg-type]
     faults = list(_faults(value))
@@ -33,7 +33,7 @@ def check_payload(value: object) -> dict[str, str]:
 
 
 def canonical_payload(payload: Mapping[str, str]) -> str:
-    """The one way a payload is written down."""
+    """Serialise a payload in its only written form."""
     return json.dumps(dict(payload), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 

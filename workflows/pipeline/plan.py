@@ -1,4 +1,4 @@
-"""What a run is started with: its definition resolved, complete and frozen. Later edits never touch it (ruling J4)."""
+"""The input of a run: its definition resolved, complete and frozen. Later edits never affect it (ruling J4)."""
 
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -38,7 +38,7 @@ class PlannedShell(_Planned):
 
 
 class PlannedAgent(_Planned):
-    """A tree's beginning: who, and the prompt with the payload in it."""
+    """The start of a tree: its assignment, with the payload in the prompt."""
 
     kind: Literal[StageKind.AGENT] = StageKind.AGENT
     assignment: Assignment
@@ -49,7 +49,7 @@ Planned = Annotated[PlannedShell | PlannedAgent, Field(discriminator="kind")]
 
 
 class RunInput(Wire):
-    """Everything a run needs to know, small enough for a history."""
+    """Everything a run needs, small enough for a history."""
 
     run_id: str
     pipeline: str
@@ -57,15 +57,15 @@ class RunInput(Wire):
     host: str
     """The host that owns the repository's checkout."""
     base: str = ""
-    """The commit every stage starts from; empty where it could not be read: then each takes the tip it finds."""
+    """The start commit of every stage; empty if it could not be read: then each stage takes the current tip."""
     pull_request: int | None = None
     issue: int | None = None
-    """What the run belongs to (ruling L1); a stage that names another belongs to that one."""
+    """The run's pull request or issue (ruling L1); a stage may name its own."""
     github: str = ""
     trigger: Trigger
     created_at: float
     definition: Text
-    """The file as it was."""
+    """The definition file's text."""
     payload: Text = Text(inline="{}")
     settings: TreeSettings = TreeSettings()
     stages: tuple[Planned, ...]
@@ -86,7 +86,7 @@ class StageState(StrEnum):
 
     @property
     def ended(self) -> bool:
-        """Tell whether the stage's attempt is over."""
+        """True if the stage's attempt is over."""
         return self not in {StageState.PENDING, StageState.RUNNING}
 
 
@@ -107,7 +107,7 @@ OPEN_RUNS = frozenset({RunState.PENDING, RunState.RUNNING, RunState.AWAITING_HUM
 
 
 class StageOutcome(Wire):
-    """How one attempt of a stage ended."""
+    """The end of one attempt of a stage."""
 
     state: StageState
     reason: str = ""
@@ -117,6 +117,6 @@ class StageOutcome(Wire):
     cost_usd: float = 0.0
     price_assumed: bool = False
     branches: tuple[str, ...] = ()
-    """What it implemented, for the stages that need it."""
+    """Its implemented branches, for the stages that need it."""
     of: str = ""
-    """The attempt whose end it is, as its host says: all runs of a pipeline have one workflow id (ruling N1)."""
+    """The attempt it belongs to, as reported by its host: all runs of a pipeline share one workflow id (ruling N1)."""

@@ -11,7 +11,7 @@ This run was started with the values below, which came from outside."""
 
 
 def stage_prompt(prompt: str, payload: Mapping[str, str]) -> str:
-    """What the stage's agent is asked."""
+    """Return the prompt of the stage's agent."""
     if not payload:
         return prompt
     seed = "\0".join([prompt, *payload, *payload.values()])

@@ -1,4 +1,4 @@
-"""Reading a definition strictly: every fault at once, each with its place and the nearest known key (ruling K1)."""
+"""Strict reading of a definition: every fault at once, each with its place and the nearest known key (ruling K1)."""
 
 import re
 from functools import lru_cache
@@ -51,7 +51,7 @@ class DefinitionError(UsageError):
 
 @lru_cache(maxsize=32)
 def read(text: str, format_: Format) -> Definition:
-    """The definition a file holds, or all that is wrong with it. One that is run again and again is read once."""
+    """Return the definition of a file, or raise with all its faults. Results are cached for repeated runs."""
     if len(text.encode(errors="surrogatepass")) > MOST_BYTES:
         raise DefinitionError((Fault("", f"the file is larger than {MOST_BYTES // 1024} KiB"),))
     try:
@@ -201,7 +201,7 @@ def _read_retry(scope: Scope) -> int:
 
 
 def _read_command(scope: Scope) -> list[str] | None:
-    """One text for `sh -c`, or a program and its arguments as they are."""
+    """Read a text for `sh -c`, or a program with its arguments."""
     if isinstance(scope.source.get("command"), list):
         words = scope.strings("command")
         if not words:
@@ -242,7 +242,7 @@ def _read_worker(scope: Scope, action: Action | None) -> Clean:
 
 
 def _read_binding(scope: Scope) -> Clean:
-    """The pull request or the issue its tree belongs to (ruling L1)."""
+    """Read the pull request or issue of the stage's tree (ruling L1)."""
     found = {name: scope.integer(name, 1, "must be 1 or more") for name in ("pull_request", "issue")}
     for name, number in found.items():
         if number is not None and number > LARGEST:
@@ -253,7 +253,7 @@ def _read_binding(scope: Scope) -> Clean:
 
 
 def _read_success(scope: Scope) -> list[Decision] | None:
-    """Which decisions let the run go on; what fails or blocks a job never does."""
+    """Read the decisions that let the run go on; those that fail or block a job are refused."""
     if scope.source.get("success") is None:
         return None
     words = scope.strings("success")

@@ -1,4 +1,4 @@
-"""The rows of a run. Each carries the run's revision, which only grows: writing one twice or late changes nothing."""
+"""The rows of a run. Each carries the run's revision, which only grows, so repeated or late writes are idempotent."""
 
 from workflows.contract.models import Decision
 from workflows.model.wire import Wire
@@ -15,19 +15,19 @@ class RunRecord(Wire):
     repo: str
     pull_request: int | None = None
     issue: int | None = None
-    """What it belongs to (ruling L1)."""
+    """Its pull request or issue (ruling L1)."""
     trigger: Trigger
     state: RunState
     reason: str = ""
     halt_stage: str | None = None
-    """The stage that ended otherwise than well first."""
+    """The first stage that did not succeed."""
     revision: int = 0
     started_at: float
     finished_at: float | None = None
     tokens: int = 0
     cost_usd: float = 0.0
     price_assumed: bool = False
-    """Some of it is a guess (ruling K5)."""
+    """True if some of it is a guess (ruling K5)."""
 
 
 class StageRecord(Wire):
@@ -36,7 +36,7 @@ class StageRecord(Wire):
     run_id: str
     stage_id: str
     number: int
-    """Its place in the definition, from 1."""
+    """Its position in the definition, from 1."""
     kind: StageKind
     needs: tuple[str, ...]
     state: StageState
@@ -53,13 +53,13 @@ class StageRecord(Wire):
 
 
 class RunRecords(Wire):
-    """Everything one step of a run changed, to be written in one transaction."""
+    """All changes of one step of a run, to be written in one transaction."""
 
     run: RunRecord
     stages: tuple[StageRecord, ...] = ()
     begins: RunInput | None = None
-    """Set on the first: what the run was started with is written too."""
+    """Set on the first records: the run's input is written too."""
     trees: tuple[TreeInput, ...] = ()
-    """Trees of agent stages that begin."""
+    """Trees of agent stages that start."""
     host: str = ""
-    """The host those trees begin on."""
+    """The host of those trees."""

@@ -1,4 +1,4 @@
-"""The course of a run: everything that can happen goes through `reduce`, and all it wants comes out (ruling K1)."""
+"""The course of a run: every event goes through `reduce`, which returns the commands to carry out (ruling K1)."""
 
 from collections.abc import Iterator
 from copy import copy
@@ -67,7 +67,7 @@ def reduce(run: RunMemory, event: Event) -> list[Command]:
 
 
 class _Step:
-    """Collects while the rules run; `finish` gives the commands, rows first."""
+    """One step of the reducer: collects commands while the rules run; `finish` returns them, rows first."""
 
     def __init__(self, run: RunMemory, now: float) -> None:
         self.run = run
@@ -79,7 +79,7 @@ class _Step:
         self._commands: list[Command] = []
 
     def ended(self, stage: StageMemory, attempt: int, outcome: StageOutcome) -> None:
-        """An attempt's end counts once. One that failed is tried again first, unless somebody wants the run to end."""
+        """Handle the end of an attempt, once. A failed attempt is retried first, unless the run was cancelled."""
         if stage.state is not StageState.RUNNING or stage.attempt != attempt:
             return
         run = self.run
@@ -127,7 +127,7 @@ class _Step:
                 stage.waits_for = waits_for
 
     def cancel(self, actor: str) -> None:
-        """What runs is stopped, what waits never starts. A second cancel changes nothing."""
+        """Stop running stages, and cancel waiting ones. A second cancel changes nothing."""
         run = self.run
         if run.cancelled_by:
             return
@@ -140,7 +140,7 @@ class _Step:
                 stage.reason = f"the run was cancelled by {actor}"
 
     def advance(self) -> None:
-        """As far as the run can go by itself."""
+        """Start and skip stages, as far as the run can go by itself."""
         run = self.run
         while any(self._skip(stage) for stage in run.stages.values()):
             pass
@@ -150,7 +150,7 @@ class _Step:
         self._settle()
 
     def _skip(self, stage: StageMemory) -> bool:
-        """It can never run: something it needs ended otherwise than well."""
+        """Skip a stage that can never run, because one it needs did not succeed."""
         lost = next((need for need in self.run.unmet(stage) if need.ended), None)
         if stage.state is not StageState.PENDING or stage.pausing or lost is None:
             return False
@@ -175,7 +175,9 @@ class _Step:
                 assert_never(never)
 
     def _shell(self, stage: StageMemory, plan: PlannedShell) -> StageRun:
-        """Its activity writes its row, as it begins and as it succeeds: a revision is kept free for each."""
+        """Build a shell stage's run. Its activity writes its rows at start and success: a revision is reserved for
+        each.
+        """
         start = self.run.input
         self.run.revision += 2
         self._begun.add(plan.id)
@@ -211,7 +213,7 @@ class _Step:
         )
 
     def _settle(self) -> None:
-        """What the run as a whole is now, and its end when every stage has its own."""
+        """Update the run's own state, and end it when every stage has ended."""
         run = self.run
         if run.is_over:
             run.state, run.reason, run.finished_at = *_verdict(run), run.now
@@ -223,7 +225,7 @@ class _Step:
             )
 
     def finish(self) -> list[Command]:
-        """One record of what changed, if anything did, the commands, and the end if it has come."""
+        """Return one record of the changes, if any, then the commands, then the end if it has come."""
         run, row = self.run, run_row(self.run, self._revision)
         rows, begins = tuple(self._rows()), None if run.told else run.input
         if not (rows or begins or row != self._row_before):
@@ -234,7 +236,7 @@ class _Step:
         return [Record(records), *self._commands, *([_close(run)] if run.closed else [])]
 
     def _rows(self) -> Iterator[StageRecord]:
-        """Without those that their commands' activities write: of a shell stage as it begins, and as it succeeds."""
+        """Yield the changed rows, except those that activities write: of a shell stage at its start and its success."""
         for name, stage in self.run.stages.items():
             before = self._before[name]
             known = before if name in self._begun else stage

@@ -1,4 +1,4 @@
-"""The rows people read of a run and its stages, made from its memory; what the rows hold is in `records`."""
+"""The rows of a run and its stages, made from its memory; their fields are in `records`."""
 
 from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import RunInput, RunState, StageOutcome, StageState
@@ -48,12 +48,12 @@ def stage_row(run: RunMemory, stage: StageMemory, revision: int) -> StageRecord:
 
 
 def tells_its_end(kind: StageKind, state: StageState) -> bool:
-    """Whether a stage's own activity writes that it ended so; what anything else means is for the run to say."""
+    """Return whether the stage's own activity writes this end; all other ends are written by the run."""
     return kind is StageKind.SHELL and state is StageState.SUCCEEDED
 
 
 def ended_row(running: StageRecord, outcome: StageOutcome, now: float) -> StageRecord | None:
-    """What the stage's activity writes at its end, if anything; the revision was kept free for it."""
+    """Return the row the stage's activity writes at its end, if any; its revision was reserved."""
     if not tells_its_end(running.kind, outcome.state):
         return None
     return running.model_copy(
@@ -67,14 +67,14 @@ def ended_row(running: StageRecord, outcome: StageOutcome, now: float) -> StageR
 
 
 def first_rows(start: RunInput) -> RunRecords:
-    """A run that Temporal has taken and no worker has begun."""
+    """Return the rows of a run that Temporal has accepted and no worker has begun."""
     run = new_run(start)
     stages = tuple(stage_row(run, stage, 0) for stage in run.stages.values())
     return RunRecords(run=run_row(run, 0), stages=stages, begins=start)
 
 
 def reduced_rows(records: RunRecords, why: str) -> RunRecords:
-    """Rows that are certain to fit, and say why they are not as they were (ruling B6)."""
+    """Return shortened rows that are certain to fit, with the reason (ruling B6)."""
     reason = f"the store refused what was to be written: {text(why)} {text(records.run.reason)}".strip()
     stages = (
         stage.model_copy(update={"reason": text(stage.reason), "summary": text(stage.summary)})
@@ -85,7 +85,7 @@ def reduced_rows(records: RunRecords, why: str) -> RunRecords:
 
 
 def skipped_rows(start: RunInput, reason: str, state: RunState = RunState.SKIPPED) -> RunRecords:
-    """The rows of a run that was not started, and why: its schedule fired, and people shall see that."""
+    """Return the rows of a scheduled run that was not started, with the reason, so that people see it."""
     run = new_run(start)
     run.state, run.reason, run.finished_at = state, reason, start.created_at
     return RunRecords(run=run_row(run, 1), begins=start.model_copy(update={"stages": ()}))

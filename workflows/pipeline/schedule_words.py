@@ -1,4 +1,4 @@
-"""A schedule as people say it. What cannot be said shortly is shown as it was written."""
+"""A schedule in words. Expressions without a short form are shown as written."""
 
 import re
 
@@ -16,7 +16,7 @@ _NAMED |= {
 
 
 def in_words(schedule: Schedule) -> str:
-    """When it fires: `every Monday to Friday at 03:00 (Europe/Rome), up to 5m later`."""
+    """Describe a schedule: `every Monday to Friday at 03:00 (Europe/Rome), up to 5m later`."""
     if schedule.interval:
         said = f"every {schedule.interval}"
     else:
@@ -26,7 +26,7 @@ def in_words(schedule: Schedule) -> str:
 
 
 def _cron(cron: str) -> str | None:
-    """The usual ones: at minutes of an hour, at a time of the day, on days of the week."""
+    """Describe common expressions: at minutes of an hour, at a time of the day, on days of the week."""
     fields = cron.split()
     if len(fields) != 5:
         every = re.fullmatch(r"@every\s+(\S+)", cron)

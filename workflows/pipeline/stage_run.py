@@ -1,4 +1,4 @@
-"""What the host that runs a shell stage is given; an agent stage is a tree and needs none of it."""
+"""The input of a shell stage's host; an agent stage is a tree and needs none of it."""
 
 from workflows.model.texts import Text
 from workflows.model.wire import Wire
@@ -6,7 +6,7 @@ from workflows.pipeline.records import StageRecord
 
 
 class Script(Wire):
-    """What a shell stage runs."""
+    """The command and environment of a shell stage."""
 
     command: tuple[str, ...]
     env: dict[str, str] = {}
@@ -17,7 +17,7 @@ class StageRun(Wire):
 
     run_id: str
     job_id: str
-    """`<run>.<n>`: what its rows and processes go by."""
+    """`<run>.<n>`: the id of its rows and processes."""
     pipeline: str
     stage_id: str
     attempt: int
@@ -29,11 +29,11 @@ class StageRun(Wire):
     pull_request: int | None = None
     issue: int | None = None
     branch_deps: tuple[str, ...] = ()
-    """Branches whose work the stage must see: what the stages it needs have implemented."""
+    """Branches whose work the stage must see: those implemented by the stages it needs."""
     row: StageRecord
-    """As it is to be read while this attempt runs."""
+    """Its row while this attempt runs."""
 
     @property
     def named(self) -> str:
-        """This attempt, among all of all runs."""
+        """This attempt's name, unique among all runs."""
         return f"{self.job_id} attempt {self.attempt}"

@@ -1,4 +1,4 @@
-"""A run's memory: what it was started with, and how far each stage has come."""
+"""A run's memory: its input, and the progress of each stage."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +12,7 @@ from workflows.pipeline.plan import Planned, RunInput, RunState, StageState
 
 @dataclass
 class StageMemory:
-    """One stage."""
+    """The progress of one stage."""
 
     plan: Planned
     number: int
@@ -23,9 +23,9 @@ class StageMemory:
     summary: str = ""
     job_id: str | None = None
     waits_for: str = ""
-    """What its tree wants of people; empty while it goes on."""
+    """The reason its tree waits for people; empty while it goes on."""
     pausing: bool = False
-    """Its next attempt waits for its time."""
+    """True while the pause before its next attempt lasts."""
     branches: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
     counted: Usage = field(default_factory=Usage)
@@ -41,7 +41,7 @@ class StageMemory:
 
 @dataclass
 class RunMemory:
-    """Everything the reducer knows of a run."""
+    """Everything the reducer knows about a run."""
 
     input: RunInput
     stages: dict[str, StageMemory]
@@ -56,9 +56,9 @@ class RunMemory:
     price_assumed: bool = False
     cancelled_by: str = ""
     last_refusal: str = ""
-    """Whose cancel could not be read, when and why: who sent it by hand looks at the run's details."""
+    """The last unreadable cancel, with its time and reason: the sender of a signal sees it in the run's details."""
     told: bool = False
-    """The rows know what the run was started with."""
+    """True once the run's input is in the rows."""
 
     @property
     def closed(self) -> bool:
@@ -71,16 +71,16 @@ class RunMemory:
 
     @property
     def is_over(self) -> bool:
-        """Nothing more can happen to any stage."""
+        """True once every stage has ended."""
         return all(stage.ended for stage in self.stages.values())
 
     def unmet(self, stage: StageMemory) -> list[StageMemory]:
-        """The stages it needs that have not succeeded."""
+        """Return the stages it needs that have not succeeded."""
         needed = (self.stages[name] for name in stage.plan.needs)
         return [each for each in needed if each.state is not StageState.SUCCEEDED]
 
     def branches_for(self, stage: StageMemory) -> tuple[str, ...]:
-        """The work it must see: of the stages it needs, and of those they need, in the definition's order."""
+        """Return the branches it must see: of all stages it needs, transitively, in the definition's order."""
         wanted, pending = set[str](), list(stage.plan.needs)
         while pending:
             if (name := pending.pop()) not in wanted:
@@ -91,7 +91,7 @@ class RunMemory:
 
 
 def new_run(start: RunInput) -> RunMemory:
-    """A run that has not begun."""
+    """Return the memory of a run that has not begun."""
     stages = {plan.id: StageMemory(plan, number) for number, plan in enumerate(start.stages, 1)}
     return RunMemory(start, stages, start.created_at)
 

@@ -1,6 +1,6 @@
-"""The text of a definition file as plain values, in one of two languages (ruling K1).
+"""Parsing of a definition file to plain values, from one of two languages (ruling K1).
 
-Both readers are libraries; what is here refuses what they take in silence: names that come twice, aliases, depth.
+Both parsers are libraries; this module refuses what they silently accept: duplicate names, aliases, depth.
 """
 
 import re
@@ -19,14 +19,14 @@ _BOOLEAN = "tag:yaml.org,2002:bool"
 
 
 class Format(StrEnum):
-    """The languages a definition may be written in."""
+    """The language of a definition."""
 
     YAML = "yaml"
     TOML = "toml"
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe, without aliases (a few bytes of them make a billion values), and it remembers members written twice."""
+    """A safe loader that refuses aliases (a few bytes of them make a billion values) and records duplicate members."""
 
     depth = 0
 
@@ -52,18 +52,18 @@ class _Loader(yaml.SafeLoader):
 
 
 _Loader.add_constructor("tag:yaml.org,2002:map", _Loader.construct_members)
-# `no`, `on` and `off` are words, as YAML has it since 1.2: a pipeline may be called so, and a variable may say so.
+# `no`, `on` and `off` are words, as in YAML 1.2: a pipeline may have such a name, and a variable such a value.
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in known if tag != _BOOLEAN]
     for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 _Loader.add_implicit_resolver(_BOOLEAN, re.compile("^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
-# Dates stay text: nothing in a definition is one.
+# Dates stay text: a definition has none.
 _Loader.add_constructor("tag:yaml.org,2002:timestamp", yaml.SafeLoader.construct_yaml_str)  # type: ignore[type-var]
 
 
 def parse(text: str, format_: Format) -> JsonValue:
-    """The values a text holds; a ValueError completes "the file cannot be used"."""
+    """Return the values of a text; the message of a ValueError completes "the file cannot be used"."""
     try:
         match format_:
             case Format.YAML:

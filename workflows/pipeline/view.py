@@ -1,4 +1,4 @@
-"""A run in words: what the Temporal web UI shows while it goes on."""
+"""A run in words, for the Temporal web UI."""
 
 from workflows.pipeline.plan import StageState
 from workflows.pipeline.records import RunRecords
@@ -22,13 +22,13 @@ SUMMARY_LIMIT = 100
 
 
 def wrote(records: RunRecords) -> str:
-    """What rows say, in the few words that fit beside a step in the web UI."""
+    """Summarise rows in the few words that fit beside a step in the web UI."""
     said = [*(f"{stage.stage_id} {stage.state}" for stage in records.stages), f"run {records.run.state}"]
     return "; ".join(said)[:SUMMARY_LIMIT]
 
 
 def details(run: RunMemory) -> str:
-    """Markdown: what it is, where it stands and why, every stage on a line."""
+    """Render Markdown: the run, its state and the reason, and every stage on a line."""
     start = run.input
     why = f": {plain(run.reason)}" if run.reason else ""
     spent = f"{run.usage.total:,} tokens, {dollars(run.cost_usd, assumed=run.price_assumed)}"
