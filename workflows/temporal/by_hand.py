@@ -1,4 +1,6 @@
-"""What people send a workflow by hand, from the Temporal web UI or its command line: read, or refused in a sentence."""
+"""Messages that people send to a workflow from the Temporal web UI or its command line: parsed, or refused in a
+sentence.
+"""
 
 from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature
@@ -29,14 +31,14 @@ W = TypeVar("W", bound=Wire)
 
 
 class UnreadableError(Exception):
-    """What was sent is no order; the message says why."""
+    """The message is not a valid order; the text says why."""
 
 
 def takes_anything(handler: F) -> F:
-    """Whatever is sent reaches the handler as it is.
+    """Pass every message to the handler unparsed.
 
     The SDK drops a signal whose one argument does not fit the handler's type, and fails the workflow's task, again and
-    again, when there is none or one too many. It sees one raw argument here; the handler itself takes any number.
+    again, if there is no argument or one too many. Here it sees one raw argument; the handler itself takes any number.
     """
     names = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD), Parameter("said", Parameter.POSITIONAL_OR_KEYWORD)]
     handler.__annotations__["said"] = RawValue
@@ -45,7 +47,9 @@ def takes_anything(handler: F) -> F:
 
 
 def between_ours(kind: type[W]) -> Callable[[Callable[[Any, W], None]], Callable[[Any, W], None]]:
-    """A signal that only our own parts send: what somebody else sends under its name is left aside."""
+    """Decorate a signal that only our own processes send: messages without a valid seal or of another type are
+    ignored.
+    """
 
     def reads(handler: Callable[[Any, W], None]) -> Callable[[Any, W], None]:
         @takes_anything
@@ -67,7 +71,7 @@ def between_ours(kind: type[W]) -> Callable[[Callable[[Any, W], None]], Callable
 def resume_requested(
     said: tuple[object, ...], now: float, waiting: int = 0, *, by_hand: bool = True
 ) -> ResumeRequested:
-    """The event of an order, or of something that is none. What was sent by hand was said on no other channel."""
+    """Return the event of an order, or of an unreadable message. A message sent by hand has no other channel."""
     try:
         found = _allowed(_only(said, _SHAPE), by_hand=by_hand)
         order = read(found.value)
@@ -80,12 +84,14 @@ def resume_requested(
 
 
 def unreadable(now: float, fault: str) -> ResumeRequested:
-    """Something that was sent and is no order: it is refused with the reason, like any other."""
+    """Return the event of an unreadable message: it is refused with the reason, like any other order."""
     return ResumeRequested(now=now, order=ResumeOrder(verb=""), fault=fault)
 
 
 def kill_requested(said: tuple[object, ...], now: float, *, by_hand: bool = True) -> KillRequested | ResumeRequested:
-    """A kill needs no value; what is sent with it must be right, so that a slip of the keys stops no agents."""
+    """Return the event of a kill. It needs no value; a given value must be valid, so that a typing error stops no
+    agents.
+    """
     try:
         order, actor = _end(said, Kill, by_hand=by_hand)
     except UnreadableError as error:
@@ -95,7 +101,7 @@ def kill_requested(said: tuple[object, ...], now: float, *, by_hand: bool = True
 
 
 def cancel_read(said: tuple[object, ...], run_id: str, *, by_hand: bool = True) -> str:
-    """Who cancels this pipeline run; it needs no value, as a kill does not."""
+    """Return who cancels this pipeline run; like a kill it needs no value."""
     try:
         order, actor = _end(said, Cancel, by_hand=by_hand)
     except UnreadableError as error:
@@ -110,9 +116,9 @@ E = TypeVar("E", Kill, Cancel)
 
 
 def _end(said: tuple[object, ...], kind: type[E], *, by_hand: bool) -> tuple[E, str]:
-    """An order to end something, and who gave it: without a value, or an object with only keys it knows.
+    """Parse an order that ends something: no value, or an object with known keys only. Return it with its actor.
 
-    Our own parts always send a value. Who sends something by hand is told with where it came from.
+    Our own processes always send a value. The actor of a message sent by hand is recorded with its channel.
     """
     found = _allowed(_only(said) if said else Said(None, ours=False), by_hand=by_hand)
     order = _end_read(found.value, kind)
@@ -139,7 +145,7 @@ def _allowed(found: Said, *, by_hand: bool) -> Said:
 
 
 def _ours(said: tuple[object, ...]) -> object:
-    """The one value that a part of this service has sent."""
+    """Return the only value, which must be sealed by this service."""
     found = _only(said)
     if not found.ours:
         raise UnreadableError("it bears no seal of this service")
@@ -147,7 +153,7 @@ def _ours(said: tuple[object, ...]) -> object:
 
 
 def _only(said: tuple[object, ...], shape: str = "") -> Said:
-    """The one value that was sent."""
+    """Return the only value of a message."""
     hint = f": {shape}" if shape else ""
     if len(said) != 1:
         raise UnreadableError(f"one value is taken, not {len(said)}{hint}")
@@ -157,13 +163,13 @@ def _only(said: tuple[object, ...], shape: str = "") -> Said:
         found = workflow.payload_converter().from_payload(said[0].payload, Said)
     except UnsealedError as error:
         raise UnreadableError(error.message) from error
-    except Exception as error:  # whatever a converter raises about bytes that somebody typed
+    except Exception as error:  # a converter may raise anything for bytes that somebody typed
         raise UnreadableError(f"what was sent cannot be read as JSON{hint}") from error
     return found if isinstance(found, Said) else Said(found)
 
 
 def read(value: object) -> ResumeOrder:
-    """An order; the types are exact, but `text` may be a list of lines, which JSON is easier to type in."""
+    """Parse an order; types are exact, but `text` may be a list of lines, which is easier to type in JSON."""
     if not isinstance(value, Mapping):
         raise UnreadableError(f"a {_kind(value)} is no order: {_SHAPE}")
     known = list(ResumeOrder.model_fields)

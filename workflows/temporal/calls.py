@@ -1,4 +1,4 @@
-"""The activities that workflows call: names, types, queues, timeouts, retries. What they do lives in `activities`."""
+"""The activities of workflows: names, types, queues, timeouts, retries. Their implementations are in `activities`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -25,21 +25,25 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 FOREVER = timedelta(days=365)
-"""A run may wait for its place for any time; its own timeout counts from its begin, and is its supervisor's."""
+"""A run may wait for a free slot for any time; its own timeout starts when it begins, and its supervisor enforces
+it.
+"""
 
 HEARTBEAT = timedelta(seconds=15)
-"""How long a host may be silent before its runs are offered to it again: it re-attaches, it does not repeat. A worker
-that starts does not wait for that: `activities.takeover` has what a dead one held offered again at once."""
+"""The heartbeat timeout: after it, a host's runs are offered to it again, and it re-attaches instead of repeating
+them. A worker that starts does not wait for it: `activities.takeover` has a dead one's runs offered again at once.
+"""
 
 TASK_TIMEOUT = timedelta(seconds=4)
-"""How long a step of a workflow may take, and so how long one waits that died with its worker. Steps take some
-milliseconds, and one that waits for the store says in between that it is alive; one that takes longer is done again."""
+"""The timeout of a workflow task, and so the delay after its worker died. Tasks take some milliseconds, and one that
+waits for the store sends heartbeats in between; one that takes longer is repeated.
+"""
 
 WAITS = "RuntimeWaits"
-"""The error type by which a run asks to be called again when its program can work."""
+"""The error type of a run that has to be retried once its program can work."""
 
 REFUSED = "StoreRefused"
-"""The error type by which a write says that it can never succeed: it is not tried again (ruling B6)."""
+"""The error type of a write that can never succeed: it is not retried (ruling B6)."""
 
 RUN_RETRIES = RetryPolicy(
     initial_interval=timedelta(seconds=1),
@@ -51,7 +55,7 @@ RECORD_RETRIES = RetryPolicy(initial_interval=timedelta(milliseconds=200), maxim
 
 
 class Local(TypedDict):
-    """How what writes to the store is called from inside a workflow's task."""
+    """Options of local activities that write to the store."""
 
     start_to_close_timeout: timedelta
     retry_policy: RetryPolicy
@@ -78,8 +82,9 @@ NAMING = (
     EventKind.JOB_BEGUN,
     EventKind.JOB_QUEUED,
 )
-"""The events that name a write, what tells most of a step first. Histories hold these names: a kind that is added later
-names nothing, or trees that wait out there could not go on."""
+"""The events that may name a write, the most significant first. Histories contain these names: do not add kinds
+here, or waiting trees could not go on.
+"""
 
 
 @activity.defn
@@ -97,21 +102,21 @@ class Offer(Wire):
 
 
 class Claim(Wire):
-    """Whose an offer is: its host's, which has begun it, or nobody's any more."""
+    """The claim on an offer: its host's, which has begun it, or none."""
 
     begun_at: float | None = None
 
 
 @activity.defn
 def take_back(offer: Offer) -> Claim:
-    """Have an offer back that its host has not begun; then it never will (ruling B5)."""
+    """Withdraw an offer that its host has not begun; then it never will (ruling B5)."""
     raise NotImplementedError
 
 
 WRITERS = ("record", *(f"record {kind.value}" for kind in NAMING))
-"""The names under which one activity writes rows of the read model; writing them again changes nothing.
+"""The names of the one activity that writes rows of the read model, idempotently.
 
-It is called by what it tells of: of what runs inside a workflow's task, the web UI's timeline shows names only.
+It is named after the event it records: for local activities the web UI's timeline shows names only.
 """
 
 
@@ -119,12 +124,12 @@ Writer = Callable[[Records], Written | None] | Callable[[Records], Awaitable[Wri
 
 
 def writers(write: Writer) -> list[Callable[..., object]]:
-    """The activity that writes rows, under each of its names."""
+    """Return the activity that writes rows, under each of its names."""
     return [_named(name, write) for name in WRITERS]
 
 
 def _named(name: str, write: Writer) -> Callable[..., object]:
-    """`write` may be a coroutine function, and then so is the activity."""
+    """Return the activity under a name; it is a coroutine function if `write` is one."""
 
     @activity.defn(name=name)
     def record(records: Records) -> Written | None:
@@ -139,19 +144,19 @@ def _named(name: str, write: Writer) -> Callable[..., object]:
 
 @activity.defn
 def deliver(notification_id: str) -> None:
-    """Deliver a notification on every channel it has not arrived on; fails while one is left."""
+    """Deliver a notification on every pending channel; fail while one is left."""
     raise NotImplementedError
 
 
 @activity.defn
 def keep_tree(state: TreeState) -> None:
-    """Keep the state a blocked tree closed with: an operator's retry goes on from it (ruling D4)."""
+    """Store the state a blocked tree closed with: an operator's retry continues from it (ruling D4)."""
     raise NotImplementedError
 
 
 @activity.defn
 async def request_cancel() -> None:
-    """Have the server cancel the workflow that calls: only then can it close as cancelled."""
+    """Have the server cancel the calling workflow: only then can it close as cancelled."""
     raise NotImplementedError
 
 
@@ -185,12 +190,12 @@ async def why_terminated(workflow_id: str, run_id: str) -> str:
 
 
 def agents_queue(host: str) -> str:
-    """The task queue of the host that owns a checkout."""
+    """Return the task queue of the host that owns a checkout."""
     return f"agents-{host}"
 
 
 async def attempt(run: JobRun, host: str) -> JobOutcome:
-    """Run one attempt; whatever goes wrong on the way is an outcome too."""
+    """Run one attempt; every failure is an outcome too."""
     offer = Offer(job_id=run.job_id, attempt=run.attempt, offer=run.offer)
     summary = f"{run.assignment.action} - attempt {run.attempt}"
     try:
@@ -205,7 +210,7 @@ async def attempt(run: JobRun, host: str) -> JobOutcome:
 
 
 def of_this_attempt(outcome: JobOutcome, run: JobRun) -> JobOutcome:
-    """A good seal says for which workflow something was written, not for which attempt: that is looked at here (N1)."""
+    """Check an outcome's job and attempt: a valid seal proves only the workflow it was written for (N1)."""
     if (outcome.job_id, outcome.attempt) == (run.job_id, run.attempt):
         return outcome
     reason = f"what came back is the outcome of {outcome.job_id}, attempt {outcome.attempt}: it is not believed"
@@ -213,7 +218,7 @@ def of_this_attempt(outcome: JobOutcome, run: JobRun) -> JobOutcome:
 
 
 async def on_host(work: Callable[[R], T], run: R, offer: Offer, *, host: str, fairness: str, summary: str) -> T:
-    """One attempt of a job or a stage on the host that owns the checkout; `TakenBack` when it never began there."""
+    """Run one attempt of a job or a stage on the checkout's host; raise `TakenBack` if it never began there."""
     started = workflow.start_activity(
         work,
         run,
@@ -229,11 +234,13 @@ async def on_host(work: Callable[[R], T], run: R, offer: Offer, *, host: str, fa
 
 
 class TakenBack(Exception):  # noqa: N818
-    """It was cancelled before its host had begun it: nothing of it ever ran, nothing is waited for."""
+    """The attempt was cancelled before its host had begun it: it never ran, and there is nothing to wait for."""
 
 
 async def unless_taken_back(work: ActivityHandle[T], offer: Offer) -> T:
-    """What a host's run comes to. Cancelled, it is taken back if that is still possible, else stopped (ruling B5)."""
+    """Return the result of a host's run. On cancellation, take it back if it has not begun, else stop it (ruling
+    B5).
+    """
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
@@ -243,17 +250,19 @@ async def unless_taken_back(work: ActivityHandle[T], offer: Offer) -> T:
     work.cancel()
     if claim.begun_at is not None:
         return await work
-    work.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # nobody waits for its end
+    work.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # its end is not awaited
     raise TakenBack
 
 
 async def ask_back(offer: Offer) -> Claim:
-    """Ask for an offer back: whether its host had begun it, and when."""
+    """Ask for an offer back, and return when its host had begun it, if it had."""
     return await workflow.execute_local_activity(take_back, offer, summary=f"take {offer.job_id} back", **LOCAL)
 
 
 def refusal(error: ActivityError | ApplicationError) -> str:
-    """Why the store will never take it; any other failure is raised again. A local activity's error has no wrapper."""
+    """Return the reason of a permanent refusal; raise any other failure again. Errors of local activities have no
+    wrapper.
+    """
     cause = error.cause if isinstance(error, ActivityError) else error
     if isinstance(cause, ApplicationError) and cause.type == REFUSED:
         return cause.message or "no reason given"
@@ -261,15 +270,15 @@ def refusal(error: ActivityError | ApplicationError) -> str:
 
 
 def never(what: str, why_not: str) -> ApplicationError:
-    """What a workflow fails with when the store will not even take the shortest row: its message is what people see."""
+    """Return the workflow's failure if the store refuses even the shortest row: people see its message."""
     hint = "the store's rows are not what this workflow needs; see the worker's log, then: service doctor"
     return ApplicationError(f"the store refuses {what}: {why_not} ({hint})", type=REFUSED, non_retryable=True)
 
 
 async def write(records: Records) -> Written:
-    """Write rows from inside the workflow's own task: one event in the history, no round trip.
+    """Write rows in a local activity: one event in the history, no round trip.
 
-    A store that cannot take them now is waited for. When it never will, the answer says why (ruling B6).
+    An unavailable store is retried. A permanent refusal is returned with its reason (ruling B6).
     """
     try:
         written = await workflow.execute_local_activity(
@@ -281,28 +290,28 @@ async def write(records: Records) -> Written:
 
 
 def writer_of(records: Records) -> str:
-    """The name under which these rows are written: the event that tells most of them."""
+    """Return the activity's name for these rows, after their most significant event."""
     told = {each.kind for each in records.events}
     return next((f"record {kind.value}" for kind in NAMING if kind in told), "record")
 
 
 ORDER = "record"
-"""The activity that an order waits behind; rows are written inside the workflow's task, by local activities."""
+"""The activity that orders queue behind; local activities write the rows."""
 
 
 async def mark(summary: str) -> None:
-    """Writes nothing; what follows it has a place of its own in the history."""
+    """Run a no-op activity that ends the current workflow task."""
     await workflow.execute_activity(
         ORDER,
         Records(),
-        start_to_close_timeout=timedelta(seconds=5),  # an order must not wait long for a worker that died with it
+        start_to_close_timeout=timedelta(seconds=5),  # an order must not wait long for a dead worker
         retry_policy=RECORD_RETRIES,
         summary=summary,
     )
 
 
 async def keep(state: TreeState) -> None:
-    """Keep the state of a tree that may be re-opened."""
+    """Store the state of a tree that may be re-opened."""
     try:
         await workflow.execute_local_activity(
             keep_tree, state, summary="the state it is blocked in, for a retry", **LOCAL
@@ -312,13 +321,13 @@ async def keep(state: TreeState) -> None:
 
 
 def _given_up(error: ActivityError) -> bool:
-    """A cancellation that met a run as it was put off: the server then gives the wait as its failure."""
+    """Return whether a cancellation met a run between retries: then the server reports the wait as its failure."""
     waits = isinstance(error.cause, ApplicationError) and error.cause.type == WAITS
     return waits and error.retry_state is RetryState.CANCEL_REQUESTED
 
 
 def why(error: ActivityError) -> str:
-    """Why a run has no outcome of its own."""
+    """Return the reason a run has no outcome of its own."""
     match error.cause:
         case ApplicationError(type=kind, message=message) if kind == WAITS:
             return f"stopped on order while it {message}" if _given_up(error) else message

@@ -1,7 +1,7 @@
-"""How our workflows close: Temporal's own lists tell at a glance what became of each (Failed, Canceled, Completed).
+"""The closing of our workflows, so that Temporal's own lists show the outcome (Failed, Canceled, Completed).
 
-A workflow that fails carries its outcome in the failure's details. One that is cancelled can carry nothing, so it
-says its outcome to its parent by the signal `outcome` before it closes.
+A workflow that fails carries its outcome in the failure's details. One that is cancelled can carry nothing, so it sends
+its outcome to its parent by the signal `outcome` before it closes.
 """
 
 import asyncio
@@ -49,14 +49,14 @@ async def close(outcome: W, state: str, reason: str, *, tells: bool = False) -> 
 
 @dataclass(frozen=True)
 class Lost:
-    """What is known of work that ended without an outcome: terminated, cancelled before it began, or never started."""
+    """The end of work without an outcome: terminated, cancelled before it began, or never started."""
 
     cancelled: bool
     reason: str
 
 
 def lost(task: asyncio.Task[Any]) -> Lost | None:
-    """How a task that is over failed; None when it has a result."""
+    """Return the failure of a finished task; None if it has a result."""
     if task.cancelled():
         return Lost(cancelled=True, reason="its workflow ended without an outcome: it was cancelled before it began")
     if (error := task.exception()) is None:
@@ -66,7 +66,7 @@ def lost(task: asyncio.Task[Any]) -> Lost | None:
 
 
 def outcome_in(error: BaseException | None, kind: type[W], told: Outcome | None) -> W | None:
-    """What a child that did not complete has left; None when it was ended from outside, or never began."""
+    """Return the outcome of a child that did not complete; None if it was ended from outside, or never began."""
     cause = error.cause if isinstance(error, ChildWorkflowError) else None
     if isinstance(cause, ApplicationError) and cause.details and cause.type in {"Failed", "Blocked"}:
         return kind.model_validate(cause.details[0])
@@ -85,7 +85,7 @@ async def _tell_parent(outcome: Wire) -> None:
 
 
 async def _ask_for_cancel() -> None:
-    """A workflow closes as cancelled only where the server was asked to cancel it: our own orders ask it here."""
+    """Request our own cancellation: a workflow closes as cancelled only if the server was asked to cancel it."""
     with suppress(asyncio.CancelledError):
         if workflow.cancellation_reason() is None:
             await workflow.execute_local_activity(calls.request_cancel, summary="to close as cancelled", **calls.LOCAL)

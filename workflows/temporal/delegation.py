@@ -14,7 +14,7 @@ REASON_LIMIT = 300
 
 @workflow.defn
 class Delegation:
-    """Runs on its host and reports its outcome; the tree decides what that means."""
+    """Runs one attempt on its host and reports the outcome; the tree decides what follows."""
 
     def __init__(self) -> None:
         self._tells = False

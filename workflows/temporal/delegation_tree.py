@@ -1,4 +1,4 @@
-"""The workflow of a delegation tree: feeds what happens to the reducer and carries out what it asks for."""
+"""The workflow of a delegation tree: feeds events to the reducer and carries out its commands."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -42,7 +42,7 @@ FORESEEN = "verbs-are-tried-on-a-copy"
 
 @workflow.defn
 class DelegationTree:
-    """One tree: the root job and every continuation run in here, delegations as children."""
+    """One tree: the root job and every continuation run in this workflow, delegations as children."""
 
     @workflow.init
     def __init__(self, start: TreeStart) -> None:
@@ -67,7 +67,7 @@ class DelegationTree:
 
     @workflow.run
     async def run(self, start: TreeStart) -> c.CloseTree:
-        # The outage is no part of a pause: an order to take the tree up shifts its rounds by it (`retry.take_up`).
+        # The outage does not count as a pause: taking the tree up shifts its rounds by it (`retry.take_up`).
         now = start.taken_up.since if start.taken_up else workflow.time()
         waiting = timers(self._state, now) if start.state else ()
         life = self._live([*start.coordinators, *start.children, *waiting])
@@ -87,7 +87,9 @@ class DelegationTree:
     @workflow.signal(description="what a host tells of this tree's jobs: begun, held up")
     @between_ours(HostReport)
     def report(self, told: HostReport) -> None:
-        """Unlike an order it waits behind no activity: it starts nothing, and renumbers only its own jobs' events."""
+        """Take a host's report without an activity, unlike an order: it starts nothing, and renumbers only its own
+        jobs' events.
+        """
         now = workflow.time()
         self._loop.inbox.extend(e.JobBegun(now=now, **each.model_dump()) for each in told.begun)
         self._loop.inbox.extend(e.JobHeldUp(now=now, **each.model_dump()) for each in told.held_up)
@@ -116,7 +118,9 @@ class DelegationTree:
     @workflow.update(name="resume", description="end a pause, and learn at once what became of it")
     @takes_anything
     async def resume_now(self, *said: object) -> str:
-        """Two that come at once may both pass the validator; each is answered with what the reducer made of it."""
+        """Apply an order and return its result. Concurrent ones may both pass the validator; the reducer decides
+        each.
+        """
         self._calls += 1
         order = resume_requested(said, workflow.time(), waiting=self._calls, by_hand=self._by_hand)
         self._waiting.add(order.waiting)
@@ -146,7 +150,9 @@ class DelegationTree:
             raise ApplicationError(why_not, type="Refused", non_retryable=True)
 
     async def _live(self, todo: list[c.Command]) -> c.CloseTree:
-        """An order that comes while the tree closes has its turn too: it may open the tree again."""
+        """Run until the tree is closed. An order that arrives meanwhile is still reduced: it may open the tree
+        again.
+        """
         for command in todo:
             self._begin(command)
         await self._loop.live(self._carry_out, lambda: self._loop.idle and self._state.closed)
@@ -165,7 +171,7 @@ class DelegationTree:
         self._loop.order(order, f"{type(order).__name__} by {order.actor}")
 
     async def _carry_out(self, todo: list[c.Command]) -> None:
-        """Rows first: whoever sees a job run can look it up."""
+        """Write the rows first, so that whoever sees a job run can look it up; then begin the commands."""
         rows = merged([command.records for command in todo if isinstance(command, c.Record)])
         if rows or self._look_again:
             todo = [*todo, *await self._write(rows or Records())]
@@ -173,16 +179,17 @@ class DelegationTree:
         if self._state.closed and self._state.blocked:
             await calls.keep(self._state)
         await self._tell_parent()
-        self._show()  # before a run that goes on as new: the next one does not know what this one showed
+        self._show()  # before continue-as-new: the next run does not know what this one showed
         if self._should_continue_as_new(todo):
             self._continue_as_new(todo)
         for command in todo:
             self._begin(command)
 
     async def _write(self, rows: Records) -> list[c.Command]:
-        """What the store will never take is written shortened; a tree that cannot even be told of so fails (B6).
+        """Write rows, shortened if the store refuses them for good; if it refuses even those, fail the workflow
+        (B6).
 
-        A store whose rows are of a later state than this tree was reset to is given every row.
+        If the tree was reset and the store's rows are newer than it, write every row.
         """
         written, more = await calls.write(rows), list[c.Command]()
         if written.refused:
@@ -200,7 +207,7 @@ class DelegationTree:
         return [command for command in more if not isinstance(command, c.Record)]
 
     def _show(self) -> None:
-        """What the web UI tells of this tree; the list of paused trees changes only when a pause begins or ends."""
+        """Update the web UI. Search attributes change only when a pause begins or ends."""
         workflow.set_current_details(details(self._state))
         attention = self._waits_for()
         if attention != self._attention:
@@ -210,7 +217,7 @@ class DelegationTree:
             workflow.upsert_search_attributes([waits, search.STATE.value_set(state)])
 
     async def _tell_parent(self) -> None:
-        """A tree that is a pipeline's stage says when it begins and ends to wait."""
+        """Signal a pipeline's run when its stage's tree begins or ends to wait."""
         parent, attention = workflow.info().parent, self._waits_for()
         if parent is None or attention == self._told_parent:
             return
@@ -243,7 +250,9 @@ class DelegationTree:
                 pass
 
     def _should_continue_as_new(self, todo: list[c.Command]) -> bool:
-        """Only where nothing runs, for a child would be taken down with its parent's run; and where nothing is lost."""
+        """Return whether to continue as new: only if nothing runs, since children end with their parent's run, and
+        nothing is lost.
+        """
         if self._state.closed or self._waiting or not self._loop.idle:
             return False
         if any(isinstance(command, c.StartTimer | c.CancelJob | c.TakeBack) for command in todo):
@@ -298,7 +307,7 @@ class DelegationTree:
         self._loop.inbox.append(e.JobEnded(now=workflow.time(), outcome=outcome))
 
     def _answered(self, offer: calls.Offer, task: asyncio.Task[calls.Claim]) -> None:
-        """An offer that was taken back ends without having run; one that its host has begun counts as begun."""
+        """Handle the answer to a take-back: stop an offer that never began; record the begin of one that had."""
         lost = task.cancelled() or task.exception() is not None
         if lost or task.result().begun_at is None:
             self._loop.stop(offer.job_id)
@@ -312,5 +321,5 @@ class DelegationTree:
 
 
 def _refused(refusal: Refusal) -> ApplicationError:
-    """As the caller of an update learns it, with what to type instead."""
+    """Convert a refusal to an update's error, with what to type instead."""
     return ApplicationError(refusal.message, refusal.data, type=refusal.kind, non_retryable=True)

@@ -1,4 +1,4 @@
-"""The activities of the GitHub desk: their names, queues, timeouts. What they do lives in `bridge/github`."""
+"""The activities of the GitHub desk: names, queues, timeouts. Their implementations are in `bridge/github`."""
 
 from datetime import timedelta
 
@@ -9,53 +9,53 @@ from temporalio.exceptions import ActivityError
 from workflows.model.wire import Wire
 
 SILENT = timedelta(seconds=30)
-"""How long that process may be silent before a turn is taken by the next one."""
+"""The heartbeat timeout of a turn."""
 
 WAITED_FOR = timedelta(minutes=5)
-"""How long a process that has the account is waited for; when one comes, it starts the desk again."""
+"""The longest wait for a process with the account; a new process starts the desk again."""
 
 
 class Push(Wire):
-    """A branch that has to be pushed where its checkout is, before anything can be said of it."""
+    """A branch that must be pushed from its checkout's host before its pull request can be opened."""
 
     fact_id: str
     host: str
 
 
 class Turn(Wire):
-    """What a turn of the desk came to."""
+    """The result of a turn of the desk."""
 
     says: str = ""
-    """For the web UI: what was done, what is waited for."""
+    """A summary for the web UI: what was done, and what it waits for."""
     again: float | None = None
-    """Seconds until something is due; None when nothing is until somebody rings."""
+    """Seconds until something is due; None until the next ring."""
     pushes: tuple[Push, ...] = ()
 
 
 def turns_queue(task_queue: str) -> str:
-    """Where the process works that has the account: its own for each service of a cluster, as its trees' queue is."""
+    """Return the queue of the process with the account: one for each service of a cluster, like its trees' queue."""
     return f"{task_queue}-github"
 
 
 def pushing_queue(task_queue: str, host: str) -> str:
-    """The queue of the process on that host."""
+    """Return the queue of the process on that host."""
     return f"{turns_queue(task_queue)}-{host}"
 
 
 @activity.defn
 def github_turn(desk: str) -> Turn:
-    """Read what is new, act on what is ordered, write one thing; for the one desk of a service (ruling N1)."""
+    """Read what is new, act on commands, write one fact; for the one desk of a service (ruling N1)."""
     raise NotImplementedError
 
 
 @activity.defn
 def github_push(fact_id: str) -> None:
-    """Push the branch that is to be published; done again, it changes nothing."""
+    """Push a branch that is to be published. Idempotent."""
     raise NotImplementedError
 
 
 async def turn() -> Turn | None:
-    """One turn; None when no process with the account came to take it."""
+    """Run one turn; None if no process with the account took it."""
     try:
         return await workflow.execute_activity(
             github_turn,
@@ -71,7 +71,7 @@ async def turn() -> Turn | None:
 
 
 async def push(wanted: Push) -> None:
-    """One push; what came of it stands in the store, and the next turn says whether it is tried again."""
+    """Run one push. The outcome is in the store, and the next turn decides on a retry."""
     await workflow.execute_activity(
         github_push,
         wanted.fact_id,

@@ -1,4 +1,4 @@
-"""The desk: what is said to GitHub and heard from there, turn by turn; waiting is a durable timer (ruling L8)."""
+"""The GitHub desk: reads and writes in turns; its waits are durable timers (ruling L8)."""
 
 import asyncio
 from contextlib import suppress
@@ -15,13 +15,13 @@ LONGEST = timedelta(hours=1)
 
 
 def desk_id(task_queue: str) -> str:
-    """The one desk of a service, which its task queue tells from others of the same cluster."""
+    """Return the id of a service's only desk; its task queue distinguishes services of one cluster."""
     return f"github-{task_queue}"
 
 
 @workflow.defn
 class GithubDesk:
-    """One turn after the other, for all repositories: so writes are in series, whoever works on them."""
+    """Takes one turn after the other, for all repositories, so that writes are serialised across processes."""
 
     def __init__(self) -> None:
         self._rung = False
@@ -33,7 +33,7 @@ class GithubDesk:
 
     @workflow.run
     async def run(self) -> str:
-        """Ends when nothing is due; the next ring starts it again."""
+        """Take turns until nothing is due; the next ring starts it again."""
         while True:
             self._rung = False
             turn = await calls.turn()
@@ -50,7 +50,7 @@ class GithubDesk:
             await self._wait(turn.again or 0.0, turn.says)
 
     async def _wait(self, seconds: float, why: str) -> None:
-        """Until it is time, or somebody rings."""
+        """Wait until a turn is due, or until a ring."""
         wait = min(timedelta(seconds=max(seconds, 0.0)), LONGEST)
         with suppress(asyncio.TimeoutError):
             await workflow.wait_condition(lambda: self._rung, timeout=wait, timeout_summary=why[:200])

@@ -1,4 +1,4 @@
-"""The event loop both workflows run their reducer in: an inbox of what has happened, and what goes on, by name."""
+"""The event loop of both workflows around their reducer: an inbox of events, and running tasks by name."""
 
 import asyncio
 from collections import deque
@@ -15,11 +15,11 @@ E = TypeVar("E")
 T = TypeVar("T")
 
 ORDERS_IN_TURN = "orders-in-turn"
-"""A tree that an earlier release ran took orders as their activities ended, and has to do so again in a replay."""
+"""A patch: trees of an earlier release took orders as their activities ended, and have to do so in a replay."""
 
 
 class Loop(Generic[E, C]):
-    """Events to be reduced, and the tasks that will bring more."""
+    """Events to reduce, and the tasks that will produce more."""
 
     def __init__(self, reduce: Callable[[E], list[C]]) -> None:
         self._reduce = reduce
@@ -28,18 +28,18 @@ class Loop(Generic[E, C]):
         self._stopped: set[str] = set()
         self._orders = 0
         self._coming: dict[str, E] = {}
-        """Orders that have not had their turn, as they came, by the names of their activities."""
+        """Pending orders in order of arrival, by the names of their activities."""
 
     @property
     def idle(self) -> bool:
-        """Nothing has happened and nothing goes on."""
+        """True if there is no event and no running task."""
         return not (self.inbox or self.tasks)
 
     async def live(self, carry_out: Callable[[list[C]], Awaitable[None]], over: Callable[[], bool]) -> None:
-        """Whatever happens is reduced in order, and what is wanted then is carried out, until all is over."""
+        """Reduce events in order and carry out the commands, until `over`."""
         while not over():
             await workflow.wait_condition(lambda: bool(self.inbox) or over())
-            if over():  # what went on last ended and brought no event
+            if over():  # the last task ended without an event
                 return
             wanted: list[C] = []
             while self.inbox:
@@ -47,13 +47,12 @@ class Loop(Generic[E, C]):
             await carry_out(wanted)
 
     def order(self, event: E, summary: str) -> None:
-        """Puts an order from outside behind whatever has happened before it.
+        """Queue an order from outside behind everything that has happened before it.
 
-        Temporal hands messages over ahead of all else in a workflow task. When a task is done over because one more
-        message came, the workflow would take another course than it did the first time, and the rows it wrote then
-        would tell of what never was. Behind an activity, every task that is done over begins as it did before.
-        Orders that came together have their turn as they came, whichever of these activities ends first: the first
-        answer wins (ruling F4).
+        Temporal delivers messages ahead of all else in a workflow task. If a task is repeated because one more message
+        came, the workflow would take another course than the first time, and the rows written then would record things
+        that never were. Behind an activity, every repeated task begins as it did before. Orders that arrived together
+        are reduced in order of arrival, whichever of these activities ends first: the first answer wins (ruling F4).
         """
         if not self.tasks:
             self.inbox.append(event)
@@ -64,14 +63,14 @@ class Loop(Generic[E, C]):
         self.spawn(key, calls.mark(summary), lambda _: self._marked(key))
 
     def _marked(self, key: str) -> None:
-        """An order's activity has ended. An order goes on when neither its own nor an earlier one's is left."""
+        """Release an order whose activity has ended, once no earlier order's activity is left."""
         if key != next(iter(self._coming)) and not workflow.patched(ORDERS_IN_TURN):
             self.inbox.append(self._coming.pop(key))
         while (first := next(iter(self._coming), None)) and first not in self.tasks:
             self.inbox.append(self._coming.pop(first))
 
     def spawn(self, key: str, work: Coroutine[Any, Any, T], then: Callable[[asyncio.Task[T]], None]) -> None:
-        """`then` is called however the work ends, even if it is cancelled before its first step."""
+        """Start a task. `then` is called however it ends, even if it is cancelled before its first step."""
 
         def ended(task: asyncio.Task[T]) -> None:
             del self.tasks[key]
@@ -83,16 +82,16 @@ class Loop(Generic[E, C]):
         self.tasks[key] = task
 
     def stop(self, key: str) -> None:
-        """Cancels what goes on by this name, once: how it ends is not interrupted."""
+        """Cancel a task by name, once: its ending is not interrupted again."""
         if key in self.tasks and key not in self._stopped:
             self._stopped.add(key)
             self.tasks[key].cancel()
 
 
 async def unless_cancelled(life: Coroutine[Any, Any, T], cancelled: Callable[[], None]) -> T:
-    """A workflow's life in a task of its own: a cancel from outside interrupts nothing that is half done.
+    """Run a workflow's life in a task of its own, so that a cancel from outside interrupts nothing half done.
 
-    It is an order to end, not a reason to leave what runs alone. Temporal gives it once at most.
+    The cancel is an order to end, not a reason to abandon what runs. Temporal delivers it at most once.
     """
     task = asyncio.create_task(life)
     try:

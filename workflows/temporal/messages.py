@@ -1,4 +1,4 @@
-"""What workflows begin with, and what hosts and other workflows say to them. What people order is in `model/orders`."""
+"""Workflows' inputs, and messages from hosts and other workflows. People's orders are in `model/orders`."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from workflows.tree.state import TreeInput, TreeState
 
 
 class TreeStart(Wire):
-    """What a tree's workflow begins with: its input alone, or the state an earlier run of it left, and what is next."""
+    """A tree's workflow input: a fresh tree, or the state of an earlier run of it with the next commands."""
 
     input: TreeInput
     host: str
@@ -19,18 +19,18 @@ class TreeStart(Wire):
     retry: e.RetryRequested | None = None
     """The order that re-opens a blocked tree (ruling D4)."""
     taken_up: e.TreeTakenUp | None = None
-    """The order by which a tree goes on whose workflow was ended from outside."""
+    """The order that takes up a tree whose workflow was ended from outside."""
     coordinators: tuple[c.RunCoordinator, ...] = ()
     children: tuple[c.RunChild, ...] = ()
     """What the run before wanted done when it continued as new."""
     tells: bool = False
     """Tell the parent of the end by signal: it was reset while this tree ran."""
     history_limit: int | None = None
-    """Continue as new from this many events on; None leaves it to the server's advice."""
+    """Continue as new from this many events on; None follows the server's advice."""
 
 
 class Attention(Wire):
-    """What a tree tells the pipeline run it belongs to: it waits for people, or goes on (ruling K1)."""
+    """A tree's signal to its pipeline run: it waits for people, or goes on (ruling K1)."""
 
     job_id: str
     waits_for: str
@@ -52,7 +52,7 @@ class Begun(Wire):
 
 
 class HeldUp(Wire):
-    """What a job that has begun waits for, and what moves it (ruling B3); empty when it goes on."""
+    """The reason a begun job waits, and the command that moves it (ruling B3); empty when it goes on."""
 
     job_id: str
     attempt: int
@@ -61,7 +61,7 @@ class HeldUp(Wire):
 
 
 class HostReport(Wire):
-    """What a host tells a tree of its jobs."""
+    """A host's report on jobs of a tree."""
 
     begun: tuple[Begun, ...] = ()
     held_up: tuple[HeldUp, ...] = ()

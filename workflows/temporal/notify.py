@@ -1,4 +1,4 @@
-"""Telling people: each event in a workflow of its own, which outlives the tree it speaks of and tries for days."""
+"""Notifications of people: each event in a workflow of its own, which outlives its tree and retries for days."""
 
 from contextlib import suppress
 from datetime import timedelta
@@ -13,7 +13,9 @@ with workflow.unsafe.imports_passed_through():
     from workflows.temporal import calls
 
 FINALIZED_TELLS = "finalized-tells"
-"""A tree that an earlier release ran told nobody of a finalize that ended badly, and must not in a replay."""
+"""A patch: trees of an earlier release sent no notification of a finalize that ended badly, and must not in a
+replay.
+"""
 
 PATIENCE = timedelta(days=7)
 _RETRIES = RetryPolicy(initial_interval=timedelta(seconds=2), maximum_interval=timedelta(minutes=10))
@@ -21,7 +23,7 @@ _RETRIES = RetryPolicy(initial_interval=timedelta(seconds=2), maximum_interval=t
 
 @workflow.defn
 class Notify:
-    """Delivers one notification on every channel; its workflow id is the notification's, so none is told twice."""
+    """Delivers one notification on every channel. Its workflow id is the notification's, so it is delivered once."""
 
     @workflow.run
     async def run(self, notification_id: str) -> None:
@@ -36,7 +38,7 @@ class Notify:
 
 
 async def tell_people(rows: Records, shift: int) -> None:
-    """Each in a workflow of its own, named after the event as the store numbers it: told once, outliving its tree."""
+    """Start a notification workflow for each event, named after the stored event id, so that it runs once."""
     for event in (event for event in rows.events if event.kind in TELLS_PEOPLE):
         finalized = event.kind == EventKind.TASK_BLOCKED and not event.data.get("retry")
         if finalized and not workflow.patched(FINALIZED_TELLS):

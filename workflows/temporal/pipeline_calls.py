@@ -1,4 +1,4 @@
-"""The activities that pipeline workflows call: their names and types. The side effects live in `activities`."""
+"""The activities of pipeline workflows: names and types. Their implementations are in `activities`."""
 
 from temporalio import activity, workflow
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
@@ -14,15 +14,15 @@ from workflows.temporal.calls import LOCAL, Offer, TakenBack, on_host, why
 
 
 class Firing(Wire):
-    """A schedule wants a run."""
+    """A schedule's request for a run."""
 
     pipeline: str
     run_id: str = ""
-    """Decided by the workflow, once for each firing."""
+    """Chosen by the workflow, once for each firing."""
 
 
 class Planned(Wire):
-    """What the schedule starts; or the run that is not started, and why."""
+    """The run to start, or the run that is refused, with the reason."""
 
     start: RunInput
     refused: str = ""
@@ -36,18 +36,18 @@ def run_stage(run: StageRun) -> StageOutcome:
 
 @activity.defn
 def record_run(records: RunRecords) -> None:
-    """Write rows of a run; writing them again changes nothing."""
+    """Write rows of a run. Idempotent."""
     raise NotImplementedError
 
 
 @activity.defn
 def plan_run(firing: Firing) -> Planned:
-    """Everything a scheduled run needs, from the pipeline as it is now."""
+    """Build the input of a scheduled run from the current pipeline."""
     raise NotImplementedError
 
 
 async def attempt(run: StageRun, host: str) -> StageOutcome:
-    """Run one attempt of a shell stage; whatever goes wrong on the way is an outcome too."""
+    """Run one attempt of a shell stage; every failure is an outcome too."""
     offer = Offer(job_id=run.job_id, attempt=run.attempt)
     summary = f"{run.stage_id} - attempt {run.attempt}"
     try:
@@ -64,9 +64,9 @@ async def attempt(run: StageRun, host: str) -> StageOutcome:
 
 
 async def write(records: RunRecords) -> None:
-    """Write rows from inside the workflow's own task: one event in the history, no round trip.
+    """Write rows in a local activity: one event in the history, no round trip.
 
-    Those that the store will never take are written shortened; a run that cannot even be told of so fails (ruling B6).
+    Rows the store refuses for good are written shortened; if it refuses even those, the workflow fails (ruling B6).
     """
     if not (refused := await _write(records)):
         return
@@ -83,5 +83,5 @@ async def _write(records: RunRecords) -> str:
 
 
 async def plan(firing: Firing) -> Planned:
-    """The pipeline as it is at this moment."""
+    """Plan a run from the current pipeline, in a local activity."""
     return await workflow.execute_local_activity(plan_run, firing, summary=f"a run of {firing.pipeline}", **LOCAL)

@@ -1,4 +1,4 @@
-"""The workflow of a pipeline run: feeds what happens to the reducer and carries out what it asks for (ruling K1)."""
+"""The workflow of a pipeline run: feeds events to the reducer and carries out its commands (ruling K1)."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -33,7 +33,7 @@ with workflow.unsafe.imports_passed_through():
 
 @workflow.defn
 class PipelineRun:
-    """One run. Its workflow id is the pipeline's: that is why there is one at a time (ruling J4)."""
+    """One run. Its workflow id is the pipeline's, so only one runs at a time (ruling J4)."""
 
     @workflow.init
     def __init__(self, start: RunInput) -> None:
@@ -59,7 +59,7 @@ class PipelineRun:
     @workflow.signal(description="end the run: its commands and agents are stopped")
     @takes_anything
     def cancel(self, *said: object) -> None:
-        """Sent by hand it needs no value: the workflow is the run. What cannot be read is refused, and shown there."""
+        """Cancel the run. Sent by hand it needs no value. An unreadable one is refused, and shown in the details."""
         try:
             actor = cancel_read(said, self._run.input.run_id, by_hand=self._run.input.settings.by_hand)
         except UnreadableError as error:
@@ -103,7 +103,7 @@ class PipelineRun:
         return self._closed
 
     async def _carry_out(self, todo: list[c.Command]) -> None:
-        """Rows first: whoever sees a stage run can look it up."""
+        """Write the rows first, so that whoever sees a stage run can look it up; then begin the commands."""
         if rows := c.merged([command.records for command in todo if isinstance(command, c.Record)]):
             await pipeline_calls.write(rows)
         self._show()
@@ -111,7 +111,7 @@ class PipelineRun:
             self._begin(command)
 
     def _show(self) -> None:
-        """What the web UI tells of this run; its lists change only when a pause begins or ends, and at the end."""
+        """Update the web UI. Search attributes change only when a pause begins or ends, and at the end."""
         workflow.set_current_details(details(self._run))
         if self._run.state is not self._shown:
             self._shown = self._run.state

@@ -1,4 +1,4 @@
-"""The workflow a schedule starts: it starts the run, or says why there is none."""
+"""The workflow a schedule starts: it starts the run, or records why there is none."""
 
 from temporalio import workflow
 from temporalio.common import WorkflowIDReusePolicy
@@ -16,7 +16,7 @@ with workflow.unsafe.imports_passed_through():
 
 @workflow.defn
 class PipelineFiring:
-    """One firing of a schedule: a fresh run of the definition as it is now, or a run that was skipped, and why."""
+    """One firing of a schedule: a run of the current definition, or a skipped run with the reason."""
 
     @workflow.run
     async def run(self, firing: Firing) -> str:

@@ -1,7 +1,7 @@
-"""All workflows, and how workers run them: without the SDK's sandbox, which takes a fifth of a worker's time.
+"""All workflows and their runner: without the SDK's sandbox, which takes a fifth of a worker's time.
 
-The import rules see to it that no step reads a clock or draws a number; recorded histories that are replayed prove it,
-one time in the sandbox.
+Import rules ensure that no step reads a clock or draws a random number. Replays of recorded histories prove it, one of
+them in the sandbox.
 """
 
 from temporalio.worker import UnsandboxedWorkflowRunner, WorkflowRunner
@@ -17,5 +17,5 @@ WORKFLOWS = [DelegationTree, Delegation, Notify, PipelineRun, PipelineFiring, Gi
 
 
 def runner() -> WorkflowRunner:
-    """Run workflows in the worker's own modules."""
+    """Return a runner that executes workflows in the worker's own modules."""
     return UnsandboxedWorkflowRunner()

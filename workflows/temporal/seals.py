@@ -1,6 +1,6 @@
-"""What bears no good seal of this service: how that is said, and how messages that people send by hand are told apart.
+"""Payloads without a valid seal of this service: the error for them, and the type that marks messages sent by hand.
 
-What makes and checks seals is `activities/sealing`; a workflow only learns what was found.
+`activities/sealing` makes and checks seals; workflows only see the result.
 """
 
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from pydantic_core import CoreSchema, core_schema
 from temporalio.exceptions import ApplicationError
 
 UNSEALED = "Unsealed"
-"""The error type of what was refused because it bears no good seal."""
+"""The error type of a payload that was refused for lack of a valid seal."""
 
 
 class UnsealedError(ApplicationError):
-    """A payload is not what this service wrote for this place. It is not believed, and trying again changes nothing."""
+    """A payload was not written by this service for this place. It is not trusted, and a retry changes nothing."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why, type=UNSEALED, non_retryable=True)
@@ -23,10 +23,10 @@ class UnsealedError(ApplicationError):
 
 @dataclass(frozen=True)
 class Said:
-    """The value of a message, and whether a part of this service has sent it.
+    """The value of a message, and whether a process of this service sent it.
 
-    Asked for as this type, a payload without any seal is read too: somebody may have sent it by hand. One with a wrong
-    seal never is. Where nothing is sealed, all counts as ours.
+    When decoded to this type, a payload without any seal is accepted too: somebody may have sent it by hand. One with a
+    wrong seal never is. If nothing is sealed, all messages count as ours.
     """
 
     value: Any

@@ -1,4 +1,4 @@
-"""The search attributes by which jobs, trees and pipeline runs are found in the Temporal web UI."""
+"""The search attributes of jobs, trees and pipeline runs in the Temporal web UI."""
 
 from typing import Any
 
@@ -25,11 +25,11 @@ ISSUE = SearchAttributeKey.for_int("SvcIssue")
 KEYWORDS = (REPO, AGENT, ACTION, STATE, TASK, ROOT, PARENT, ATTENTION, PIPELINE)
 NUMBERS = (PULL_REQUEST, ISSUE)
 NAMES = {key.name: "Keyword" for key in KEYWORDS} | {key.name: "Int" for key in NUMBERS}
-"""Every attribute and its type, as a server is told of them."""
+"""Every attribute and its type, for registration at a server."""
 
 
 def attributes(run: JobRun, state: str) -> TypedSearchAttributes:
-    """What a job's workflow is found by, from its first event on."""
+    """Return the search attributes of a job's workflow, set from its first event on."""
     pairs: list[SearchAttributePair[Any]] = [
         SearchAttributePair(REPO, run.repo),
         SearchAttributePair(AGENT, run.assignment.worker.name),
@@ -45,7 +45,7 @@ def attributes(run: JobRun, state: str) -> TypedSearchAttributes:
 
 
 def stage_attributes(tree: TreeInput, pipeline: str) -> TypedSearchAttributes:
-    """What the tree of a pipeline's stage is found by."""
+    """Return the search attributes of a pipeline stage's tree."""
     return TypedSearchAttributes(
         [
             SearchAttributePair(REPO, tree.repo),
@@ -61,7 +61,7 @@ def stage_attributes(tree: TreeInput, pipeline: str) -> TypedSearchAttributes:
 
 
 def run_attributes(run: RunInput) -> TypedSearchAttributes:
-    """What a pipeline run is found by; it is the root of all it starts."""
+    """Return the search attributes of a pipeline run; it is the root of all it starts."""
     return TypedSearchAttributes(
         [
             SearchAttributePair(REPO, run.repo),
@@ -80,5 +80,5 @@ def _belongs_to(pull_request: int | None, issue: int | None) -> list[SearchAttri
 
 
 def run_summary(run: RunInput) -> str:
-    """A run on one line, wherever workflows are listed."""
+    """Describe a run on one line, for lists of workflows."""
     return f"{run.pipeline} {run.repo} - {run.run_id}, by {run.trigger}"[:SUMMARY_LIMIT]
