@@ -1,1 +1,1 @@
-"""The result object an agent returns: finding it, validating it, explaining it, rendering it."""
+"""The result object of an agent: locating, validating, explaining and rendering it."""

@@ -1,4 +1,4 @@
-"""A result written the one canonical way: the spec's field order, unset optional members left out."""
+"""The canonical form of a result: fields in the spec's order, unset optional members left out."""
 
 import json
 
@@ -11,16 +11,16 @@ _ALWAYS = ("decision", "summary", "findings", "changes_made", "tests_run", "need
 
 
 def canonical(result: ServiceResult) -> dict[str, JsonValue]:
-    """What is inside `service_result`: the required members always, the others when set."""
+    """Return the content of `service_result`: required members always, others if set."""
     told = result.model_dump(mode="json", exclude_defaults=True)
     return {name: told.get(name, []) for name in ServiceResult.model_fields if name in _ALWAYS or name in told}
 
 
 def canonical_json(result: ServiceResult) -> str:
-    """The whole object `{"service_result": ...}` on one line; reading it gives the same result again."""
+    """Return the whole object `{"service_result": ...}` on one line; parsing it returns an equal result."""
     return json.dumps({KEY: canonical(result)}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def from_canonical(text: str | bytes) -> ServiceResult:
-    """The result again."""
+    """Parse a canonical result."""
     return ServiceResult.model_validate(json.loads(text)[KEY])

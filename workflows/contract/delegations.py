@@ -1,4 +1,4 @@
-"""Validating the delegations of a result, entry by entry (spec: Delegation object)."""
+"""Validation of a result's delegations, entry by entry (spec: Delegation object)."""
 
 import re
 from dataclasses import dataclass, field
@@ -19,11 +19,13 @@ _ARTIFACT_PART = re.compile(r"[^\x00-\x1f\x7f\\.~-][^\x00-\x1f\x7f\\]*")
 
 @dataclass(frozen=True, slots=True)
 class Siblings:
-    """What an entry may know of the others: every id, where each was first used, and how many of them will run."""
+    """The facts about other entries that an entry may need: their ids, the first use of each, and the count of those
+    to run.
+    """
 
     name: str
     distinct: int
-    """Entries, those with the same fingerprint counted once (ruling C5)."""
+    """The number of entries; equal fingerprints count once (ruling C5)."""
     ids: dict[str, None]
     first: dict[str, int] = field(default_factory=dict)
 
@@ -36,7 +38,7 @@ class Siblings:
 
 
 def entry_scope(siblings: Siblings, index: int, entry: JsonValue, faults: Faults) -> Scope | None:
-    """The scope of one entry, its lines beginning as ruling A4 wants them."""
+    """Return the scope of one entry, with the line prefix of ruling A4."""
     path = f"{siblings.name}[{index}]"
     value = entry.get("id") if isinstance(entry, dict) else None
     shown = quoted(value, 64) if isinstance(value, str) and value.strip() else '"<missing>"'
@@ -48,7 +50,7 @@ def entry_scope(siblings: Siblings, index: int, entry: JsonValue, faults: Faults
 
 
 def read_id(scope: Scope, siblings: Siblings, index: int) -> str | None:
-    """An id by ruling A9, unique among its siblings."""
+    """Read an id by ruling A9, unique among its siblings."""
     value = scope.text("id", required=True)
     if value is None:
         return None
@@ -60,7 +62,7 @@ def read_id(scope: Scope, siblings: Siblings, index: int) -> str | None:
 
 
 def read_delegation(scope: Scope, siblings: Siblings, index: int) -> Clean:
-    """One delegation as clean members, its faults noted in the order of the spec's table."""
+    """Read one delegation as clean members; note its faults in the order of the spec's table."""
     own_id = read_id(scope, siblings, index)
     clean: Clean = {
         "id": own_id,
@@ -97,7 +99,7 @@ def _read_worker(scope: Scope) -> Clean:
 
 
 def _read_deps(scope: Scope, own_id: str | None, siblings: Siblings) -> list[str]:
-    """Each once: they are siblings, so there are never more of them than delegations."""
+    """Read the dependencies, each once: as siblings they cannot outnumber the delegations."""
     deps = list(dict.fromkeys(scope.strings("deps")))
     for dep in deps:
         if dep == own_id:
@@ -109,7 +111,7 @@ def _read_deps(scope: Scope, own_id: str | None, siblings: Siblings) -> list[str
 
 
 def _read_synthesis(scope: Scope, count: int) -> Clean:
-    """The rule and its quorum: K of the delegations that run, and only with the rule quorum. Rulings A8, C5."""
+    """Read the rule and its quorum: K of the delegations that run, only with the rule quorum. Rulings A8, C5."""
     rule = scope.choice("synthesis_rule", SynthesisRule)
     quorum = scope.integer("quorum", 1, "must be greater than 0")
     if rule is SynthesisRule.QUORUM and not scope.given("quorum"):
@@ -122,7 +124,7 @@ def _read_synthesis(scope: Scope, count: int) -> Clean:
 
 
 def _read_timeout(scope: Scope) -> str | None:
-    """A positive duration. Ruling A10."""
+    """Read a positive duration. Ruling A10."""
     if isinstance(number := scope.source.get("timeout"), int | float) and not isinstance(number, bool):
         scope.fault("timeout", f'must be a string with a unit, such as "{number}s" or "{number}m"')
         return None
@@ -140,7 +142,7 @@ def _read_timeout(scope: Scope) -> str | None:
 
 
 def _read_worktree(scope: Scope) -> str | None:
-    """A relative name under the service's worktree root. Ruling I3."""
+    """Read a relative name under the service's worktree root. Ruling I3."""
     value = scope.text("worktree")
     if value is not None and (sentence := worktree_fault(value)):
         scope.fault("worktree", sentence)

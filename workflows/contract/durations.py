@@ -1,6 +1,6 @@
 """Durations as people and agents write them: number plus unit, combinable largest first (ruling A10).
 
-No library: theirs take more forms than the contract allows, and this one says what is wrong.
+Without a library: those accept more forms than the contract allows, and do not explain errors.
 """
 
 import re
@@ -14,11 +14,11 @@ _BARE = re.compile(r"[+-]?" + _NUMBER)
 
 
 class DurationError(ValueError):
-    """Not a duration; the message completes the sentence "<field> ..."."""
+    """An invalid duration; the message completes the sentence "<field> ..."."""
 
 
 def parse_duration(text: str) -> float:
-    """Seconds in `30m`, `1h30m`, `250ms`; whether zero will do is the caller's rule. Ruling A10."""
+    """Parse `30m`, `1h30m` or `250ms` to seconds; callers decide whether zero is allowed. Ruling A10."""
     match = _DURATION.fullmatch(text)
     if text.startswith("-"):
         raise DurationError("must be positive")
@@ -33,7 +33,7 @@ def parse_duration(text: str) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """The shortest way to write it, to the millisecond: 5400 is `1h30m`."""
+    """Format seconds in the shortest form, to the millisecond: 5400 is `1h30m`."""
     left = round(seconds * 1000)
     parts = []
     for unit, size in UNITS.items():

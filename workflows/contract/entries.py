@@ -6,11 +6,11 @@ from workflows.contract.examples import PLACEHOLDERS
 from workflows.contract.scope import Scope, kind
 
 KNOWN_KEYS = ("path", "command", "summary", "result", "exit_code")
-"""What an evidence entry usually says about itself; others are kept too."""
+"""The usual keys of an evidence entry; others are kept too."""
 
 
 def read_findings(scope: Scope) -> list[JsonValue]:
-    """Strings and objects, free-form; an array is kept as well, to be shown as JSON (spec: findings rendering)."""
+    """Read free-form strings and objects; an array is kept too, and shown as JSON (spec: findings rendering)."""
     entries = scope.array("findings", "strings or objects")
     for index, entry in enumerate(entries):
         if not isinstance(entry, str | dict | list):
@@ -19,7 +19,7 @@ def read_findings(scope: Scope) -> list[JsonValue]:
 
 
 def read_evidence(scope: Scope, name: str) -> list[JsonValue]:
-    """Strings, or objects that say something in at least one string. Ruling A6."""
+    """Read strings, or objects with at least one string that is not blank. Ruling A6."""
     entries = scope.array(name, "strings or objects")
     for index, entry in enumerate(entries):
         place = f"{name}[{index}]"

@@ -1,11 +1,13 @@
-"""Validating the inline spec of a throwaway worker (spec: Ephemeral worker spec)."""
+"""Validation of an ephemeral worker's inline spec (spec: Ephemeral worker spec)."""
 
 from workflows.contract.models import WRITE_POLICIES, Action, AutonomyPolicy, Ephemeral, Runtime
 from workflows.contract.scope import Clean, Scope, set_only
 
 
 def read_ephemeral(scope: Scope, *, implements: bool) -> Clean:
-    """The worker as clean members; one that implements must be allowed to write (spec: Ephemeral worker, rule 1)."""
+    """Read the worker as clean members; one that implements must be allowed to write (spec: Ephemeral worker, rule
+    1).
+    """
     clean: Clean = {"runtime": scope.choice("runtime", Runtime, required=True)}
     for name in ("model", "effort", "template", "role"):
         clean[name] = scope.text(name, of=name)

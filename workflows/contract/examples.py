@@ -1,4 +1,4 @@
-"""The examples of the contract, with placeholders that `validate` refuses (ruling P6): an echo of one is no result."""
+"""The contract's examples, with placeholders that `validate` refuses (ruling P6): an echo of one is no result."""
 
 from workflows.contract.models import Action, AutonomyPolicy, Runtime, SynthesisRule
 
@@ -8,10 +8,10 @@ _PART, _CHECK = "<what to do, complete>", "<what to check, and how>"
 _FILE, _CHANGE, _COMMAND, _OUTPUT = "<file>", "<what changed>", "<command>", "<how it ended>"
 
 _RUNS_TESTS = AutonomyPolicy.DANGER_FULL_ACCESS
-"""Of the example's runtime, as the table of programs has it (`builds_with`); a test holds the two together."""
+"""The policy of the example's runtime, by the table of programs (`builds_with`); a test checks that they agree."""
 
 PLACEHOLDERS = frozenset({SUMMARY, _PART, _CHECK, _FILE, _CHANGE, _COMMAND, _OUTPUT})
-"""Texts that a writer replaces. `<decision>` is refused as every unknown decision is."""
+"""Texts that a writer replaces. `<decision>` is refused like every unknown decision."""
 
 MINIMAL: dict[str, object] = {
     "decision": DECISION,

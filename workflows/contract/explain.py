@@ -1,4 +1,4 @@
-"""The contract as an agent reads it, generated from the models and the schema (spec: The result object)."""
+"""The contract in prose for agents, generated from the models and the schema (spec: The result object)."""
 
 import json
 import re
@@ -53,7 +53,7 @@ was not met) once more on a deep model.
 
 @cache
 def explain_contract(*, leaf: bool = False) -> str:
-    """Describe the result in prose and examples: the end of every prompt. A leaf is told of no delegations (P4)."""
+    """Describe the result in prose and examples: the end of every prompt. A leaf's has no delegations (P4)."""
     definitions = schema()["$defs"]
     delegating = () if leaf else _delegating(definitions)
     parts = [
@@ -76,11 +76,11 @@ _PLACES: tuple[tuple[str, type[Any], str], ...] = (
     (r"human_questions\[\d+\]", HumanQuestion, "Each entry of human_questions"),
     ("", ServiceResult, f"Inside {KEY}"),
 )
-"""The objects of a result by the paths of what is in them, inner ones first."""
+"""The objects of a result by the paths of their contents, inner ones first."""
 
 
 def explain_shape(paths: Sequence[str], *, leaf: bool = False) -> str:
-    """Describe only the objects in which faults stand, with the least example: the shape for a repair (ruling P4)."""
+    """Describe only the objects with faults, and the least example: the shape for a repair (ruling P4)."""
     definitions = schema()["$defs"]
     wrong = {_object_at(path) for path in paths}
     left_out = _OF_DELEGATIONS if leaf else ()

@@ -1,4 +1,4 @@
-"""Faults of a result: what is wrong and where, one line each (ruling A4).
+"""Faults of a result: error and place, one line each (ruling A4).
 
 Path grammar: member names joined by dots, array positions in brackets, from inside `service_result`, and empty for the
 result as a whole: `summary`, `delegations[2].ephemeral.runtime`, `findings[0].title`; a name that is no identifier is
@@ -15,27 +15,27 @@ from itertools import islice
 from pydantic import JsonValue
 
 MOST = 500
-"""More faults than this are counted, not listed: no repair reads them, and a hostile output may hold millions."""
+"""Faults beyond this number are counted, not listed: no repair reads them, and a hostile output may hold millions."""
 
 SHOWN = 20
-"""More faults than this are counted, where people are told of them."""
+"""Faults shown to people; further ones are counted."""
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong. `message` stands alone on its line."""
+    """One fault. `message` is a complete line."""
 
     path: str
     message: str
     unknown_key: bool = False
-    """Ruling A3: after the repair, faults of this kind alone no longer refuse a result."""
+    """Ruling A3: after the repair, faults of this kind alone do not refuse a result."""
 
 
 @dataclass(slots=True)
 class Faults:
-    """Collects every fault of one result, in the order they are found."""
+    """The faults of one result, in the order they are found."""
 
     found: list[Fault] = field(default_factory=list)
     beyond: int = 0
@@ -50,38 +50,38 @@ class Faults:
         return bool(self.found)
 
     def report(self) -> tuple[Fault, ...]:
-        """All of them; the last one says how many are not listed."""
+        """Return all faults; the last one counts those that are not listed."""
         more = (Fault("", f"and {self.beyond} more faults of the same result"),) if self.beyond else ()
         return (*self.found, *more)
 
 
 def first(sentences: Sequence[str], total: int | None = None) -> list[str]:
-    """The first faults of a list, and how many more there are; `total` when not all of them are handed over."""
+    """Return the first sentences and the number of the rest; `total` if not all of them are passed."""
     more = (len(sentences) if total is None else total) - SHOWN
     return [*sentences[:SHOWN], *([f"and {more:,} more"] if more > 0 else [])]
 
 
 def lines(faults: Iterable[Fault]) -> str:
-    """The faults as people and agents read them: one per line."""
+    """Join the faults for people and agents: one per line."""
     return "\n".join(fault.message for fault in faults)
 
 
 def member(path: str, name: str) -> str:
-    """The path of a member of the object at `path`."""
+    """Return the path of a member of the object at `path`."""
     if not _PLAIN_NAME.fullmatch(name):
         return f"{path}[{quoted(name)}]"
     return f"{path}.{name}" if path else name
 
 
 def quoted(value: JsonValue, cap: int = 80) -> str:
-    """A value as it may stand inside a fault's line: one line, printable, short."""
+    """Quote a value for a fault's line: one line, printable, short."""
     head = value[: cap + 1] if isinstance(value, str) else value
     text = json.dumps(head) if not isinstance(head, list | dict) else ("[...]" if isinstance(head, list) else "{...}")
     return text if len(text) <= cap + 2 else f'{text[:cap]}..."'
 
 
 CLOSE = 0.66
-"""How much of two names has to be equal."""
+"""The similarity of names that count as close."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -1,8 +1,8 @@
-"""What others wrote inside a prompt of ours: between lines that only its writer can write (rulings E6, N6).
+"""Foreign text inside our prompts: between marker lines that nobody else can write (rulings E6, N6).
 
-Such a line holds a mark that is drawn for one prompt and stands nowhere else in it, so no text can begin or close a
-block, and headings of ours stand outside of blocks alone. The mark follows from a seed: the same prompt written again
-is the same, and who does not know the seed cannot foretell it.
+Such a line holds a mark that is chosen for one prompt and occurs nowhere else in it, so no text can open or close a
+block, and our headings are outside of blocks only. The mark is derived from a seed: rewriting a prompt gives an equal
+one, and nobody without the seed can predict it.
 """
 
 import hashlib
@@ -19,24 +19,24 @@ _BY_LIMIT = 120
 
 
 class Fences:
-    """Writes the blocks of one prompt."""
+    """Writer of the blocks of one prompt."""
 
     def __init__(self, mark: str) -> None:
         self._mark = mark
         self._written = 0
 
     def block(self, text: str, by: str) -> str:
-        """A text of others under its author's name."""
+        """Fence foreign text under its author's name, with invisible characters shown."""
         return self.as_it_is(visible(text), by)
 
     def as_it_is(self, text: str, by: str) -> str:
-        """The same for a file: every character stays."""
+        """Fence a file under its author's name, with every character kept."""
         self._written += 2
         author = one_line(by).replace('"', "'")[:_BY_LIMIT]
         return f'<data-{self._mark} by="{author}">\n{text}\n</data-{self._mark}>'
 
     def meaning(self, *, obeyed: str = "") -> str:
-        """Say once in a prompt what its blocks are; `obeyed` names those that are to be done (ruling P7)."""
+        """Explain a prompt's blocks, once; `obeyed` names those whose instructions count (ruling P7)."""
         self._written += 2
         exception = f" {obeyed}" if obeyed else ""
         return (
@@ -46,12 +46,12 @@ class Fences:
         )
 
     def stand_alone(self, text: str) -> bool:
-        """The mark is in this text as often as it was written here, and so in nothing that others wrote."""
+        """Return whether the mark occurs only where it was written here, and so in no foreign text."""
         return text.count(self._mark) == self._written
 
 
 def written(seed: str, write: Callable[[Fences], str]) -> str:
-    """A prompt with a mark of its own: the first of the seed's that stands in none of its parts."""
+    """Write a prompt with the first mark of the seed that occurs in none of its parts."""
     for number in count():
         fences = Fences(hashlib.sha256(f"{seed}\0{number}".encode("utf-8", "surrogatepass")).hexdigest()[:_MARK_LENGTH])
         text = write(fences)
@@ -61,18 +61,18 @@ def written(seed: str, write: Callable[[Fences], str]) -> str:
 
 
 def marks(text: str) -> set[str]:
-    """Return the marks of all prompts of which a line of a block stands in this text."""
+    """Return the marks of all prompts from which this text contains a block's line."""
     return set(_MARK.findall(text))
 
 
 def inline(text: str) -> str:
-    """A short value in the running text: one line, and no way out of its code span."""
+    """Quote a short value in running text: one line, and no way out of its code span."""
     line = one_line(" ".join(text.split())).replace("`", "'")
     return f"`{line if len(line) <= _INLINE_LIMIT else line[:_INLINE_LIMIT] + '...'}`"
 
 
 def cut(text: str, limit: int, whole: str) -> str:
-    """At most `limit` characters, and when that is not all, where the whole text is."""
+    """Cut the text to `limit` characters, and say where the whole text is."""
     if len(text) <= limit:
         return text
     return f"{text[:limit]}\n[cut: {limit:,} of {len(text):,} characters shown; the whole text is in {whole}]"

@@ -1,12 +1,12 @@
-"""The graph that the delegations of a result make: its cycles (spec: Result validation, 1) and its run order."""
+"""The dependency graph of a result's delegations: its cycles (spec: Result validation, 1) and its run order."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 
 def cycles(deps: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, ...]]:
-    """A path `a, b, a` for every independent cycle, in the order of the entries; self references are left out."""
+    """Yield a path `a, b, a` for every independent cycle, in the order of the entries; self references are left out."""
     state: dict[str, bool] = {}
-    """Absent: never seen. True: on the path now. False: done with."""
+    """Absent: not visited. True: on the current path. False: finished."""
     for first in deps:
         path: list[tuple[str, Iterator[str]]] = []
         _enter(first, deps, state, path)
@@ -32,7 +32,7 @@ def _enter(
 
 
 def topological(deps: Mapping[str, Sequence[str]]) -> list[str] | None:
-    """The ids, dependencies first and otherwise as given; None when a dep is unknown or they go in a circle."""
+    """Return the ids in order, dependencies first; None for an unknown dependency or a cycle."""
     order: dict[str, None] = {}
     waiting = list(deps)
     while waiting:

@@ -1,4 +1,4 @@
-"""What no part of a result may hold, at whatever depth: text and numbers that could not be stored or sent on."""
+"""Checks of all text and numbers in a result, at any depth: everything must be storable."""
 
 import math
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ MAX_DEPTH = 100
 
 
 def unclean(value: JsonValue, path: str) -> Iterator[tuple[str, str]]:
-    """The path and the rest of the sentence for everything unclean in a value, in the order it is written."""
+    """Yield the path and the rest of the sentence for every unstorable part of a value, in written order."""
     rest: list[tuple[JsonValue, str, int]] = [(value, path, 0)]
     while rest:
         value, path, depth = rest.pop()

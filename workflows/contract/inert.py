@@ -1,10 +1,10 @@
-"""Agent text made harmless for a comment: it keeps its look, and can neither command, mention, refer nor forge.
+"""Defusing of agents' text for a comment: it keeps its look, and cannot command, mention, refer or forge.
 
 Rulings F7 and L11. References (`#12`, `GH-12`, the address of an issue) would leave a line in the thread they name.
+Without a library: sanitisers parse HTML; here the result has to be markdown.
 
-No library: sanitisers take HTML apart; here markdown has to come out as markdown.
 A zero-width space behind the character that would begin something special works inside code spans and fences too, where
-escapes would show. What spans lines (fences, HTML) is confined by the list item that every text is put into.
+escapes would show. Constructs of several lines (fences, HTML) are confined by the list item that contains every text.
 """
 
 from html import unescape
@@ -19,11 +19,11 @@ _ADDRESS = compiled(r"(?i:https?:(?=//[^\s<>]{1,300}?/(?:issues|pulls?|discussio
 _COMMAND = compiled(r"(?im:^[^\w/\n]*+/(?=service(?:\s|\Z)))")
 _SPECIAL = compiled(
     r"#(?=[0-9])"  # references, also to other repositories
-    r"|(?i:\bGH\\?-)(?=[0-9])"  # the same in another form
-    r"|&(?=#|[A-Za-z][A-Za-z0-9]{1,31};)"  # entities, which stand for any of these characters
+    r"|(?i:\bGH\\?-)(?=[0-9])"  # another form of references
+    r"|&(?=#|[A-Za-z][A-Za-z0-9]{1,31};)"  # entities, which can encode any of these characters
     r"|@(?=\\?[A-Za-z0-9_-])"  # mentions and mail addresses, escaped or not
     r"|<(?=[A-Za-z/!?])"  # HTML, comments, autolinks
-    r"|!(?=\[)"  # images, which are loaded unasked
+    r"|!(?=\[)"  # images, which are loaded without a click
     r"|\](?=\((?!\s*<?https?://))"  # links elsewhere than to the web
     r"|\](?=:)"  # link definitions
     r"|(?m:^[ \t>]*+)(?=(?:=++|-++|(?:[-*_][ \t]*+){3,}+)[ \t]*+(?:\n|\Z))"  # underlines and rules
@@ -31,16 +31,16 @@ _SPECIAL = compiled(
 )
 _LONE_PERCENT = compiled(r"%(?![0-9A-Fa-f]{2})")
 _OF_ADDRESSES = "%:/?#&=+,.-_"
-"""What stays as it is in the address of a link. A `;` would end an entity, which stands for any character."""
+"""Characters kept in a link's address. A `;` would end an entity, which can encode any character."""
 
 
 def visible(text: str) -> str:
-    """The text with nothing in it that is not seen: what has no width is left out, what turns or controls is marked."""
+    """Drop characters without width, and mark control and direction characters."""
     return left_out(_LINE_ENDS.sub("\n", text))
 
 
 def inert(text: str) -> str:
-    """The text with everything that would act or stand out of its place defused."""
+    """Defuse everything in the text that would act or break out of its place."""
     text = visible(text)
     for begins in (_ADDRESS, _COMMAND, _SPECIAL):
         text = begins.sub(lambda found: found[0] + _BREAK, text)
@@ -48,10 +48,12 @@ def inert(text: str) -> str:
 
 
 def address(url: str) -> str:
-    """Percent-encode the address of a link: nothing in it ends the link, or is read as anything else."""
+    """Percent-encode the address of a link: nothing in it ends the link or has another meaning."""
     return quote(_LONE_PERCENT.sub("%25", url), safe=_OF_ADDRESSES)
 
 
 def refers(url: str) -> bool:
-    """The address is that of an issue, a pull request or a discussion: a link to it would refer to it."""
+    """Return whether an address is an issue's, a pull request's or a discussion's: linking it would create a
+    reference.
+    """
     return _ADDRESS.search(unquote(unescape(url))) is not None

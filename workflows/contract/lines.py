@@ -1,4 +1,4 @@
-"""Lines of markdown that belong together: list items, texts cut to what fits."""
+"""Blocks of markdown lines: list items, and texts cut to fit."""
 
 import re
 from collections.abc import Iterable
@@ -10,31 +10,32 @@ Lines = list[str]
 
 
 def wrapped(text: str) -> Lines:
-    """Its lines. White space at the start would move the list item's edge, and what follows out of it."""
+    """Split a text into lines, without white space at its start, which would move the edge of its list item."""
     lines = "\n".join(line.rstrip() for line in text.split("\n")).strip(" \t\n")
     return _BLANK_LINES.sub("\n\n", lines).split("\n")
 
 
 def word(text: str) -> str:
-    """All of it on one line."""
+    """Join the text to one line."""
     return " ".join(text.split())
 
 
 def bullet(lines: Lines) -> Lines:
-    """A list item. Its text begins right behind the dash: blanks would move what belongs to it out of it, and a lone
-    dash would underline the line above."""
+    """Return a list item. Its text begins right after the dash: blanks would break its continuation, and a lone dash
+    would underline the line above.
+    """
     return [f"- {lines[0].lstrip() or '(empty)'}", *(f"  {line}".rstrip() for line in lines[1:])]
 
 
 def cut(text: str, cap: int) -> str:
-    """At most so many characters, and how many are missing."""
+    """Cut a text to the cap, and say how many characters are missing."""
     if len(text) <= cap:
         return text
     return f"{text[: cap - 30]}... ({len(text) - cap + 30} characters cut)"
 
 
 def fit(lines: Iterable[str], cap: int, note: str = CUT_HERE) -> str:
-    """As many whole lines as there is room for; what comes after is never even made."""
+    """Return as many whole lines as fit; later lines are not even generated."""
     kept: Lines = []
     room = cap + 1
     for line in lines:

@@ -1,10 +1,11 @@
-"""Finding the result in whatever an agent printed, in one pass and in linear time (rulings A1, A2).
+"""Locating the result in an agent's output, in one pass and in linear time (rulings A1, A2).
 
-No library: JSON readers begin where they are told to, and stop at the first fault.
+Without a library: JSON parsers start where they are told, and stop at the first fault.
+
 A JSON object can begin at any `{` of a prose, so a scan cannot know whether a quote opens a string or closes one. But
 there are only two readings: at any place one of them is outside strings and the other inside. Both are followed at
 once, as two lanes that swap at every quote. A backslash kills the lane that is outside (JSON has none there), a line
-break the one that is inside. Every valid object lives in one lane, so its braces are matched whatever surrounds it.
+break the one that is inside. Every valid object lives in one lane, so its braces match whatever surrounds it.
 """
 
 import json
@@ -17,7 +18,7 @@ from workflows.contract.patterns import compiled
 
 KEY = "service_result"
 MOST_CANDIDATES = 1_000
-"""Only the last so many are looked at; they are what an agent ended with."""
+"""Only the last candidates are examined, since an agent ends with its result."""
 
 _STRING = r'"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"'
 _OPENS = rf"\{{(?=\s*+{_STRING}\s*+:)"
@@ -25,7 +26,7 @@ _INERT = rf"\{{(?:\s*+\}}|(?!\s*+{_STRING}\s*+:))"
 _PLAIN = r'[^"\\{}\n]'
 _KEY = rf'"{KEY}"\s*+:'
 _EVENT = compiled(
-    # What changes neither lane: plain text, empty objects, braces that open none, and quotes around such things.
+    # Text that changes neither lane: plain text, empty objects, braces that open no object, and quotes around these.
     rf'(?:{_PLAIN}++|{_INERT}|(?!{_KEY})"(?:{_PLAIN}++|{_INERT})*+(?!{_KEY})")*+'
     rf'(?:(\{{)|(\}}++)|({_KEY})|(")|((?:\\(?!{_OPENS})[^\n]{_PLAIN}*+)++|\\)|(\n[^"\\{{}}]*+)|\Z)'
 )
@@ -46,26 +47,26 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """Something that began as a candidate and is not a complete JSON object; `message` says why."""
+    """A candidate that is not a complete JSON object; `message` gives the reason."""
 
     start: int
     message: str
 
 
 class Members(dict[str, JsonValue]):
-    """A JSON object in which these members were written more than once."""
+    """A JSON object with the names of its duplicate members."""
 
     duplicates: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
 class _Lane:
-    """One of the two readings: the objects open in it, those of them that have the key, and the complete ones."""
+    """One of the two readings: its open objects, those of them with the key, and the complete ones."""
 
     opens: list[int] = field(default_factory=list)
     marks: list[int] = field(default_factory=list)
     found: list[tuple[int, bool]] = field(default_factory=list)
-    """Where they begin, and whether more JSON follows them."""
+    """Their starts, and whether more JSON follows."""
     dead: list[int] = field(default_factory=list)
 
     def mark(self) -> None:
@@ -78,10 +79,10 @@ class _Lane:
             return
         self.marks.pop()
         goes_on = _GOES_ON.match(text, end) is not None
-        # What is inside a candidate and has more JSON behind it is that candidate's data.
+        # Objects inside a candidate with more JSON behind them are that candidate's data.
         while self.found and self.found[-1][0] > start and self.found[-1][1]:
             self.found.pop()
-        # What has none behind it shows that the braces around it are no JSON.
+        # An object without JSON behind it shows that the braces around it are no JSON.
         is_json = not self.found or self.found[-1][0] < start
         if is_json and not (self.marks and goes_on):
             self.found.append((start, goes_on))
@@ -94,7 +95,7 @@ class _Lane:
 
 
 def locate(text: str) -> tuple[Candidate | Broken, ...]:
-    """Every candidate of an output in the order they begin; what is inside a candidate is its data. Ruling A1."""
+    """Return every candidate of an output in order; objects inside a candidate are its data. Ruling A1."""
     found: list[Candidate | Broken] = []
     for start in _starts(text)[-MOST_CANDIDATES:] if f'"{KEY}"' in text else ():
         try:
@@ -134,7 +135,7 @@ def _starts(text: str) -> list[int]:
 
 
 def _innermost(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """An object whose result is again an object with the key: the inner one is the candidate."""
+    """Unwrap a result that is again an object with the key: the inner one is the candidate."""
     while isinstance(inner := value[KEY], dict) and KEY in inner:
         value = inner
     return value
@@ -159,7 +160,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_members, parse_int=_integer)
 def _why(text: str, start: int, error: json.JSONDecodeError) -> str:
     rest = text[error.pos :].rstrip()
     if not rest or error.msg.startswith("Unterminated string") or _CUT_SCALAR.fullmatch(rest):
-        part = text[start:]  # how far it got (ruling A2)
+        part = text[start:]  # the place where it was truncated (ruling A2)
         where = f", inside {reached}" if (reached := _reached(part)) else ""
         size = len(part.encode("utf-8", "surrogatepass"))
         return f"the result is truncated: the output ends after {size} bytes of it{where}; send the whole object"
@@ -169,7 +170,7 @@ def _why(text: str, start: int, error: json.JSONDecodeError) -> str:
 
 
 def _reached(part: str) -> str:
-    """The path at which a JSON text ends, from inside the result."""
+    """Return the path at which a JSON text ends, from inside the result."""
     path: list[str | int] = []
     for step in _STEP.finditer(part):
         string, colon, opening, closing, comma = step.groups()

@@ -61,7 +61,7 @@ class Runtime(StrEnum):
 
 
 class Tier(StrEnum):
-    """How strong a model is: advice for who chooses one, and what the price table goes by. `standard` is the middle."""
+    """The strength of a model: advice for choosing one, and a key of the price table. `standard` is the middle."""
 
     MECHANICAL = "mechanical"
     CHEAP = "cheap"

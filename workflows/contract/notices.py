@@ -1,10 +1,10 @@
-"""What is told about a result that was accepted all the same: the tree makes an event of each."""
+"""Notices about an accepted result: the tree makes an event of each."""
 
 from pydantic import BaseModel, ConfigDict
 
 
 class Notice(BaseModel):
-    """Something a job's end has to tell its tree, before the tree gives it an id and a time (ruling B4)."""
+    """A notice of a job's end for its tree, before the tree gives it an id and a time (ruling B4)."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

@@ -1,4 +1,4 @@
-"""From raw agent output to a result or to everything that is wrong with it: the one entry point (rulings A1 to A5)."""
+"""Parsing of raw agent output to a result or its faults: the one entry point (rulings A1 to A5)."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from workflows.contract.validate import Verdict, validate
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The output holds a valid result."""
+    """The output contains a valid result."""
 
     result: ServiceResult
     notices: tuple[Notice, ...] = ()
@@ -27,7 +27,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The output holds no valid result; at least one fault says why."""
+    """The output contains no valid result; at least one fault says why."""
 
     faults: tuple[Fault, ...]
 
@@ -54,7 +54,7 @@ def read_result(output: str | bytes, *, prompt: str = "", after_repair: bool = F
 def candidates(text: str, prompt: str = "") -> tuple[Candidate | Broken, ...]:
     """Locate the objects of an output that are neither an example nor an echo of its prompt. Rulings A1, P6.
 
-    Who is asked for a certain object may return it: it is an echo only beside the prompt's own mark.
+    An agent may return an object that its prompt asked for: it is an echo only beside the prompt's own mark.
     """
     repeats = not marks(text).isdisjoint(marks(prompt))
     echoes = _EXAMPLES | ({_written(each.value) for each in _whole(prompt)} if repeats else set())
@@ -66,7 +66,7 @@ def _whole(text: str) -> Iterator[Candidate]:
 
 
 def _written(value: dict[str, JsonValue]) -> str:
-    """Return one text for equal objects; one nested too deeply is refused whatever it is."""
+    """Return a key that is equal for equal objects; "" for an object nested too deeply, which is refused anyway."""
     try:
         return json.dumps(value, sort_keys=True)
     except RecursionError:
@@ -77,7 +77,7 @@ _EXAMPLES = frozenset(json.dumps({KEY: each}, sort_keys=True) for each in (MINIM
 
 
 def _ambiguity(valid: int, later: int) -> tuple[Notice, ...]:
-    """Said whenever another candidate could have been meant. Ruling A1."""
+    """Return a notice if another candidate could have been meant. Ruling A1."""
     if valid == 1 and not later:
         return ()
     message = f"the output holds {valid} valid results; the last one counts" if valid > 1 else "one result is valid"

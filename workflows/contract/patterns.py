@@ -1,8 +1,8 @@
-"""Compiling patterns so that they mean the same on every Python.
+"""Compilation of patterns with one meaning on every Python.
 
-Before 3.11.5 a possessive group, `(...)*+`, that can be matched in several ways was matched wrongly: secrets were
-passed over, and results not found. An atomic group with a usual quantifier in it, `(?>(...)*)`, means the same and was
-right from the beginning. Possessive single characters were right, too.
+Before 3.11.5 a possessive group, `(...)*+`, that can match in several ways was matched wrongly: secrets were missed,
+and results not found. An atomic group with an ordinary quantifier, `(?>(...)*)`, is equivalent and was always right.
+Possessive single characters were right, too.
 """
 
 import re
@@ -14,12 +14,12 @@ _PART = re.compile(r"\\.|\[\^?\]?(?:[^\]\\]|\\.)*\]|[()]|[^\\\[()]+", re.DOTALL)
 
 
 def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """`re.compile`; to be used for every pattern with a possessive group."""
+    """Compile a pattern; required for every pattern with a possessive group."""
     return re.compile(atomic(pattern) if WRONG else pattern, flags)
 
 
 def atomic(pattern: str) -> str:
-    """The pattern with atomic groups in the place of possessive ones."""
+    """Replace possessive groups in a pattern by atomic ones."""
     parts: list[str] = []
     opened: list[int] = []
     place = 0

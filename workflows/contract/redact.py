@@ -1,11 +1,11 @@
-"""Taking secrets out of text before it is stored, shown or cut (rulings A12, N7).
+"""Redaction of secrets in text before it is stored, shown or cut (rulings A12, N7).
 
-Found by their form, by their name, or by their place, in the text as it is and in the text as it is meant: without
-what is not seen, with its escapes decoded, its broken lines joined, its base64 read. What is replaced is what stands
-in the original; everything else stays as it is.
+Secrets are found by form, name or place, in the raw text and in its decoded views: without invisible characters, with
+escapes decoded, broken lines joined, and base64 decoded. The matching part of the original is replaced; everything else
+stays unchanged.
 
-No library: this replaces what it finds in any text, in linear time, as it is meant, and leaves harmless words as they
-are. Hosts add the tokens that a detector from a registry knows (`activities/redaction/detected.py`).
+Without a library: this replaces findings in any text and its views, in linear time, and leaves harmless words alone.
+Hosts add tokens known to a detector from a registry (`activities/redaction/detected.py`).
 """
 
 import hashlib
@@ -28,17 +28,16 @@ MARK = "[redacted]"
 _SHORTEST = 6
 _LAYERS = 5
 _DONE = re.compile(r"\[redacted\]|redacted-[0-9a-f]{20}")
-"""What stands in a secret's place already."""
+"""The marks that replace secrets."""
 
 _TIMES = 6
-"""A text may be gone over so often until nothing more is found in it."""
+"""The most passes over a text, until nothing more is found in it."""
 
 
 def redact(text: str, also: Finder | None = None, by: Callable[[str], str] | None = None) -> str:
-    """The text with every secret replaced; redacting twice changes nothing more. Rulings A12 and N7.
+    """Replace every secret in the text; redacting twice changes nothing more. Rulings A12 and N7.
 
-    `also` finds what this process knows to be secret; `by` says what stands in a secret's place, `[redacted]` if left
-    out.
+    `also` finds secrets known to this process; `by` returns a secret's replacement, `[redacted]` if left out.
     """
     for _ in range(_TIMES):
         if not (spans := secrets_in(text, also)):
@@ -51,14 +50,14 @@ def redact(text: str, also: Finder | None = None, by: Callable[[str], str] | Non
 
 
 def secrets_in(text: str, also: Finder | None = None) -> list[Span]:
-    """Where secrets stand, in order, without overlaps."""
+    """Return the spans of secrets, in order, without overlaps."""
     if len(text) < _SHORTEST:
         return []
     return [(start, end) for start, end in merged(_found(text, also, _LAYERS)) if not _DONE.fullmatch(text, start, end)]
 
 
 def redact_value(value: JsonValue, text: Callable[[str], str] = redact) -> JsonValue:
-    """The same for every string of a JSON value; a string under a secret's name goes whole."""
+    """Redact every string of a JSON value; a string under a secret's name is replaced as a whole."""
     match value:
         case str():
             return text(value)
@@ -71,8 +70,9 @@ def redact_value(value: JsonValue, text: Callable[[str], str] = redact) -> JsonV
 
 
 def redact_result(result: ServiceResult, text: Callable[[str], str] = redact) -> ServiceResult:
-    """The result with every string in it redacted, but for what drives the work: `artifact_body`, and the delegations'
-    prompts, templates and models."""
+    """Redact every string of a result, except those the work needs: `artifact_body`, and the delegations' prompts,
+    templates and models.
+    """
     entries = {name: tuple(redact_value(entry, text) for entry in getattr(result, name)) for name in _REPORTING}
     said: dict[str, object] = {
         "summary": text(result.summary),
@@ -86,7 +86,7 @@ _REPORTING = ("findings", "changes_made", "tests_run", "needs")
 
 
 def handle(name: str, text: Callable[[str], str] = redact) -> str:
-    """A name by which things are told apart: one that holds a secret becomes another, the same each time."""
+    """Return an identifier; one that holds a secret becomes a stable digest."""
     return name if text(name) == name else f"redacted-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 

@@ -1,7 +1,7 @@
-"""A result as people read it: the comment on a pull request or issue (spec: findings rendering).
+"""A result for people: the comment on a pull request or issue (spec: findings rendering).
 
-Texts are redacted, then cut, then defused, in this order (ruling A12); each stands in a list item or a quote of its
-own, so nothing in it reaches what follows.
+Texts are redacted, then cut, then defused, in this order (ruling A12); each is in a list item or a quote of its own, so
+it cannot affect what follows.
 """
 
 import json
@@ -28,17 +28,19 @@ _WEB = re.compile(r"https?://[^\s<>\"'`\\\[\]]{1,1900}")
 
 
 def render_comment(result: ServiceResult, cap: int = COMMENT_CAP) -> str:
-    """The markdown of a result's comment, at most so many characters of it."""
+    """Render a result's comment as markdown, at most `cap` characters."""
     return fit(_comment(result, _Writer(lambda text: inert(shown(text, FIELD_CAP)))), cap - 1) + "\n"
 
 
 def shown(text: str, cap: int) -> str:
-    """What may be shown of a text, at most so many characters: a secret that invisible ones split is found too."""
+    """Return a text redacted and cut; secrets split by invisible characters are found too."""
     return cut(redact(visible(text)), cap)
 
 
 def render_findings(result: ServiceResult, cap: int) -> str:
-    """Findings and needs as an indented list for a prompt, redacted, at most `cap` characters (rulings E5, P3)."""
+    """Render findings and needs as an indented list for a prompt, redacted, at most `cap` characters (rulings E5,
+    P3).
+    """
     return fit(_found(result, _Writer(lambda text: cut(text, FIELD_CAP))), cap)
 
 
@@ -71,12 +73,12 @@ def _comment(result: ServiceResult, writer: "_Writer") -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Writes values as lines; `clean` is what every text from an agent goes through."""
+    """Writes values as lines; every text from an agent goes through `clean`."""
 
     clean: Callable[[str], str]
 
     def text(self, text: str) -> Lines:
-        """Its lines. White space at the start would move the list item's edge, and what follows out of it."""
+        """Return a text's lines, without white space at its start, which would move the edge of its list item."""
         return wrapped(self.clean(text))
 
     def word(self, text: str) -> str:
@@ -87,7 +89,7 @@ class _Writer:
             yield self.entry(f"{label} {number}", redact_value(entry))
 
     def entry(self, label: str, entry: JsonValue) -> Lines:
-        """Text as it is; an object under its heading; anything else as JSON."""
+        """Render text unchanged, an object under its heading, anything else as JSON."""
         if isinstance(entry, str):
             return self.text(entry)
         if not isinstance(entry, dict):
@@ -104,7 +106,7 @@ class _Writer:
         return [line, *(line for lines in rest for line in bullet(lines))]
 
     def member(self, name: str, value: JsonValue, depth: int) -> Lines:
-        """`name: value`; what does not fit on the line stands under it."""
+        """Render `name: value`, with further lines below."""
         key = self.word(name)
         if isinstance(value, list | dict) and value and depth < MAX_DEPTH:
             return [f"{key}:", *self.nested(value, depth + 1)]
@@ -119,7 +121,7 @@ class _Writer:
         return [line for lines in items for line in bullet(lines)]
 
     def item(self, item: JsonValue, depth: int) -> Lines:
-        """An entry of an array: an object as its `key: value` lines."""
+        """Render an entry of an array: an object as its `key: value` lines."""
         if isinstance(item, dict) and item and depth < MAX_DEPTH:
             return [line for name, value in item.items() for line in self.member(name, value, depth + 1)]
         if isinstance(item, list) and item and depth < MAX_DEPTH:
@@ -144,7 +146,7 @@ class _Writer:
 
 
 def _first(entry: dict[str, JsonValue], keys: Iterable[str]) -> str | None:
-    """The first of the keys that is present with something to show."""
+    """Return the first key whose value can be shown."""
     return next(
         (key for key in keys if isinstance(entry.get(key), str | int | float) and str(entry[key]).strip()), None
     )

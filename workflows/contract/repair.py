@@ -1,4 +1,4 @@
-"""The one repair: the same session is told what was wrong and sends its result again (ruling A5)."""
+"""The one repair: the agent's session receives the faults and sends its result again (ruling A5)."""
 
 from collections.abc import Sequence
 
@@ -10,11 +10,13 @@ from workflows.contract.visible import one_line
 
 PREVIOUS_CAP = 12_000
 _MARGIN = 64_000
-"""Bytes looked at before the cut, so that a secret across it is still seen whole."""
+"""Bytes before the cut that are redacted too, so that a secret across it is found."""
 
 
 def repair_prompt(faults: Sequence[Fault], previous_output: str | bytes, *, leaf: bool = False, seed: str = "") -> str:
-    """Write the faults, the shape of what is wrong, and the end of the previous output as data (rulings A5, P4)."""
+    """Write the faults, the shape of the faulty objects, and the end of the previous output as data (rulings A5,
+    P4).
+    """
     shape = explain_shape([fault.path for fault in faults], leaf=leaf)
     return written(seed, lambda fences: _whole(faults, shape, *_tail(previous_output), fences))
 
@@ -39,7 +41,7 @@ Your previous output{cut}. {fences.meaning()}
 
 
 def same_output(previous: str | bytes, repaired: str | bytes) -> str | None:
-    """Why a byte-identical repair fails at once; None when the outputs differ. Ruling A5."""
+    """Return the reason a byte-identical repair fails at once; None if the outputs differ. Ruling A5."""
     if _bytes(previous) != _bytes(repaired):
         return None
     return "the repair returned the same output, byte for byte, so its faults are the same"
@@ -50,7 +52,9 @@ def _bytes(output: str | bytes) -> bytes:
 
 
 def _tail(output: str | bytes) -> tuple[str, int]:
-    """The redacted end of an output, at most 12 000 bytes, cut between characters; and how much is not in it."""
+    """Return the redacted end of an output, at most 12 000 bytes, cut between characters, and the number of omitted
+    bytes.
+    """
     raw = _bytes(output)
     text = redact(raw[-_MARGIN:].decode("utf-8", "replace"))
     kept = text.encode("utf-8", "replace")[-PREVIOUS_CAP:]

@@ -1,7 +1,7 @@
 """The JSON Schema of the result object, generated from the models (spec: The result object).
 
-It says as much of the rules as JSON Schema can; `validate` stays the judge. Null, which `validate` takes for "not set",
-is left out here: one way to say so is enough for a writer.
+It contains as many of the rules as JSON Schema can express; `validate` decides. Null, which `validate` accepts as "not
+set", is omitted here: writers need only one way to express it.
 """
 
 from typing import Any
@@ -61,7 +61,7 @@ _RULES: dict[str, list[Schema]] = {
 
 
 def schema() -> Schema:
-    """The schema of the whole object an agent ends with."""
+    """Return the schema of the whole object an agent ends with."""
     inner = _tidy(ServiceResult.model_json_schema())
     definitions: Schema = inner.pop("$defs")
     definitions.pop("JsonValue", None)
@@ -84,7 +84,7 @@ def schema() -> Schema:
 
 
 def _bound(definitions: Schema) -> None:
-    """What JSON Schema can say of the bounds: characters and entries. Bytes are for `validate`."""
+    """Add the bounds JSON Schema can express: characters and entries. `validate` checks bytes."""
     for owner, texts in TEXTS.items():
         for name, of in texts.items():
             node = definitions[owner]["properties"][name]
@@ -96,7 +96,7 @@ def _bound(definitions: Schema) -> None:
 
 
 def _tidy(node: Any) -> Any:
-    """Without titles, defaults and nulls; with every object of ours closed."""
+    """Remove titles, defaults and nulls, and close our objects to unknown members."""
     if isinstance(node, list):
         return [_tidy(item) for item in node]
     if not isinstance(node, dict):

@@ -1,7 +1,7 @@
-"""Reading the members of one object strictly: a reader returns the clean value, or notes a fault and returns nothing.
+"""Strict reading of an object's members: a reader returns the clean value, or notes a fault and returns None.
 
-A member that is null, or a blank string where the member is optional, counts as not set: structured-output modes make
-models write every member.
+A member that is null, or an optional one that is a blank string, counts as not set: structured-output modes make models
+write every member.
 """
 
 from collections.abc import Iterable
@@ -20,12 +20,12 @@ from workflows.contract.strings import too_long, too_many
 Choice = TypeVar("Choice", bound=StrEnum)
 Object = dict[str, JsonValue]
 Clean = dict[str, object]
-"""Members known to be good, ready to become a model."""
+"""Valid members, ready to become a model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """An object under validation: where it is, how its lines begin (ruling A4), how its members are named in them."""
+    """An object under validation: its path, the prefix of its lines (ruling A4), and its members' names in them."""
 
     source: Object
     faults: Faults
@@ -34,7 +34,7 @@ class Scope:
     label: str = ""
 
     def inner(self, name: str, source: Object) -> "Scope":
-        """The scope of an object member: its members are named `name.member` in the same entry's lines."""
+        """Return the scope of an object member, whose members are named `name.member` in the lines of its entry."""
         return Scope(source, self.faults, member(self.path, name), self.prefix, f"{self.label}{name}.")
 
     def fault(self, name: str, sentence: str) -> None:
@@ -43,19 +43,19 @@ class Scope:
         self.faults.add(Fault(where, f"{self.prefix}{self.label}{name} {sentence}"))
 
     def take(self, name: str) -> JsonValue:
-        """The member as it is, with everything unclean in it noted; None when it is not set."""
+        """Return the raw member, noting everything unstorable in it; None if it is not set."""
         value = self.source.get(name)
         for place, sentence in unclean(value, name):
             self.fault(place, sentence)
         return value
 
     def given(self, name: str) -> bool:
-        """Whether the member is set to something, be it right or wrong."""
+        """Return whether the member is set, to a valid value or not."""
         value = self.source.get(name)
         return bool(value.strip()) if isinstance(value, str) else value is not None
 
     def text(self, name: str, *, required: bool = False, of: str = "") -> str | None:
-        """A string, no longer than the bound it is named by; blank is not set. Ruling B6."""
+        """Read a string within its named bound; blank counts as not set. Ruling B6."""
         value = self.take(name)
         if not self.given(name):
             if required:
@@ -71,11 +71,11 @@ class Scope:
         return value
 
     def placeholder(self, name: str, value: str) -> None:
-        """Note a text that an example left for its writer to replace. Ruling P6."""
+        """Note an example's placeholder that the writer did not replace. Ruling P6."""
         self.fault(name, f"{quoted(value)} is a placeholder of the example: put your own text in its place")
 
     def choice(self, name: str, of: type[Choice], *, required: bool = False) -> Choice | None:
-        """Exactly one of the allowed values. Ruling A7."""
+        """Read one of the allowed values, matched exactly. Ruling A7."""
         value = self.text(name, required=required)
         if value is None:
             return None
@@ -85,7 +85,7 @@ class Scope:
         return None
 
     def integer(self, name: str, at_least: int, sentence: str) -> int | None:
-        """A whole number; a boolean or 2.0 is none. Ruling A8."""
+        """Read a whole number; booleans and 2.0 are refused. Ruling A8."""
         value = self.take(name)
         if value is None:
             return None
@@ -99,18 +99,18 @@ class Scope:
         return value
 
     def array(self, name: str, of: str) -> list[JsonValue]:
-        """An array; absent and null are empty. Ruling A6."""
+        """Read an array; absent and null are empty. Ruling A6."""
         return self.entries(name, of, self.take(name))
 
     def entries(self, name: str, of: str, value: JsonValue) -> list[JsonValue]:
-        """The value as an array whose entries are yet to be looked at."""
+        """Return the value as an array, with its entries unchecked."""
         if value is None or isinstance(value, list):
             return value or []
         self.fault(name, f"must be an array of {of}, not {kind(value)}")
         return []
 
     def strings(self, name: str, *, of: str = "") -> list[str]:
-        """An array of strings, none of them blank, and where they are bounded not too many of them. Ruling B6."""
+        """Read an array of strings, none blank, with the bounds of text and count if given. Ruling B6."""
         clean, entries = [], self.array(name, "strings")
         if of and (sentence := too_many(name, len(entries))):
             self.fault(name, sentence)
@@ -125,7 +125,7 @@ class Scope:
         return clean
 
     def close(self, known: Iterable[str]) -> None:
-        """Note every member that has no meaning here, and every one that was written twice. Ruling A3."""
+        """Note every unknown member, and every duplicate. Ruling A3."""
         names = tuple(known)
         owner = self.label.removesuffix(".")
         at = f"{owner} has the " if owner else ""
@@ -140,7 +140,7 @@ class Scope:
 
 
 def kind(value: JsonValue) -> str:
-    """What sort of JSON value it is, with its article."""
+    """Return the JSON type of a value, with its article."""
     match value:
         case None:
             return "null"
@@ -157,5 +157,5 @@ def kind(value: JsonValue) -> str:
 
 
 def set_only(clean: Clean) -> Clean:
-    """Without the members that are not set."""
+    """Drop members that are not set."""
     return {name: value for name, value in clean.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Finds secrets in command lines: what stands where a program takes a password."""
+"""A finder of secrets in command lines: the password arguments of programs."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _WITH_P = [
     "oc",
     "unrar",
 ]
-"""Their `-p` is a password, with or without a space; a number behind it is a port of another program."""
+"""Programs whose `-p` is a password, with or without a space; a number behind it is a port of another program."""
 
 _WORD = r"(?P<q>[\"'])?(?P<secret>[^\s\"'$<{|;&](?:(?(q)[^\"'\n]|[^\s\"'|;&])){2,200})"
 _DRAWN = r"(?=[^\s]*[0-9])"
@@ -80,7 +80,7 @@ _TAKES = re.compile(
     r"|\bsudo (?:-[a-zA-Z-]+ )*-S\b|\bcryptsetup\b|\bkinit\b|--passphrase-fd\b|-pass(?:in|out)? stdin\b|\bop signin\b"
     r"|\bssh-add -(?=\s|\Z)|\bkubectl create secret\b|\bvault login -(?=\s|\Z)"
 )
-"""Takes a secret from standard input."""
+"""Commands that read a secret from standard input."""
 _LITERAL = r"(?P<q>[\"'])?(?P<secret>(?!\$)(?(q)[^\"'\n]|[^\s\"'|<>;&$`]){4,300})(?(q)(?P=q))"
 _PIPED = re.compile(
     r"(?:(?:echo|printf|Write-Output)(?:[ \t]+-[neE]{1,3})?[ \t]+(?:[\"']?%s(?:\\n)?[\"']?[ \t]+)?"
@@ -95,7 +95,7 @@ _DOCUMENT = re.compile(
 
 
 def commands(text: str) -> Iterator[Span]:
-    """Looked for only where the program is named."""
+    """Yield secrets in command lines; a rule runs only if its program is named."""
     if " " not in text:
         return
     lower = text.lower()
@@ -106,7 +106,7 @@ def commands(text: str) -> Iterator[Span]:
 
 
 def _standard_input(text: str) -> Iterator[Span]:
-    """Secrets that are piped into a program, or stand in its here-document."""
+    """Yield secrets that are piped into a program, or in its here-document."""
     done = 0
     for gives in _GIVES.finditer(text):
         if gives.start() < done:
@@ -125,7 +125,7 @@ def _end_of_line(text: str, at: int) -> int:
 
 
 def _given(text: str, begin: int, takes: Span, end: int) -> Span | None:
-    """The secret that one line gives to the program which takes it."""
+    """Return the secret that a line passes to the program that reads it."""
     given = (
         _PIPED.search(text[: takes[0]], begin)
         or _HERE.match(text, takes[1], end)

@@ -1,7 +1,7 @@
-"""Finds tokens by their form: the table of `secret_tokens`, compiled when a text first holds such a prefix.
+"""A finder of tokens by form: the table of `secret_tokens`, compiled when a text first contains such a prefix.
 
-Linear on any text: each place where a token may begin is looked at once, by its first characters; what follows is read
-once, and no repeat stands in a repeat.
+Linear on any text: each possible start is checked once, by its first characters; the rest is read once, and no
+quantifier is nested.
 """
 
 import re
@@ -13,18 +13,19 @@ from workflows.contract.secret_spans import Span
 from workflows.contract.secret_tokens import INNER, PREFIXED, SHAPED
 
 _LONGEST = 120
-"""Characters behind what stands inside a token."""
+"""Characters read after a token's inner mark."""
 
 _RUN = compiled(r"[^\s\"'<>]{14,}")
 """The shortest token."""
 
 _HEAD = 2
-"""Characters by which prefixes are told apart first; the shortest has three."""
+"""Length of the heads that index the prefixes; the shortest prefix has three characters."""
 
 
 def tokens(text: str, begins: Collection[int] = ()) -> Iterator[Span]:
-    """Where tokens of a known form stand. One that begins in the middle of a word is none: `task-...` has no `sk-`;
-    but what stands at one of `begins` is no middle."""
+    """Yield tokens of a known form. None begins in the middle of a word: `task-...` contains no `sk-`; but each
+    position in `begins` counts as a word's start.
+    """
     if not _RUN.search(text):
         return
     yield from _prefixed(text, begins)
@@ -54,7 +55,7 @@ def _prefixed(text: str, begins: Collection[int]) -> Iterator[Span]:
 
 @cache
 def _beginnings() -> tuple[re.Pattern[str], dict[str, list[tuple[str, str]]]]:
-    """Where any prefix may begin: not in the middle of a word; and the prefixes by their first characters."""
+    """Return a pattern for possible starts, never in the middle of a word, and the prefixes by their heads."""
     heads: dict[str, list[tuple[str, str]]] = {}
     for prefix, body in _prefixes():
         heads.setdefault(prefix[:_HEAD], []).append((prefix, body))
@@ -74,7 +75,7 @@ def _prefixes() -> tuple[tuple[str, str], ...]:
 
 
 def _split(prefixes: str) -> list[str]:
-    """Most are words; the one that ends with a space is a header's."""
+    """Split a list of prefixes at blanks; one that ends with a space is a header's, and stays whole."""
     return [prefixes] if prefixes.endswith(" ") else prefixes.split()
 
 
@@ -88,7 +89,7 @@ _MAILGUN = compiled(r"[0-9a-f](?<![\w-].)[0-9a-f]{31}-[0-9a-f]{8}-[0-9a-f]{8}(?!
 
 
 def _in_parts(text: str) -> Iterator[Span]:
-    """Tokens without a prefix, but with parts of known lengths: of Discord's bots, and Mailgun's of late."""
+    """Yield tokens without a prefix but with parts of known lengths: of Discord's bots, and recent ones of Mailgun."""
     if text.count(".") > 1:
         yield from (found.span() for found in _DISCORD.finditer(text))
     if text.count("-") > 1:

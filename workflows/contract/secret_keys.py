@@ -1,4 +1,4 @@
-"""Finds private keys: whole, on one line, in the middle of a quote, or with either end cut off."""
+"""A finder of private keys: whole, on one line, inside a quote, or with either end cut off."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from workflows.contract.secret_spans import Span
 _KIND = r"(?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"
 _PEM = compiled(
     f"-----BEGIN {_KIND}"
-    # To its end, or as far as it looks like one when the end is cut off.
+    # To its end; if that is cut off, as far as it looks like a key.
     rf"(?:(?:[^-]++|-(?!----))*+-----END {_KIND}"
     r"|(?:(?:\s|\\[nr])*+[A-Z][A-Za-z-]{2,20}: [^\n\\]{0,200})*+"
     r"(?:(?:\s|\\[nr]|[|>#\"'+,])*+[A-Za-z0-9+/]{20,}+={0,2})++(?:(?:\s|\\[nr]|[|>#\"'+,])*+[A-Za-z0-9+/]{4,19}={1,2})?)"
@@ -33,7 +33,7 @@ def keys(text: str) -> Iterator[Span]:
 
 
 def _tail(text: str, end: int, after: int) -> Span | None:
-    """The last lines of a key whose beginning is cut off."""
+    """Return the last lines of a key whose beginning is cut off."""
     start = end
     while start > 0:
         line = text.rfind("\n", max(0, start - 200), start - 1) + 1

@@ -1,4 +1,4 @@
-"""Finds secrets by the name they stand under: `TOKEN=...`, `"password": "..."`, `**Passwort:** ...`.
+"""A finder of secrets by name: `TOKEN=...`, `"password": "..."`, `**Passwort:** ...`.
 
 A name alone is not enough: its value must be a literal, and no placeholder, expression or sentence.
 """
@@ -22,7 +22,7 @@ from workflows.contract.secret_values import (
 from workflows.contract.secret_words import HINTS, NAME, OTHER_HINTS, OTHER_NAME
 
 _SEARCHED = ((compiled(NAME), HINTS), (compiled(OTHER_NAME), OTHER_HINTS))
-"""In a text in lower case, where one of the hints stands."""
+"""Name patterns for lower-case text, each with hints of which one must occur."""
 SECRET_KEY = compiled(rf"(?is:.*(?:{NAME}|{OTHER_NAME}))")
 
 _VALUE = compiled(
@@ -39,13 +39,13 @@ _SAID = compiled(
     r"(?P<bare>[^\s\"'`,;()<>]{8,200}+)"
 )
 _SHOWN = compiled(
-    # How the name ends: in Markdown or HTML, with words behind it.
+    # The end of the name: in Markdown or HTML, with words behind it.
     rf"[*_~`\"'\]]{{0,6}}(?:[ \t]+{_IS}(?=:))?"
     r"(?:[ \t]+(?:for|of|to|von|für|pour|de|del|para|per|от|для)[ \t]+[\w.-]{1,40}(?:[ \t][\w.-]{1,40})?(?=:))?"
     r"(?P<tag></\w{1,10}>)?[ \t]*+"
     r"(?P<sign>::?|=>|->|\u2192|\u2014|\u2013|=|\||\(|(?=\r?\n)|(?=</?\w{1,10}>)|(?<=>)|(?=[\"'`]))"
     r"[*_~]{0,3}(?:</\w{1,10}>\s{0,40})?[ \t]*+(?:!!binary[ \t]+)?"
-    # The value stands on the next line, or the one after that; quoted, in a block, as an item.
+    # The value is on the next line, or the one after that; quoted, in a block, as an item.
     r"(?P<broken>(?P<block>[>|][+-]?|\\)?[ \t]*+\r?\n(?:[ \t]*+\r?\n)?(?:```\w{0,12}\r?\n)?[ \t]*+(?:[>-][ \t]++)?)?"
     r"(?P<open><\w{1,10}>)?[*_~]{0,3}"
     r"(?:(?P<quote>[\"'`])(?P<quoted>[^\n\"'`]{4,200}+)(?=(?P=quote))|(?P<bare>[^\s\"'`,;<>|()]{6,200}+))"
@@ -55,11 +55,11 @@ _SHOWN = compiled(
 _LOWER = {
     code: ord(chr(code).lower()) for code in (*range(ord("A"), ord("Z") + 1), *range(0xC0, 0xDF), *range(0x410, 0x430))
 }
-"""Capitals of the languages in which secrets are named: each is one character in both cases."""
+"""Lower-case mapping for the supported languages: each capital is one character in both cases."""
 
 
 def named(text: str) -> Iterator[Span]:
-    """Where values stand under a secret's name."""
+    """Yield the spans of values under a secret's name."""
     lower = text.lower() if text.isascii() else text.translate(_LOWER)
     for searched, hints in _SEARCHED:
         if any(hint in lower for hint in hints):
@@ -75,7 +75,7 @@ def _named(text: str, lower: str, searched: re.Pattern[str]) -> Iterator[Span]:
 
 
 def _under(text: str, start: int, end: int) -> Span | None:
-    """The secret under the name that stands there."""
+    """Return the secret under the name at this place."""
     if value := _VALUE.match(text, end):
         return _assigned(text, start, end, value)
     if option := _OPTION.match(text, end) if _is_option(text, start) else None:
@@ -92,7 +92,7 @@ def _under(text: str, start: int, end: int) -> Span | None:
 
 
 def _shown(text: str, start: int, end: int, value: re.Match[str]) -> Span | None:
-    """What stands behind a name for people to read: it must look like a secret, or the name say that it is one."""
+    """Return the value under a name in text for people: it must look like a secret, or the name must imply one."""
     name, quoted = text[start:end], value["quoted"]
     called = value["sign"] == "("
     of_people = name.lower().startswith("pass") or not name.isascii()
@@ -118,13 +118,13 @@ def _is_heading(text: str, start: int) -> bool:
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether a value that has this name, as a whole, is one."""
+    """Return whether a whole value with this name is a secret."""
     return _is_name_of_one(name) and quoted_is_secret(name, value)
 
 
 @lru_cache(maxsize=1024)
 def _is_name_of_one(name: str) -> bool:
-    """The same names come again and again."""
+    """Return whether a name is a secret's. Cached, since names recur."""
     return bool(SECRET_KEY.fullmatch(name))
 
 
@@ -145,6 +145,6 @@ def _assigned(text: str, start: int, end: int, value: re.Match[str]) -> Span | N
 
 
 def _is_option(text: str, start: int) -> bool:
-    """A double dash begins the word that ends with the name."""
+    """Return whether the name ends a word that begins with a double dash."""
     word = text[max(0, start - 40) : start].split()
     return bool(word) and not text[start - 1].isspace() and "--" in word[-1]

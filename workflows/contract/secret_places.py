@@ -1,4 +1,4 @@
-"""Finds secrets by the place they have: in addresses, headers, and files of known forms."""
+"""A finder of secrets by place: in addresses, headers, and files of known formats."""
 
 import re
 from collections.abc import Iterator
@@ -103,7 +103,7 @@ _JWK = compiled(r"\\*\"(?:d|p|q|dp|dq|qi|k)\\*\"\s{0,4}:\s{0,4}\\*\"([A-Za-z0-9_
 
 
 def places(text: str) -> Iterator[Span]:
-    """All of them; each is looked for only where a word of it stands."""
+    """Yield secrets of all places; each pattern runs only if one of its hints occurs."""
     if "://" in text:
         yield from _addresses(text)
     if "@" in text:
@@ -131,7 +131,7 @@ _LITERALS = (
     (("auth", "credential"), _LOGIN),
     ((".set(",), _SET),
 )
-"""In these places only what looks drawn by chance is a secret."""
+"""Patterns that accept only values that look random."""
 
 _HINTED: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
     ("password", (_NETRC,)),
@@ -161,7 +161,7 @@ _HINTED: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
 
 
 def _around(text: str, sign: str, width: int) -> Iterator[Span]:
-    """The parts of a text that are near a sign."""
+    """Yield the parts of a text near a sign."""
     at = text.find(sign)
     while at >= 0:
         begin = end = at
@@ -205,7 +205,7 @@ def _headers(text: str, lower: str) -> Iterator[Span]:
 
 
 def _odd(text: str) -> bool:
-    """No word: capitals inside, or signs."""
+    """Return whether a text is no plain word: it has inner capitals."""
     return text != text.lower() and text != text.capitalize()
 
 

@@ -1,4 +1,4 @@
-"""Where secrets stand in a text, and the same text read in another way: as spans that can be traced back."""
+"""Spans of secrets in a text, and decoded views of a text whose spans map back to the original."""
 
 import re
 from bisect import bisect_right
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 Span = tuple[int, int]
 Finder = Callable[[str], Iterable[Span]]
-"""Where in a text it finds secrets."""
+"""Finds the spans of secrets in a text."""
 
 
 def merged(spans: Iterable[Span]) -> list[Span]:
-    """In order, without overlaps."""
+    """Sort spans and merge overlapping ones."""
     found: list[Span] = []
     for start, end in sorted(spans):
         if found and start < found[-1][1]:
@@ -22,7 +22,7 @@ def merged(spans: Iterable[Span]) -> list[Span]:
 
 
 def replaced(text: str, spans: Iterable[Span], by: Callable[[str], str]) -> str:
-    """The text with each span replaced; the spans are merged ones."""
+    """Replace each span of the text; the spans must be merged."""
     parts: list[str] = []
     done = 0
     for start, end in spans:
@@ -33,18 +33,18 @@ def replaced(text: str, spans: Iterable[Span], by: Callable[[str], str]) -> str:
 
 @dataclass(frozen=True)
 class View:
-    """A text in which some pieces are decoded or left out, and where each of its characters comes from."""
+    """A text with some pieces decoded or dropped, and the origin of each piece."""
 
     text: str
     starts: list[int]
-    """Where each piece begins in this text."""
+    """The start of each piece in this text."""
     origins: list[Span]
-    """Where it comes from."""
+    """Its span in the original."""
     decoded: list[bool]
-    """Whether it stands for its origin as a whole."""
+    """True if it maps to its origin only as a whole."""
 
     def back(self, span: Span) -> Span:
-        """Where in the original the span is."""
+        """Map a span back to the original."""
         start, end = span
         first, last = bisect_right(self.starts, start) - 1, bisect_right(self.starts, end - 1) - 1
         from_, to = self.origins[first][0], self.origins[last][1]
@@ -56,7 +56,7 @@ class View:
 
 
 def view(text: str, pattern: re.Pattern[str], decode: Callable[[re.Match[str]], str]) -> View | None:
-    """The text with what the pattern finds decoded; None when that changes nothing."""
+    """Return a view with the pattern's matches decoded; None if that changes nothing."""
     parts: list[str] = []
     starts: list[int] = []
     origins: list[Span] = []

@@ -1,4 +1,4 @@
-"""Finds secrets in the columns of tables, and phrases of words that are keys."""
+"""A finder of secrets in columns of tables, and of mnemonic phrases."""
 
 import re
 from collections.abc import Iterator
@@ -16,11 +16,11 @@ _HEADER = compiled(
 )
 _CODE = re.compile(r"[()\[\]{}=]")
 _LONGEST = 500
-"""Characters of a line of a table."""
+"""Longest line, in characters, that is read as a table's."""
 
 
 def columns(text: str) -> Iterator[Span]:
-    """What stands below a secret's name, in Markdown, in CSV, or between tabs."""
+    """Yield the cells below a secret's name, in Markdown, CSV, or tab-separated text."""
     sign, signs, secret = "", 0, dict[int, bool]()
     at = 0
     for line, after in pairwise(f"{text}\n".split("\n")):
@@ -34,7 +34,7 @@ def columns(text: str) -> Iterator[Span]:
 
 
 def _names(line: str, sign: str) -> dict[int, bool]:
-    """The columns that are named like secrets, each with whether its name is one of passwords."""
+    """Return the columns with a secret's name, and whether that name is a password's."""
     if len(line) > _LONGEST or _CODE.search(line):
         return {}
     found = _HEADER.finditer(line)
@@ -62,11 +62,11 @@ _PHRASE = compiled(
 _WORD = re.compile(r"[A-Za-z]+,?(?P<line>\s*\n)?")
 _COUNTS = (12, 15, 18, 21, 24)
 _NEVER = {"the", "and", "for", "are", "not", "from", "was", "were", "but", "its", "has", "had", "our", "may", "these"}
-"""Words of sentences that no list of such words has."""
+"""Common words that occur in no mnemonic word list."""
 
 
 def mnemonics(text: str) -> Iterator[Span]:
-    """Twelve to twenty-four words in a row, behind a word for them."""
+    """Yield phrases of twelve to twenty-four words behind a word that announces them."""
     lower = text.lower()
     if not any(hint in lower for hint in ("mnemonic", "seed", "recovery", "backup", "wallet")):
         return
@@ -76,7 +76,7 @@ def mnemonics(text: str) -> Iterator[Span]:
 
 
 def _end_of_phrase(text: str, start: int, end: int) -> int:
-    """Where as many words end as such a phrase has: with a line, or before something else; 0 for none."""
+    """Return the end of a phrase of valid length, at a line's end or before other text; 0 if there is none."""
     last = count = 0
     for word in _WORD.finditer(text, start, end):
         if word[0].strip(", \r\n").lower() in _NEVER:

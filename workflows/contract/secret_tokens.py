@@ -1,15 +1,15 @@
-"""Tokens that are known by their form: who issues them, how they begin, what follows. Data.
+"""Token formats: issuer, prefix, and form of the rest. Data only.
 
-The prefixes, alphabets and lengths are facts that the issuers publish; which forms are in use was looked up in the
-documentation of the issuers and in the lists of forms of gitleaks (MIT) and detect-secrets (Apache-2.0). No text of
-theirs stands here. Lengths are lower bounds: a longer token of the same form goes too.
+Prefixes, alphabets and lengths are facts that the issuers publish; the formats in use were looked up in the issuers'
+documentation and in the format lists of gitleaks (MIT) and detect-secrets (Apache-2.0). None of their text is copied
+here. Lengths are lower bounds: longer tokens of a form are redacted too.
 """
 
 W, L, U, H, D = "A-Za-z0-9_", "A-Za-z0-9", "A-Z0-9", "0-9a-f", "A-Za-z0-9_-"
-"""Words; letters and digits; capitals and digits; hex; words with dashes."""
+"""Alphabets: word characters; letters and digits; capitals and digits; hex; word characters with dashes."""
 
 DRAWN = rf"(?=[{D}]{{0,24}}[0-9])(?=[{D}]{{0,24}}[A-Z])"
-"""Looks ahead for a digit and a capital: behind a short prefix a name in small letters is no token."""
+"""A lookahead for a digit and a capital: behind a short prefix, a lower-case name is no token."""
 
 PREFIXED: tuple[tuple[str, str, str, int], ...] = (
     ("GitHub", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", W, 20),
@@ -181,7 +181,7 @@ PREFIXED: tuple[tuple[str, str, str, int], ...] = (
     ("ClickHouse", "4b1d", L, 38),
     ("age", "AGE-SECRET-KEY-1 AGE-PLUGIN-", f"{U}-", 50),
 )
-"""Issuer, prefixes, what the rest consists of, and how long it is at least. Capitals count."""
+"""Issuer, prefixes, alphabet of the rest, and its least length. Case-sensitive."""
 
 SHAPED: tuple[tuple[str, str, str], ...] = (
     ("AWS key id", "AKIA ASIA AROA AIDA AGPA ANPA ANVA ABIA ACCA A3T", rf"[A-Z0-9]{{16,17}}(?![{W}])"),
@@ -237,7 +237,7 @@ SHAPED: tuple[tuple[str, str, str], ...] = (
     ("Mailgun", "key-", rf"(?<![-.]key-)[0-9a-f]{{32}}(?![{W}])"),
     ("Resend", "re_", rf"[{L}]{{8}}_[{L}]{{20,}}+"),
 )
-"""Issuer, prefixes, and a pattern for what follows."""
+"""Issuer, prefixes, and a pattern for the rest."""
 
 INNER: tuple[tuple[str, str, int, str], ...] = (
     ("Azure client secret", "Q~", 4, rf"[A-Za-z0-9_~.]{{3}}[0-9]Q~[A-Za-z0-9_~.-]{{31,40}}(?![{D}])"),
@@ -251,4 +251,4 @@ INNER: tuple[tuple[str, str, int, str], ...] = (
     ("New Relic licence", "NRAL", 40, rf"[{L}]{{36,40}}NRAL(?![{W}])"),
     ("MaxMind", "_mmk", 40, rf"[{L}]{{6}}_[{L}]{{29}}_mmk(?![{W}])"),
 )
-"""Issuer, what stands inside, how far before it the token begins at most, and the whole pattern."""
+"""Issuer, inner mark, the most characters before it, and the whole pattern."""

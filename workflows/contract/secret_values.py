@@ -1,4 +1,4 @@
-"""Tells secrets from placeholders, expressions and sentences, by what stands under a secret's name."""
+"""Classification of values under a secret's name: secrets, placeholders, expressions and sentences."""
 
 import re
 
@@ -19,7 +19,7 @@ _EXPRESSION = compiled(
 
 
 def quoted_is_secret(name: str, value: str) -> bool:
-    """A literal under a secret's name, unless it is a placeholder or reads like a sentence."""
+    """Return whether a literal under a secret's name is a secret, and no placeholder or sentence."""
     rest = SCHEME.sub("", value, count=1)
     if _hook(name, value):
         return True
@@ -31,7 +31,9 @@ def quoted_is_secret(name: str, value: str) -> bool:
 
 
 def _passphrase(name: str, value: str) -> bool:
-    """Several words that make no sentence: four in small letters, one that is drawn, or any in a variable."""
+    """Return whether several words are no sentence: four in lower case, one that looks random, or any under a
+    variable's name.
+    """
     words = value.split()
     if len(words) > 12 or NO_PASSPHRASE & {word.lower().strip(".,:;!?") for word in words}:
         return False
@@ -40,29 +42,31 @@ def _passphrase(name: str, value: str) -> bool:
 
 
 def _hook(name: str, value: str) -> bool:
-    """The address of a webhook is its secret."""
+    """Return whether the value is a webhook's address, which is a secret."""
     last = value.rstrip("/").rpartition("/")[2]
     return "webhook" in name.lower() and "://" in value and len(last) >= 16 and mixed(last)
 
 
 def expression(value: str) -> bool:
-    """A name or a call; a token has long parts that no name has."""
+    """Return whether the value is a name or a call; a token has long parts that no name has."""
     drawn = any(len(part) >= 20 and mixed(part) and part != part.lower() for part in re.split(r"[_.(\[]", value))
     return bool(_EXPRESSION.fullmatch(value)) and not drawn
 
 
 def placeholder(value: str) -> bool:
-    """It stands for a secret, and is none."""
+    """Return whether the value is a placeholder for a secret."""
     return bool(HARMLESS.fullmatch(value)) or template(value)
 
 
 def template(value: str) -> bool:
-    """Something is put into it later: `${TOKEN}`, `{{ token }}`."""
+    """Return whether the value is filled in later: `${TOKEN}`, `{{ token }}`."""
     return "${" in value or "{{" in value or "$(" in value
 
 
 def bare_is_secret(name: str, value: str, *, tight: bool, last: bool) -> bool:
-    """`KEY=value` nearly always; with white space or a colon it may be prose or code, and must look like a secret."""
+    """Return whether an unquoted value is a secret. `KEY=value` nearly always is; with white space or a colon it may
+    be prose or code, and must look like one.
+    """
     rest = SCHEME.sub("", value, count=1)
     if _hook(name, value):
         return True
@@ -86,12 +90,12 @@ _DRAWN = compiled(r"[\w.+/=:@!#$%&*^~?-]{8,}")
 
 
 def drawn(text: str) -> bool:
-    """Drawn by chance: digits among letters of both cases, or a long mixture."""
+    """Return whether a text looks random: digits among letters of both cases, or a long mixture."""
     if not mixed(text) or not _DRAWN.fullmatch(text) or not looks_random(text):
         return False
     return (text != text.lower() and text != text.upper()) or len(text) >= 12
 
 
 def looks_random(text: str) -> bool:
-    """No path, no version, no number with a unit."""
+    """Return whether a text is no path, no version, and no number with a unit."""
     return "/" not in text and "." not in text and not re.fullmatch(r"[0-9]+[-A-Za-z]+|[A-Za-z_-]+[0-9]{1,4}", text)

@@ -1,4 +1,4 @@
-"""The same text read as it is meant: without what is not seen, escapes decoded, broken lines joined, base64 read."""
+"""Decoded views of a text: without invisible characters, escapes decoded, broken lines joined, base64 decoded."""
 
 import base64
 import binascii
@@ -45,20 +45,20 @@ _SPELLED = compiled(
     r"[0-9a-fA-F](?<![0-9a-zA-Z].)(?:(?<=0)x[0-9a-fA-F]{2}|[0-9a-fA-F])(?:, ?|[ :])"
     r"(?:(?:0x)?[0-9a-fA-F]{2}(?:, ?|[ :])){10,}+(?:(?:0x)?[0-9a-fA-F]{2})?"
 )
-"""Bytes in hex, one by one."""
+"""Bytes in hex, separated one by one."""
 _NUMBERS = compiled(r"[0-9](?<![0-9.].)[0-9]{1,2}, ?(?:[0-9]{2,3}, ?){10,}+(?:[0-9]{2,3})?")
 _HEX = compiled(r"[0-9a-fA-F](?<![0-9a-fA-F].)[0-9a-fA-F](?:[0-9a-fA-F]{2}){19,}+(?![0-9a-fA-F])")
 _LOOKED_AT = 32
-"""Characters by which base64 of a text is told from anything else."""
+"""Characters that decide whether a run is base64 of a text."""
 
 
 def meant(text: str) -> View | None:
-    """One layer taken off; None when there is none."""
+    """Decode one layer of escapes; None if there is none."""
     return view(text, _CODED, _decode) if _ANY.search(text) else None
 
 
 def unquoted(text: str) -> View | None:
-    """Quoted-printable decoded; None where nothing looks like it."""
+    """Decode quoted-printable; None if nothing looks like it."""
     return view(text, _QUOTED, _unquote) if "=" in text and _IS_QUOTED.search(text) else None
 
 
@@ -87,7 +87,7 @@ def _decode(found: re.Match[str]) -> str:
 
 
 def _unescaped(code: str) -> str:
-    """What stands behind a backslash."""
+    """Decode the rest of a backslash escape."""
     if code[0] in "uUx":
         number = int(code[1:].strip("{}"), 16)
     elif code[0].isdigit():
@@ -105,9 +105,9 @@ def _entity(name: str) -> str:
 
 
 def joined(text: str, find: Callable[[str, Collection[int]], Iterable[Span]]) -> Iterator[Span]:
-    """What is found only when broken lines are joined, as far as what follows a break looks like a part of it.
+    """Yield spans found only if broken lines are joined, as far as the text after a break looks like a part of them.
 
-    `find` is told where in the joined text lines began: a word may begin there.
+    `find` receives the positions where lines began in the joined text: a word may begin there.
     """
     if not ("\n" in text or "+" in text) or (whole := view(text, _BREAK, _join)) is None:
         return
@@ -116,7 +116,7 @@ def joined(text: str, find: Callable[[str, Collection[int]], Iterable[Span]]) ->
         if not breaks:
             continue
         first = whole.text[start : breaks[0]]
-        alone = (0, len(first)) in find(first, ())  # all of a token, as far as anybody can tell
+        alone = (0, len(first)) in find(first, ())  # possibly a complete token
         goes_on = _drawn if alone else _goes_on
         until = _until(whole.text, [*breaks, end], goes_on)
         if until > breaks[0] and (0, until - start) in find(whole.text[start:until], ()):
@@ -124,30 +124,30 @@ def joined(text: str, find: Callable[[str, Collection[int]], Iterable[Span]]) ->
 
 
 def _until(text: str, breaks: list[int], goes_on: Callable[[str], bool]) -> int:
-    """The first break behind which something else begins; else the last one."""
+    """Return the first break behind which something else begins, else the last one."""
     ends = (at for at, after in pairwise(breaks) if not goes_on(text[at:after]))
     return next(ends, breaks[-1])
 
 
 def _join(found: re.Match[str]) -> str:
-    """Only what may belong together."""
+    """Remove a line break if the next line may continue the text before it."""
     after = _NEXT.match(found.string, found.end())
     return "" if after and _goes_on(after[0]) else found[0]
 
 
 def _goes_on(rest: str) -> bool:
-    """Not a word that merely begins the next line."""
+    """Return whether the text may continue a token, and is no ordinary word at a line's start."""
     return any(map(str.isdigit, rest)) or (len(rest) >= 8 and rest[1:] != rest[1:].lower()) or len(rest) >= 24
 
 
 def _drawn(rest: str) -> bool:
-    """Surely drawn by chance: what stands behind a whole token may be something else."""
+    """Return whether the text surely looks random: behind a complete token, something else may follow."""
     some_digits = sum(map(str.isdigit, rest)) > len(rest) // 12
     return len(rest) >= 6 and some_digits and rest != rest.lower() and rest != rest.upper()
 
 
 def decoded_runs(text: str, find: Finder) -> Iterator[Span]:
-    """Base64, base32, hex and numbers of texts in which something is found, as a whole."""
+    """Yield whole runs of base64, base32, hex and numbers whose decoded text has findings."""
     done = 0
     for found in _LINES.finditer(text) if "\n" in text else ():
         if (said := _base64(found[0])) and any(True for _ in find(said[1])):
@@ -189,7 +189,7 @@ _BYTES: tuple[tuple[re.Pattern[str], Callable[[str], bytes]], ...] = (
 
 
 def _base64(run: str) -> tuple[int, str] | None:
-    """The text it is base64 of, and how many characters before it are none of it."""
+    """Decode base64; return the number of leading characters that do not belong to it, and the text."""
     plain = re.sub(r"[\s=]", "", run).replace("-", "+").replace("_", "/")
     for skip in range(4):
         head = _decoded(plain[skip : skip + _LOOKED_AT])
@@ -207,7 +207,7 @@ def _decoded(plain: str) -> bytes:
 
 
 def _is_text(head: bytes) -> bool:
-    """Printable, but for a character that is cut in two."""
+    """Return whether bytes are printable text, except for a character cut in two."""
     try:
         text = head.decode()
     except UnicodeDecodeError as error:

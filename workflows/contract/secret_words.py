@@ -1,4 +1,4 @@
-"""Words by which secrets are named, in nine languages, and words that no secret has. Data."""
+"""Words that name secrets, in nine languages, and words that occur in no secret. Data only."""
 
 _KINDS = (
     "api app access private secret encryption encrypt decryption signing signature master deploy deployment account "
@@ -9,7 +9,7 @@ _KINDS = (
 """Kinds of key: `api_key`, `signing key`."""
 
 _WHOLE = "mnemonic pat jwt dsn otp pin psk pw bindpw rootpw sshpass pass"
-"""Also parts of other words, where they name nothing."""
+"""Words that name a secret only as whole words."""
 
 _TAIL = (
     r"(?:[_-]?(?:access|key|base|value|data|text|literal|prod|production|dev|test|staging|live|main|b64|base64|hex"
@@ -18,7 +18,7 @@ _TAIL = (
 
 
 def _any_of(*patterns: str) -> str:
-    """One of them; each begins with a letter, which is what makes the search for them fast."""
+    """Return an alternation; each pattern begins with a letter, which makes the search fast."""
     return rf"(?:{'|'.join(patterns)}){_TAIL}"
 
 
@@ -31,7 +31,7 @@ NAME = _any_of(
     *(rf"{word}(?<![a-z]{word})(?![a-z])" for word in _WHOLE.split()),
     r"key(?<=[a-z0-9]_key)(?=[ \t]*=)|_auth(?![a-z])|_(?:pat|jwt|dsn)(?![a-z])|-(?:pat|jwt|dsn)(?![a-z])",
 )
-"""English, and what programs have."""
+"""English names, and those in programs."""
 
 HINTS = ("pass", "pwd", "pw", "psk", "secret", "token", "credential", "authorization", "key", "auth", "string",
          "signature", "url", "mnemonic", "pat", "jwt", "dsn", "otp", "pin", "code")  # fmt: skip
@@ -53,7 +53,7 @@ OTHER_HINTS = ("wort", "wört", "geheim", "schl", "zugangs", "mot", "mdp", "jeto
                "口令", "令牌", "パスワード", "暗証", "秘密鍵", "トークン")  # fmt: skip
 
 SHORT_NAMES = ("pin", "otp", "dsn", "pat", "key", "pw", "mdp")
-"""They name many things; only what looks drawn by chance is a secret under them."""
+"""Ambiguous names: only a value that looks random is a secret under them."""
 
 _SENTENCES = (
     "a an the this that these your you my our their it its is are was were be been has have had must should "

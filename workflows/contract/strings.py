@@ -1,8 +1,8 @@
-"""How long every text may be and how many of each: the one table (ruling B6), and what makes a text storable.
+"""The bounds of every text and array in one table (ruling B6), and the rule for storable text.
 
 A bound counts characters, as people and columns do, and bytes as the text travels: in UTF-8, as JSON writes it. So the
-sizes of histories, rows and search attributes follow from this table. It is asked by the validator, by the schema that
-agents and callers are shown, by registration, and by the widths of the store's columns.
+sizes of histories, rows and search attributes follow from this table. The validator, the schema for agents and callers,
+registration, and the store's column widths use it.
 """
 
 import json
@@ -14,18 +14,18 @@ from typing import TypeVar
 from pydantic import BaseModel, JsonValue
 
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-"""What no database takes: NUL, and surrogates, which are no characters."""
+"""Characters that no database accepts: NUL and surrogates."""
 
 ENDLESS = 10**12
-"""The size of what is nested too deeply to be written."""
+"""The size of values nested too deeply to serialise."""
 
 MOST_TOKENS = 10**15
-"""More than any program uses, and few enough that sums of it fit a column."""
+"""More than any program uses, and small enough that sums fit a column."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The longest a text may be."""
+    """The limits of a text."""
 
     characters: int
     bytes: int
@@ -70,14 +70,14 @@ COUNTS: Mapping[str, int] = {
 }
 
 QUESTIONS_BYTES = 4_000
-"""What the questions of one result may take together, choices included: every leg of a tree may ask at once."""
+"""Limit of all questions of one result, with choices: every leg of a tree may ask at once."""
 
 DELEGATIONS_BYTES = 131_072
-"""What the delegations of one result may take together beside their prompts, which need not travel."""
+"""Limit of all delegations of one result without their prompts, which may travel by digest."""
 
 
 def size(value: JsonValue) -> int:
-    """The bytes a value takes in a history."""
+    """Return the bytes a value takes in a history."""
     try:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     except RecursionError:
@@ -86,7 +86,7 @@ def size(value: JsonValue) -> int:
 
 
 def too_long(name: str, text: str) -> str | None:
-    """The rest of the sentence "<field> ..." when the text is over its bound."""
+    """Return the rest of the sentence "<field> ..." if the text exceeds its bound."""
     bound = BOUNDS[name]
     if len(text) > bound.characters:
         return f"must be at most {bound.characters:,} characters, not {len(text):,}"
@@ -96,23 +96,23 @@ def too_long(name: str, text: str) -> str | None:
 
 
 def too_many(name: str, count: int) -> str | None:
-    """The rest of the sentence "<field> ..." when there are more entries than may be."""
+    """Return the rest of the sentence "<field> ..." if there are too many entries."""
     most = COUNTS[name]
     return f"must have at most {most} entries, not {count:,}" if count > most else None
 
 
 def storable(text: str) -> str:
-    """The text with what no database takes replaced; everything else as it was."""
+    """Replace the characters that no database accepts."""
     return text if text.isascii() and "\x00" not in text else UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def fitted(name: str, text: str) -> str:
-    """Storable, and cut on a character to what its bound allows."""
+    """Make a text storable, and cut it between characters to its named bound."""
     return cut_to(text, BOUNDS[name])
 
 
 def cut_to(text: str, bound: Bound) -> str:
-    """The same for a bound that follows from what else there is."""
+    """Make a text storable, and cut it between characters to a bound."""
     text = storable(text[: bound.characters])
     while (over := size(text) - 2 - bound.bytes) > 0:
         text = text[: -max(1, over // 6)]
@@ -120,7 +120,7 @@ def cut_to(text: str, bound: Bound) -> str:
 
 
 def storable_value(value: JsonValue) -> JsonValue:
-    """The same for every text of a JSON value, names of members included."""
+    """Make every text of a JSON value storable, member names included."""
     match value:
         case str():
             return storable(value)
@@ -136,7 +136,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def storable_model(model: Model) -> Model:
-    """The same for every text of a model."""
+    """Make every text of a model storable."""
     dumped = model.model_dump(mode="python")
     return type(model).model_validate(_storable_tree(dumped))
 

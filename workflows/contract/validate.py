@@ -1,4 +1,4 @@
-"""Validating one candidate: every fault at once, in the order of the spec's fields (rulings A3, A4, A6 to A10)."""
+"""Validation of a candidate: every fault at once, in the order of the spec's fields (rulings A3, A4, A6 to A10)."""
 
 from dataclasses import dataclass
 from itertools import islice
@@ -20,7 +20,7 @@ _MOST_CYCLES = 20
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What validation found: the faults, and the result when there are none but unknown keys."""
+    """The faults, and the result if there are none but unknown keys."""
 
     faults: tuple[Fault, ...]
     result: ServiceResult | None
@@ -79,7 +79,7 @@ def _read_delegations(scope: Scope) -> list[Clean]:
 
 
 def _travelling_size(entry: JsonValue) -> int:
-    """What an entry takes in a history beside its prompt."""
+    """Return the bytes of an entry in a history, without its prompt."""
     return size({name: value for name, value in entry.items() if name != "prompt"}) if isinstance(entry, dict) else 0
 
 
@@ -88,7 +88,7 @@ def _together(whole: int, most: int, what: str) -> str:
 
 
 def _read_artifact_body(scope: Scope) -> JsonValue:
-    """A string or any JSON value; blank is not set. Ruling A6."""
+    """Read a string or any JSON value; blank counts as not set. Ruling A6."""
     body = scope.take("artifact_body")
     if not scope.given("artifact_body"):
         body, legs = None, scope.source.get("delegations")

@@ -1,11 +1,11 @@
-"""What of a text is not seen, and how it is shown all the same: the one place that decides it (ruling N6).
+r"""Invisible characters of a text, and their visible forms: the one place that defines them (ruling N6).
 
-Not seen are controls, marks of direction, characters without width, tags, selectors that carry bytes, fillers, private
-and unassigned code points, and ends of lines other than the usual one. They are shown as escapes (`\\x1b`, `\\u202e`,
-`\\U000e0041`), so that a reader sees that and what something was there. What scripts and emoji need stays as it is:
-combining marks, letters that run from right to left, a joiner or its opposite between two letters of a script that
-joins (Arabic, Indic and their like), a joiner between two emoji, the selector of an emoji or of a Mongolian letter.
-One such character in one such place: no more can be hidden there than the eye sees.
+Invisible are controls, direction marks, zero-width characters, tags, selectors that carry bytes, fillers, private and
+unassigned code points, and line ends other than the usual one. They are shown as escapes (`\x1b`, `\u202e`,
+`\U000e0041`), so that a reader sees them. Characters that scripts and emoji need stay: combining marks, right-to-left
+letters, a joiner or non-joiner between two letters of a script that joins (Arabic, Indic and similar ones), a joiner
+between two emoji, the selector of an emoji or of a Mongolian letter. Only one such character is allowed in such a
+place, so that nothing can be hidden there.
 """
 
 import re
@@ -14,13 +14,13 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 
 PREFIX = "  | "
-"""Before each line of a text of others that has several: no line of theirs begins like a line of ours."""
+"""Precedes each line of a foreign text of several lines: none of them begins like a line of ours."""
 
 _IGNORED = re.compile(
     "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-"""What is drawn as nothing though it may count as a letter: `isprintable` does not know all of it."""
+"""Characters drawn as nothing though they may count as letters: `isprintable` does not know all of them."""
 
 _MARKED = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _EMOJI = (
@@ -39,31 +39,33 @@ _NEEDED = (
     "|(?<=[\u1820-\u18aa])[\u180b-\u180d]"
 )
 _RESERVED = re.compile("[\U0001f000-\U0001faff\U00020000-\U0003fffd]")
-"""Kept free for emoji and ideographs: newer Unicode has given out more of them than this Python knows."""
+"""Ranges reserved for emoji and ideographs: newer Unicode versions have assigned more of them than this Python
+knows.
+"""
 
 
 def visible(text: str) -> str:
-    """The text with nothing unseen in it; its lines and tabs stay."""
+    """Escape invisible characters; line ends and tabs stay."""
     return _shown(text.replace("\r\n", "\n"), "\n\t")
 
 
 def one_line(text: str) -> str:
-    """The same for what stands on a line of ours: the ends of lines in it are shown too."""
+    """Escape invisible characters and line ends, for a line of ours."""
     return _shown(text, "")
 
 
 def prefixed(text: str) -> list[str]:
-    """The lines of a text of others, each so that it cannot be taken for one of ours."""
+    """Return the lines of a foreign text, each marked so that nobody takes it for one of ours."""
     return [f"{PREFIX}{line}".rstrip() for line in visible(text).rstrip("\n").split("\n")]
 
 
 def in_json(document: str) -> str:
-    """A JSON document that says the same, with all that is not seen written as `\\uXXXX`."""
+    r"""Write invisible characters of a JSON document as `\uXXXX`, which keeps its meaning."""
     return document if _is_plain(document) else _replaced(document, "\n", _json_escape)
 
 
 def left_out(text: str) -> str:
-    """For texts on GitHub: what controls or turns is marked, what has no width is left out; lines and tabs stay."""
+    """Mark control and direction characters and drop zero-width ones, for texts on GitHub; line ends and tabs stay."""
     return text if _is_plain(text) else _replaced(text, "\n\t", _mark)
 
 
@@ -76,7 +78,9 @@ def _is_plain(text: str) -> bool:
 
 
 def _replaced(text: str, kept: str, how: Callable[[str], str]) -> str:
-    """Only what is in the text is looked at, each character once, however long it is."""
+    """Replace characters of the text; each distinct one is looked up once, so the cost does not depend on the
+    length.
+    """
     table = {ord(each): how(each) for each in set(text) if each not in kept and _is_unseen(each)}
     if not table:
         return text
@@ -89,7 +93,7 @@ def _replaced(text: str, kept: str, how: Callable[[str], str]) -> str:
 
 @cache
 def _needed() -> re.Pattern[str]:
-    """Compiled when there is something unseen: every command imports this module."""
+    """Compile the pattern on first use: every command imports this module."""
     return re.compile(_NEEDED)
 
 

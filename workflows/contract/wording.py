@@ -1,4 +1,4 @@
-"""What each allowed value means, said once for the schema and for the explanation (spec: the tables of values)."""
+"""The meaning of each allowed value, for the schema and the explanation (spec: the tables of values)."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -46,4 +46,4 @@ TIERS: Mapping[Tier, str] = {
     Tier.STANDARD: "leave model out, and the runtime's default applies",
     Tier.DEEP: "a strong model, for hard or quorum-critical jobs",
 }
-"""Advice for who chooses a model; no value of any field (spec: advisory tiers)."""
+"""Advice for choosing a model; not a value of any field (spec: advisory tiers)."""

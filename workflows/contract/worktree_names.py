@@ -1,7 +1,7 @@
-"""Which names a shared worktree may have (ruling I3): the one rule, for who validates them and who makes them.
+"""Valid names of shared worktrees (ruling I3): one rule for validation and creation.
 
-A name becomes a folder below the service's worktree root and the end of a branch's name, so that it must be good for
-both: for the file system, and for git.
+A name becomes a folder below the service's worktree root and the end of a branch's name, so it must be valid for both
+the file system and git.
 """
 
 import re
@@ -9,7 +9,7 @@ import re
 from workflows.contract.strings import BOUNDS
 
 AT_BASE = "@base"
-"""The one name that is no worktree's: the leg begins from the base of its tree (ruling O2)."""
+"""The one name that is no worktree: the leg starts from the base of its tree (ruling O2)."""
 
 RULE = (
     'must be a relative name such as "shared" or "team/api": parts of letters, digits, ".", "_" and "-", each '
@@ -21,12 +21,12 @@ _NOT_FOR_GIT = re.compile(r"\.\.|\.\Z|\.lock\Z")
 
 
 def stays_below(name: str) -> bool:
-    """Whether a path of names leads to a place below where it begins, on any file system."""
+    """Return whether a relative path stays below its start on any file system."""
     return all(_PART.fullmatch(part) for part in name.split("/"))
 
 
 def worktree_fault(name: str) -> str | None:
-    """The rest of the sentence "worktree ..." for what cannot be one."""
+    """Return the rest of the sentence "worktree ..." for an invalid name."""
     if name == AT_BASE:
         return None
     if len(name) > BOUNDS["worktree"].characters:
