@@ -1,4 +1,4 @@
-"""A bridge that takes real connections."""
+"""A bridge that accepts real connections."""
 
 import asyncio
 import threading
@@ -21,7 +21,7 @@ def bearer(service: Service) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Live:
-    """A bridge that listens."""
+    """A listening bridge."""
 
     service: Service
     address: Address
@@ -40,7 +40,7 @@ class Live:
 
 @pytest.fixture
 def listening() -> Iterator[Callable[[Service], Live]]:
-    """Lets a bridge listen until the test is over."""
+    """Return a function that starts a bridge until the end of the test."""
     ends: list[Callable[[], None]] = []
 
     def listen(service: Service) -> Live:

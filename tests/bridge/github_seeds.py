@@ -1,4 +1,4 @@
-"""Rows of what is known of GitHub, as the process that speaks to it would have written them."""
+"""GitHub's rows in the store, as the GitHub process would have written them."""
 
 import time
 from typing import Any
@@ -16,7 +16,7 @@ SETTINGS = '[github]\ntoken_env = "DESK_TOKEN"\n'
 
 
 def thread(service: Service, root: str = ROOT, number: int = 7, github: str = SHOP, **fields: Any) -> None:
-    """A tree that belongs to a pull request, and whose repository is read."""
+    """Bind a tree to a pull request, in a repository that is read."""
     row = {"root_job_id": root, "repo": SHOP, "github": github, "number": number, "kind": "pull_request"}
     row |= {"bound_at": 1.0, "told_seq": -1, "over": False}
     with service.store.begin() as connection:
@@ -25,7 +25,7 @@ def thread(service: Service, root: str = ROOT, number: int = 7, github: str = SH
 
 
 def fact(service: Service, fact_id: str, number: int = 7, github: str = SHOP, **fields: Any) -> FactRow:
-    """Something that is to be written."""
+    """Declare a fact to be written."""
     at, root = fields.pop("at", time.time()), fields.pop("root", ROOT)
     row = FactRow(fact_id, fields.pop("kind", "end"), root, github, number, at=at, **fields)
     facts.declare(service.store, [row])
@@ -33,6 +33,6 @@ def fact(service: Service, fact_id: str, number: int = 7, github: str = SHOP, **
 
 
 def failed(service: Service, fact_id: str, why: str = "GitHub answers 403: no", **fields: Any) -> None:
-    """Something that can never be written."""
+    """Declare a fact that cannot be written."""
     fact(service, fact_id, **fields)
     facts.give_up(service.store, fact_id, why)

@@ -1,4 +1,4 @@
-"""A tree with work on branches, in a checkout whose remote is a folder, and a GitHub that takes pull requests of it."""
+"""A tree with work on branches, a checkout whose remote is a folder, and a GitHub that accepts its pull requests."""
 
 import time
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ SETTINGS = '[github]\ntoken_env = "DESK_TOKEN"\napi_url = "{url}"\npublish = "{p
 
 @dataclass
 class Scene:
-    """What a test does, and what it sees of it."""
+    """The actions of a test and its view of the result."""
 
     service: Service
     repo: Path
@@ -39,7 +39,7 @@ class Scene:
     hub: Hub
 
     def run(self, job_id: str = ROOT, **fields: Any) -> str:
-        """An implement job that is over and has left a commit on a branch; the commit."""
+        """Seed an implement job that left a commit on its branch, and return the commit."""
         name = f"service/{job_id}"
         run_git(self.repo, "checkout", "-q", "-b", name, "main")
         commit = commit_file(self.repo, f"{job_id}.txt", job_id)
@@ -72,19 +72,19 @@ class Scene:
 
     @contextmanager
     def session(self) -> Iterator[Session]:
-        """Another process that has the account."""
+        """Open a session as another process with the account."""
         token = Credentials(token=self.hub.tokens["acme"])
         yield Session(Service(self.service.home), Client(self.service.store, token, self.hub.address))
 
     def there(self) -> dict[str, str]:
-        """The branches that were pushed."""
+        """Return the pushed branches."""
         lines = run_git(self.bare, "for-each-ref", "--format=%(refname:lstrip=2) %(objectname)").splitlines()
         return dict(line.split() for line in lines)
 
 
 @contextmanager
 def scene(home: Home, folder: Path, publish: str = "never") -> Iterator[Scene]:
-    """Nothing has run yet."""
+    """Open a scene in which nothing has run yet."""
     with Hub() as hub:
         hub.repo(SHOP)
         more = home.config.read_text() if home.config.exists() else ""

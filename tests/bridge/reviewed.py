@@ -1,4 +1,4 @@
-"""A tree that is done: two legs wrote, one reviewed both, in a repository that is really there."""
+"""A done tree in a real repository: two legs wrote, one reviewed both."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,7 @@ DELEGATIONS = [
 
 @dataclass(frozen=True)
 class Reviewed:
-    """Where it is, and its commits."""
+    """The repository of the tree, and its commits."""
 
     service: Service
     repo: Path
@@ -40,7 +40,7 @@ class Reviewed:
         return seeds.job(job_id, **(base | fields))
 
     def write(self, number: int = 1, **fields: Any) -> None:
-        """The rows of the legs, each with fields of its own."""
+        """Write the legs' rows, each with fields of its own."""
         for job_id, name in ((A, "a"), (B, "b")):
             wrote = {"action": Action.IMPLEMENT, "branch": f"service/{job_id}-{name}", "head_sha": self.heads[name]}
             row = self.leg(job_id, name, **(wrote | {"revision": number} | fields.get(name, {})))
@@ -49,7 +49,7 @@ class Reviewed:
         seeds.write(self.service, self.leg(V, "v", **(reads | fields.get("v", {}))))
 
     def ran(self, job_id: str, name: str, head: str, given: list[str], joined: list[str] | None = None) -> None:
-        """What a leg was given and left, instead of what it did."""
+        """Replace the given commits and the head of a leg's run."""
         with self.service.store.begin() as connection:
             said = {"joined": joined} if joined else {}
             values = {"given": given, "outcome": ended(job_id, head), "diagnostics": said}
@@ -62,7 +62,7 @@ class Reviewed:
         return merge_all(self.repo, TASK_BRANCH, self.base, legs).head
 
     def commit(self, branch: str, file: str = "later.txt") -> str:
-        """A person goes on with a branch."""
+        """Commit to a branch, as a person would."""
         run_git(self.repo, "checkout", "-q", branch)
         head = commit_file(self.repo, file, "later\n")
         run_git(self.repo, "checkout", "-q", "main")
@@ -74,7 +74,7 @@ def ended(job_id: str, head: str) -> dict[str, Any]:
 
 
 def reviewed(service: Service, where: Path, **fields: Any) -> Reviewed:
-    """Nothing is merged yet; fields of the task, or of a leg, by name."""
+    """Seed the tree, with nothing merged; fields of the task, or of a leg, by name."""
     repo = make_repository(where / "shop")
     repos.put(service.store, "acme/shop", str(repo), service.settings.host, "acme/shop")
     base, heads = run_git(repo, "rev-parse", "HEAD"), dict[str, str]()

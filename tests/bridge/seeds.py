@@ -1,4 +1,4 @@
-"""Rows of trees that were never run, as a worker would have written them."""
+"""Rows of trees that never ran, as a worker would have written them."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def write(service: Service, *rows: JobRecord | TaskRecord | EventRecord | RoundR
 
 
 def paused(service: Service, root: str = ROOT, **fields: Any) -> RoundRecord:
-    """A tree that waits for an answer."""
+    """Seed a tree that waits for an answer."""
     asked = round_(root, **fields)
     state = TaskState.AWAITING_HUMAN
     write(service, task(root, state=state), job(root, state=JobState.SUCCEEDED), asked)

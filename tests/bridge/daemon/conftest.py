@@ -1,4 +1,4 @@
-"""A home of its own for each daemon, a worker that only says it is ready, and a way to see that nothing is left."""
+"""A home for each daemon, a fake worker that only reports ready, and checks that no process is left."""
 
 import json
 import os
@@ -28,7 +28,7 @@ time.sleep(600)
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
-    """An empty home, and nothing in the environment that names another cluster. Whatever ran in it is stopped."""
+    """Create an empty home, without variables that name another cluster, and stop whatever ran in it."""
     for name in list(os.environ):
         if name.startswith(("TEMPORAL_", "SERVICE_")):
             monkeypatch.delenv(name)
@@ -43,12 +43,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
 
 @pytest.fixture
 def options() -> DaemonOptions:
-    """Any free ports, and the worker that does nothing."""
+    """Return options with free ports and a worker that does nothing."""
     return DaemonOptions(temporal_port=0, ui_port=0, worker_command=(sys.executable, "-c", FAKE_WORKER))
 
 
 def is_gone(pid: int) -> bool:
-    """No such process, or only its corpse."""
+    """Return whether a process has ended, reaped or not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -56,20 +56,20 @@ def is_gone(pid: int) -> bool:
 
 
 def children(home: Home) -> dict[str, int]:
-    """Name and pid of the members that run."""
+    """Return the pids of the running members by name."""
     state = status(home).state
     assert state is not None
     return {child.name: child.pid for child in state.children if child.pid is not None}
 
 
 def pid_in(path: Path) -> int:
-    """The pid of a lock file or a small JSON file, once it is there."""
+    """Wait for a lock file or a small JSON file, and return its pid."""
     wait_for(lambda: path.exists() and path.read_text().strip() != "", f"a pid in {path.name}")
     return int(json.loads(path.read_text()))
 
 
 def describe_namespace(address: str) -> dict[str, str]:
-    """Retention and search attributes, as the server has them."""
+    """Return the server's retention and search attributes."""
     where = ("--address", address, "--namespace", "service", "--output", "json")
     said = subprocess.run(
         [str(server.find_program()), "operator", "namespace", "describe", *where], capture_output=True, check=True

@@ -1,4 +1,4 @@
-"""The whole life of a daemon: the real server, real signals, and a worker that only says it is ready."""
+"""The whole life of a daemon: the real server, real signals, and a fake worker that only reports ready."""
 
 import os
 import re
@@ -29,7 +29,7 @@ MORE = (*REPO, ("SvcState", "Keyword"))
 
 
 def told_address(home: Home) -> str:
-    """Where the commands of this home would connect to."""
+    """Return the address that commands of this home connect to."""
     return str(connect_config(home, Settings())["target_host"])
 
 
@@ -61,7 +61,7 @@ def test_it_starts_whole_says_where_and_stops_without_a_trace(home: Home, option
 
 
 def _a_later_release_goes_on_with_the_same_database(home: Home, options: DaemonOptions) -> None:
-    """Told here as it needs a database with a past. Its server is then killed, and comes back at the same address."""
+    """Part of this test because it needs a used database. The server is killed, and restarts at its address."""
     background.start(home, options.model_copy(update={"search_attributes": MORE}))
     address, before = told_address(home), children(home)
     assert set(describe_namespace(address)) == {"retention", "SvcRepo", "SvcState"}

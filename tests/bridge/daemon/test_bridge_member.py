@@ -1,4 +1,4 @@
-"""The bridge as a member of the group: on its port or the next free one, started again, stopped with the others."""
+"""The bridge as a member of the group: on its port or the next free one, restarted, stopped with the others."""
 
 import json
 import os
@@ -25,7 +25,7 @@ COMMAND = (sys.executable, "-P", "-m", "bridge.http")
 
 @pytest.fixture
 def options(options: DaemonOptions) -> DaemonOptions:
-    """With a bridge on any port."""
+    """Return options with a bridge on any port."""
     return options.model_copy(update={"bridge_command": COMMAND, "bridge_port": 0})
 
 

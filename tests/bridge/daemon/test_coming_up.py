@@ -1,4 +1,4 @@
-"""What `service daemon start` waits for, and how long."""
+"""Progress of `service daemon start`: the awaited member, and the time each took."""
 
 import os
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The warm process as a member of the group: nobody waits for it, it comes back, and it goes with the others."""
+"""The warm process as a member of the group: its start is not awaited, it is restarted, and stopped with the others."""
 
 import os
 import signal

@@ -1,4 +1,6 @@
-"""GitHub's process as a member of the group: only with an account, and nobody else is handed its secrets (L2, L8)."""
+"""The GitHub process as a member of the group: only with an account, and no other member receives its secrets (L2,
+L8).
+"""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The supervised group, with members that are small programs."""
+"""The supervised group, with small programs as members."""
 
 import asyncio
 import os
@@ -53,7 +53,7 @@ QUICK = Backoff(first=0.02, most=0.1)
 
 
 class Watcher:
-    """Keeps everything that was announced."""
+    """Records every announcement."""
 
     def __init__(self) -> None:
         self.said: list[tuple[Phase, tuple[ChildState, ...]]] = []
@@ -70,7 +70,7 @@ class Watcher:
 
 
 def member(folder: Path, name: str, program: str, *, ready_timeout: float = 30.0, grace: float = 10.0) -> Member:
-    """A member that is ready when it has written its file."""
+    """Build a member that is ready once it wrote its file."""
 
     async def ready(_pid: int) -> None:
         await until((folder / name).exists)

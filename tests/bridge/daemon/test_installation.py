@@ -1,4 +1,4 @@
-"""The daemon as a service of the user's manager."""
+"""The daemon as a service of the user's service manager."""
 
 import plistlib
 import shutil
@@ -20,7 +20,7 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def manager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int = 0) -> Path:
-    """A `systemctl` that writes down what it is asked."""
+    """Install a fake `systemctl` that records its calls."""
     programs, asked = tmp_path / "bin", tmp_path / "asked"
     programs.mkdir()
     for name in ("systemctl", "loginctl"):

@@ -1,4 +1,4 @@
-"""Logs that are written to while they are set aside (ruling N8)."""
+"""Logs that are written to during their rotation (ruling N8)."""
 
 import asyncio
 import shutil
@@ -28,7 +28,7 @@ for number in itertools.count():
     if number == end:
         break
 """
-"""Writes without a pause, and so many lines more from when it sees that file."""
+"""Writes without a pause; once the file exists, writes a fixed number of further lines."""
 
 
 def test_a_log_that_grew_is_set_aside_and_is_its_owners_alone(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_a_program_that_writes_all_the_while_goes_on_in_the_new_one(tmp_path: Pa
         pieces.append((tmp_path / "x.log.1").read_text())
     enough.touch()
     assert writer.wait() == 0
-    last = [int(line) for line in log.read_text().splitlines()[1:]]  # the rest of a line may stand before them
+    last = [int(line) for line in log.read_text().splitlines()[1:]]  # the rest of a cut line may come first
     lines = [line for piece in pieces for line in piece.splitlines()]
     numbers = [int(line) for line in lines if len(line) == len(f"{LINES:08d}")] + last
     assert numbers == sorted(set(numbers)), "no line twice, none in the wrong place"

@@ -1,4 +1,4 @@
-"""The end of the logs, and what is added."""
+"""The end of the logs, and added lines."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A seal key that others could have read is replaced once nothing under way was sealed with it (ruling N1)."""
+"""Replacement of a seal key that others could have read, once nothing sealed with it is running (ruling N1)."""
 
 import asyncio
 from pathlib import Path
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.ruling("N1")
 
 @pytest.fixture
 def service(tmp_path: Path) -> Service:
-    """A store, and a key that was found open."""
+    """Create a store, and a key whose file was readable by others."""
     made = Service(Home(tmp_path / "home"))
     seeds.write(made, seeds.task(state=TaskState.DONE, ended_at=9.0), seeds.job(state=JobState.SUCCEEDED))
     seal_key.ensure(made.home.root)

@@ -1,4 +1,4 @@
-"""The embedded server: the real program, told exactly what to do."""
+"""The embedded server: the real program with its exact command line."""
 
 import asyncio
 import json
@@ -86,7 +86,7 @@ def test_how_often_the_server_collects_its_memory_is_for_the_environment_to_say(
 
 
 LOST = 'error="listen tcp 127.0.0.1:45085: bind: address already in use" service=frontend'
-"""What the server says before it panics when somebody takes its port between its look at it and its listening."""
+"""The server's output before it panics, when its port is taken between its check and its listening."""
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_an_unknown_failure_is_not_explained_away(home: Home) -> None:
 
 @pytest.mark.parametrize("content", [b"not a database at all" * 400, b""], ids=["garbage", "cut to nothing"])
 def test_what_the_real_program_says_is_understood(home: Home, content: bytes) -> None:
-    """These sentences are the program's, so a new version of it must be asked again."""
+    """The sentences are the program's, so a new version has to be tested again."""
     home.temporal_db.write_bytes(content)
     if not content:
         home.temporal_db.write_bytes(_empty_database())
@@ -132,7 +132,7 @@ def test_a_taken_port_is_recognised_in_what_the_real_program_says(home: Home) ->
 
 
 FORM = {"Content-Type": "text/plain", "Origin": "http://somewhere.example"}
-"""What any page in a browser of this machine may send without being asked."""
+"""A request that any page in a local browser may send without a preflight."""
 WORKFLOW = json.dumps({"workflowType": {"name": "x"}, "taskQueue": {"name": "q"}})
 WORKFLOWS = "/api/v1/namespaces/service/workflows"
 
@@ -140,7 +140,7 @@ WORKFLOWS = "/api/v1/namespaces/service/workflows"
 @pytest.mark.ruling("engine:embedded")
 @pytest.mark.parametrize("closed", [True, False])
 async def test_no_page_in_a_browser_starts_a_workflow_and_the_web_ui_works(closed: bool) -> None:
-    """Without our setting the same post is taken: the test would see it."""
+    """Without our setting, the server accepts the post: the test can fail."""
     api, ui = choose_port(0, "the API").port, choose_port(0, "the web UI").port
     command = [*server.server_command(None, choose_port(0, "Temporal").port, ui), "--http-port", str(api)]
     if not closed:
@@ -160,7 +160,7 @@ async def test_no_page_in_a_browser_starts_a_workflow_and_the_web_ui_works(close
 
 @pytest.mark.ruling("engine:embedded")
 async def test_what_a_database_of_an_earlier_release_lacks_is_added_once_and_can_be_used_at_once() -> None:
-    """The server keeps search attributes in memory, each part of it for itself: a start needs two of them."""
+    """Each part of the server caches search attributes on its own: a start needs two of them."""
     port, ui = choose_port(0, "Temporal").port, choose_port(0, "the web UI").port
     first, both = [("SvcFirst", "Keyword")], [("SvcFirst", "Keyword"), ("SvcLater", "Keyword")]
     with _running([*server.server_command(None, port, ui, search_attributes=first)]) as process:

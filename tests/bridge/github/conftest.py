@@ -1,4 +1,4 @@
-"""A desk of the product's on the small GitHub of the tests, with trees whose rows a test writes; no Temporal."""
+"""The product's desk on the tests' small GitHub, with trees whose rows a test writes; without Temporal."""
 
 import time
 from collections.abc import AsyncIterator
@@ -29,7 +29,7 @@ from workflows.temporal.github_calls import Turn
 
 @dataclass
 class Office:
-    """The process that has the account, a turn at a time; time between turns passes at once."""
+    """The GitHub process, one turn at a time; waits between turns are skipped."""
 
     hub: Hub
     session: Session
@@ -39,14 +39,14 @@ class Office:
         return self.session.service
 
     async def turn(self) -> Turn:
-        """One turn, as if the wait before it were over."""
+        """Take one turn, as if the wait before it were over."""
         account.note(self.session.store, wrote_at=0.0)
         with self.session.store.begin() as connection:
             connection.execute(update(schema.github_facts).values(next_at=0.0))
         return await Desk(self.session)._turn()
 
     async def turns(self, most: int = 40) -> list[Turn]:
-        """Turn after turn until there is nothing to do, or nothing can be done."""
+        """Take turns until there is nothing to do, or nothing can be done."""
         done = []
         for _ in range(most):
             done.append(await self.turn())
@@ -58,7 +58,7 @@ class Office:
 
 @pytest.fixture
 def settings() -> str:
-    """The rest of `[github]`."""
+    """Return the rest of `[github]`."""
     return ""
 
 
@@ -74,20 +74,20 @@ async def working(home: Home, hub: Hub, settings: str = "", login: str = "helper
 
 @pytest.fixture
 async def office(hub: Hub, home: Home, settings: str) -> AsyncIterator[Office]:
-    """As `helper`."""
+    """Open an office as `helper`."""
     async with working(home, hub, settings) as made:
         yield made
 
 
 def bind(office: Office, number: int, root: str = seeds.ROOT, **fields: object) -> None:
-    """A tree that was started for this pull request, and runs."""
+    """Seed a running tree of this pull request."""
     told = seeds.event(1, root, kind="tree_started")
     seeds.write(office.service, seeds.task(root), seeds.job(root, pull_request=number, **fields), told)
 
 
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> list[ResumeOrder]:
-    """What reached the tree; it takes everything."""
+    """Record the orders that reach the tree; it accepts everything."""
     taken: list[ResumeOrder] = []
 
     async def resume(_: Service, order: ResumeOrder) -> Verdict:
@@ -99,7 +99,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[ResumeOrder]:
 
 
 async def waiting(office: Office, number: int, root: str = seeds.ROOT) -> None:
-    """A tree of this pull request that asks people, and all that is told of it."""
+    """Seed a tree of this pull request that asks people, and write its comments."""
     bind(office, number, root)
     asked = seeds.round_(root, opened_at=time.time(), expires_at=time.time() + 60)
     seeds.write(office.service, asked, seeds.event(2, root, kind="round_opened"))
@@ -107,12 +107,12 @@ async def waiting(office: Office, number: int, root: str = seeds.ROOT) -> None:
 
 
 async def heard(office: Office) -> None:
-    """Comments are looked at now, and all that follows is written."""
+    """Read comments now, and write everything that follows."""
     reading.want(office.session.store)
     await office.turns()
 
 
 def answers(office: Office, number: int) -> list[str]:
-    """What our comments tell beside the tree's own."""
+    """Return the marks of our comments that are not the tree's own."""
     marks = [marked(each["body"]) or "" for each in office.hub.comments(number) if each["user"]["login"] == "helper"]
     return [mark for mark in marks if not mark.startswith("job-")]

@@ -1,4 +1,4 @@
-"""Repositories where nothing happens, and a clock that goes on when the desk waits."""
+"""Idle repositories, and a clock that advances while the desk waits."""
 
 import time
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ REPOS = 20
 
 
 class Clock:
-    """Time that passes when the desk waits."""
+    """A clock that advances while the desk waits."""
 
     def __init__(self) -> None:
         self.now = time.time()
@@ -24,7 +24,7 @@ class Clock:
 
 
 def twenty(office: Office) -> None:
-    """Each with a tree that waits for a person."""
+    """Seed twenty repositories, each with a tree that waits for a person."""
     hub, service = office.hub, office.service
     for at in range(REPOS):
         name, root = f"acme/idle-{at}", f"job-0123456789{at:02}"
@@ -39,14 +39,14 @@ def twenty(office: Office) -> None:
 
 @dataclass(frozen=True)
 class Idle:
-    """What so many minutes took."""
+    """The requests and turns of some idle minutes."""
 
     asked: list[Seen]
     turns: int
 
 
 async def idle(office: Office, clock: Clock, minutes: float) -> Idle:
-    """The requests of so many minutes, from when everything is told. The clock is in `time.time`'s place."""
+    """Measure the requests of so many minutes, once everything is written. The clock replaces `time.time`."""
     desk, hub = Desk(office.session), office.hub
     for _ in range(400):  # a second apart
         clock.now += (await desk._turn()).again or 0.0

@@ -1,4 +1,4 @@
-"""The whole life of a tree on a pull request, with every kind of thing that is ever written to GitHub."""
+"""The whole life of a tree on a pull request, with every kind of write to GitHub."""
 
 import time
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ Kind = Literal["app", "user"]
 
 
 class Desks:
-    """One process after the other: who has lost an answer dies, and the next one knows only what the store says."""
+    """One process after the other: a lost answer kills it, and the next one knows only the store."""
 
     def __init__(self, tree: Scene, credentials: Credentials) -> None:
         self.tree, self._credentials = tree, credentials
@@ -57,7 +57,7 @@ class Desks:
 
 @contextmanager
 def peopled(home: Home, folder: Path, kind: Kind) -> Iterator[tuple[Scene, Desks]]:
-    """Ann may write; the account is a GitHub App or a user."""
+    """Open a scene where ann may write; the account is a GitHub App or a user."""
     with scene(home, folder) as tree:
         tree.hub.user("ann", role="write")
         home.config.write_text(home.config.read_text() + "check = true\n")
@@ -68,7 +68,7 @@ def peopled(home: Home, folder: Path, kind: Kind) -> Iterator[tuple[Scene, Desks
 
 
 async def live(tree: Scene, desks: Desks, number: int) -> None:
-    """From its start to its end; what ann writes meanwhile is taken, reported and refused."""
+    """Play a tree from start to end; what ann writes meanwhile is accepted, reported and refused."""
     hub, service = tree.hub, tree.service
     running: dict[str, Any] = {"state": JobState.RUNNING, "ended_at": None, "head_sha": None, "pull_request": number}
     tree.task(TaskState.OPEN, revision=1)
@@ -104,7 +104,7 @@ async def live(tree: Scene, desks: Desks, number: int) -> None:
 
 
 def opened(tree: Scene) -> int:
-    """A pull request whose head git knows."""
+    """Open a pull request whose head git knows."""
     number, head = tree.hub.pull("topic"), run_git(tree.bare, "rev-parse", "main")
     run_git(tree.bare, "update-ref", f"refs/pull/{number}/head", head)
     tree.hub.push_head(number, head)

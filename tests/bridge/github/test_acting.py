@@ -1,4 +1,6 @@
-"""Who may command by a comment and who not, each comment once, and no loop whatever answers (rulings L4 to L7, F7)."""
+"""Permission to command by a comment, each comment exactly once, and no loops, whoever answers (rulings L4 to L7,
+F7).
+"""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -38,7 +40,7 @@ async def test_a_comment_acts_once_however_often_it_is_seen(office: Office, said
     office.hub.comment(as_="ann", number=number, body=ANSWER)
     for _ in range(3):
         await heard(office)
-    reading.note(office.session.store, "acme/tool", since=0.0)  # all of it is read again, as after a restore
+    reading.note(office.session.store, "acme/tool", since=0.0)  # read everything again, as after a restore
     await heard(office)
     assert len(said) == 1
 
@@ -47,7 +49,7 @@ async def test_a_comment_acts_once_however_often_it_is_seen(office: Office, said
 async def test_it_acts_once_also_when_it_died_before_it_noted_that(
     office: Office, said: list[ResumeOrder], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second time it carries the same request id, under which a tree acts once."""
+    """The repeat carries an equal request id, under which a tree acts once."""
     number = office.hub.pull()
     await waiting(office, number)
     office.hub.comment(as_="ann", number=number, body=ANSWER)
@@ -142,7 +144,7 @@ async def test_a_stranger_is_told_once_and_nothing_happens(office: Office, said:
 
 @pytest.mark.ruling("L5")
 async def test_who_may_is_asked_when_the_comment_is_acted_on(office: Office, said: list[ResumeOrder]) -> None:
-    """Somebody whose permission was taken away since commands nothing."""
+    """A person whose permission was revoked since then commands nothing."""
     number = office.hub.pull()
     await waiting(office, number)
     comment = office.hub.comment(as_="ann", number=number, body=ANSWER)
@@ -185,7 +187,7 @@ async def test_strangers_get_one_reply_a_thread_and_take_none_from_who_may(
 
 @pytest.mark.ruling("L6")
 async def test_a_bot_that_answers_every_comment_makes_no_loop(office: Office, said: list[ResumeOrder]) -> None:
-    """An account that quotes us, orders, and is a person for GitHub; the thread ends all the same."""
+    """An account that quotes us, commands, and counts as a person on GitHub; the thread still ends."""
     number = office.hub.pull()
     await waiting(office, number)
     seen: set[int] = set()
@@ -201,7 +203,7 @@ async def test_a_bot_that_answers_every_comment_makes_no_loop(office: Office, sa
 
 @pytest.mark.ruling("L6")
 async def test_two_services_on_one_thread_do_not_answer_each_other(office: Office, said: list[ResumeOrder]) -> None:
-    """The other one has an account of its own, and its comments hold commands to copy."""
+    """The second service has an account of its own, and its comments contain commands to copy."""
     number = office.hub.pull()
     await waiting(office, number)
     office.hub.user("other", role="admin")
@@ -264,7 +266,7 @@ async def test_what_the_tree_refuses_is_said_with_the_lines_to_write(
 
 @pytest.mark.ruling("L6", "N7")
 async def test_a_refusal_quotes_the_line_it_is_about(office: Office, said: list[ResumeOrder]) -> None:
-    """Of several commands; a stranger's words are not repeated, and nobody's secrets are."""
+    """Several commands in one comment; strangers' words are not repeated, and secrets never are."""
     number, secret = office.hub.pull(), TOKENS["GitHub personal"]
     await waiting(office, number)
     body = f"/service resume answer red\n\n/service frobnicate the @core {secret}\n/service kill {ROOT}"
@@ -316,7 +318,7 @@ async def test_what_the_settings_do_not_allow_is_refused(office: Office, said: l
 async def test_what_has_not_changed_is_asked_for_free_and_at_most_three_times_a_minute(office: Office) -> None:
     number = office.hub.pull()
     await waiting(office, number)
-    for _ in range(2):  # its own comments are news, once
+    for _ in range(2):  # its own comments count as news once
         await heard(office)
     known = reading.of(office.session.store, "acme/tool")
     assert known is not None
@@ -332,7 +334,7 @@ async def test_what_has_not_changed_is_asked_for_free_and_at_most_three_times_a_
 
 @pytest.mark.ruling("L7")
 async def test_each_page_of_comments_counts_against_the_poll(office: Office) -> None:
-    """Three pages without news are three free requests: that is a minute's worth."""
+    """Three pages without news are three free requests: a minute's worth."""
     number = office.hub.pull()
     await waiting(office, number)
     for at in range(205):
@@ -355,7 +357,7 @@ async def test_nothing_is_asked_of_a_repository_where_nothing_can_be_answered(of
 
 @pytest.mark.ruling("N7")
 async def test_a_stranger_s_word_for_a_secret_is_put_back_for_nobody(office: Office, said: list[ResumeOrder]) -> None:
-    """Comments of ours show such words."""
+    """Our own comments show such words."""
     number = office.hub.pull()
     await waiting(office, number)
     office.hub.comment(as_="ann", number=number, body=ANSWER.replace("dark red", "redacted-0123456789abcdef0123"))

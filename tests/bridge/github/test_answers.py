@@ -1,4 +1,4 @@
-"""Which pause an answer in a comment is for, whether it is whole, and retries by comment (rulings F4, F5, L4)."""
+"""The pause an answer in a comment is for, its completeness, and retries by comment (rulings F4, F5, L4)."""
 
 import time
 from typing import Any
@@ -22,7 +22,7 @@ ROOT, OTHER = seeds.ROOT, "job-0123456789cd"
 async def test_an_answer_is_for_the_round_that_was_open_when_it_was_written(
     office: Office, said: list[ResumeOrder], job: str
 ) -> None:
-    """Nobody listened for a while; meanwhile another answer came, and the tree asks again."""
+    """The desk was away for a while; meanwhile another answer came, and the tree asks again."""
     number = office.hub.pull()
     await waiting(office, number)
     office.hub.comment(as_="ann", number=number, body=f"/service resume {job}answer red")
@@ -103,7 +103,7 @@ async def test_an_answer_that_is_not_whole_is_refused_with_the_complete_line(
     ],
 )
 async def test_what_is_meant_goes_on_to_the_tree(office: Office, text: str) -> None:
-    """There is no Temporal here: it is let through, and waits."""
+    """There is no Temporal here: the order passes the rules, and waits."""
     number = office.hub.pull()
     bind(office, number)
     asked = seeds.round_(questions=QUESTIONS, opened_at=time.time(), expires_at=time.time() + 60)
@@ -122,7 +122,7 @@ class TestRetry:
 
     @pytest.fixture
     def retried(self, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str]]:
-        """The jobs that run again, by whose order, under which request."""
+        """Record the jobs that run again, with actor and request id."""
         ordered: list[tuple[str, str, str]] = []
 
         async def retry(_: Service, job_id: str, *, actor: str, request_id: str = "") -> trees.Retried:
@@ -136,7 +136,7 @@ class TestRetry:
     async def test_a_leg_of_a_blocked_tree_runs_again(
         self, office: Office, retried: list[tuple[str, str, str]]
     ) -> None:
-        """A blocked tree is over for its comments; its repository is looked at while they may retry."""
+        """A blocked tree counts as over for its comments; its repository is still read while comments may retry."""
         number = office.hub.pull()
         bind(office, number)
         over = seeds.task(state=TaskState.BLOCKED, revision=2, reason="leg a failed", ended_at=2.0)

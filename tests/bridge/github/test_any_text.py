@@ -1,4 +1,4 @@
-"""Any text of a comment on its way into a prompt, and any text of an agent on its way out, as GitHub has it (L11)."""
+"""Any text of a comment on its way into a prompt, and any text of an agent on its way to GitHub (L11)."""
 
 import asyncio
 import re
@@ -40,7 +40,7 @@ MENTION = re.compile(r"@[A-Za-z0-9_-]+")
 
 
 async def commanded(office: Office, text: str) -> list[NewJob]:
-    """The jobs that a comment starts."""
+    """Return the jobs that a comment starts."""
     started: list[NewJob] = []
 
     async def start(_: Service, new: NewJob, root: str, *more: object) -> str:
@@ -63,7 +63,7 @@ def bodies(office: Office, number: int) -> list[str]:
 
 
 async def returned(office: Office, text: str) -> list[str]:
-    """What is posted of a tree whose agent returned it everywhere."""
+    """Return the posted texts of a tree whose agent returned this text everywhere."""
     number = office.hub.pull()
     bind(office, number)
     over: dict[str, Any] = {"revision": 2, "summary": text, "decision": "approved"}
@@ -80,7 +80,7 @@ async def returned(office: Office, text: str) -> list[str]:
 
 
 def on_github(store: Path, play: Callable[[Office, str], Awaitable[T]], text: str) -> T:
-    """The play with a service and a GitHub of its own."""
+    """Run a scenario with a service and a GitHub of its own."""
 
     async def played() -> T:
         with tempfile.TemporaryDirectory() as folder, Hub() as hub:

@@ -1,4 +1,4 @@
-"""The verdict on the head of a pull request, also of trees that are soon over (ruling L10)."""
+"""The verdict on the head of a pull request, also for trees that end soon (ruling L10)."""
 
 import time
 
@@ -18,7 +18,7 @@ def settings() -> str:
 
 
 async def ended(office: Office, number: int) -> None:
-    """A review that approved before anybody looked."""
+    """Seed a review that approved before the first look at the pull request."""
     bind(office, number, action="review")
     done = seeds.task(state=TaskState.DONE, reason="it is finished", revision=2, ended_at=time.time())
     job = seeds.job(pull_request=number, action="review", state=JobState.SUCCEEDED, decision="approved", revision=2)
@@ -63,7 +63,7 @@ async def test_what_a_merge_queue_tries_is_judged_too(office: Office) -> None:
 
 @pytest.mark.ruling("L10")
 async def test_a_question_that_is_asked_later_does_not_decide(office: Office) -> None:
-    """Else whoever may ask could have a rejected pull request pass."""
+    """Otherwise everybody who may ask could get a rejected pull request passed."""
     number = office.hub.pull()
     await ended(office, number)
     other = "job-9123456789cd"
@@ -76,7 +76,7 @@ async def test_a_question_that_is_asked_later_does_not_decide(office: Office) ->
 
 @pytest.mark.ruling("L10")
 async def test_a_tree_that_is_started_between_two_looks_is_judged_without_waiting_for_the_next(office: Office) -> None:
-    """Where the head is, is only known of trees that were there at the last look."""
+    """Heads are known only for trees that existed at the last look."""
     number = office.hub.pull()
     await ended(office, number)
     await office.turns()

@@ -1,4 +1,4 @@
-"""Deliveries again, in any order, or lost; looks in between, and two turns at once: the same orders, once each (L7)."""
+"""Repeated, reordered or lost deliveries, looks in between, and concurrent turns: each order acts once (L7)."""
 
 import asyncio
 import shutil
@@ -36,7 +36,7 @@ STEPS = st.one_of(
 
 
 class Tree:
-    """Takes each order once by its request id, as the real one does."""
+    """Accepts each order once by its request id, like the real one."""
 
     def __init__(self) -> None:
         self.taken: dict[str, str] = {}
@@ -48,7 +48,7 @@ class Tree:
 
 
 class Play:
-    """A pull request where ann writes one order after the other."""
+    """A pull request on which ann writes one order after the other."""
 
     def __init__(self, office: Office, number: int) -> None:
         self.office, self.number = office, number
@@ -80,14 +80,14 @@ class Play:
             self.deliveries.append(comment_delivery(self.office.hub, comment))
 
     def deliver(self, at: int) -> None:
-        """As GitHub sends it, and again under the same id."""
+        """Deliver as GitHub does, a second time under an equal id."""
         if at < len(self.deliveries):
             sent = self.deliveries[at]
             taken = github_webhook.Delivery(sent.id, sent.event, "application/json", sent.body)
             github_webhook.take(self.office.service, taken)
 
     def _due(self) -> None:
-        """So much time has passed that the repository is looked at."""
+        """Let the time until the next look at the repository pass."""
         with self.office.session.store.begin() as connection:
             connection.execute(update(schema.github_repos).values(next_at=0.0))
 
@@ -126,7 +126,7 @@ def test_however_they_arrive_the_same_comments_order_the_same_once_and_in_order(
 
 @pytest.mark.ruling("L7")
 async def test_one_that_github_shows_late_is_not_missed(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its moment is before that of one that was read already: it was written first, and shown later."""
+    """The comment was written before one that was already read, and is shown later."""
     tree, number = Tree(), office.hub.pull()
     monkeypatch.setattr(orders, "resume", tree.resume)
     play = Play(office, number)

@@ -1,4 +1,4 @@
-"""Every kind of write, its answer lost each time, and a new process after each loss: all is there once (L3, L8)."""
+"""Every kind of write with its answer lost, and a new process after each loss: everything exists once (L3, L8)."""
 
 from pathlib import Path
 from typing import Literal
@@ -22,7 +22,7 @@ How = Literal["502", "cut"]
 
 
 class Once:
-    """Matches every write that is seen for the first time: so the answer of each is lost once."""
+    """Matches every write at its first occurrence, so that each loses its answer once."""
 
     def __init__(self) -> None:
         self.lost: list[str] = []
@@ -36,13 +36,13 @@ class Once:
 
 
 def judged(hub: Hub) -> list[str]:
-    """The verdicts of all commits, the latest first."""
+    """Return the verdicts of all commits, the latest first."""
     found = [each for sha in hub.repository().commits for each in (*hub.checks(sha), *hub.statuses(sha))]
     return [str(each.get("conclusion") or each.get("state")) for each in found]
 
 
 def noted(hub: Hub) -> list[int]:
-    """How many annotations each check run has."""
+    """Return the number of annotations of each check run."""
     return [each["output"]["annotations_count"] for sha in hub.repository().commits for each in hub.checks(sha)]
 
 

@@ -1,4 +1,4 @@
-"""What idle repositories cost: free answers only, at most three a minute each (rulings L7, L8)."""
+"""The cost of idle repositories: free answers only, at most three a minute each (rulings L7, L8)."""
 
 import time
 from collections import Counter

@@ -1,4 +1,4 @@
-"""One comment for each fact, whatever happens between its being made and its being recorded (rulings L2, L3, L8)."""
+"""One comment for each fact, whatever happens between its creation and its record (rulings L2, L3, L8)."""
 
 import asyncio
 import time
@@ -74,7 +74,7 @@ async def test_a_comment_whose_answer_was_lost_is_found_by_its_mark(office: Offi
 
 @pytest.mark.ruling("L3")
 async def test_two_processes_that_did_not_know_of_each_other_leave_one_comment(office: Office) -> None:
-    """One was stopped right before it wrote, and went on after the other one had."""
+    """One process was suspended right before its write, and continued after the other had written."""
     number = office.hub.pull()
     bind(office, number)
     await office.turns()
@@ -128,7 +128,7 @@ async def test_a_command_that_was_deleted_before_its_reaction_is_nobody_s_troubl
 async def test_a_refused_account_is_asked_again_at_once_when_somebody_put_it_right(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a restart or `service github sync`; what GitHub says of limits is waited for all the same."""
+    """After a restart or `service github sync`; GitHub's rate limits are still respected."""
     number = office.hub.pull()
     bind(office, number)
     await office.turns()
@@ -166,7 +166,7 @@ async def test_writes_are_a_second_apart_and_the_turn_says_when_to_come_again(of
 
 
 async def posting_turn(office: Office):  # type: ignore[no-untyped-def]
-    """A turn that comes too soon."""
+    """Take a turn that comes too soon."""
     from bridge.github.desk import Desk
 
     return await Desk(office.session)._turn()
@@ -276,7 +276,7 @@ async def test_a_tree_that_is_opened_again_is_told_of_again(office: Office) -> N
 
 @pytest.mark.ruling("L8")
 async def test_several_at_once_write_one_after_the_other_and_once(office: Office) -> None:
-    """The desk is one workflow, so turns are in series; were they not, the comments would still be one each."""
+    """The desk is one workflow, so turns are serialised; even without that, each comment exists once."""
     number = office.hub.pull()
     bind(office, number)
     await office.turn()
@@ -340,7 +340,7 @@ async def test_an_answer_of_another_shape_is_github_being_broken(office: Office,
 
 @pytest.mark.ruling("N1")
 async def test_a_desk_that_somebody_else_has_started_takes_no_turn(office: Office) -> None:
-    """A desk is started with nothing, so whoever reaches the server can start one; there is one, of one name."""
+    """A desk takes no input, so anybody who reaches the server can start one; only one id is valid."""
     desk = Desk(office.session)
     queue = office.service.settings.temporal.task_queue
     with pytest.raises(ApplicationError, match="is not the desk of this service"):

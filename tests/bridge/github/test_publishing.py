@@ -1,4 +1,4 @@
-"""Branches on their way to GitHub: by itself or by order, tried again, given up with the reason (ruling L9)."""
+"""Pushes of branches to GitHub: automatic or ordered, retried, given up with the reason (ruling L9)."""
 
 import time
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def tree(home: Home, tmp_path: Path) -> Iterator[Scene]:
 
 @pytest.fixture
 def by_itself(home: Home, tmp_path: Path) -> Iterator[Scene]:
-    """A service that publishes what ended well, since before this tree ended."""
+    """Open a service that has published successful trees since before this tree ended."""
     with scene(home, tmp_path, "on_success") as made:
         stored.serve(made.service.store, [SHOP], 1.0)
         yield made

@@ -1,4 +1,4 @@
-"""The pull request of a branch: exactly one, whoever dies or works beside (ruling L9)."""
+"""The pull request of a branch: exactly one, despite crashes and concurrent processes (ruling L9)."""
 
 import asyncio
 import time
@@ -36,7 +36,7 @@ def tree(home: Home, tmp_path: Path) -> Iterator[Scene]:
 
 
 async def pushed(tree: Scene, job_id: str = ROOT, state: TaskState = TaskState.DONE, **asked: Any) -> str:
-    """A tree whose work is pushed, and wants a pull request; the commit."""
+    """Seed a tree whose work is pushed, and which wants a pull request; return the commit."""
     tree.task(state)
     running = {"state": JobState.RUNNING, "ended_at": None, "head_sha": None} if state is TaskState.OPEN else {}
     commit = tree.run(job_id, **running)
@@ -46,7 +46,7 @@ async def pushed(tree: Scene, job_id: str = ROOT, state: TaskState = TaskState.D
 
 
 async def push(tree: Scene, fact_id: str = FACT) -> None:
-    """Push, and have the Hub see it."""
+    """Push, and update the Hub."""
     with tree.session() as session:
         await publishing.push(session, fact_id)
     for branch, commit in tree.there().items():
@@ -55,7 +55,7 @@ async def push(tree: Scene, fact_id: str = FACT) -> None:
 
 
 async def write(tree: Scene, fact_id: str = FACT) -> Wrote:
-    """One turn of a process that has the account."""
+    """Take one turn as a process with the account."""
     store = tree.service.store
     fact = facts.get(store, fact_id)
     assert fact
@@ -66,7 +66,7 @@ async def write(tree: Scene, fact_id: str = FACT) -> Wrote:
 
 
 async def ended(tree: Scene) -> None:
-    """The tree ends, and that is seen."""
+    """End the tree, and declare the update."""
     tree.job(revision=2)
     tree.task(revision=20)
     with tree.session() as session:
@@ -134,7 +134,7 @@ async def test_secrets_and_too_much_of_it_are_cut(tree: Scene) -> None:
 
 
 async def test_eight_at_once_make_one(tree: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of them have looked, and found none, before the first one writes."""
+    """All of them have looked and found none before the first one writes."""
     await pushed(tree)
     real, all_looked, looks = api.pulls_of, asyncio.Barrier(8), iter(range(8))
 

@@ -1,4 +1,4 @@
-"""GitHub's own command line reads back what was written: comments, the check run, the pull request (L3, L9, L10)."""
+"""GitHub's own command line reads back everything written: comments, the check run, the pull request (L3, L9, L10)."""
 
 import json
 from pathlib import Path

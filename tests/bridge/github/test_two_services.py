@@ -1,4 +1,4 @@
-"""Two services on one repository, with an account each or with one for both: each keeps to its own trees (L3 to L6)."""
+"""Two services on one repository, with separate accounts or a shared one: each keeps to its own trees (L3 to L6)."""
 
 import asyncio
 import shutil
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.ruling("L3", "L4", "L6")
 
 
 class Two:
-    """Both at work on one pull request, each with a tree that waits for a person."""
+    """Two services on one pull request, each with a tree that waits for a person."""
 
     def __init__(self, first: Office, second: Office, number: int) -> None:
         self.offices, self.number, self.hub = (first, second), number, first.hub
@@ -90,7 +90,7 @@ async def test_each_command_acts_once_and_nobody_refuses_the_others(two: Two) ->
 
 
 async def test_what_one_does_not_allow_it_does_not_refuse_for_the_other(two: Two) -> None:
-    """Only the first may be ordered to end a tree; bob may order nothing, and is told so by who is meant."""
+    """Only the first service may be ordered to end a tree; bob may order nothing, and the addressed service replies."""
     comment = await two.told(f"/service kill {ONE}.9")
     assert [each["user"]["login"] for each in two.hub.comments(two.number) if "-refusal" in each["body"]] == ["helper"]
     assert "[github]" not in two.hub.bodies(two.number)[-1]
@@ -100,7 +100,7 @@ async def test_what_one_does_not_allow_it_does_not_refuse_for_the_other(two: Two
 
 
 async def test_the_job_may_not_be_left_out_while_both_have_a_round_open(two: Two) -> None:
-    """Else each would take the answer for its own; by the lines that are said, each is answered."""
+    """Otherwise each would take the answer as its own; with the suggested lines, each is answered."""
     await two.told("/service resume answer red")
     assert two.said == []
     assert all("several pauses were open here" in body for body in two.hub.bodies(two.number) if "-refusal -->" in body)
@@ -114,18 +114,18 @@ async def test_the_job_may_not_be_left_out_while_both_have_a_round_open(two: Two
 
 
 async def a_second() -> None:
-    """GitHub tells times in whole seconds: what follows is told as later."""
+    """Wait until GitHub's whole-second times differ."""
     await asyncio.sleep(1.1)
 
 
 def close(office: Office, root: str) -> None:
-    """Its round is over, by an answer that was given elsewhere."""
+    """End the round by an answer given elsewhere."""
     over = {"opened_at": 1.0, "expires_at": 2.0, "end": "answered", "closed": "ann answered", "closed_at": time.time()}
     seeds.write(office.service, seeds.round_(root, **over, revision=2), seeds.event(3, root, kind="round_closed"))
 
 
 async def test_both_judge_a_comment_by_what_was_open_when_it_was_written(two: Two) -> None:
-    """The second comes to it when the first one's round is over: to it the answer would now be its own."""
+    """The second service reads it after the first one's round has ended, and would now take the answer as its own."""
     two.hub.comment(as_="ann", number=two.number, body="/service resume answer red")
     first, second = two.offices
     await a_second()

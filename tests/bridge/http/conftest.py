@@ -1,4 +1,4 @@
-"""The bridge over a home of the test's own: called in this process, or by real connections."""
+"""The bridge over a test's own home: called in this process, or over real connections."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 
@@ -16,28 +16,28 @@ from workflows.model.workers import Worker
 BASE = "http://127.0.0.1:8791"
 PLENTY = "[bridge]\nrequests_per_minute = 1000000\n"
 NO_TEMPORAL = "[temporal]\nport = 1\n"
-"""Nobody listens there."""
+"""A port on which nobody listens."""
 
 
 @pytest.fixture
 def service(home: Home) -> Iterator[Service]:
-    """No Temporal, and no limit that a test would meet by accident."""
+    """Create a service without Temporal, and with limits that no test meets by accident."""
     home.config.write_text(PLENTY + NO_TEMPORAL)
     made = Service(home)
     yield made
-    made.store.dispose()  # the framework remembers routes for ever, and they their service
+    made.store.dispose()  # the framework keeps routes for ever, and these their service
 
 
 @pytest_asyncio.fixture(scope="session")
 async def temporal() -> AsyncIterator[str]:
-    """The address of a real server."""
+    """Yield the address of a real server."""
     async with serve() as client:
         yield client.service_client.config.target_host
 
 
 @pytest.fixture
 def with_temporal(home: Home, temporal: str) -> Iterator[Service]:
-    """A service that can start work. Nobody does it."""
+    """Create a service that can start work, without a worker."""
     home.config.write_text(f'{PLENTY}[temporal]\naddress = "{temporal}"\nnamespace = "default"\n')
     made = Service(home)
     scout(made)
@@ -46,7 +46,7 @@ def with_temporal(home: Home, temporal: str) -> Iterator[Service]:
 
 
 def scout(service: Service) -> None:
-    """An agent that may be asked about acme/shop."""
+    """Register an agent that may be asked about acme/shop."""
     from activities.store import agents
     from tests.bridge import seeds
 
@@ -56,7 +56,7 @@ def scout(service: Service) -> None:
 
 
 def caller(service: Service, **headers: str) -> httpx.AsyncClient:
-    """Calls in this process, with the token unless told otherwise."""
+    """Return a client that calls in this process, by default with the token."""
     transport = httpx.ASGITransport(create_app(service), client=("10.0.0.9", 999))
     return httpx.AsyncClient(transport=transport, base_url=BASE, headers=bearer(service) | headers)
 

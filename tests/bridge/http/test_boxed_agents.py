@@ -1,4 +1,4 @@
-"""What an agent in a box with the whole network reaches of the bridge: no token, no order with a found one (N5)."""
+"""Access of a boxed agent with the whole network to the bridge: no token, and no order with a found one (N5)."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Where people have payloads decrypted: with the token, or by a page of the web UI in the operator's browser."""
+"""Decryption of payloads for people: with the token, or by a page of the web UI in the operator's browser."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The OpenAPI document: complete enough that clients can be made from it (ruling J9)."""
+"""The OpenAPI document: complete enough to generate clients from it (ruling J9)."""
 
 import re
 from collections.abc import Iterator
@@ -79,7 +79,7 @@ def test_every_operation_declares_what_can_go_wrong(document: dict[str, Any]) ->
 
 
 def codes() -> Iterator[type[ServiceError]]:
-    """Every class with a code of its own that the bridge defines, and those all packages share."""
+    """Yield every class with a code of its own, of the bridge and of all packages."""
     left: list[type[ServiceError]] = [ServiceError]
     while left:
         kind = left.pop()

@@ -1,4 +1,4 @@
-"""What the bridge bears from whoever can reach its port: connections, framing, guesses (ruling N8)."""
+"""Resilience against everybody who can reach the bridge's port: connections, framing, guesses (ruling N8)."""
 
 import json
 import socket
@@ -28,7 +28,7 @@ def connected(live: Live) -> socket.socket:
 
 
 def said(line: socket.socket) -> bytes:
-    """All of it, until the bridge ends the connection."""
+    """Read until the bridge closes the connection."""
     text = b""
     try:
         while part := line.recv(65536):
@@ -72,7 +72,7 @@ def test_a_connection_at_work_makes_no_room(
         at_work = [stack.enter_context(connected(live)) for _ in range(3)]
         for line in at_work:
             line.sendall(head.encode())
-        time.sleep(0.2)  # a head that is not read yet is a silent one, and that is no fault
+        time.sleep(0.2)  # a head that is not read yet counts as silent, which is correct
         answer = said(stack.enter_context(connected(live)))
         assert answer.startswith(b"HTTP/1.1 503")
         assert json.loads(answer.partition(b"\r\n\r\n")[2])["code"] == "busy"
@@ -183,7 +183,7 @@ async def test_a_name_in_a_fault_is_cut(service: Service, call: httpx.AsyncClien
 def test_one_token_cannot_hold_every_connection(
     service: Service, listening: Callable[[Service], Live], monkeypatch: pytest.MonkeyPatch, held: str
 ) -> None:
-    """A stream too many is refused with what to do; other tokens are served, and what ends makes room."""
+    """One stream too many is refused with a remedy; other tokens are served, and ended streams make room."""
     monkeypatch.setattr(held_open, "MOST", 3)
     counted, count = list[str](), held_open.HeldOpen._count
 

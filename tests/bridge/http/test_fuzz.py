@@ -1,4 +1,4 @@
-"""Requests that schemathesis makes up from the OpenAPI document, sent to a bridge that listens (rulings J1, J9)."""
+"""Requests that schemathesis generates from the OpenAPI document, sent to a listening bridge (rulings J1, J9)."""
 
 import os
 import subprocess
@@ -57,8 +57,10 @@ max_response_time = 60
 [generation]
 allow-x00 = false
 """
-"""What cannot be made up: places in lists, which only the page before tells; names that are registered; and U+0000,
-which no text may hold and the document does not say at every one. No worker runs here, so a retry is answered 503."""
+"""Exclusions for values that cannot be generated: cursors, which only the page before returns; registered names; and
+U+0000, which no text may hold, although the document does not say so for each. Without a worker, a retry is answered
+503.
+"""
 
 
 @pytest.mark.ruling("J1", "J9")
@@ -73,13 +75,13 @@ def test_nothing_made_up_from_the_document_meets_a_fault_or_an_answer_it_does_no
     live = listening(with_temporal)
     (tmp_path / "schemathesis.toml").write_text(CONFIG)
     done = made_up(with_temporal, live, tmp_path, SEED)
-    if done.returncode and " FAILURES " not in done.stdout:  # its own fault, which the next requests may not meet
+    if done.returncode and " FAILURES " not in done.stdout:  # schemathesis's own fault; others may avoid it
         done = made_up(with_temporal, live, tmp_path, SEED + 1)
     assert done.returncode == 0, f"{done.stdout}{done.stderr}"
 
 
 def made_up(service: Service, live: Live, folder: Path, seed: int) -> subprocess.CompletedProcess[str]:
-    """The same requests for the same seed."""
+    """Run schemathesis; equal seeds send equal requests."""
     return subprocess.run(
         [
             *(Path(sys.executable).with_name("schemathesis"), "run", f"{live.url}/openapi.json"),

@@ -1,4 +1,4 @@
-"""What every call passes before its route: the order, and each gate at its boundary."""
+"""The checks before every route: their order, and each gate at its boundary."""
 
 import socket
 import time
@@ -25,7 +25,7 @@ FOREIGN = {"Host": "evil.example"}
 
 @pytest.fixture
 def limited(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    """With the limits as they are by default, and a clock that stands: on a busy machine buckets refill meanwhile."""
+    """Create a service with default limits, and a frozen clock: on a busy machine buckets would refill meanwhile."""
     monkeypatch.setattr("bridge.http.app.Rate", partial(Rate, clock=lambda: 100.0))
     home.config.write_text(NO_TEMPORAL)
     made = Service(home)
@@ -34,7 +34,7 @@ def limited(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
 
 
 def spaces(size: int) -> bytes:
-    """A JSON object of so many bytes."""
+    """Return a JSON object of so many bytes."""
     return b"{" + b" " * (size - 2) + b"}"
 
 
@@ -120,7 +120,7 @@ class TestErrors:
 
 @pytest.mark.ruling("J2")
 async def test_the_gates_stand_in_their_order(limited: Service) -> None:
-    """One fault after another is taken away; the gate that refuses is always the next."""
+    """Faults are removed one by one; the refusing gate is always the next."""
     async with caller(limited) as client:
         wrong = {"Authorization": "Bearer wrong"}
         large = spaces(GENERAL + 1)
@@ -194,7 +194,7 @@ class TestSize:
 
     @pytest.mark.parametrize("chunked", [False, True])
     def test_a_gigabyte_is_refused_at_the_limit(self, live: Live, chunked: bool) -> None:
-        """As much as the sender can push before it reads the answer is a matter of buffers, not of the body."""
+        """The sender can push only as much as buffers hold before it reads the answer."""
         head = "Transfer-Encoding: chunked" if chunked else f"Content-Length: {2**30}"
         piece = b"10000\r\n" + b" " * 65_536 + b"\r\n" if chunked else b" " * 65_536
         with socket.create_connection((live.address.host, live.address.port), timeout=10) as line:
@@ -322,7 +322,7 @@ class TestToken:
 
 @pytest.mark.ruling("J2")
 def test_a_gigabyte_leaves_memory_flat(service: Service, listening: Callable[[Service], Live]) -> None:
-    """In this very process, so that its own high-water mark tells."""
+    """The bridge runs in this process, so that its own high-water mark shows."""
     import resource
 
     live = listening(service)
@@ -340,6 +340,6 @@ def test_a_gigabyte_leaves_memory_flat(service: Service, listening: Callable[[Se
                 line.sendall(piece)
                 sent += 1
         except OSError:
-            pass  # it was cut off, as it should be
+            pass  # cut off, as expected
     assert sent < 1024 or time.monotonic() - begun < 20
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 48 * 1024

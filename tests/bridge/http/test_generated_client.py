@@ -1,4 +1,4 @@
-"""A client that a generator makes from our OpenAPI document works as it comes (ruling J9)."""
+"""A client generated from our OpenAPI document works unchanged (ruling J9)."""
 
 import importlib
 import json
@@ -25,7 +25,7 @@ NAME = "generated_client"
 
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Made and importable; a warning of the generator's is a fault of the document's."""
+    """Generate an importable client; a warning of the generator is a fault of the document."""
     from activities.settings.home import Home
 
     folder = tmp_path_factory.mktemp("client")
@@ -44,7 +44,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def api(name: str) -> Callable[..., Any]:
-    """An endpoint's function, which answers what was parsed."""
+    """Return an endpoint's function, which returns the parsed answer."""
     call: Callable[..., Any] = import_module(f"{NAME}.api.{name}").sync
     return call
 

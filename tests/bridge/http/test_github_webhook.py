@@ -1,4 +1,4 @@
-"""The webhook: signed, never trusted, it only wakes the poller (ruling L7)."""
+"""The webhook: signed, never trusted, only a trigger for the poller (ruling L7)."""
 
 import hashlib
 import hmac
@@ -45,20 +45,20 @@ def signature(body: bytes, secret: str = SECRET) -> str:
 
 
 def headers(body: bytes, event: str = "issue_comment", **more: str) -> dict[str, str]:
-    """As GitHub sends them; through a proxy, which keeps the name it was called by."""
+    """Return GitHub's headers, as sent through a proxy that keeps the requested host."""
     told = {"Host": "hooks.example.org", "Content-Type": "application/json", "X-GitHub-Event": event}
     told |= {"X-GitHub-Delivery": f"72d3162e-cc78-11e3-81ab-{next(NUMBERS):012d}"}
     return told | {"X-Hub-Signature-256": signature(body)} | {key.replace("_", "-"): more[key] for key in more}
 
 
 def raw(told: dict[str, str]) -> list[tuple[bytes, bytes]]:
-    """Also what no header should hold."""
+    """Encode headers, also with bytes that no header should hold."""
     return [(key.encode(), value.encode("latin-1")) for key, value in told.items()]
 
 
 @pytest.fixture
 def service(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    """One repository is read, for a tree of it waits."""
+    """Create a service that reads one repository, for a waiting tree of it."""
     monkeypatch.setenv("HOOK_SECRET", SECRET)
     home.config.write_text(PLENTY + NO_TEMPORAL + WITH_SECRET)
     made = Service(home)
@@ -68,7 +68,7 @@ def service(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
 
 
 def stranger(service: Service) -> httpx.AsyncClient:
-    """Who has no token."""
+    """Return a client without a token."""
     transport = httpx.ASGITransport(create_app(service), client=("10.0.0.9", 999))
     return httpx.AsyncClient(transport=transport, base_url=BASE)
 

@@ -1,4 +1,4 @@
-"""Jobs over HTTP: what is told of them, waiting for a change, lists, events as they happen (rulings J6, J9)."""
+"""Jobs over HTTP: their fields, waiting for a change, lists, events as they happen (rulings J6, J9)."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ JOB = f"/v1/jobs/{ROOT}"
 
 
 def assert_documented(service: Service, told: dict[str, Any], name: str) -> None:
-    """All fields of the document's schema and no others: a row is shown without what is not for others."""
+    """Assert exactly the fields of the document's schema: internal fields of a row are hidden."""
     schema = create_app(service).openapi()["components"]["schemas"][name]
     assert set(told) == set(schema["properties"]) == set(schema["required"])
     assert "revision" not in told
@@ -224,7 +224,7 @@ class TestLists:
 
 
 async def lines(answer: httpx.Response) -> AsyncIterator[dict[str, Any]]:
-    """The events of a stream, as a browser would read them."""
+    """Yield the events of a stream, as a browser would read them."""
     event: dict[str, Any] = {}
     async for line in answer.aiter_lines():
         if not line and event:

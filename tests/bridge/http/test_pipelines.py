@@ -28,7 +28,7 @@ from workflows.pipeline.text import Format
 
 @pytest.fixture
 def path(service: Service) -> str:
-    """A pipeline that could run, were Temporal there: every rule is passed when the answer is 503."""
+    """Register a pipeline that could run if Temporal were there: a 503 means that every rule was passed."""
     seeds.repo(service)
     return register(service)
 
@@ -37,7 +37,7 @@ PASSED = 503
 
 
 def filled(total: int) -> dict[str, str]:
-    """A payload of so many bytes of keys and values."""
+    """Return a payload of so many bytes of keys and values."""
     return {"a": "x" * (32 * 1024), "b": "x" * (total - 32 * 1024 - 2)}
 
 
@@ -108,7 +108,7 @@ class TestRun:
     async def test_a_stage_that_no_agent_may_run_is_no_active_run(
         self, service: Service, call: httpx.AsyncClient, path: str
     ) -> None:
-        """409 is kept for what passes by itself (spec: bridge statuses)."""
+        """409 is reserved for conditions that pass by themselves (spec: bridge statuses)."""
         text = (
             "name: crew\nrepo: acme/shop\nstages:\n- {id: look, kind: agent, agent: nobody, action: ask, prompt: x}\n"
         )

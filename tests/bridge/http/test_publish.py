@@ -1,4 +1,4 @@
-"""`POST /v1/jobs/JOB/publish`: doing it twice is doing it once (ruling L9)."""
+"""`POST /v1/jobs/JOB/publish` is idempotent (ruling L9)."""
 
 from collections.abc import Iterator
 from pathlib import Path

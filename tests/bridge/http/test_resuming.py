@@ -1,4 +1,4 @@
-"""A resume over HTTP: taken whole or refused whole, and who comes too late is told whose answer it was (F4, F5)."""
+"""A resume over HTTP: accepted or refused as a whole; a late caller learns whose answer counted (F4, F5)."""
 
 from typing import Any
 
@@ -80,7 +80,7 @@ async def test_a_verb_that_is_none_is_a_mistake_of_the_call(service: Service, ca
     "said",
     [
         {"verb": "answer", "text": f"store: {SECRET}\nlimit: 5"},
-        {"verb": "answer", "text": f"store: {'x' * 60} {SECRET}\nlimit: 5"},  # of which only the beginning is shown
+        {"verb": "answer", "text": f"store: {'x' * 60} {SECRET}\nlimit: 5"},  # only its beginning is shown
         {"verb": "answer", "text": f"limit: {SECRET}"},
         {"verb": "answer", "text": f"{SECRET}: redis\nlimit: 5"},
         {"verb": SECRET, "text": "x"},

@@ -1,4 +1,4 @@
-"""In-session reviews in a list, over HTTP and on the command line: a hint for people, labeled for what it is."""
+"""In-session reviews in a list, over HTTP and on the command line, labelled as hints for people."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Tokens have names and scopes; what one may not do is refused with what may, and records name it (ruling N5)."""
+"""Named tokens with scopes: a refusal names the needed scope, and records name the token (ruling N5)."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ LOOKS = {"/v1/memory/recall"}
 
 @pytest.fixture
 def hooked(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    """With every route there is, GitHub's too."""
+    """Create a service with every route, GitHub's too."""
     monkeypatch.setenv("HOOK", "secret")
     monkeypatch.setenv("TOKEN", "token")
     github = '[github]\ntoken_env = "TOKEN"\nwebhook_secret_env = "HOOK"\n'
@@ -46,7 +46,7 @@ def hooked(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
 
 
 def routes(service: Service) -> dict[tuple[str, str], APIRoute]:
-    """All there are: what is served is made of routers, and of the document itself."""
+    """Return all routes: those of the routers, and the document's own."""
     found: dict[tuple[str, str], APIRoute] = {}
     for each in create_app(service).routes:
         for route in each.original_router.routes if hasattr(each, "original_router") else ():

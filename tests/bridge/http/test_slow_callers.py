@@ -1,4 +1,4 @@
-"""Callers that take their time: nobody waits for them, and they are not waited for for ever."""
+"""Slow callers: they delay nobody else, and are cut off by timeouts."""
 
 import socket
 import time

@@ -1,4 +1,4 @@
-"""Starting work over HTTP: asks, their gates, and keys that make a start happen once (rulings J7, J9)."""
+"""Starting work over HTTP: asks, their gates, and idempotency keys (rulings J7, J9)."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ def started(service: Service) -> list[str]:
 
 
 async def workflow(service: Service, job_id: str) -> dict[str, Any]:
-    """What the tree was started with."""
+    """Return the input of a tree's workflow."""
     connected = await Client.connect(service.settings.temporal.address)
     history = await connected.get_workflow_handle(job_id).fetch_history()
     begun = history.events[0].workflow_execution_started_event_attributes
@@ -192,7 +192,7 @@ class TestOtherStarts:
         assert started(with_runtime) == [answers[0].json()["job_id"]]
 
     async def test_a_recipe_that_was_started_under_an_id_is_found_again(self, with_runtime: Service) -> None:
-        """A call that died before it was answered comes again; nobody starts a second tree."""
+        """A call that died before its answer is repeated; no second tree starts."""
         from workflows.policy.recipes import Recipe
 
         new, root = new_jobs.NewRecipe(Recipe.VERIFIER, "Make it faster", "acme/shop"), trees.new_root_id()
@@ -252,7 +252,7 @@ class TestIdempotency:
     async def test_a_call_that_died_at_any_moment_is_finished_by_the_repeated_one(
         self, with_temporal: Service, stage: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The moments between two things that last: killed there, the call comes again."""
+        """The call is killed between two lasting effects, and repeated."""
         moments = {
             "reserved": (trees, "client_of"),
             "started": (stored_trees, "begin"),
@@ -260,7 +260,7 @@ class TestIdempotency:
         }
 
         class KilledError(BaseException):
-            """As little is caught of it as of a SIGKILL."""
+            """An exception that nothing catches, like a SIGKILL."""
 
         def die(*_: object) -> None:
             raise KilledError
@@ -297,7 +297,7 @@ class TestIdempotency:
 
     @pytest.mark.ruling("N7")
     async def test_a_key_is_stored_as_its_digest(self, with_temporal: Service) -> None:
-        """Two keys that look like tokens are two keys."""
+        """Two keys that look like tokens stay distinct."""
         keys = [TOKENS["GitHub personal"], TOKENS["GitHub personal"][::-1], "order-17"]
         async with caller(with_temporal) as client:
             for key in keys:
@@ -351,7 +351,7 @@ class TestOrders:
 class TestWhatItBelongsTo:
     @pytest.fixture
     def hub(self, with_temporal: Service, tmp_path: Path) -> Path:
-        """Where acme/shop has its pull requests."""
+        """Create the repository with acme/shop's pull requests."""
         made = make_repository(tmp_path / "hub" / "shop")
         checkout = clone(made, tmp_path / "checkout")
         seeds.repo(with_temporal, str(checkout), with_temporal.settings.host, "acme/web")

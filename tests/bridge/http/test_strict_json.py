@@ -82,7 +82,7 @@ def test_the_deepest_that_is_taken() -> None:
 
 
 def test_a_body_of_many_members_is_looked_through_in_one_go() -> None:
-    """A hundred times the members: ten thousand times as long would be a look at each for each."""
+    """A hundred times the members would take ten thousand times as long if the check were quadratic."""
     members = ",".join(f'"m{number}":0' for number in range(200_000))
     small = ",".join(f'"m{number}":0' for number in range(2_000))
 
@@ -151,6 +151,6 @@ async def test_query_parameters_are_those_that_are_declared(call: httpx.AsyncCli
 @pytest.mark.ruling("N7")
 @pytest.mark.parametrize("word", [b"redacted-0123456789abcdef0123", b"\\u0072edacted-0123456789abcdef0123"])
 def test_a_caller_s_word_for_a_secret_is_put_back_for_nobody(word: bytes) -> None:
-    """Lists show such words, and who may only ask reads lists."""
+    """Lists show such words, and tokens that may only ask can read lists."""
     body = b'{"message": "say ' + word + b'", "payload": {"k": ["' + word + b'"]}, "%s": 1}' % word
     assert decode(body) == {"message": "say [redacted]", "payload": {"k": ["[redacted]"]}, "[redacted]": 1}

@@ -1,4 +1,4 @@
-"""Where the bridge may listen (spec: Authentication 4)."""
+"""The bridge's allowed listening addresses (spec: Authentication 4)."""
 
 import socket
 

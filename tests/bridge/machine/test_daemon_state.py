@@ -1,4 +1,4 @@
-"""What a daemon says about itself."""
+"""The daemon's published state."""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Links that open the dashboard: good once, for five minutes, told by nothing that lies in the home (ruling M6)."""
+"""Dashboard links: valid once, for five minutes, and not readable from the home's files (ruling M6)."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""One holder at a time."""
+"""File locks with one holder at a time."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Tokens with names: kept as digests, in a file of the owner's alone (ruling N5)."""
+"""Named tokens: stored as digests, in a file that only the owner can read (ruling N5)."""
 
 import stat
 

@@ -1,4 +1,4 @@
-"""Which port is taken."""
+"""Choice of ports."""
 
 import socket
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from bridge.machine.ports import PortTakenError, choose_port, is_free
 
 @pytest.fixture
 def taken() -> Iterator[int]:
-    """A port on which somebody listens."""
+    """Yield a port on which somebody listens."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 

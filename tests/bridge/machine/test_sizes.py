@@ -1,4 +1,4 @@
-"""What files and folders take: no link leads out of a folder."""
+"""Disk usage of files and folders: links are not followed out of a folder."""
 
 from pathlib import Path
 

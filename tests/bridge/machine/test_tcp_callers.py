@@ -1,4 +1,4 @@
-"""Who is at the other end of a connection on this machine: an agent is known by its socket (ruling N5)."""
+"""Identification of local callers: an agent is recognised by its socket (ruling N5)."""
 
 import asyncio
 import os
@@ -53,7 +53,7 @@ def listening(family: socket.AddressFamily, host: str) -> Iterator[socket.socket
 
 @asynccontextmanager
 async def called(folder: Path, words: list[str]) -> AsyncIterator[None]:
-    """An agent that has called."""
+    """Run an agent that has called."""
     runs = folder / "home" / "runs"
     runs.mkdir(parents=True, mode=0o700)
     request = RunRequest(
@@ -155,7 +155,7 @@ def test_a_person_who_calls_again_is_remembered_and_another_process_of_that_numb
 
 
 def calls_of_ours(listener: socket.socket) -> Iterator[tuple[tuple[str, int], tuple[str, int]]]:
-    """Connection after connection of this process, by another file each: both ends."""
+    """Yield both ends of one connection after another of this process, each with another descriptor."""
     while True:
         with socket.create_connection(listener.getsockname()) as line:
             accepted, caller = listener.accept()
@@ -174,7 +174,7 @@ def test_a_person_is_found_while_its_other_files_come_and_go(monkeypatch: pytest
 
 
 def test_a_person_who_calls_by_another_connection_is_known_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file it called by last is asked first; then all of them are, and it is remembered no more than once."""
+    """The descriptor of the last call is checked first, then all; it is cached only once."""
     monkeypatch.setattr(tcp_callers, "_CALLED_LATELY", {})
     looks: list[str] = []
     listed = os.listdir
@@ -191,7 +191,7 @@ def test_a_person_who_calls_by_another_connection_is_known_by_it(monkeypatch: py
         looks.clear()
         assert all(is_known(*first) for _ in range(5))
         assert not looks
-        kept = socket.create_connection(listener.getsockname())  # it takes the number of no file that was known
+        kept = socket.create_connection(listener.getsockname())  # takes no known descriptor's number
         with kept, listener.accept()[0]:
             assert is_known(kept.getsockname(), kept.getpeername())
     assert looks == [f"/proc/{os.getpid()}/fd"]

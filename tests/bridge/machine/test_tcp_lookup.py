@@ -1,4 +1,4 @@
-"""A connection is found by its ends, as the kernel's tables have it (ruling N5)."""
+"""Look-up of a connection by its ends, in agreement with the kernel's tables (ruling N5)."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""The token's file is no link and nobody else's (ruling N8)."""
+"""The token's file must be no link and not another account's (ruling N8)."""
 
 import os
 from pathlib import Path

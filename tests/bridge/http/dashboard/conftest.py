@@ -1,4 +1,4 @@
-"""The dashboard over a home of the test's own."""
+"""The dashboard over a test's own home."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -12,12 +12,12 @@ from tests.bridge.http.dashboard.surfer import Surfer
 from tests.e2e.browser import started
 
 NO_TEMPORAL = "[temporal]\nport = 1\n"
-"""Nobody listens there."""
+"""A port on which nobody listens."""
 
 
 @pytest.fixture
 def service(home: Home) -> Iterator[Service]:
-    """No Temporal."""
+    """Create a service without Temporal."""
     home.config.write_text(NO_TEMPORAL)
     made = Service(home)
     yield made
@@ -26,7 +26,7 @@ def service(home: Home) -> Iterator[Service]:
 
 @pytest_asyncio.fixture
 async def ann(service: Service) -> AsyncIterator[Surfer]:
-    """Ann has a session."""
+    """Open a session of Ann."""
     async with Surfer(service) as surfer:
         await surfer.enter()
         yield surfer

@@ -1,4 +1,4 @@
-"""A service in which every text means harm: file names, diffs, what agents and commands print, what people write."""
+"""A service whose texts are all hostile: file names, diffs, output of agents and commands, words of people."""
 
 import json
 import time
@@ -32,11 +32,11 @@ HOSTILE = (
     "\u05e9\u05dc\u05d5\u05dd " + "long" * 60
 )
 SEEN = "<script>window.pwned=1</script>"
-"""How it begins, as text."""
+"""The beginning of the hostile text, as text."""
 UNSEEN = "\x01\x1b\u202e\u2066\u2028\ufeff\u200b\U000e0041\x7f"
-"""What stands in it and must not stand on a page as it is."""
+"""Characters of it that no page may contain unescaped."""
 FILE = HOSTILE.partition("<form")[0] + "\n.py"
-"""A path that git takes: in folders, because it has slashes."""
+"""A path that git accepts: in folders, because it has slashes."""
 CHANGED = f"limit = 2\n{HOSTILE}\n</code></pre>{SEEN}\n"
 ENDED, FAILED, RUNS, BLOCKED = f"{ROOT}.1", f"{ROOT}.2", f"{ROOT}.3", "job-00000000000b"
 RAN, GOES_ON, FORGOTTEN = (f"prun-{number:012d}" for number in (1, 2, 3))
@@ -66,7 +66,7 @@ ADDRESSES = (  # at least one of every page
 
 
 def sow(service: Service, folder: Path) -> None:
-    """All of it. The repository is a real one."""
+    """Seed all of it, with a real repository."""
     _tree(service, folder)
     _waiting(service)
     _pipeline(service, folder)
@@ -74,7 +74,7 @@ def sow(service: Service, folder: Path) -> None:
 
 
 def _tree(service: Service, folder: Path) -> None:
-    """A leg that has changed a file, one that failed, one that runs; and a question."""
+    """Seed a leg that changed a file, one that failed, one that runs, and a question."""
     planted.writers(service, folder, {"a": (FILE, CHANGED)})
     asked: dict[str, Any] = {"id": "color", "prompt": HOSTILE, "job_id": ROOT, "choices": (HOSTILE, "blue")}
     words: dict[str, Any] = {"summary": HOSTILE, "reason": HOSTILE, "model": HOSTILE, "phase": HOSTILE, "revision": 9}
@@ -110,7 +110,7 @@ def _observed() -> dict[str, Any]:
 
 
 def _printed(folder: Path) -> str:
-    """The folder of a program that printed it."""
+    """Create the folder of a program that printed the hostile text."""
     folder.mkdir(parents=True)
     for stream in ("stdout", "stderr"):
         (folder / f"{stream}.log").write_text(f"first\n{CHANGED}")
@@ -118,7 +118,7 @@ def _printed(folder: Path) -> str:
 
 
 def _waiting(service: Service) -> None:
-    """A conflict in a blocked task, a notification that could not be delivered, a host that is gone."""
+    """Seed a conflict in a blocked task, an undeliverable notification, and a host that is gone."""
     clash = {"branch": HOSTILE, "against": ["service/one", SEEN], "files": [FILE, HOSTILE]}
     stuck = {"state": TaskState.BLOCKED, "waits_for": WaitsFor.RETRY, "to_retry": f"{BLOCKED}.2", "ended_at": 9.0}
     done = {"state": JobState.SUCCEEDED, "action": Action.IMPLEMENT, "head_sha": "a" * 40}
@@ -144,7 +144,7 @@ def _waiting(service: Service) -> None:
 
 
 def _pipeline(service: Service, folder: Path) -> None:
-    """A definition, and runs: one that is over, one that goes on, one whose pipeline is forgotten."""
+    """Seed a definition and its runs: one over, one running, one whose pipeline is forgotten."""
     said = json.dumps("".join(letter for letter in HOSTILE if letter not in UNSEEN and letter.isprintable()))
     text = (
         f"# {SEEN}\nname: nightly\nrepo: acme/shop\nstages:\n"
@@ -182,7 +182,7 @@ def _run(service: Service, run_id: str, pipeline: str, state: RunState) -> None:
 
 
 def _people(service: Service) -> None:
-    """An agent, memory, and reviews with notes and a verdict."""
+    """Seed an agent, memory, and reviews with notes and a verdict."""
     worker = Worker(name="scout", runtime="shell", command=(HOSTILE,), role=HOSTILE)
     agents.add(service.store, worker, ("acme/shop",))
     for key in ("a key", "<b>key</b>"):

@@ -1,4 +1,4 @@
-"""Trees as a worker would have left them: rows, results, and branches in a repository that is really there."""
+"""Trees as a worker would have left them: rows, results, and branches in a real repository."""
 
 import time
 from pathlib import Path
@@ -19,24 +19,24 @@ ROOT = seeds.ROOT
 
 
 def leg(number: int, name: str, **fields: Any) -> JobRecord:
-    """A leg of the root that has succeeded, unless told otherwise."""
+    """Return a leg of the root, succeeded by default."""
     base: dict[str, Any] = {"delegation_id": name, "state": JobState.SUCCEEDED, "revision": number}
     times = {"queued_at": time.time() - 60, "started_at": time.time() - 50, "ended_at": time.time() - 10}
     return seeds.job(f"{ROOT}.{number}", **(base | times | fields))
 
 
 def result(service: Service, job_id: str, said: dict[str, Any], **fields: Any) -> None:
-    """What a job's last attempt said, and what else its row of runs knows."""
+    """Write the result of a job's last attempt, and other fields of its row."""
     seeds.payload(service, job_id, {"service_result": said}, **fields)
 
 
 def hands_out(service: Service, job_id: str, deps: dict[str, list[str]]) -> None:
-    """A result with these delegations."""
+    """Write a result with these delegations."""
     result(service, job_id, {"delegations": [{"id": name, "deps": needs} for name, needs in deps.items()]})
 
 
 def largest(service: Service) -> None:
-    """A tree of 64 jobs in five rounds: each batch is a row of pairs, and a continuation hands out the next."""
+    """Seed a tree of 64 jobs in five rounds: each batch is a row of pairs, and a continuation delegates the next."""
     words = "A sentence of a summary about what was found out and what was changed because of that. "
     jobs = [seeds.job(state=JobState.SUCCEEDED, summary=words * 3)]
     coordinator, number = ROOT, 1
@@ -59,7 +59,7 @@ def largest(service: Service) -> None:
 
 
 def writers(service: Service, where: Path, changes: dict[str, tuple[str, str]], **task: Any) -> Path:
-    """Legs `a`, `b`, … that have each written a file on a branch of its own; the checkout they came from."""
+    """Seed legs `a`, `b`, … that each wrote a file on a branch; return the checkout."""
     repo = make_repository(where / "shop", **{"limiter.py": "limit = 1\n"})
     repos.put(service.store, "acme/shop", str(repo), service.settings.host)
     base, jobs = run_git(repo, "rev-parse", "HEAD"), [seeds.job(state=JobState.SUCCEEDED)]

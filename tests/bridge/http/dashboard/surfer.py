@@ -1,4 +1,4 @@
-"""A person at the dashboard, without JavaScript: follows links, reads what is shown, fills in forms and sends them."""
+"""A person at the dashboard, without JavaScript: follows links, reads pages, fills in forms and sends them."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -19,14 +19,14 @@ ANN = "ann@desk"
 
 @dataclass
 class Sendable:
-    """A form as a page shows it: where it goes, and what it would send."""
+    """A form on a page: its target, and the fields it would send."""
 
     action: str
     fields: dict[str, list[str]] = field(default_factory=dict)
     buttons: list[tuple[str, str, str]] = field(default_factory=list)
     """Name, value and words of each."""
     boxes: dict[str, list[str]] = field(default_factory=dict)
-    """What can be ticked: the values by name."""
+    """The boxes that can be ticked: values by name."""
 
 
 class _Reader(HTMLParser):
@@ -86,7 +86,7 @@ class _Reader(HTMLParser):
 
 @dataclass(frozen=True)
 class Shown:
-    """A page as it came."""
+    """A received page."""
 
     status: int
     address: str
@@ -101,11 +101,11 @@ class Shown:
 
     @property
     def words(self) -> str:
-        """All that is written on it, on one line."""
+        """All text of the page, on one line."""
         return " ".join(" ".join(self.read.words).split())
 
     def form(self, action: str, **having: str) -> Sendable:
-        """The one form that goes there, and has these values in it."""
+        """Return the one form with this target and these values."""
         mine = [form for form in self.read.forms if form.action == action]
         mine = [form for form in mine if all(value in form.fields.get(name, []) for name, value in having.items())]
         assert len(mine) == 1, (action, having, [form.action for form in self.read.forms], self.words[:600])
@@ -129,14 +129,14 @@ class Surfer:
         await self.client.aclose()
 
     async def enter(self, actor: str = ANN, to: str = "/ui/") -> Shown:
-        """By a new one-time link."""
+        """Enter by a new one-time link."""
         return await self.open(f"/ui/enter?code={dashboard_link.make(self.service.home, actor)}&to={to}")
 
     async def open(self, address: str = "/ui/", **headers: str) -> Shown:
         return await self._follow(await self.client.get(address, headers=headers))
 
     async def send(self, form: Sendable, button: str | None = None, **values: str | list[str]) -> Shown:
-        """Fill in these fields and send the form, by the button of these words where there are several."""
+        """Fill in these fields and send the form, with the named button if there are several."""
         fields = form.fields | {name: value if isinstance(value, list) else [value] for name, value in values.items()}
         strange = set(values) - set(form.fields)
         assert not strange, f"the form has no {strange}; it has {set(form.fields)}"
@@ -146,7 +146,7 @@ class Surfer:
         return await self.post(form.action, fields)
 
     async def post(self, action: str, fields: Mapping[str, list[str]], **headers: str) -> Shown:
-        """As a browser sends a form of its own page."""
+        """Post as a browser sends a form of its own page."""
         origin = {"origin": str(self.client.base_url).rstrip("/")}
         answer = await self.client.post(action, data=dict(fields), headers=origin | headers)
         return await self._follow(answer)

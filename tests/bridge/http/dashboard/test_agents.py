@@ -28,7 +28,7 @@ FOUND = [
 
 @pytest.fixture
 def let() -> Iterator[threading.Event]:
-    """Looks wait until this is set."""
+    """Yield an event that releases the checks."""
     event = threading.Event()
     yield event
     event.set()
@@ -36,7 +36,7 @@ def let() -> Iterator[threading.Event]:
 
 @pytest.fixture(autouse=True)
 def looks(monkeypatch: pytest.MonkeyPatch, let: threading.Event) -> list[str]:
-    """No program is asked: what is found is known, once the test lets it be."""
+    """Replace the checks of programs by known findings, released by the test."""
     looked: list[str] = []
 
     def runtimes(_: Service) -> list[Runtime]:

@@ -1,4 +1,4 @@
-"""The first page is what waits for people (ruling M1)."""
+"""The first page lists everything that waits for people (ruling M1)."""
 
 import re
 import time
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.ruling("M1")
 
 NOW = time.time()
 DAYS = 3 * 86_400 + 1800
-"""Told as `3 d`, however long the test takes."""
+"""Shown as `3 d`, however long the test takes."""
 HOSTILE = "<script>alert(1)</script>\"'&\u202e{{ 7*7 }}"
 
 
@@ -299,7 +299,7 @@ async def test_what_was_done_lately_says_by_whom_how_and_when(service: Service, 
 
 @pytest.mark.ruling("M7")
 async def test_no_field_hides_what_scripts_ask_a_form_for(service: Service, ann: Surfer) -> None:
-    """In a browser `form.action` is the field of that name where there is one."""
+    """In a browser, a field named `action` hides `form.action`."""
     seeds.paused(service, root(1))
     conflict(service, root(2), NOW)
     unroutable(service, root(3), NOW)

@@ -1,4 +1,4 @@
-"""The picture of a tree: every job once, what follows further right, nothing on anything else (ruling M3)."""
+"""The picture of a tree: every job once, followers further right, no overlaps (ruling M3)."""
 
 from itertools import combinations, pairwise
 
@@ -15,7 +15,7 @@ Follows = list[tuple[str, str]]
 
 @st.composite
 def graphs(draw_: st.DrawFn) -> tuple[list[str], Follows]:
-    """Jobs in any order, each following from some that are named before it."""
+    """Generate jobs in any order, each following some of the ones before it."""
     jobs = [f"j{number}" for number in range(draw_(st.integers(1, 64)))]
     edges = st.tuples(st.integers(0, len(jobs) - 1), st.integers(0, len(jobs) - 1)).filter(
         lambda pair: pair[0] < pair[1]
@@ -57,7 +57,7 @@ def test_every_line_leads_to_the_right_and_past_the_boxes(graph: tuple[list[str]
 
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcdefx"))))
 def test_a_circle_is_drawn_all_the_same(follows: Follows) -> None:
-    picture = draw("abcdef", follows)  # a text is its letters
+    picture = draw("abcdef", follows)  # each letter is a job
     check(picture, list("abcdef"))
     assert all(left[0] < right[0] for edge in picture.edges for left, right in pairwise(edge.points))
 

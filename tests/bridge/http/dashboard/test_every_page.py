@@ -53,7 +53,7 @@ def test_no_page_is_wider_than_the_screen(browser: Browser, bridge: Live, servic
 
 
 def test_scripts_and_forms_can_do_their_work(browser: Browser, bridge: Live, service: Service) -> None:
-    """A field named as a property of forms hides it; what has no id of its own is lost when the page changes."""
+    """A field named like a form's property hides it; an element without an id loses its state when the page changes."""
     odd = []
     with person(browser, bridge.url) as ann:
         tab = ann.enter(service)

@@ -1,4 +1,4 @@
-"""The merge gate on a tree's page, and merges that were decided against, from every page (rulings L10, M3)."""
+"""The merge gate on a tree's page, and merges against a decision, from every page (rulings L10, M3)."""
 
 from pathlib import Path
 

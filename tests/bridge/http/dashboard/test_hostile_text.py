@@ -1,4 +1,4 @@
-"""Whatever was written is text on every page, for who looks without scripts and for programs (ruling M6)."""
+"""All foreign text is escaped on every page, for viewers without scripts and for programs (ruling M6)."""
 
 from html import unescape
 from html.parser import HTMLParser
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.ruling("M6")
 
 
 class Markup(HTMLParser):
-    """What of a page could do something."""
+    """Collects the markup of a page that could act."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ async def test_what_was_written_is_text(service: Service, ann: Surfer, tmp_path:
 
 
 async def test_it_is_there_to_be_read(service: Service, ann: Surfer, tmp_path: Path) -> None:
-    """Else nothing was tried."""
+    """Without this check the other tests might test nothing."""
     sow(service, tmp_path)
     without = {"/ui/pipelines", "/ui/doctor", "/ui/spend", "/ui/settings"}
     for path in ADDRESSES:

@@ -1,4 +1,4 @@
-"""What the frame does in a real browser: live updates, what is typed, streams, keys (rulings M5, M8)."""
+"""The frame in a real browser: live updates, typed text, streams, keys (rulings M5, M8)."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -42,7 +42,7 @@ PROBE = """
 
 @dataclass
 class Stage:
-    """What the page of these tests shows, changed by the tests, and what was sent."""
+    """The content of the probe page, changed by the tests, and the forms it received."""
 
     number: int = 1
     items: tuple[str, ...] = ("one", "two", "three")
@@ -51,7 +51,7 @@ class Stage:
     served: list[Streams] = field(default_factory=list)
 
     def streams(self) -> int:
-        """How many the bridge serves."""
+        """The number of streams the bridge serves."""
         return sum(each.watch.lookers for each in self.served)
 
     def look(self, service: Service, asked: Asked) -> Mapping[str, object]:
@@ -97,7 +97,7 @@ def ann(browser: Browser, bridge: Live) -> Iterator[Person]:
 
 @pytest.fixture
 def tab(ann: Person, service: Service) -> Tab:
-    """The page, told of changes."""
+    """Open the page with live updates."""
     return ann.enter(service, "/ui/probe")
 
 
@@ -156,7 +156,7 @@ def test_what_was_typed_for_an_item_that_is_gone_is_kept_and_its_letters_are_no_
 
 
 def test_what_was_sent_is_not_kept(tab: Tab, stage: Stage) -> None:
-    """The news that its item is gone may come before the answer to the form."""
+    """The update that removes the item may arrive before the answer to the form."""
     tab.fill("#text-one", "whole")
     waiting: list[Route] = []
     tab.route("**/ui/probe/answer", lambda route: waiting.append(route))
@@ -221,7 +221,9 @@ def test_forms_that_were_sent_leave_one_stream(tab: Tab, stage: Stage) -> None:
 
 
 def test_ten_tabs_can_be_looked_at(ann: Person, tab: Tab, stage: Stage) -> None:
-    """A browser has six connections to a host. A tab that is not seen holds none, but for one that tells what waits."""
+    """A browser has six connections to a host. Hidden tabs hold none, except one that shows the number of waiting
+    items.
+    """
     tabs = [tab]
     for _ in range(9):
         hide(tabs[-1])
@@ -324,7 +326,7 @@ Object.defineProperty(document, "hidden", { get: () => window.isHidden, configur
 
 
 def hide(tab: Tab, *, hidden: bool = True) -> None:
-    """Another tab is before it. Without a screen all tabs of the program are seen, so the page is told it is not."""
+    """Hide a tab. A headless browser shows all tabs, so the page's visibility is set by script."""
     tab.evaluate(
         HIDDEN + f"window.isHidden = {str(hidden).lower()}; void document.dispatchEvent(new Event('visibilitychange'))"
     )

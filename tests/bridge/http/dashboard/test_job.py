@@ -1,4 +1,4 @@
-"""A job's page: all that is known of it, and what can be done with it (ruling M3)."""
+"""A job's page: everything known about it, and its actions (ruling M3)."""
 
 from pathlib import Path
 from typing import Any
@@ -94,7 +94,7 @@ async def test_what_a_reader_changed_and_lost_is_shown(service: Service, ann: Su
 
 
 def printing(service: Service, text: str, **fields: Any) -> Path:
-    """A program of the job that has printed this."""
+    """Create a program's folder with this output."""
     folder = service.home.runs / f"{JOB}.1"
     folder.mkdir(parents=True)
     (folder / "stdout.log").write_text(text)

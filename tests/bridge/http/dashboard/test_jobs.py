@@ -1,4 +1,4 @@
-"""The page of all jobs: newest first, narrowed, searched, paged (ruling M4)."""
+"""The page of all jobs: newest first, filtered, searched, paged (ruling M4)."""
 
 import time
 from typing import Any
@@ -28,7 +28,7 @@ async def seek(ann: Surfer, **said: str) -> Shown:
 
 
 def links(shown: Shown) -> list[str]:
-    """Of the rows, in their order."""
+    """Return the links of the rows, in order."""
     return [link for link in shown.read.links if link.startswith(("/ui/trees/", "/ui/jobs/"))]
 
 
@@ -126,7 +126,7 @@ async def test_what_agents_and_people_wrote_is_text(service: Service, ann: Surfe
 
 
 def test_a_search_looks_at_one_index_and_no_row(service: Service) -> None:
-    """It has to look at every job there is; `tests/benchmarks/bench_dashboard.py` says how long that takes."""
+    """A search scans every job; `tests/benchmarks/bench_dashboard.py` measures how long that takes."""
     asked: list[tuple[str, Any]] = []
     event.listen(service.store, "before_cursor_execute", lambda _c, _k, text, given, *_: asked.append((text, given)))
     assert jobs.find(service, JobFilter(text="nobody wrote this")) == []
@@ -141,7 +141,7 @@ def root_of(number: int) -> str:
 
 
 def many(service: Service, number: int) -> None:
-    """So many trees of one job."""
+    """Seed so many trees of one job."""
     title = "a title as long as titles are, with the number of its tree in it: "
     task = seeds.task().model_dump(mode="json")
     job = seeds.job(summary="What it said at the end. " * 8).model_dump(mode="json", exclude={"usage"})

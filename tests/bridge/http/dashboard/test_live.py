@@ -1,4 +1,4 @@
-"""Open pages are told what has changed (ruling M5)."""
+"""Live updates of open pages (ruling M5)."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
@@ -20,7 +20,7 @@ Listen = Callable[[Service], Live]
 
 
 async def messages(answer: httpx.Response) -> AsyncIterator[dict[str, str]]:
-    """Each message of what the page shows, as its fields; `data` of several lines is one text."""
+    """Yield each content message as its fields; several `data` lines are one text."""
     said: dict[str, str] = {}
     async for line in answer.aiter_lines():
         name, _, value = line.partition(": ")
@@ -33,7 +33,7 @@ async def messages(answer: httpx.Response) -> AsyncIterator[dict[str, str]]:
 
 
 async def _until_told(told: AsyncIterator[dict[str, str]], words: str) -> None:
-    """What is gone of the service may be told before."""
+    """Wait for a message with these words; a message about an outage may come first."""
     while words not in (await anext(told))["data"]:
         pass
 
@@ -93,7 +93,7 @@ async def test_every_page_says_which_part_is_gone(ann: Surfer) -> None:
 async def test_one_session_cannot_hold_every_connection(
     service: Service, listening: Listen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The page that was opened first makes room, and is told so; another session has streams of its own."""
+    """The oldest page makes room and is notified; another session has streams of its own."""
     monkeypatch.setattr(frame, "MOST", 2)
     live = listening(service)
     async with (

@@ -1,4 +1,4 @@
-"""Memory on a page: what agents propose is decided, what is confirmed is found, people add their own (ruling M4)."""
+"""Memory on a page: deciding agents' proposals, finding confirmed entries, adding one's own (ruling M4)."""
 
 import pytest
 

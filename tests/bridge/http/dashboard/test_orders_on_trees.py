@@ -1,4 +1,4 @@
-"""Orders given on the pages reach a tree that really runs, and what comes of them is shown (rulings M3, G2, D4)."""
+"""Orders from the pages reach a tree that really runs, and their results are shown (rulings M3, G2, D4)."""
 
 import os
 from collections.abc import AsyncIterator
@@ -44,7 +44,7 @@ async def server() -> AsyncIterator[Client]:
 
 @pytest_asyncio.fixture
 async def real(home: Home, server: Client) -> AsyncIterator[Service]:
-    """A service with Temporal, on a queue of its own."""
+    """Create a service with Temporal, on a queue of its own."""
     where = f'[temporal]\naddress = "{server.service_client.config.target_host}"\nnamespace = "default"\n'
     home.config.write_text(f'{where}task_queue = "page-{uuid4().hex[:8]}"\n')
     made = Service(home)
@@ -53,7 +53,7 @@ async def real(home: Home, server: Client) -> AsyncIterator[Service]:
 
 
 def recording(service: Service, host: Host) -> Host:
-    """What the tree tells its host stands in the store."""
+    """Store the rows that the tree writes."""
 
     async def write(records: Records) -> None:
         stored_jobs.write(service.store, records)
@@ -64,7 +64,7 @@ def recording(service: Service, host: Host) -> Host:
 
 @asynccontextmanager
 async def playing(service: Service, client: Client, host: Host) -> AsyncIterator[tuple[str, Surfer]]:
-    """A tree that runs, and Ann at her page."""
+    """Start a tree, and open its page as Ann."""
     queue = service.settings.temporal.task_queue
     async with serving(client, queue, recording(service, host)), Surfer(service) as ann:
         await ann.enter()
@@ -76,7 +76,7 @@ def state_of(service: Service, root: str) -> TaskState:
 
 
 async def blocked(client: Client, root: str) -> None:
-    """Its workflow has ended: who gives an order before is heard by that."""
+    """Wait until the workflow has ended: it would still accept an order before that."""
     closed = await soon(ended(client.get_workflow_handle_for(DelegationTree.run, root)))
     assert closed.task_state is TaskState.BLOCKED
 
@@ -174,7 +174,7 @@ async def test_a_tree_whose_work_nobody_can_do_is_ended_from_the_first_page(real
 
 
 def clashing(service: Service, folder: Path) -> Path:
-    """A task blocked by two legs that do not fit together; where the repository is."""
+    """Seed a task blocked by two conflicting legs; return the repository."""
     changes = {"a": ("limiter.py", "limit = 2\n"), "b": ("limiter.py", "limit = 3\n")}
     waits = {"state": TaskState.BLOCKED, "waits_for": WaitsFor.RETRY, "to_retry": f"{ROOT}.3"}
     repo = planted.writers(service, folder, changes, **waits)

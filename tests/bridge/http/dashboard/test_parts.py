@@ -1,4 +1,4 @@
-"""What the pages are made of (ruling M7)."""
+"""The parts of the pages (ruling M7)."""
 
 import hashlib
 import re
@@ -10,7 +10,7 @@ from bridge.http.dashboard.frame.render import HERE, STATIC
 VENDORED = {
     "htmx-4.0.1.min.js": "a0abb04f2f45a1f89d1d4844023245537e5e6014c87b144553e0607b4cc32130",
 }
-"""As the package htmx.org 4.0.1 holds them."""
+"""Digests of the files in the package htmx.org 4.0.1."""
 
 
 @pytest.mark.ruling("M7")
@@ -28,7 +28,7 @@ def test_there_is_one_stylesheet_and_one_short_script_of_ours() -> None:
 
 @pytest.mark.ruling("M5")
 def test_no_field_has_a_name_that_forms_have_a_meaning_for() -> None:
-    """A script that asks a form for its `form` or `action` would be given the field, and send nothing at all."""
+    """A script that reads `form` or `action` of a form would get the field, and send nothing at all."""
     named = "".join(path.read_text() for path in (HERE / "templates").iterdir())
     names = set(re.findall(r'<(?:input|textarea|select|button)[^>]*? name="([^"]*)"', named))
     assert "form_id" in names

@@ -1,4 +1,4 @@
-"""Pipelines on their pages: what they are, when they fire, starting them with a payload (rulings M4, J4)."""
+"""Pipelines on their pages: their definition, their firings, starts with a payload (rulings M4, J4)."""
 
 import time
 from collections.abc import AsyncIterator
@@ -53,14 +53,14 @@ async def host(
     monkeypatch.setenv("STAGE", str(tmp_path / "stage"))
     made = pipeline_host(client, f"dashboard-{tmp_path.name}", home, tmp_path)
     yield made
-    made.touch("go")  # whatever still waits for it
+    made.touch("go")  # releases stages that still wait
     await pipeline_schedules.delete(made.service, made.name)
     made.service.store.dispose()
 
 
 @pytest_asyncio.fixture
 async def bob(host: PipelineHost) -> AsyncIterator[Surfer]:
-    """Bob has a session with a service that Temporal serves."""
+    """Open a session of Bob on a service with Temporal."""
     async with Surfer(host.service) as surfer:
         await surfer.enter()
         yield surfer
@@ -72,7 +72,7 @@ def put(service: Service, text: str = FILE, name: str = "p") -> None:
 
 
 def ran(service: Service, number: int, pipeline: str = "p", **fields: object) -> str:
-    """A run as a worker would have written it."""
+    """Write a run as a worker would have."""
     run_id = f"prun-{number:012d}"
     base = {"run_id": run_id, "pipeline": pipeline, "repo": "acme/shop", "trigger": Trigger.CLI, "started_at": number}
     record = RunRecord.model_validate(base | {"state": RunState.SUCCEEDED, "finished_at": number + 61.0} | fields)

@@ -1,4 +1,4 @@
-"""A tree's page publishes its work, and shows the way to the pull request (ruling L9)."""
+"""Publishing from a tree's page, and the link to the pull request (ruling L9)."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is said on the first page reaches the round that was seen, or nothing, with the words kept (ruling M2)."""
+"""Answers on the first page reach the round that was seen, or are refused with the words kept (ruling M2)."""
 
 import asyncio
 import re
@@ -40,11 +40,11 @@ HOSTILE = "</textarea><script>alert(1)</script>"
 
 
 def kept(shown: Shown) -> list[str]:
-    """What was typed and has no field any more."""
+    """Return typed texts that have no field any more."""
     return re.findall(r"<textarea readonly[^>]*>\n(.*?)</textarea>", shown.html, re.DOTALL)
 
 
-# Nobody works here: what the page itself refuses never reaches a tree.
+# Without a worker: orders that the page itself refuses never reach a tree.
 
 
 async def test_a_page_that_is_out_of_date_gets_409_and_the_text_stands_in_the_round_that_is_open_now(
@@ -108,7 +108,7 @@ async def test_what_is_not_whole_is_refused_with_all_that_was_typed(
 
 @pytest.mark.ruling("N7")
 async def test_a_refusal_is_told_without_the_secrets_of_what_was_typed(service: Service, ann: Surfer) -> None:
-    """The field keeps what the person is to put right."""
+    """The field keeps the text for the person to correct."""
     secret = TOKENS["GitHub personal"]
     seeds.paused(service, questions=(STORE, LIMIT))
     form = (await ann.open("/ui/")).form(SAY)
@@ -149,7 +149,7 @@ async def test_nothing_chosen_is_said(service: Service, ann: Surfer) -> None:
     assert (shown.status, "nothing is chosen" in shown.words) == (400, True)
 
 
-# Here trees listen.
+# With running trees.
 
 
 @dataclass
@@ -209,7 +209,7 @@ async def bea(working: Working) -> AsyncIterator[Surfer]:
 
 
 def fails() -> Script:
-    """A leg fails, and a person decides."""
+    """Return a script in which a leg fails and a person decides."""
     return asking({"root": (human("a"),), "a": ["failed", "approved"]})
 
 

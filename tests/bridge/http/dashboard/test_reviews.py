@@ -1,4 +1,4 @@
-"""In-session reviews on a page: hints, and said to be (ruling M4)."""
+"""In-session reviews on a page, labelled as hints (ruling M4)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who may look and act: one-time links, sessions, forms of our own pages only (ruling M6)."""
+"""Permission to look and act: one-time links, sessions, forms of our own pages only (ruling M6)."""
 
 import json
 import time
@@ -139,7 +139,7 @@ async def test_the_token_of_programs_opens_no_page_and_a_session_no_call(service
 
 
 async def test_who_comes_by_a_link_of_another_site_is_asked_to_come_again(service: Service) -> None:
-    """A browser shows the cookie only to what our own pages ask for."""
+    """A browser sends the cookie only with requests from our own pages."""
     async with Surfer(service) as surfer:
         shown = await surfer.open("/ui/?q=1", **{"sec-fetch-site": "cross-site"})
     assert shown.status == 401

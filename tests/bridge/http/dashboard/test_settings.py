@@ -1,4 +1,4 @@
-"""The settings in force on a page, with their origin, and who does not know them yet (rulings K4, M4)."""
+"""The settings in force on a page, with their origin, and the processes with outdated ones (rulings K4, M4)."""
 
 import pytest
 
@@ -34,7 +34,7 @@ async def test_the_file_is_read_as_it_is_now_and_who_has_read_it_before_is_named
 async def test_a_password_of_the_store_is_not_shown(
     service: Service, ann: Surfer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _ = service.store  # the one it has gone on with
+    _ = service.store  # the store it has opened
     monkeypatch.setenv("SERVICE_STORE_URL", "postgresql+psycopg://service:s3cretpass@db.internal:5432/postgres")
     shown = await ann.open("/ui/settings")
     assert "db.internal:5432" in shown.html

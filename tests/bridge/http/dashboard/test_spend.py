@@ -1,4 +1,4 @@
-"""What was spent, as a picture and as tables (ruling M4)."""
+"""The spend, as a picture and as tables (ruling M4)."""
 
 import re
 import time

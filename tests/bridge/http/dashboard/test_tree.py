@@ -1,4 +1,4 @@
-"""A tree's page: the grid, the picture, what is spent, who was asked, and the orders it takes (ruling M3)."""
+"""A tree's page: the grid, the picture, the spend, the rounds, and its orders (ruling M3)."""
 
 import json
 import os
