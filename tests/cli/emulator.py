@@ -1,4 +1,4 @@
-"""A terminal as far as the command line needs one: two screens, a cursor, lines that wrap and scroll away."""
+"""A terminal emulator, as far as the command line needs one: two screens, a cursor, wrapping and scrolling lines."""
 
 import re
 
@@ -6,15 +6,15 @@ _SEQUENCE = re.compile(r"\x1b\[(\??)([\d;]*)([A-Za-z])|\x1b\][^\x07\x1b]*(?:\x07
 
 
 class Emulator:
-    """What somebody sees who sits at it, and what has scrolled away above."""
+    """The screen as a person sees it, and the lines that have scrolled away."""
 
     def __init__(self, columns: int, lines: int) -> None:
         self.columns, self.lines = columns, lines
         self.scrolled: list[str] = []
-        """What has left the usual screen at its top."""
+        """Lines that have scrolled off the normal screen."""
         self.cursor, self.wraps, self.alternate = True, True, False
         self.entered = 0
-        """How often the other screen was entered."""
+        """Number of times the alternate screen was entered."""
         self._usual: tuple[list[str], int, int] = ([], 0, 0)
         self._rows = [""] * lines
         self._row = self._column = 0
@@ -22,12 +22,12 @@ class Emulator:
 
     @property
     def shown(self) -> list[str]:
-        """The lines of the screen."""
+        """Return the lines of the screen."""
         return [row.rstrip() for row in self._rows]
 
     @property
     def everything(self) -> list[str]:
-        """The usual screen and what has scrolled away above it, without the empty end."""
+        """Return the normal screen and its scrollback, without the empty end."""
         rows = self._usual[0] if self.alternate else self._rows
         found = [row.rstrip() for row in [*self.scrolled, *rows]]
         while found and not found[-1]:
@@ -35,7 +35,7 @@ class Emulator:
         return found
 
     def feed(self, text: str) -> None:
-        """What a program has written. A sequence that is not whole yet waits for the rest of it."""
+        """Process a program's output. An incomplete escape sequence waits for its rest."""
         text = self._rest + text
         cut = text.rfind("\x1b")
         whole = cut < 0 or (found := _SEQUENCE.match(text, cut)) is None or not found[5]
@@ -48,7 +48,7 @@ class Emulator:
         self._write(text[at:])
 
     def resize(self, columns: int, lines: int) -> None:
-        """The window is pulled: what does not fit any more leaves at the top, unless there are empty lines below."""
+        """Resize the window: surplus lines leave at the top, unless there are empty lines below."""
         while len(self._rows) > max(lines, self._row + 1) and not self._rows[-1]:
             self._rows.pop()
         while len(self._rows) > lines:

@@ -1,4 +1,4 @@
-"""Importing this imports all that any command may need: whoever forks afterwards has it, and what is done before."""
+"""Imports everything that any command may need, so that later forks have it."""
 
 import importlib
 import pkgutil
@@ -18,11 +18,11 @@ for _noun in NOUNS:
 
 RAN = "prun-000000000001"
 DONE = "job-00000000000d"
-"""A run and a tree that are over: who follows them sees all of them at once."""
+"""A run and a tree that are over: following them ends at once."""
 
 
 def starts_nothing() -> None:
-    """In the child: what would be started is the tree, or the run, that is over. The demo has no steps."""
+    """In the child: replace every start by the ended tree or run. The demo has no steps."""
 
     async def job(*_: object, **__: object) -> str:
         return DONE

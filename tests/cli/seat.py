@@ -1,4 +1,4 @@
-"""A person who sits at a terminal of a size, types into it and pulls its window, while a command runs in it."""
+"""A person at a terminal of a given size, who types into it and resizes it, while a command runs in it."""
 
 import codecs
 import fcntl
@@ -21,24 +21,24 @@ from tests.waiting import PATIENCE, wait_for
 
 CTRL_C = "\x03"
 LIVES = re.compile(r"\x1b\[\?(?:1049|25|7)[hl]|\x1b\[0m(?:\x1b\[K)?")
-"""What puts a view that lives on its screen, and puts the terminal right afterwards."""
+"""The sequences of a live view, including those that restore the terminal."""
 
 
 @dataclass
 class Seat:
-    """What is seen on the screen, and what can be done there."""
+    """The screen as seen, and the person's actions."""
 
     screen: Emulator
     process: BaseProcess
     person: int
     program: int
     written: str = ""
-    """All that came out, as it was written."""
+    """All output, raw."""
     _decoder: codecs.IncrementalDecoder = field(default_factory=codecs.getincrementaldecoder("utf-8"))
     _before: list[Any] = field(default_factory=list)
 
     def look(self) -> Emulator:
-        """The screen as it is now."""
+        """Return the current screen."""
         while select.select([self.person], [], [], 0)[0]:
             text = self._decoder.decode(os.read(self.person, 65536))
             self.written += text
@@ -46,7 +46,7 @@ class Seat:
         return self.screen
 
     def until(self, what: Callable[[Emulator], object]) -> None:
-        """Wait until this is to be seen."""
+        """Wait until the screen satisfies the condition."""
         wait_for(lambda: what(self.look()), lambda: "\n".join([*self.screen.shown, "---", *self.screen.everything]))
 
     def until_shown(self, text: str) -> None:
@@ -55,7 +55,7 @@ class Seat:
 
     @property
     def said(self) -> str:
-        """What was written without our own sequences; each line of a view that lives on a line of its own."""
+        """Return the output without our own sequences; each line of a live view is on a line of its own."""
         text = without_ours(self.written.replace("\r\n", "\n"))
         return LIVES.sub("", re.sub(r"\x1b\[\d+H", "\n", text))
 
@@ -67,19 +67,21 @@ class Seat:
         os.kill(self.process.pid, number)
 
     def resize(self, columns: int, lines: int) -> None:
-        """Pull the window."""
+        """Resize the window."""
         self.look()
         self.screen.resize(columns, lines)
         set_size(self.person, columns, lines)
 
     def end(self) -> int | None:
-        """The exit code, once it has ended and all that it wrote was seen."""
+        """Return the exit code, once the command has ended and all its output was read."""
         wait_for(lambda: self.look() and not self.process.is_alive(), lambda: "\n".join(self.screen.shown))
         self.look()
         return self.process.exitcode
 
     def is_as_before(self) -> bool:
-        """The usual screen, with a cursor, wrapping lines, and the terminal's own settings."""
+        """Return whether the normal screen is shown, with a cursor, wrapping lines, and the terminal's original
+        settings.
+        """
         screen = self.look()
         same = termios.tcgetattr(self.program) == self._before
         return screen.cursor and screen.wraps and not screen.alternate and same
@@ -97,7 +99,7 @@ def seated(
     before: Callable[[], None] = nothing,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Seat]:
-    """A command that runs in a window of this size, as its session's own terminal."""
+    """Run a command in a window of this size, as its session's own terminal."""
     person, program = pty.openpty()
     set_size(person, columns, lines)
     env = {"TERM": "xterm-256color", "LANG": "C.UTF-8", **(environment or {})}

@@ -1,4 +1,4 @@
-"""What a command does, made to last: done in its process before it begins."""
+"""Commands made to last, by patches in their process before they begin."""
 
 import importlib
 import os
@@ -15,20 +15,20 @@ SAYS = "this lasts"
 
 
 def lasts(target: str) -> None:
-    """`module:function` says what it does, leaves a file `lasts` in the home, and does not end."""
+    """Replace `module:function` by one that writes a file `lasts` in the home, and never ends."""
     module, _, name = target.partition(":")
     setattr(importlib.import_module(module), name, _forever)
 
 
 def waits(target: str) -> None:
-    """`module:function` begins only when there is a file `go` in the home."""
+    """Delay `module:function` until there is a file `go` in the home."""
     module, _, name = target.partition(":")
     place = importlib.import_module(module)
     setattr(place, name, partial(_later, getattr(place, name)))
 
 
 def starts() -> None:
-    """What would be started is the tree that is there."""
+    """Replace the start of a job by the existing tree."""
 
     async def job(*_: object, **__: object) -> str:
         return ROOT
@@ -37,7 +37,7 @@ def starts() -> None:
 
 
 def go() -> None:
-    """Let it begin."""
+    """Let the delayed function begin."""
     _file("go").touch()
 
 

@@ -18,7 +18,7 @@ from cli.drawing.looks import END, Look
 
 SECONDS = 120
 OURS = re.compile(rf"\x1b\[(?:{'|'.join(filter(None, Look))})m([^\x1b]*){re.escape(END)}")
-"""A piece in a colour of ours: from its beginning to its end, and no other sequence in between."""
+"""A piece in one of our colours, with no other sequence in between."""
 PROGRESS = re.compile(r"\r\x1b\[J(?:([⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] [^\x1b\r\n]*)\r)?")
 LINK = re.compile(r"\x1b]8;;(?:https?|file)://[\w.~:/?#@!$&'()*+,;=%\[\]-]+\x1b\\([^\x1b]*)\x1b]8;;\x1b\\", re.ASCII)
 
@@ -28,7 +28,7 @@ forking.set_forkserver_preload(["tests.cli.everything", __name__])
 
 @dataclass(frozen=True)
 class Printed:
-    """What came out, byte by byte as the command wrote it."""
+    """The raw output of a command."""
 
     code: int | None
     out: bytes
@@ -44,16 +44,16 @@ class Printed:
 
 
 def without_ours(text: str) -> str:
-    """The same without our colours and links, each taken away whole: whatever is not exactly one of them stays.
+    """Remove our colours and links, each only as a whole: any deviation stays.
 
-    What a line of progress said stands on lines of its own.
+    The text of a progress line is put on lines of its own.
     """
     text = PROGRESS.sub(lambda found: f"{found[1]}\n" if found[1] else "", text)
     return LINK.sub(r"\1", OURS.sub(r"\1", text))
 
 
 def nothing() -> None:
-    """To be done before."""
+    """Do nothing before the command."""
 
 
 def typed(
@@ -62,7 +62,7 @@ def typed(
     before: Callable[[], None] = nothing,
     environment: Mapping[str, str] | None = None,
 ) -> Printed:
-    """Run one command; both of its streams are terminals, and `keys` are what is typed into it."""
+    """Run one command; both of its streams are terminals, and `keys` are typed into it."""
     (out, program_out), (err, program_err) = pty.openpty(), pty.openpty()
     for each in (program_out, program_err):
         tty.setraw(each)
@@ -78,16 +78,16 @@ def typed(
 
 
 def run_in(words: list[str], terminal: str, place: tuple[dict[str, str], str], before: Callable[[], None]) -> None:
-    """In the process: as a program that a shell has started on its terminal, whose keys send it signals."""
+    """In the process: become a program that a shell started on its terminal, whose keys send it signals."""
     os.setsid()
-    os.close(os.open(terminal, os.O_RDWR))  # the first that a session opens becomes its own
+    os.close(os.open(terminal, os.O_RDWR))  # the first terminal that a session opens becomes its own
     _run(words, (terminal, terminal), place, before)
 
 
 def _run(
     words: list[str], streams: tuple[str, str], place: tuple[dict[str, str], str], before: Callable[[], None]
 ) -> None:
-    """In the process: as a program that was just started in this place."""
+    """In the process: become a program that was just started in this place."""
     out, err = (os.open(name, os.O_RDWR | os.O_NOCTTY) for name in streams)
     for number, file in ((0, out), (1, out), (2, err)):
         os.dup2(file, number)
@@ -111,7 +111,9 @@ def _run(
 
 
 def _read(out: int, err: int, lives: Callable[[], bool], ours: tuple[int, int]) -> dict[int, bytes]:
-    """Until the process has ended and all it wrote is here. We keep its side open: else the terminal ends too early."""
+    """Read until the process has ended and all its output is here. Our open side keeps the terminal from ending too
+    early.
+    """
     said = {out: b"", err: b""}
     over = False
     while True:

@@ -1,4 +1,4 @@
-"""What `service backup`, `restore` and the daemon's verbs print: lines, or one JSON document (ruling K6)."""
+"""Output of `service backup`, `restore` and the daemon's verbs: lines, or one JSON document (ruling K6)."""
 
 import json
 from pathlib import Path

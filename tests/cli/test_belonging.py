@@ -48,7 +48,7 @@ def bases(
     capsys: pytest.CaptureFixture[str],
     limits: list[float | None],
 ) -> Iterator[list[str]]:
-    """Where everything that would have been started begins; the repository is open to the token alone."""
+    """Record the start commits of everything that would be started; only the token opens the repository."""
     seen: list[str] = []
 
     async def start_tree(_: Service, tree: TreeInput, __: str) -> str:

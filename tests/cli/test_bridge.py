@@ -1,4 +1,4 @@
-"""`service bridge`: the token's path and never the token, and where it may listen."""
+"""`service bridge`: the token's path and never the token, and its allowed addresses."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a shell offers after a tab: nouns, verbs, options, names of the store; in real shells (ruling K6)."""
+"""Completions in a shell: nouns, verbs, options, stored names; in real shells (ruling K6)."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def full(home: Home, tmp_path: Path) -> Home:
-    """An agent, a repository, and two jobs."""
+    """Seed an agent, a repository, and two jobs."""
     subprocess.run(["git", "init", "-q", str(tmp_path / "shop")], check=True)
     assert main(["repo", "add", "acme/shop", str(tmp_path / "shop")]) == 0
     assert main(["agent", "add", "scout", "--runtime", "shell", "--command", "cat"]) == 0
@@ -131,7 +131,7 @@ class TestInstalled:
 
 
 def program(folder: Path) -> Path:
-    """`service` on a path of its own."""
+    """Install `service` in a folder of its own."""
     path = folder / "bin" / "service"
     path.parent.mkdir()
     path.write_text(

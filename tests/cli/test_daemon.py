@@ -1,4 +1,4 @@
-"""What `service daemon` prints and how it exits."""
+"""Output and exit codes of `service daemon`."""
 
 import json
 import os
@@ -45,14 +45,14 @@ STATE = DaemonState(
 
 @pytest.fixture
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    """An empty home."""
+    """Create an empty home."""
     monkeypatch.setenv("SERVICE_HOME", str(tmp_path / "home"))
     return Home.locate().ensure()
 
 
 @pytest.fixture
 def running(own_home: Home) -> Iterator[Home]:
-    """A home whose daemon is this very process."""
+    """Create a home whose daemon is this very process."""
     lock = FileLock.take(own_home.daemon_lock, wait=0)
     assert lock is not None
     write_private(own_home.daemon_state, STATE.model_dump_json())

@@ -1,4 +1,4 @@
-"""`service dashboard` and `--web`: the right page, by a link that is good once; no browser is opened here."""
+"""`service dashboard` and `--web`: the right page, by a one-time link; no browser is opened here."""
 
 from collections.abc import Iterator
 from urllib.parse import parse_qs, urlsplit
@@ -19,7 +19,7 @@ LEG = f"{seeds.ROOT}.1"
 
 
 class Terminal:
-    """Types commands; notes what a browser would have opened."""
+    """Types commands, and records the links that a browser would open."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
         self.opened: list[str] = []
@@ -37,7 +37,7 @@ class Terminal:
 
 @pytest.fixture
 def service(home: Home) -> Iterator[Service]:
-    """A tree with a leg, a pipeline, and this very process as the bridge."""
+    """Create a service with a tree with a leg, a pipeline, and this very process as the bridge."""
     made = Service(home)
     seeds.write(made, seeds.task(), seeds.job(), seeds.job(LEG))
     seeds.repo(made)

@@ -1,4 +1,4 @@
-"""`service job gate`: what it prints, and the exit codes programs go by (rulings L10, K6)."""
+"""`service job gate`: its output, and the exit codes for programs (rulings L10, K6)."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`service github`: how the account stands, having it look now, comments as they would be written (rulings L2, L7)."""
+"""`service github`: the account's status, a look on demand, previews of comments (rulings L2, L7)."""
 
 import json
 import re
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.ruling("L2", "L7")
 
 @pytest.fixture
 def service(home: Home) -> Service:
-    """An account, one repository that is read, and a process that runs: this one."""
+    """Create a service with an account, one repository that is read, and a running process: this one."""
     home.config.write_text(SETTINGS)
     made = Service(home)
     seeds.write(made, seeds.task(title="Limit it"), seeds.job())

@@ -1,4 +1,4 @@
-"""Every command on a store in which every text is an attack, on a real terminal: nothing gets through (ruling N6)."""
+"""Every command on a store whose texts are all attacks, on a real terminal: nothing gets through (ruling N6)."""
 
 import json
 import re
@@ -145,14 +145,14 @@ TABLE: dict[str, list[Words]] = {
     "runtime check": [[], [EVIL]],
     "spend": [[]],
 }  # fmt: skip
-"""What is typed behind each command. `REVIEW` is a review that was opened."""
+"""The arguments of each command. `REVIEW` is an opened review."""
 
 TYPES = {"resume": "x\nn\n\ny\n"}
 
 
 @pytest.fixture
 def service(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    """A home whose store is all evil, beside files that are; nothing listens where Temporal should."""
+    """Create a home whose store and files are hostile; nothing listens at Temporal's port."""
     home.config.write_text(f"[temporal]\nport = 1\n{github_seeds.SETTINGS}")
     monkeypatch.setenv("PAGER", "cat")
     monkeypatch.setenv("TERM", "xterm-256color")
@@ -174,7 +174,7 @@ def service(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 def sow_more(service: Service) -> None:
-    """What the pages do not show: a tree that is over, memory as it was written, what is known of GitHub."""
+    """Seed what pages do not show: an ended tree, memory as written, GitHub's rows."""
     over: dict[str, Any] = {"state": JobState.FAILED, "summary": EVIL, "reason": EVIL, "ended_at": 9.0}
     seeds.write(
         service,
@@ -204,7 +204,7 @@ def sow_more(service: Service) -> None:
 
 
 def commands() -> dict[str, Any]:
-    """Every command there is, by its words."""
+    """Return every command by its words."""
     found: dict[str, Any] = {}
     for noun in NOUNS:
         command = command_of(noun)
@@ -214,9 +214,9 @@ def commands() -> dict[str, Any]:
 
 
 def check(printed: Printed, words: Words) -> None:
-    """Nothing unseen but our own colours, and no line that looks like one of ours."""
+    """Assert that only our own colours are invisible, and no line looks like one of ours."""
     text = printed.said
-    if words[:2] == ["job", "diff"]:  # a line that was not changed stands behind a blank in a diff
+    if words[:2] == ["job", "diff"]:  # an unchanged line begins with a blank in a diff
         text = re.sub("(?m)^ ", "|", text)
     assert not raw(text), f"{words}: {raw(text)[:3]}"
     assert not forged(text), f"{words}: {forged(text)[:3]}"
@@ -247,7 +247,7 @@ def check(printed: Printed, words: Words) -> None:
     ],
 )
 def test_it_is_there_to_be_read(service: Service, words: str) -> None:
-    """Else nothing was tried."""
+    """Without this check the other tests might test nothing."""
     assert "FORGED" in typed(words.split(), before=starts_nothing).text
 
 
@@ -285,7 +285,7 @@ def test_nor_does_it_in_a_view_that_lives(service: Service, words: str) -> None:
 
 
 def walk(service: Service, tmp_path: Path, noun: str, rows: int) -> None:
-    """Type the first so many lines of each command of a noun, and as many of its commands wrongly."""
+    """Type the first rows of each command of a noun, and as many of its commands wrongly."""
     store = service.home.store
     kept = shutil.copy2(store, tmp_path / "kept.db")
     review = next(each.review_id for each in reviews_of(service))
@@ -308,7 +308,7 @@ def walk(service: Service, tmp_path: Path, noun: str, rows: int) -> None:
 
 
 def read_json(text: str, words: Words) -> None:
-    """One document, or one on each line."""
+    """Parse one document, or one on each line."""
     try:
         json.loads(text)
     except ValueError:

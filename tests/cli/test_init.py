@@ -1,4 +1,4 @@
-"""`service init` as somebody new types it."""
+"""`service init` as a new user types it."""
 
 import json
 import subprocess
@@ -30,7 +30,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 @pytest.fixture
 def shop(tmp_path: Path, home: Home, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Somebody stands in a repository with a commit, and `codex` is there and logged in."""
+    """Enter a repository with a commit, with `codex` installed and logged in."""
     path = tmp_path / "shop"
     subprocess.run(["git", "init", "-q", str(path)], check=True)
     identity = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
@@ -77,7 +77,7 @@ def test_one_question_after_the_other(shop: Path, machine: Machine) -> None:
 
 
 def test_the_next_commands_work_in_the_shell_they_are_typed_in(shop: Path) -> None:
-    """Where `service` is no command, or another one, its folder is put on the path first."""
+    """If the shell finds no `service`, or another one, its folder is put on PATH first."""
     printed = walked(options="--yes --no-start")
     line = next(each.strip() for each in printed.out.decode().splitlines() if "export" in each)
     command = f"{line}; command -v service"
@@ -94,7 +94,7 @@ def test_who_says_no_has_changed_nothing(shop: Path, keys: tuple[str, ...]) -> N
 
 @pytest.fixture
 def leaky(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine that forbids user namespaces: it has Landlock alone, which leaks."""
+    """Fake a machine without user namespaces: it has Landlock alone, which leaks."""
     there = boxes.Machine(bwrap="not allowed", landlock=7)
     monkeypatch.setattr(boxes, "look", lambda _: there)
     monkeypatch.setattr(boxes, "allowing", lambda: "sudo allow it")

@@ -1,4 +1,4 @@
-"""libgit2 takes a tenth of a second to load: who only reads rows does without it. Rich, too, where nothing is drawn."""
+"""Late imports: reads of rows do not load libgit2, which takes a tenth of a second; plain output does not load Rich."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Live views on terminals: nothing scrolls, nothing is left behind, and the terminal is as it was at the end."""
+"""Live views on terminals: nothing scrolls, nothing is left behind, and the terminal is restored at the end."""
 
 import io
 import os
@@ -30,7 +30,7 @@ SPEND = "  jobs 99 of 64"
 
 @pytest.fixture
 def service(home: Home) -> Iterator[Service]:
-    """A home with a tree of a hundred jobs."""
+    """Create a home with a tree of a hundred jobs."""
     made = Service(home)
     trees.sow(made)
     yield made
@@ -39,7 +39,7 @@ def service(home: Home) -> Iterator[Service]:
 
 @pytest.fixture
 def watching(service: Service) -> Iterator[Seat]:
-    """Somebody watches it in a window of 80 by 24."""
+    """Watch the tree in a window of 80 by 24."""
     with seated(WATCH) as seat:
         seat.until_shown("leg-61")
         yield seat
@@ -73,7 +73,7 @@ def test_a_window_that_is_pulled_is_drawn_anew(watching: Seat) -> None:
 
 
 def is_drawn(screen: Emulator) -> bool:
-    """Title at the top, help at the bottom, each once."""
+    """Return whether the title is at the top and the help at the bottom, each once."""
     titles = [number for number, line in enumerate(screen.shown) if line.startswith("task-")]
     foot = [line for line in screen.shown if line.startswith(("Too tall", "Ctrl-C"))]
     return titles == [0] and foot == [screen.shown[-1]]
@@ -134,7 +134,7 @@ def test_a_terminal_without_a_cursor_is_written_to_as_a_pipe_is(service: Service
 
 
 def test_a_view_that_is_suspended_comes_back(watching: Seat) -> None:
-    watching.signal(signal.SIGTSTP)  # its group has no shell that could wake it, so it goes on at once
+    watching.signal(signal.SIGTSTP)  # its group has no shell that could wake it, so it continues at once
     watching.until(lambda screen: screen.entered == 2 and is_drawn(screen))
     watching.press(CTRL_C)
     assert watching.end() == 130
@@ -142,7 +142,7 @@ def test_a_view_that_is_suspended_comes_back(watching: Seat) -> None:
 
 
 class Busy(io.StringIO):
-    """A stream that bears one writer, as a terminal's does; Ctrl-Z comes while it is written to the first time."""
+    """A stream for one writer, like a terminal's; Ctrl-Z comes during the first write."""
 
     def __init__(self, press: Callable[[], None]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""`service help`: every page is listed, leads somewhere, and names commands that exist (ruling K6)."""
+"""`service help`: every page is listed, its links work, and its commands exist (ruling K6)."""
 
 import json
 import os

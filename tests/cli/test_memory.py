@@ -1,4 +1,4 @@
-"""`service memory` from the words typed to what is printed; mistakes are answered by a sentence (ruling K6)."""
+"""`service memory` from typed words to output; mistakes are answered by a sentence (ruling K6)."""
 
 import io
 import json
@@ -25,7 +25,7 @@ def run(home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
 
 
 class Run:
-    """Types `service memory ...` and reads what came of it."""
+    """Types `service memory ...` and returns the result."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys

@@ -1,4 +1,4 @@
-"""Nothing in the command line prints but its one module; that is read from the source."""
+"""Only one module of the command line prints; the source is checked for that."""
 
 import ast
 from collections.abc import Iterator
@@ -26,7 +26,9 @@ ALONE = {
         "sys.stderr.write(json.dumps({'error': why, 'code': code, 'hint': command}) + '\\n')",
     },
 }
-"""They are another program, have no time for it, or cannot import it: words of ours only, and what is escaped."""
+"""Exceptions: another program, no time for it, or unable to import it. They print words of ours only, and escaped
+text.
+"""
 PRINTING = {"print", "secho", "echo", "confirm", "prompt", "echo_via_pager", "getpass", "input"}
 STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__"}
 WRITING = {"write", "writelines", "buffer"}

@@ -1,4 +1,4 @@
-"""Long texts on a terminal go through the person's pager; short ones, pipes and what lasts do not."""
+"""Paging: long texts on a terminal are paged; short ones, pipes and lasting output are not."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.ruling("N6", "K6")
 
 @pytest.fixture
 def many(home: Home) -> Iterator[Service]:
-    """More jobs than a usual terminal has lines."""
+    """Seed more jobs than a usual terminal has lines."""
     made = Service(home)
     legs = [seeds.job(f"{ROOT}.{number}", summary="日本語の要約 " * 20) for number in range(1, 31)]
     seeds.write(made, seeds.task(), seeds.job(), *legs)

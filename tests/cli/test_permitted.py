@@ -1,4 +1,4 @@
-"""Every command is in the one table of who may call it; an agent is refused people's by name (ruling N5)."""
+"""The one table of permitted callers lists every command; agents are refused people's commands by name (ruling N5)."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ def commands() -> dict[str, Any]:
 
 @pytest.fixture
 def agent(home: Home, monkeypatch: pytest.MonkeyPatch) -> Service:
-    """Whatever is typed is typed by an agent of a job."""
+    """Make every typed command an agent's."""
     service = Service(home)
     seeds.write(service, seeds.task(), seeds.job(seeds.ROOT), seeds.job(JOB))
     monkeypatch.setattr(calling, "agent", lambda: Agent(JOB, home.root))

@@ -26,7 +26,7 @@ GOOD = "name: p\nrepo: acme/shop\nstages:\n  - {id: a, kind: shell, command: 'tr
 
 @pytest.fixture
 def folder(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
-    """Files a person might have, and one registered pipeline; no server is there."""
+    """Create files a person might have, and one registered pipeline; no server is running."""
     monkeypatch.setenv("SERVICE_TEMPORAL_ADDRESS", "127.0.0.1:1")
     monkeypatch.chdir(tmp_path)
     subprocess.run(["git", "init", "-q", "shop"], check=True)

@@ -1,4 +1,4 @@
-"""What lasts says what it does, below everything else, and Ctrl-C ends it with a sentence."""
+"""Progress of lasting commands, below all other output, and Ctrl-C, which ends them with a sentence."""
 
 import io
 import re
@@ -24,13 +24,13 @@ from workflows.model.states import TaskState
 pytestmark = pytest.mark.ruling("K6")
 SWEEP = ("repo", "sweep")
 LIVES = re.compile(r"^[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] .*\$|^Ctrl-C|^Too tall")
-"""A view that lives, or a line of progress."""
+"""A live view, or a progress line."""
 LOOKING = re.compile(r"[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] looking at acme/shop, 1 of 1  \d+ s")
 
 
 @pytest.fixture
 def service(home: Home, tmp_path: Path) -> Iterator[Service]:
-    """A home with a tree that works, and a repository that is on this host."""
+    """Create a home with a running tree, and a repository on this host."""
     made = Service(home)
     trees.sow(made)
     trees.begin_run(made)
@@ -41,7 +41,7 @@ def service(home: Home, tmp_path: Path) -> Iterator[Service]:
 
 @pytest.fixture
 def sweeping(service: Service) -> Iterator[Seat]:
-    """Somebody has leftovers looked for, which waits for a word of ours."""
+    """Run a sweep that waits for our signal."""
     with seated(SWEEP, before=partial(slow.waits, "bridge.operations.leftovers:_sweep")) as seat:
         seat.until(lambda screen: [line for line in screen.shown if LOOKING.fullmatch(line)])
         yield seat
@@ -80,7 +80,7 @@ def test_a_pipe_gets_none(
 
 
 class Screen(io.StringIO):
-    """A terminal that tells what was written."""
+    """A terminal that records its output."""
 
     encoding = "ascii"
 

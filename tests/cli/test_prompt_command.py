@@ -1,4 +1,4 @@
-"""`service job prompt`: what a job was told, for people."""
+"""`service job prompt`: a job's prompt, for people."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ TOKEN = TOKENS["GitHub personal"]
 
 @pytest.fixture
 def service(home: Home, tmp_path: Path) -> Service:
-    """A job with two attempts: the second one's program reads its prompt from a file."""
+    """Seed a job with two attempts: the second one's program reads its prompt from a file."""
     service = Service(home)
     seeds.write(service, seeds.task(), seeds.job(seeds.ROOT), seeds.job(JOB))
     for number, file in ((1, "prompt"), (2, "prompt.md")):

@@ -1,4 +1,4 @@
-"""`service job publish`: it waits for the pull request as long as a person does (ruling L9)."""
+"""`service job publish`: it waits for the pull request, with a bound (ruling L9)."""
 
 import json
 import threading
@@ -30,7 +30,7 @@ def tree(home: Home, tmp_path: Path) -> Iterator[Scene]:
 
 @pytest.fixture
 def written(tree: Scene) -> Iterator[None]:
-    """Somebody writes the pull request as soon as it is wanted."""
+    """Write the pull request as soon as it is wanted."""
 
     def write() -> None:
         store = tree.service.store

@@ -1,4 +1,4 @@
-"""How bytes read."""
+"""Byte counts for people."""
 
 import pytest
 

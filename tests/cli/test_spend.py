@@ -1,4 +1,4 @@
-"""Dollars on a terminal, in JSON and over HTTP: a guess is marked wherever a price stands (ruling K5)."""
+"""Dollars on a terminal, in JSON and over HTTP: every guessed price is marked (ruling K5)."""
 
 import json
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def guessed(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture
 def service(home: Home, guessed: bool) -> Iterator[Service]:
-    """A tree whose root's price is known, and whose leg's may not be; a run that cost the same."""
+    """Seed a tree whose root's price is known, and whose leg's may not be; and a run of equal cost."""
     service = Service(home)
     root = seeds.job(usage=USED, cost_usd=0.25)
     leg = seeds.job(LEG, usage=USED, cost_usd=0.5, price_assumed=guessed)

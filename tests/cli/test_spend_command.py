@@ -1,4 +1,4 @@
-"""`service spend`: tokens and dollars as they are printed."""
+"""`service spend`: printed tokens and dollars."""
 
 import json
 

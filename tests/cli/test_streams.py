@@ -1,4 +1,4 @@
-"""Streams that are full, closed, broken or ASCII, Ctrl-C, and faults that nobody expected: never a traceback (K6)."""
+"""Streams that are full, closed, broken or ASCII, Ctrl-C, and unexpected errors: never a traceback (K6)."""
 
 import json
 import os
@@ -22,7 +22,7 @@ SERVICE = "from cli.warm.start import run; run()"
 
 
 def service(words: str, shell: str = "", **environment: str) -> "subprocess.CompletedProcess[str]":
-    """A command of a process of its own, behind what a shell does to its streams."""
+    """Run a command in a process of its own, with a shell's redirections."""
     command = [sys.executable, "-c", SERVICE, *words.split()]
     env = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
     return subprocess.run(
@@ -52,7 +52,7 @@ def test_an_order_that_prints_nothing_needs_no_output(home: Home) -> None:
 
 
 def test_where_a_bridge_listens_is_said_at_once_to_a_file_too(home: Home, tmp_path: Path) -> None:
-    """It goes on until it is told to end, and whoever started it waits for its address."""
+    """The bridge runs until a signal, and its starter waits for the address."""
     words = [sys.executable, "-c", SERVICE, "bridge", "serve", "--addr", "127.0.0.1:0"]
     with (tmp_path / "said").open("w") as said, subprocess.Popen(words, stdout=said, cwd=ROOT) as bridge:
         try:

@@ -1,4 +1,4 @@
-"""The manual's table of surfaces names every operation of every surface, and no other (rulings F6, J9)."""
+"""The manual's table of surfaces names every operation of every surface, and no others (rulings F6, J9)."""
 
 import re
 

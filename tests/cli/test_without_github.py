@@ -1,4 +1,4 @@
-"""Nothing of GitHub is imported without an account, and with one only where it is spoken to (ruling L2)."""
+"""Nothing of GitHub is imported without an account, and with one only where it is used (ruling L2)."""
 
 import json
 import os

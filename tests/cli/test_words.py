@@ -1,4 +1,4 @@
-"""Words that programs read, as sentences for people."""
+"""Programs' words as sentences for people."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Sixty wrong commands: a sentence, what to type next, the exit code; the same as JSON for programs (ruling K6)."""
+"""Sixty wrong commands: a sentence, the next command, the exit code; for programs as JSON (ruling K6)."""
 
 import json
 import shlex

@@ -1,4 +1,4 @@
-"""A tree of a hundred jobs and a run of forty stages that are under way, and what becomes of them."""
+"""A running tree of a hundred jobs and a running pipeline of forty stages, and their progress."""
 
 import time
 from typing import Any
@@ -20,7 +20,7 @@ from workflows.pipeline.text import Format
 
 JOBS = 100
 RUNS, FAILED = 61, 83
-"""The places of the one that runs, and of the one that failed."""
+"""The positions of the running job and of the failed one."""
 
 
 def leg(number: int, **fields: object) -> JobRecord:
@@ -29,7 +29,7 @@ def leg(number: int, **fields: object) -> JobRecord:
 
 
 def sow(service: Service) -> None:
-    """All but a few have succeeded."""
+    """Seed the tree: all but a few jobs have succeeded."""
     others = [leg(number) for number in range(1, JOBS) if number not in (RUNS, FAILED)]
     runs = leg(RUNS, state=JobState.RUNNING, ended_at=None, summary="")
     failed = leg(FAILED, state=JobState.FAILED, reason="tests are red", summary="")
@@ -39,7 +39,7 @@ def sow(service: Service) -> None:
 
 
 def finish(service: Service) -> None:
-    """The last one has succeeded, and the tree is done."""
+    """Let the last job succeed, and the tree be done."""
     done = seeds.task(title="build it all", state=TaskState.DONE, ended_at=time.time(), revision=2)
     seeds.write(service, done, leg(RUNS, revision=2, summary="did it"))
 
@@ -53,7 +53,7 @@ _TEXT = "name: nightly\nrepo: acme/shop\nstages:\n" + "".join(
 
 
 def begin_run(service: Service) -> RunRecords:
-    """Its first stage runs; it is the tree."""
+    """Begin the run: its first stage is the tree."""
     seeds.repo(service)
     pipelines.put(service.store, read(_TEXT, Format.YAML), _TEXT, Format.YAML)
     artifacts = Artifacts(service.home.artifacts)
@@ -67,13 +67,13 @@ def begin_run(service: Service) -> RunRecords:
 
 
 def change_run(service: Service, rows: RunRecords, **fields: object) -> RunRecords:
-    """Write it as it is now."""
+    """Write the run with these fields."""
     changed = rows.model_copy(update={"run": rows.run.model_copy(update=fields), "begins": None})
     pipeline_runs.write(service.store, changed)
     return changed
 
 
 def ask(service: Service) -> None:
-    """The tree waits for a person."""
+    """Let the tree wait for a person."""
     waits = seeds.task(title="build it all", state=TaskState.AWAITING_HUMAN, opened_at=time.time(), revision=2)
     seeds.write(service, waits, seeds.round_(expires_at=time.time() + 3600))

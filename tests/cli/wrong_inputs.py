@@ -1,4 +1,4 @@
-"""Wrong commands of every noun: what is typed, the exit code of ruling K6, and a part of what is said."""
+"""Wrong commands of every noun: the words, the exit code of ruling K6, and a part of the message."""
 
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UnreachableError, UsageError
 
@@ -101,4 +101,4 @@ WRONG: list[tuple[str, int, str]] = [
     ("spend --days x", USAGE, "Invalid value for '--days'"),
 ]
 WITHOUT_A_NEXT_COMMAND = {"job"}
-"""What is said is the help itself."""
+"""Their output is the help itself."""

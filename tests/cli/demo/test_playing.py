@@ -1,4 +1,4 @@
-"""The demo as a story: what it says and what it leaves, however it ends. A script plays the commands."""
+"""The demo as a story: its output and its leftovers, however it ends. A script replaces the commands."""
 
 import json
 import os
@@ -44,7 +44,7 @@ match words:
 
 @pytest.fixture(autouse=True)
 def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Which commands were typed; temporary folders are made below the test's own."""
+    """Record the typed commands; temporary folders are made below the test's own."""
     program = tmp_path / "commands.py"
     program.write_text(COMMANDS)
     monkeypatch.setattr(stage, "SERVICE", (sys.executable, str(program)))

@@ -1,4 +1,4 @@
-"""The shapes and colours of states are the same wherever states are shown."""
+"""The shapes and colours of states are equal wherever states are shown."""
 
 import pytest
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.ruling("N6")
     ],
 )
 def test_a_shape_and_its_state_have_one_colour(mark: str, state: str) -> None:
-    """In the web UI, in comments and here the same shape stands for the same."""
+    """In the web UI, in comments and here, one shape means one state."""
     assert of_state(OF_MARKS[mark]) is of_state(state)
 
 

@@ -1,4 +1,4 @@
-"""When a text goes through a pager, and through which."""
+"""Choice and use of the pager."""
 
 import pytest
 

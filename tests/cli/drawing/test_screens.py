@@ -1,4 +1,4 @@
-"""What is drawn where: terminals and their colours, pipes, and who wants none of it."""
+"""Drawing on different streams: terminals and their colours, pipes, and plain text by choice."""
 
 import fcntl
 import io

@@ -1,4 +1,4 @@
-"""Which lines of a long view are shown on a short screen."""
+"""Choice of the lines of a long view on a short screen."""
 
 from cli.drawing.viewport import Row, fitted
 

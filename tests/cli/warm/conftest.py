@@ -1,4 +1,4 @@
-"""A warm process on a home of its own, and two ways to type: only by it, or as `service` does."""
+"""A warm process on a home of its own, and two ways to type: only through it, or as `service` does."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from tests.waiting import PATIENCE, wait_for
 
 ROOT = Path(__file__).parents[3]
 NOT_TAKEN = 70
-"""The exit code of `ONLY_HANDED` where nobody took the command."""
+"""The exit code of `ONLY_HANDED` if the command was not accepted."""
 ONLY_HANDED = (
     "import os, sys; from cli.warm import client; client.PATIENCE = 300; code = client.hand_over(sys.argv); "
     f"os._exit({NOT_TAKEN} if code is None else code)"
@@ -25,7 +25,7 @@ FRESH = "from cli.main import run; run()"
 
 @dataclass
 class Warm:
-    """A home, its warm process, and everything that is typed there."""
+    """A home, its warm process, and the commands typed there."""
 
     home: Path
     folder: Path
@@ -35,7 +35,7 @@ class Warm:
     @property
     def environment(self) -> dict[str, str]:
         kept = {name: each for name, each in os.environ.items() if not name.startswith(("SERVICE_", "TEMPORAL_"))}
-        nobody = {"SERVICE_TEMPORAL_PORT": "1"}  # a server of somebody else's may answer at the usual port
+        nobody = {"SERVICE_TEMPORAL_PORT": "1"}  # another server may answer at the usual port
         return {**kept, **nobody, "SERVICE_HOME": str(self.home), "PYTHONPATH": str(ROOT), **self.extra}
 
     @property
@@ -61,20 +61,20 @@ class Warm:
         return [sys.executable, "-c", entry, *words]
 
     def begun(self, *words: str, entry: str = ONLY_HANDED, **how: object) -> "subprocess.Popen[str]":
-        """A command that is typed and not waited for."""
+        """Start a command without waiting for it."""
         streams = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr") if name not in how}
         given = {"env": self.environment, "cwd": self.folder, "text": True, **streams, **how}
         return subprocess.Popen(self.command(words, entry), **given)  # type: ignore[call-overload,no-any-return]
 
     def type(self, *words: str, entry: str = ONLY_HANDED, given: str = "") -> subprocess.CompletedProcess[str]:
-        """What came of a command."""
+        """Run a command and return its result."""
         with self.begun(*words, entry=entry) as process:
             out, err = process.communicate(given, timeout=PATIENCE)
             return subprocess.CompletedProcess(words, process.returncode, out, err)
 
 
 def prepared(folder: Path) -> Warm:
-    """A home with a repository and an agent, and its warm process."""
+    """Create a home with a repository and an agent, and start its warm process."""
     warm = Warm(folder / "home", folder)
     warm.home.mkdir()
     subprocess.run(["git", "init", "-q", str(folder / "shop")], check=True)
@@ -88,7 +88,7 @@ def prepared(folder: Path) -> Warm:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warm]:
-    """For tests that leave it as it was."""
+    """Share one warm process among tests that leave it intact."""
     warm = prepared(tmp_path_factory.mktemp("warm"))
     try:
         yield warm
@@ -98,7 +98,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warm]:
 
 @pytest.fixture
 def warm(tmp_path: Path) -> Iterator[Warm]:
-    """For tests that harm it."""
+    """Start a warm process for a test that harms it."""
     own = Warm(tmp_path / "home", tmp_path)
     own.home.mkdir()
     own.start()

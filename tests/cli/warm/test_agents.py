@@ -1,4 +1,4 @@
-"""An agent speaks to the warm process itself: in no box or in one, as root and as an account without rights (N5)."""
+"""An agent talks to the warm process itself: boxed or not, as root and as an unprivileged account (N5)."""
 
 import json
 import os
@@ -134,7 +134,7 @@ os.execv(sys.executable, [sys.executable, "-I", "-S", "-c", *sys.argv[1:]])
 
 @dataclass
 class Door:
-    """A home of an account, its warm process, and a folder to work in for an agent of that account."""
+    """A home of an account, its warm process, and a work folder for an agent of that account."""
 
     world: World
     account: int | None
@@ -142,11 +142,11 @@ class Door:
 
     @property
     def proof(self) -> Path:
-        """What the agent's program leaves when it was run outside the box."""
+        """The file an agent's program leaves if it ran outside the box."""
         return self.world.tmp / "shop" / "planted"
 
     def typed(self, *words: str, entry: str = ONLY_HANDED) -> "subprocess.CompletedProcess[bytes]":
-        """As a person with this account types it."""
+        """Type a command as a person with this account."""
         command = (*self.become, *self.warm.command(words, entry))
         return subprocess.run(command, env=self.warm.environment, cwd="/", capture_output=True, check=False)
 
@@ -157,7 +157,7 @@ class Door:
         return ("setpriv", f"--reuid={self.account}", f"--regid={self.account}", "--clear-groups")
 
     def lay_out(self) -> list[str]:
-        """Write the orders, in an environment of the agent's own; the arguments of its script."""
+        """Write the orders, with the agent's own environment; return the arguments of its script."""
         git = self.world.work / "bin" / "git"
         git.parent.mkdir(exist_ok=True)
         git.write_text(f"#!/bin/sh\necho ran > '{self.proof}'\n")
@@ -179,7 +179,7 @@ class Door:
         return [str(self.world.home), *ORDERS]
 
     def box(self, kind: BoxKind) -> Box | None:
-        """The box that the service of this account would make."""
+        """Return the box that the service of this account would make."""
         if kind is BoxKind.NONE:
             return None
         assert PYTHON
@@ -198,7 +198,7 @@ class Door:
         return box
 
     def play(self, kind: BoxKind) -> dict[str, str]:
-        """What came of each way, in a run of an agent."""
+        """Return the outcome of each way, from an agent's run."""
         self.proof.unlink(missing_ok=True)
         assert PYTHON
         argv = [PYTHON, "-I", "-S", "-c", WAYS, *self.lay_out()]
@@ -271,7 +271,7 @@ def test_who_cannot_open_the_key_is_refused_whatever_is_above_it(door: Door) -> 
 
 
 def test_what_a_person_s_command_starts_is_a_person_s(tmp_path: Path) -> None:
-    """It is below the warm process then, and below whoever typed it no more."""
+    """Its parent is the warm process then, and no longer the person's shell."""
     said, git = tmp_path / "said", tmp_path / "bin" / "git"
     asks = f"import sys; sys.path[:0] = [{str(ROOT)!r}]; from activities.runs.ancestry import agent_of; "
     asks += f"import os; open({str(said)!r}, 'w').write(str((agent_of(os.getpid()), os.getppid())))"

@@ -1,4 +1,4 @@
-"""The console script where a package of another has the name of one of ours, earlier on the path (ruling K6)."""
+"""The console script when another package with one of our names comes earlier on the path (ruling K6)."""
 
 import json
 import os
@@ -18,7 +18,7 @@ PACKAGES = ("workflows", "activities", "bridge", "cli")
 
 
 def entry(folder: Path, *words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """The script as an installer writes it, with a path that begins with the folder."""
+    """Run the script as an installer writes it, with the folder first on the path."""
     shutil.copy(ROOT / "cli" / "warm" / "entry.py", folder / "delegation_service.py")
     script = folder / "service"
     script.write_text(

@@ -1,4 +1,4 @@
-"""What is handed over arrives as it was; another installation, or another state of it, is told apart."""
+"""Orders arrive unchanged; another installation, or another state of it, is detected."""
 
 import os
 from pathlib import Path

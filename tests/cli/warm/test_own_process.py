@@ -1,4 +1,4 @@
-"""Which commands are never handed over."""
+"""The commands that are never handed over."""
 
 import os
 
@@ -57,5 +57,5 @@ def test_what_needs_a_process_of_its_own(
 
 
 def test_a_resume_that_names_a_verb_asks_nothing() -> None:
-    """The starter imports nothing of ours, so it has the verbs written down once more."""
+    """The starter imports nothing of ours, so it has its own copy of the verbs."""
     assert {verb.value for verb in Verb} == own_process._VERBS

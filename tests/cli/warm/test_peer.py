@@ -1,4 +1,4 @@
-"""Who has handed a command over is held as the process it was, not as a number (ruling N5)."""
+"""The caller of a hand-over is held as a process, not as a pid (ruling N5)."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""The process of a command that was handed over, beside one that was started: what a command could ask of it."""
+"""The context of a handed-over command equals that of a started one, in everything a command could query."""
 
 import json
 import signal
@@ -36,7 +36,7 @@ cli.main.main = main
 """
 """A stand-in for every command."""
 NOT_LISTED = {"ODD": "1", "ODD_TOKEN": "s3cr3t-and-l0ng", "NAMED": "n4med-and-l0ng", "EDITOR": "false"}
-"""Of these only what the settings name is taken over."""
+"""Variables of which only those named by the settings are taken over."""
 SERVER = (
     "from cli.warm import server; from activities.settings.home import Home; "
     "server._warm_up = lambda: None; server.serve(Home.locate())"
@@ -72,7 +72,7 @@ def test_it_is_as_one_that_was_started(tmp_path: Path, unbuffered: str) -> None:
 
 
 def _told(typed: Warm, entry: str) -> dict[str, Any]:
-    """As `nohup` starts it, with a mask of its own."""
+    """Run the probe under `nohup`, with a umask of its own."""
     starts = "import os, signal, sys; signal.signal(1, signal.SIG_IGN); os.umask(0o27); sys.argv = {}; {}"
     with typed.begun(entry=starts.format(WORDS, "\n" + entry)) as process:
         out, err = process.communicate("given\r\n")

@@ -1,4 +1,4 @@
-"""A command that is handed over says and does what one in a process of its own does."""
+"""A handed-over command prints and does what one in a process of its own does."""
 
 import os
 from pathlib import Path

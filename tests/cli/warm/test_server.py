@@ -1,4 +1,4 @@
-"""Whatever happens to the warm process, a command is carried out once, or it is said that nobody knows."""
+"""Whatever happens to the warm process, a command runs once, or reports that its outcome is unknown."""
 
 import contextlib
 import os
@@ -27,14 +27,14 @@ IMPATIENT = AS_TYPED.replace(
 
 
 def running(warm: Warm) -> list[int]:
-    """The processes that run commands: forked by the warm process."""
+    """Return the pids that run commands: children of the warm process."""
     assert warm.process is not None
     below = Path(f"/proc/{warm.process.pid}/task/{warm.process.pid}/children")
     return [int(each) for each in below.read_text().split()]
 
 
 def runs(pid: int) -> bool:
-    """Whether the command is carried out: from then on its line to who typed it wakes it."""
+    """Return whether the command has begun: from then on its connection has O_ASYNC set."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         flags = [each.read_text().split("flags:")[1].split()[0] for each in Path(f"/proc/{pid}/fdinfo").iterdir()]
         return any(int(each, 8) & os.O_ASYNC for each in flags)
@@ -42,11 +42,11 @@ def runs(pid: int) -> bool:
 
 
 def lasting(warm: Warm, entry: str = ONLY_HANDED) -> "tuple[subprocess.Popen[str], int]":
-    """A command that runs, and the process that runs it."""
-    typed = warm.begun(*LASTING, entry=entry, process_group=0)  # the kernel stops none whose shell is gone
+    """Start a command that lasts, and return it with the pid that runs it."""
+    typed = warm.begun(*LASTING, entry=entry, process_group=0)  # the kernel does not stop orphaned process groups
 
     def has_begun() -> list[int]:
-        """The one before it may not be gone yet."""
+        """Return the pid once it is the only one: the one before may still be ending."""
         there = running(warm)
         return there if len(there) == 1 and runs(there[0]) else []
 
@@ -127,7 +127,7 @@ def test_a_command_ends_with_the_one_that_was_typed(warm: Warm) -> None:
 def test_signals_are_passed_on(warm: Warm, number: signal.Signals) -> None:
     typed, pid = lasting(warm, AS_TYPED)
     typed.send_signal(number)
-    wait_for(lambda: typed.poll() is not None)  # with its input still open: the end of that would end it too
+    wait_for(lambda: typed.poll() is not None)  # while its input is open: the end of input would end it too
     assert typed.returncode == (130 if number is signal.SIGINT else -number)
     typed.communicate()
     wait_for(lambda: gone(pid))
@@ -164,7 +164,7 @@ def test_one_that_hangs_is_left_before_anything_is_begun(warm: Warm) -> None:
 def test_one_that_has_no_room_is_left_at_once(warm: Warm) -> None:
     assert warm.process is not None
     warm.process.send_signal(signal.SIGSTOP)
-    os.waitid(os.P_PID, warm.process.pid, os.WSTOPPED | os.WNOWAIT)  # else it takes one of those that fill its queue
+    os.waitid(os.P_PID, warm.process.pid, os.WSTOPPED | os.WNOWAIT)  # else it accepts one that fills its queue
     waiting = []
     try:
         while True:
@@ -230,7 +230,7 @@ def test_what_python_reads_as_it_starts_must_be_the_same(shared: Warm, name: str
 
 
 def test_another_version_is_refused_and_one_that_was_updated_begins_anew(tmp_path: Path) -> None:
-    """The code is a copy, whose `service` says something else after it was changed."""
+    """The code is a copy, whose `service` prints something else after its change."""
     code = tmp_path / "code"
     for package in ("cli", "bridge", "activities", "workflows"):
         shutil.copytree(ROOT / package, code / package, ignore=shutil.ignore_patterns("__pycache__"))

@@ -1,4 +1,4 @@
-"""What is handed over on a real terminal: its width, whether it is one, and Ctrl-C."""
+"""A hand-over on a real terminal: its width, `isatty`, and Ctrl-C."""
 
 import fcntl
 import os
@@ -19,13 +19,13 @@ pytestmark = pytest.mark.ruling("K7")
 
 @dataclass
 class Terminal:
-    """The side a person sits at, and the side a program has."""
+    """A pseudo terminal: the person's end and the program's end."""
 
     person: int
     program: int
 
     def owns(self) -> None:
-        """In the program, as it starts: this is the terminal of its session."""
+        """In the program, at its start: make this the terminal of its session."""
         fcntl.ioctl(self.program, termios.TIOCSCTTY, 0)
 
 

@@ -1,4 +1,4 @@
-"""Has the process that runs commands import what they need, as the first command that is typed does."""
+"""Makes the warm process import everything, as the first typed command does."""
 
 import contextlib
 import socket
@@ -8,7 +8,7 @@ from tests.waiting import wait_for
 
 
 def warmed(path: Path) -> None:
-    """Until it takes commands: then it answers with the process that would run one."""
+    """Wait until it accepts commands: then it answers with a pid."""
     wait_for(path.is_socket, "it listens")
     wait_for(lambda: _answers(path), "it takes commands")
 
