@@ -1,4 +1,4 @@
-"""Trees bound to a thread, as their rows tell of them."""
+"""Trees bound to a thread, made from rows."""
 
 from typing import Any
 

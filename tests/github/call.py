@@ -1,4 +1,4 @@
-"""Who asks the Hub for what, and whether they may."""
+"""The caller of the Hub, the caller's permission, and the routes."""
 
 import base64
 import json
@@ -38,7 +38,7 @@ class Call:
         return repository.role_of(self.token.login) if self.token else repository.role_of("")
 
     def repo(self, owner: str, repo: str, need: Role = "read") -> Repo:
-        """404 for who may not know of it, 403 for who may not do this."""
+        """Return the repository; raise 404 if the caller may not know of it, 403 if the role is too low."""
         found = self.world.repos.get(f"{owner}/{repo}".lower())
         if found is None or self.role(found) == "none":
             raise not_found()
@@ -59,7 +59,7 @@ class Call:
 
     @property
     def by_app(self) -> App:
-        """The App whose installation asks: nobody else writes check runs."""
+        """Return the App whose installation calls: only Apps may write check runs."""
         if not self._is_app or self.token is None:
             raise RefusedError(403, "You must authenticate via a GitHub App.")
         login = self.token.login
@@ -83,7 +83,7 @@ def call_of(world: World, request: Request, base: str) -> Call:
 
 
 def _app_of(world: World, jwt: str) -> App:
-    """Reads the claims of a JWT; what its signature is worth is not for the Hub to say."""
+    """Return the App that a JWT claims to be; the Hub does not verify its signature."""
     head, claims = (_decoded(part) for part in jwt.split(".")[:2])
     app = world.apps.get(int(claims.get("iss", 0)))
     now = datetime.now(UTC).timestamp()
@@ -102,4 +102,4 @@ def _decoded(part: str) -> Any:
 
 
 ROUTES: Router[Call] = Router()
-"""All of the Hub's; the modules of its endpoints fill it."""
+"""All routes of the Hub; the modules of its endpoints fill it."""

@@ -88,7 +88,7 @@ def combined(call: Call, request: Request, owner: str, repo: str, ref: str) -> R
 
 
 def _change(call: Call, run: CheckRun, asked: Json) -> None:
-    """A conclusion completes it; annotations are added to those that are there."""
+    """Apply a change: a conclusion completes the run; annotations are appended."""
     check_output(asked)
     if asked.get("conclusion") is not None:
         asked = {"status": "completed", "completed_at": stamp(call.now), **asked}
@@ -105,7 +105,7 @@ def _change(call: Call, run: CheckRun, asked: Json) -> None:
 
 
 def check_output(asked: Json) -> None:
-    """Refuses what GitHub refuses of a check run's output."""
+    """Refuse what GitHub refuses in a check run's output."""
     if asked.get("conclusion") not in (None, *CONCLUSIONS):
         raise invalid("CheckRun", "conclusion")
     output = asked.get("output")

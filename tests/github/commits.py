@@ -1,4 +1,4 @@
-"""Commits that the emulator makes itself, known to everybody else by the names that git gave them."""
+"""Commits that the emulator makes itself, addressed by everybody else by git's names."""
 
 import json
 import re
@@ -11,23 +11,23 @@ _COMMIT = re.compile(r"(?<![0-9a-f])[0-9a-f]{40}(?![0-9a-f])")
 
 @dataclass
 class Commits:
-    """What a test says a commit is called, and what the emulator calls it."""
+    """A two-way map between a test's names of commits and the emulator's."""
 
     _theirs: dict[str, str] = field(default_factory=dict)
     _ours: dict[str, str] = field(default_factory=dict)
 
     def call(self, theirs: str, ours: str) -> None:
-        """From now on."""
+        """Add a pair of names."""
         self._theirs[ours], self._ours[theirs] = theirs, ours
 
     def asked(self, request: Request) -> Request:
-        """In the emulator's names."""
+        """Translate a request to the emulator's names."""
         query = {name: self._named(value, self._theirs) for name, value in request.query.items()}
         body = self._named(request.body.decode(), self._theirs).encode()
         return replace(request, path=self._named(request.path, self._theirs), query=query, body=body)
 
     def answered(self, reply: Reply) -> Reply:
-        """In the test's names."""
+        """Translate a reply to the test's names."""
         if not isinstance(reply.body, dict | list):
             return reply
         body: Json = json.loads(self._named(json.dumps(reply.body), self._ours))

@@ -1,4 +1,4 @@
-"""Webhooks as GitHub delivers them: signed, with its headers, more than once or in another order when told.
+"""Webhooks as GitHub delivers them: signed, with its headers, more than once or in another order on demand.
 
 delivery = comment_delivery(github, comment)           # of something that is there; examples() are GitHub's own
 deliver(f"{bridge}/v1/github/webhook", delivery, secret)
@@ -28,14 +28,14 @@ class Delivery:
     event: str
     payload: Json
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
-    """The same when it is delivered again."""
+    """The delivery's id, kept when it is delivered again."""
 
     @property
     def body(self) -> bytes:
         return json.dumps(self.payload, separators=(",", ":")).encode()
 
     def headers(self, secret: str) -> dict[str, str]:
-        """Without a secret there is no signature."""
+        """Return GitHub's headers; without a secret there is no signature."""
         return {
             "Content-Type": "application/json",
             "User-Agent": "GitHub-Hookshot/0a1b2c3",
@@ -55,13 +55,13 @@ def signature(secret: str, body: bytes, algorithm: str = "sha256") -> str:
 
 
 def deliver(address: str, delivery: Delivery, secret: str, **headers: str) -> httpx.Response:
-    """Posts it; `headers` replace its own (`**{"X-Hub-Signature-256": "sha256=00"}`)."""
+    """Post a delivery; `headers` replace its own (`**{"X-Hub-Signature-256": "sha256=00"}`)."""
     sent = delivery.headers(secret) | headers
     return httpx.post(address, content=delivery.body, headers=sent, trust_env=False, timeout=60)
 
 
 def disordered(deliveries: Sequence[Delivery], seed: int, again: int = 2) -> list[Delivery]:
-    """Each once, `again` more of them a second time, in an order that the seed decides."""
+    """Return each delivery once and `again` of them a second time, in an order that the seed decides."""
     chance = random.Random(seed)
     found = [*deliveries, *(chance.choice(deliveries) for _ in range(again if deliveries else 0))]
     chance.shuffle(found)
@@ -69,7 +69,7 @@ def disordered(deliveries: Sequence[Delivery], seed: int, again: int = 2) -> lis
 
 
 def comment_delivery(github: Scene, comment: int, action: str = "created", repo: str = "") -> Delivery:
-    """What GitHub says of a comment that is there."""
+    """Return GitHub's delivery for an existing comment."""
     where = github.of(repo)
     found = github.ask("GET", f"{where}/issues/comments/{comment}")
     issue = github.ask("GET", found["issue_url"].partition(github.address)[2])
@@ -79,7 +79,7 @@ def comment_delivery(github: Scene, comment: int, action: str = "created", repo:
 
 
 def pull_delivery(github: Scene, number: int, action: str = "synchronize", repo: str = "") -> Delivery:
-    """What GitHub says of a pull request that is there."""
+    """Return GitHub's delivery for an existing pull request."""
     pull = github.pull_of(number, repo)
     moved = (
         {"before": hashlib.sha1(b"before").hexdigest(), "after": pull["head"]["sha"]} if action == "synchronize" else {}
@@ -100,6 +100,6 @@ def _examples() -> list[Json]:
 
 
 def examples(event: str = "") -> list[Delivery]:
-    """GitHub's own: of one event, or of all; skips the test where they are not installed."""
+    """Return GitHub's own examples of one event, or of all; skip the test if they are not installed."""
     payloads: list[tuple[str, Any]] = [(each["name"], one) for each in _examples() for one in each["examples"]]
     return [Delivery(name, payload) for name, payload in payloads if event in ("", name)]

@@ -1,4 +1,4 @@
-"""Requests and replies held against GitHub's own description of its API (`@octokit/openapi`)."""
+"""Validation of requests and replies against GitHub's own description of its API (`@octokit/openapi`)."""
 
 import json
 import re
@@ -13,27 +13,27 @@ from tests.github.tools import need
 from tests.github.wire import Json, Reply, Request
 
 SPANNING = ("ref", "branch", "path")
-"""Parameters that may hold slashes."""
+"""Parameters that may contain slashes."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """A violation that is not ours."""
+    """A known violation that is not ours."""
 
     where: str
-    """Found in `METHOD /path STATUS /place: message`."""
+    """A pattern, searched in `METHOD /path STATUS /place: message`."""
     reason: str
 
 
 @dataclass
 class Description:
-    """What is not as described, in the order it was seen."""
+    """A recorder of violations of the description, in the order they were seen."""
 
     known: tuple[Known, ...] = ()
     violations: list[str] = field(default_factory=list)
 
     def check(self, request: Request, reply: Reply) -> None:
-        """A request that was refused need not be as described: the refusal is seen anyway."""
+        """Check a request and its reply. A refused request need not match: the refusal is seen anyway."""
         if request.path == "/graphql":
             return  # another API, described elsewhere
         found = _operation(request.method, request.path)
@@ -59,7 +59,7 @@ class Description:
         described = _paths()[path][request.method.lower()]["responses"]
         line = f"{request.line} {reply.status}"
         if str(reply.status) not in described:
-            if reply.status not in (401, 403, 404, 422, 429):  # which GitHub does not describe everywhere
+            if reply.status not in (401, 403, 404, 422, 429):  # GitHub does not describe these everywhere
                 self._note(f"{line}: no such status, only {', '.join(described)}")
         elif "content" in _resolved(described[str(reply.status)]):
             self._hold(line, _validator((path, request.method.lower(), str(reply.status))), reply.body)
@@ -86,7 +86,7 @@ def _paths() -> Json:
 
 
 def _plain(value: Any) -> Any:
-    """In the words of JSON Schema, where OpenAPI 3.0 has its own; one of several is any of them, since some overlap."""
+    """Convert OpenAPI 3.0 terms to JSON Schema; `oneOf` becomes `anyOf`, since some alternatives overlap."""
     if isinstance(value, list):
         return [_plain(each) for each in value]
     if not isinstance(value, dict):
@@ -98,7 +98,7 @@ def _plain(value: Any) -> Any:
 
 
 def _resolved(value: Json) -> Json:
-    """What a reference leads to."""
+    """Follow a reference."""
     if "$ref" not in value:
         return value
     found: Json = _document()
@@ -109,7 +109,7 @@ def _resolved(value: Json) -> Json:
 
 @cache
 def _patterns() -> list[tuple[re.Pattern[str], str]]:
-    """Every path, the ones with fewer parameters first: `/issues/comments` is no issue."""
+    """Return a pattern for every path, those with fewer parameters first: `/issues/comments` is no issue."""
 
     def pattern(path: str) -> re.Pattern[str]:
         return re.compile(re.sub(r"\{(\w+)\}", lambda name: ".+" if name[1] in SPANNING else "[^/]+", path))
@@ -139,7 +139,7 @@ def _validator(where: tuple[str, str, str]) -> Draft4Validator:
 
 
 def _needed(schema: Json) -> Json:
-    """The schemas that one refers to, and those that they refer to."""
+    """Return all schemas that one refers to, transitively."""
     found: Json = {}
     left = [schema]
     while left:

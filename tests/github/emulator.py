@@ -1,7 +1,7 @@
-"""The emulator of `dev-cluster/github-tools` behind a proxy of ours: the same interface as the Hub, another GitHub.
+"""The emulator of `dev-cluster/github-tools` behind our own proxy: another GitHub with the Hub's interface.
 
-People, repositories and Apps are told before the first request; a role may change later. The emulator makes its commits
-itself; one that a test names in `push` and `push_head` goes by that name on the way there and back.
+People, repositories and Apps are set up before the first request; a role may change later. The emulator makes its
+commits itself; one that a test names in `push` and `push_head` is addressed by that name in both directions.
 """
 
 import json
@@ -21,7 +21,7 @@ from tests.github.upstream import Upstream, free_port
 from tests.github.wire import Json, Reply, Request
 
 PERMISSION = {"read": "pull", "write": "push"}
-"""What the emulator calls roles."""
+"""The emulator's names of roles."""
 RIGHTS = {"checks": "write", "contents": "write", "issues": "write", "pull_requests": "write", "metadata": "read"}
 
 KNOWN = (
@@ -35,7 +35,7 @@ KNOWN = (
         r"GET /repos/[^/]+/[^/]+ 200 /: \"(network|subscribers)_count\" is a req", "the emulator does not count these"
     ),
 )
-"""What the emulator says by itself and GitHub does not; nothing of it is read by us."""
+"""Replies of the emulator that differ from GitHub's; we read none of these fields."""
 
 
 class Emulator(Scene):
@@ -72,7 +72,9 @@ class Emulator(Scene):
         self._folder.cleanup()
 
     def respond(self, request: Request) -> Reply:
-        """The answer of the gaps, or its own; a token that nobody has, which it takes for its first user's, is 401."""
+        """Answer from the gaps or the emulator; an unknown token, which the emulator takes as its first user's, is
+        401.
+        """
         known = {*self.tokens.values(), *self._installations, ""}
         if request.credential not in known and request.credential.count(".") != 2:
             return RefusedError(401, "Bad credentials").reply
@@ -103,7 +105,7 @@ class Emulator(Scene):
         return full_name
 
     def app(self, number: int = 4242, slug: str = "our-service", account: str = "", role: Role = "write") -> int:
-        """A GitHub App that is installed on an account; its key is `keys.private_key()`."""
+        """Install a GitHub App on an account; its key is `keys.private_key()`."""
         self._only_before()
         installation = {"installation_id": 100 + number, "account": account or self.owner("")}
         about = {"app_id": number, "slug": slug, "name": slug, "private_key": private_key(), "permissions": RIGHTS}
@@ -133,10 +135,10 @@ class Emulator(Scene):
         return sha or made
 
     def _push(self, branch: str, repo: str) -> str:
-        """What it is called here; to make it anew is to give it a name anew."""
+        """Push a commit and return its name; setting a branch again gives the commit a new name."""
         base, owner = self.of(repo), self.owner(repo)
         heads = {each["head"]["ref"]: each["number"] for each in self.all_of(f"{base}/pulls?state=open")}
-        if branch in heads:  # nothing else moves the head of a pull request there
+        if branch in heads:  # only this moves the head of a pull request in the emulator
             self.ask("PUT", f"{base}/pulls/{heads[branch]}/update-branch", {}, owner)
             return str(self.pull_of(heads[branch], repo)["head"]["sha"])
         found = [each for each in self.ask("GET", f"{base}/branches?per_page=100") if each["name"] == branch]

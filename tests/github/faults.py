@@ -1,4 +1,4 @@
-"""What goes wrong on the way to GitHub and back, as a test orders it: the same for Hub and for the emulator."""
+"""Faults on the way to GitHub and back, ordered by a test: equal for Hub and emulator."""
 
 import threading
 import time
@@ -33,7 +33,7 @@ class _Order:
 
 @dataclass
 class Faults:
-    """Orders are used up in the order they were given; one request uses one of each kind."""
+    """A queue of ordered faults, used up in order; one request uses one of each kind."""
 
     before: list[_Order] = field(default_factory=list)
     after: list[_Order] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Faults:
         headers: Mapping[str, str] | None = None,
         body: Any = None,
     ) -> None:
-        """Answer so, and do nothing."""
+        """Answer with this status, and do nothing."""
         said = {"message": "Server Error"} if body is None else body
         self.before.append(_Order(match, times, Reply(status, said, dict(headers or {}))))
 
@@ -57,7 +57,7 @@ class Faults:
         self.before.append(_Order(match, times))
 
     def after_write(self, match: Match, how: Lost = "502", times: int = 1) -> None:
-        """Do what is asked, then lose the reply."""
+        """Carry out the request, then lose the reply."""
         bad_gateway = Reply(502, {"message": "Server Error"})
         self.after.append(_Order(match, times, bad_gateway if how == "502" else None))
 
@@ -65,7 +65,7 @@ class Faults:
         self.delays.append((_Order(match, times), seconds))
 
     def primary_limit(self, match: Match = "*", times: int = 1, reset_in: float = 60, limit: int = 5000) -> None:
-        """The quota of the hour is used up until `reset_in` seconds from now."""
+        """Answer that the hour's quota is used up until `reset_in` seconds from now."""
         headers = {
             "x-ratelimit-limit": str(limit),
             "x-ratelimit-remaining": "0",
@@ -78,7 +78,7 @@ class Faults:
     def secondary_limit(
         self, match: Match = "*", times: int = 1, retry_after: float | None = 60, status: int = 403
     ) -> None:
-        """Too much at once; without `retry_after` GitHub says not how long."""
+        """Answer with a secondary rate limit; without `retry_after` GitHub does not say for how long."""
         headers = {} if retry_after is None else {"retry-after": f"{retry_after:g}"}
         body = {
             "message": "You have exceeded a secondary rate limit. Please wait a few minutes before you try again. "
@@ -89,7 +89,7 @@ class Faults:
         self.fail(match, times, status, headers, body)
 
     def ordered_before(self, request: Request) -> _Order | None:
-        """Waits as long as was ordered; then what this request is answered with instead of being done."""
+        """Wait as long as ordered, then return the fault that replaces this request's answer, if any."""
         with self._lock:
             wait = next((seconds for order, seconds in self.delays if order.takes(request)), 0.0)
         if wait:

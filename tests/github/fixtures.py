@@ -28,8 +28,9 @@ def hub() -> Iterator[Hub]:
 
 @pytest.fixture(params=["hub", *(pytest.param(each, marks=pytest.mark.long) for each in ("described", "emulate"))])
 def github(request: pytest.FixtureRequest) -> Iterator[GitHub]:
-    """One scenario on both: the Hub in every ring; in the long one also the Hub and the emulator with all that is asked
-    and answered held against GitHub's own description, where they are installed."""
+    """Run a scenario on both GitHubs: the Hub in every ring; in the long one also the Hub and the emulator with
+    every request and reply validated against GitHub's own description, if they are installed.
+    """
     made = Emulator() if request.param == "emulate" else Hub()
     if request.param != "hub":
         need("openapi")

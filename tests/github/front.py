@@ -1,5 +1,6 @@
-"""What stands before both GitHubs of the tests: it records every request, brings about the faults that are ordered,
-counts the quota, and answers 304 to who has seen the answer already."""
+"""The front of both GitHubs of the tests: it records every request, applies ordered faults, counts the quota, and
+answers conditional requests with 304.
+"""
 
 import hashlib
 import secrets
@@ -18,22 +19,22 @@ from tests.github.wire import Reply, Request, Server
 
 @dataclass(frozen=True)
 class Seen:
-    """A request as it was answered."""
+    """A request and its answer."""
 
     method: str
     path: str
     query: Mapping[str, str]
     status: int
-    """0 where the connection was cut."""
+    """0 if the connection was cut."""
     free: bool
-    """It did not count against the quota."""
+    """True if it did not count against the quota."""
     authorized: bool
-    """It came with a credential."""
+    """True if it had a credential."""
     done: bool
-    """It reached GitHub, whatever became of the reply."""
+    """True if it reached GitHub, whatever became of the reply."""
     body: Any
     at: float
-    """`time.monotonic()` when it came."""
+    """`time.monotonic()` when it arrived."""
 
     @property
     def line(self) -> str:
@@ -41,12 +42,12 @@ class Seen:
 
 
 class Front:
-    """A server that hands requests on to `respond`."""
+    """A server that forwards requests to `respond`."""
 
     def __init__(self) -> None:
         self.requests: list[Seen] = []
         self.broken: list[str] = []
-        """What went wrong in here; no test may leave anything."""
+        """Internal errors; a test that leaves any fails."""
         self.faults = Faults()
         self.quota = Quota()
         self.described: Description | None = None
@@ -57,7 +58,7 @@ class Front:
         self._server = Server(self._answer)
 
     def respond(self, request: Request) -> Reply:
-        """What GitHub answers, and what it does."""
+        """Carry out a request and return GitHub's answer."""
         raise NotImplementedError
 
     @property
@@ -65,11 +66,11 @@ class Front:
         return self._server.address
 
     def down(self) -> None:
-        """Nobody is there: connections are refused."""
+        """Refuse connections."""
         self._server.down()
 
     def up(self) -> None:
-        """There again, on the same port."""
+        """Listen again, on the same port."""
         self._server.up()
 
     def stop(self) -> None:
@@ -83,7 +84,7 @@ class Front:
         headers: Mapping[str, str] | None = None,
         body: Any = None,
     ) -> None:
-        """Answer the next requests that match so, and do nothing."""
+        """Answer the next matching requests with this status, and do nothing."""
         self.faults.fail(match, times, status, headers, body)
 
     def cut(self, match: Match, times: int = 1) -> None:
@@ -91,11 +92,11 @@ class Front:
         self.faults.cut(match, times)
 
     def after_write(self, match: Match, how: Lost = "502", times: int = 1) -> None:
-        """Do what is asked and lose the reply: the client sees a 502 or a connection that is cut."""
+        """Carry out the request and lose the reply: the client sees a 502 or a cut connection."""
         self.faults.after_write(match, how, times)
 
     def delay(self, match: Match, seconds: float, times: int = 1) -> None:
-        """Let them wait."""
+        """Delay the next matching requests."""
         self.faults.delay(match, seconds, times)
 
     def primary_limit(self, match: Match = "*", times: int = 1, reset_in: float = 60) -> None:
@@ -105,11 +106,11 @@ class Front:
     def secondary_limit(
         self, match: Match = "*", times: int = 1, retry_after: float | None = 60, status: int = 403
     ) -> None:
-        """Answer that there was too much at once."""
+        """Answer with a secondary rate limit."""
         self.faults.secondary_limit(match, times, retry_after, status)
 
     def writes(self, match: Callable[[Seen], bool] = lambda each: True) -> list[Seen]:
-        """The requests that changed something, in their order."""
+        """Return the requests that changed something, in order."""
         changing = ("POST", "PUT", "PATCH", "DELETE")
         return [
             each
@@ -118,7 +119,7 @@ class Front:
         ]
 
     def lines(self) -> list[str]:
-        """`METHOD /path` of every request, in their order."""
+        """Return `METHOD /path` of every request, in order."""
         return [each.line for each in self.requests]
 
     def _answer(self, request: Request) -> Reply | None:
@@ -132,7 +133,7 @@ class Front:
         return self._recorded(request, came, lost.reply if lost else reply, done=True)
 
     def _tried(self, request: Request) -> Reply:
-        """A fault of the tests' own GitHub is not to look like one of the product's."""
+        """Record an internal error, so that it does not look like one of the product's."""
         try:
             return self._counted(request)
         except Exception:
@@ -140,7 +141,7 @@ class Front:
             return Reply(500, {"message": self.broken[-1]})
 
     def _counted(self, request: Request) -> Reply:
-        """The answer, or 304; only what is not free is counted."""
+        """Return the answer, or 304; count what is not free."""
         if request.path == "/rate_limit":
             return self._rate_limit(request)
         refused = self.quota.refusal(request.credential)
@@ -165,12 +166,12 @@ class Front:
         return reply
 
     def _rate_limit(self, request: Request) -> Reply:
-        """Free, but not for a token that nobody knows."""
+        """Answer for free, but refuse unknown tokens."""
         answered = self.respond(request)
         return answered if answered.status == 401 else Reply(200, self.quota.document(request.credential))
 
     def _decked(self, request: Request, reply: Reply | None) -> Reply | None:
-        """With the headers that all of GitHub's answers carry; what an answer says itself stays."""
+        """Add the headers of all GitHub's answers, except those an answer already has."""
         if reply is None:
             return None
         mine = {name.lower() for name in reply.headers}

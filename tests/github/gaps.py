@@ -1,6 +1,7 @@
-"""What the emulator lacks or does otherwise than GitHub, put right in the proxy before it, mostly with the Hub's code.
+"""Corrections of the emulator, where it lacks something or differs from GitHub, in the proxy, mostly with the Hub's
+code.
 
-Each answer here names what the emulator (0.12.2) would have said instead.
+Each docstring here names the reply of the emulator (0.12.2) that is replaced.
 """
 
 import json
@@ -33,7 +34,7 @@ class Gaps:
     """Asks the emulator."""
     repositories: Callable[[], list[str]]
     role_without: Callable[[str, str], str]
-    """What somebody who is no collaborator of a repository may do: read or none."""
+    """The permission of people who are no collaborators of a repository: read or none."""
     bot_of: Callable[[str], str]
     """The bot that a credential belongs to, if it is the token of an App's installation."""
     reactions: Reactions = field(default_factory=Reactions)
@@ -42,7 +43,7 @@ class Gaps:
     """The comments that were."""
 
     def got(self, request: Request, path: str, **query: str) -> Any:
-        """Something else that the answer needs, in the name of who asks."""
+        """Fetch something else that the answer needs, as the caller."""
         reply = self.ask(replace(request, method="GET", path=path, query=query, body=b""))
         if reply.status != 200:
             raise RefusedError(reply.status, str((reply.body or {}).get("message")))
@@ -57,9 +58,9 @@ class Gaps:
         return found
 
     def me(self, request: Request) -> Json:
-        """The one who asks."""
+        """Return the caller."""
         bot = self.bot_of(request.credential)
-        if bot:  # which has no `GET /user`
+        if bot:  # a bot has no `GET /user`
             return user(User(161_803_398, bot, "Bot"), f"http://{request.headers['host']}")
         return dict(self.got(request, "/user"))
 
@@ -69,7 +70,7 @@ def now() -> str:
 
 
 def as_github_writes(value: Any, edited: Set[int]) -> Any:
-    """Dates, where the emulator has milliseconds, and even for a new comment two that differ; and addresses."""
+    """Correct dates, where the emulator has milliseconds and two different ones for a new comment; and addresses."""
     if isinstance(value, list):
         return [as_github_writes(each, edited) for each in value]
     if not isinstance(value, dict):
@@ -82,7 +83,7 @@ def as_github_writes(value: Any, edited: Set[int]) -> Any:
 
 
 def _text(value: str) -> str:
-    """The brackets of a bot's name are escaped in addresses, where the emulator leaves them."""
+    """Escape the brackets of a bot's name in addresses, which the emulator does not."""
     if value.startswith("http"):
         return value.replace("[bot]", "%5Bbot%5D")
     return MILLISECONDS.sub(r"\1Z", value)
@@ -153,7 +154,7 @@ def permission(gaps: Gaps, request: Request, owner: str, repo: str, login: str) 
 
 @GAPS.on("PATCH", COMMENT)
 def edit(gaps: Gaps, request: Request, owner: str, repo: str, number: str) -> Reply:
-    """Remembered, since the dates do not say it."""
+    """Remember an edit, since the emulator's dates do not show it."""
     before = gaps.got(request, request.path)["body"]
     if before != request.json().get("body"):
         gaps.edited.add(int(number))
@@ -162,7 +163,7 @@ def edit(gaps: Gaps, request: Request, owner: str, repo: str, number: str) -> Re
 
 @GAPS.on("POST", COMMENT + "/reactions")
 def react(gaps: Gaps, request: Request, owner: str, repo: str, number: str) -> Reply:
-    """The emulator knows no reactions."""
+    """The emulator has no reactions."""
     gaps.got(request, f"/repos/{owner}/{repo}/issues/comments/{number}")
     return gaps.reactions.add(int(number), gaps.me(request), request, now())
 
@@ -180,7 +181,9 @@ def take_back(gaps: Gaps, request: Request, owner: str, repo: str, number: str, 
 
 @GAPS.on("POST", REPO + "/statuses/{sha}")
 def status(gaps: Gaps, request: Request, owner: str, repo: str, sha: str) -> Reply:
-    """The emulator knows no statuses. A required one counts for a merge, so it is told of a check run of that name."""
+    """The emulator has no statuses. A required one counts for a merge, so the emulator gets a check run of that
+    name.
+    """
     asked = request.json()
     base = f"/repos/{owner}/{repo}"
     url = f"http://{request.headers['host']}{base}"
@@ -205,7 +208,7 @@ def combined(gaps: Gaps, request: Request, owner: str, repo: str, ref: str) -> R
 
 @GAPS.on("GET", REPO + "/commits/{ref...}/check-runs")
 def check_runs(gaps: Gaps, request: Request, owner: str, repo: str, ref: str) -> Reply:
-    """Without those that stand for statuses."""
+    """Leave out check runs that represent statuses."""
     found = gaps.ask(request)
     if found.status == 200:
         runs = [each for each in found.body["check_runs"] if each["external_id"] != "status"]
@@ -215,13 +218,13 @@ def check_runs(gaps: Gaps, request: Request, owner: str, repo: str, ref: str) ->
 
 @GAPS.on("GET", REPO + "/check-runs/{number}/annotations")
 def annotations(gaps: Gaps, request: Request, owner: str, repo: str, number: str) -> Reply:
-    """The emulator: a list inside of something."""
+    """The emulator: a list inside an object."""
     return paged(request, gaps.got(request, request.path, per_page="100")["check_annotations"])
 
 
 @GAPS.on("POST", REPO + "/check-runs")
 def make_check_run(gaps: Gaps, request: Request, owner: str, repo: str) -> Reply:
-    """The emulator: anybody may, with as many annotations as they like."""
+    """The emulator: anybody may, with any number of annotations."""
     return _checked_run(gaps, request)
 
 
@@ -239,7 +242,7 @@ def _checked_run(gaps: Gaps, request: Request) -> Reply:
 
 @GAPS.on("POST", REPO + "/pulls")
 def make_pull(gaps: Gaps, request: Request, owner: str, repo: str) -> Reply:
-    """The emulator: as many of one head and base as one likes."""
+    """The emulator: any number with one head and base."""
     asked = request.json()
     head = str(asked.get("head")).removeprefix(f"{owner}:")
     found = gaps.got(request, f"/repos/{owner}/{repo}/pulls", state="open", per_page="100")
@@ -269,7 +272,7 @@ def merge(gaps: Gaps, request: Request, owner: str, repo: str, number: str) -> R
 
 @GAPS.on("POST", "/graphql")
 def graphql(gaps: Gaps, request: Request) -> Reply:
-    """The emulator knows no GraphQL."""
+    """The emulator has no GraphQL."""
     asked = request.json()
     found = re.search(r"\b(markPullRequestReadyForReview|convertPullRequestToDraft)\b", str(asked.get("query")))
     if found is None:

@@ -12,7 +12,9 @@ from tests.github.tools import need_gh
 
 
 def gh(github: Front, token: str, home: Path, *words: str) -> str:
-    """What it prints: `gh(hub, hub.tokens["ann"], tmp_path, "api", "--paginate", "repos/acme/tool/pulls")`."""
+    """Run a command and return its output: `gh(hub, hub.tokens["ann"], tmp_path, "api", "--paginate",
+    "repos/acme/tool/pulls")`.
+    """
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(home),

@@ -38,7 +38,7 @@ class Push:
     new: str
     """Zeros where the ref was deleted."""
     forced: bool
-    """What was there is no ancestor of what is there now."""
+    """True if the old commit is no ancestor of the new one."""
 
     @property
     def branch(self) -> str:
@@ -47,13 +47,13 @@ class Push:
 
 class GitServer:
     def __init__(self, folder: Path, tokens: Collection[str]) -> None:
-        """Keeps its repositories in `folder`; whoever has one of the tokens may push."""
+        """Keep repositories in `folder`; callers with one of the tokens may push."""
         self.folder, self.tokens = folder, tokens
         self.pushes: list[Push] = []
         self.users: list[str] = []
-        """The user name of every request; empty where it came without a token."""
+        """The user name of every request; empty without a token."""
         self.on_push: Callable[[Push], object] = lambda push: None
-        """Told of every push that came through: `lambda push: hub.push(push.branch, push.new)`, say."""
+        """Called for every successful push, for example with `lambda push: hub.push(push.branch, push.new)`."""
         self._server = Server(self._answer)
 
     def __enter__(self) -> Self:
@@ -73,7 +73,7 @@ class GitServer:
         return self.folder / f"{repo}.git"
 
     def create(self, repo: str, source: Path | None = None) -> str:
-        """An empty repository, or a copy of one; its address."""
+        """Create an empty repository, or a copy of one; return its address."""
         path = self.path(repo)
         path.parent.mkdir(parents=True, exist_ok=True)
         made = ["init", "--bare", "-q", "-b", "main"] if source is None else ["clone", "--bare", "-q", str(source)]
@@ -92,11 +92,11 @@ class GitServer:
         (self.path(repo) / "protected").write_text("".join(f"refs/heads/{each}\n" for each in branches))
 
     def pull_head(self, repo: str, number: int, commit: str) -> None:
-        """What GitHub keeps for each pull request; nobody can push to it."""
+        """Set a pull request's head ref, to which nobody can push."""
         _git("-C", str(self.path(repo)), "update-ref", f"refs/pull/{number}/head", commit)
 
     def refs(self, repo: str) -> dict[str, str]:
-        """The commit of each ref."""
+        """Return the commit of each ref."""
         shown = _git("-C", str(self.path(repo)), "for-each-ref", "--format=%(refname) %(objectname)")
         return dict(line.split() for line in shown.splitlines())
 
@@ -135,7 +135,7 @@ class GitServer:
         return Reply(status, body, {name: value for name, value in headers.items() if name != "Content-Length"})
 
     def _record(self, repo: str) -> None:
-        """What the hook has written down."""
+        """Read the hook's record of pushes."""
         pushed = self.path(repo) / "pushed"
         lines = pushed.read_text().splitlines() if pushed.exists() else []
         pushed.unlink(missing_ok=True)
@@ -152,7 +152,7 @@ class GitServer:
 
 
 def basic(token: str, user: str = "x-access-token") -> str:
-    """The header that git is given: `git -c http.extraHeader="Authorization: ..."`."""
+    """Return the header for git: `git -c http.extraHeader="Authorization: ..."`."""
     return f"Basic {base64.b64encode(f'{user}:{token}'.encode()).decode()}"
 
 
@@ -162,7 +162,7 @@ def _basic(request: Request) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """Without what the machine's owner has set up for git."""
+    """Return an environment without the machine owner's git configuration."""
     return {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 

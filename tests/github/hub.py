@@ -94,20 +94,20 @@ class Hub(Scene):
         kind: Literal["classic", "fine"] = "classic",
         expires: datetime | None = None,
     ) -> str:
-        """One more token of somebody."""
+        """Create another token of a user."""
         name = f"{'ghp' if kind == 'classic' else 'github_pat'}_{sha_of((login, len(self.world.tokens)))[:36]}"
         self.world.tokens[name] = Token(login, scopes, kind, expires)
         return name
 
     def revoke(self, token: str) -> None:
-        """From now on it is 401."""
+        """Revoke a token: from now on it is 401."""
         del self.world.tokens[token]
 
     def expire(self, token: str) -> None:
         self.world.tokens[token].expires = self.world.now()
 
     def app(self, number: int = 4242, slug: str = "our-service", account: str = "", role: Role = "write") -> int:
-        """A GitHub App installed on an account (the first repository's owner); answers the installation's id."""
+        """Install a GitHub App on an account (the first repository's owner); return the installation's id."""
         owner = self.world.users[(account or self.owner("")).lower()]
         self.user(f"{slug}[bot]", type="Bot")
         for each in self.world.repos.values():
@@ -118,7 +118,7 @@ class Hub(Scene):
         return installation
 
     def installation_token(self, slug: str = "our-service") -> str:
-        """A token as an App gets it, without the round by its endpoints."""
+        """Return an App's token, without its endpoints."""
         name = f"ghs_{sha_of((slug, len(self.world.tokens)))[:36]}"
         self.world.tokens[name] = Token(f"{slug}[bot]", "", "installation")
         return name
@@ -136,7 +136,7 @@ class Hub(Scene):
         return full_name
 
     def repository(self, full_name: str = "") -> Repo:
-        """The thing itself, for what no method does."""
+        """Return the repository's object, for everything without a method."""
         return self.world.repos[(full_name or self.default_repo).lower()]
 
     def issue(self, title: str = "An issue", body: str = "", as_: str = "", repo: str = "") -> int:

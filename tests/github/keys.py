@@ -1,4 +1,4 @@
-"""The key of a GitHub App, and what it signs; by openssl, which git brings along."""
+"""The key of a GitHub App, and its signatures; by openssl, which comes with git."""
 
 import base64
 import json
@@ -9,12 +9,12 @@ from functools import cache
 
 @cache
 def private_key() -> str:
-    """A key made for this run of the tests, as GitHub hands it out (PEM)."""
+    """Return a key generated for this test run, in GitHub's format (PEM)."""
     return _openssl(b"", "genrsa", "-traditional", "2048").decode()
 
 
 def app_jwt(app: int, key_file: str, lives: float = 540) -> str:
-    """What an App proves itself with."""
+    """Return the JWT by which an App authenticates."""
     now = int(time.time())
     parts = [{"alg": "RS256", "typ": "JWT"}, {"iss": str(app), "iat": now - 60, "exp": now + int(lives)}]
     signed = ".".join(_encoded(json.dumps(part).encode()) for part in parts)

@@ -1,4 +1,4 @@
-"""What is attached to comments and commits: reactions and statuses. The Hub and the gaps of the emulator share it."""
+"""Reactions on comments and statuses of commits, shared by the Hub and the gaps of the emulator."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -17,13 +17,13 @@ def _ids() -> Iterator[int]:
 
 @dataclass
 class Reactions:
-    """Of each comment, oldest first."""
+    """The reactions of each comment, oldest first."""
 
     of: dict[int, list[Json]] = field(default_factory=dict)
     ids: Iterator[int] = field(default_factory=_ids)
 
     def add(self, comment: int, user: Json, request: Request, now: str) -> Reply:
-        """201 and a new one, or 200 and the one that this person has left already."""
+        """Return 201 and a new reaction, or 200 and this person's existing one."""
         content = request.json().get("content")
         if content not in CONTENTS:
             raise invalid("Reaction", "content")
@@ -47,14 +47,14 @@ class Reactions:
         return Reply(204)
 
     def summary(self, comment: int, url: str) -> Json:
-        """The counts that a comment carries."""
+        """Return the counts for a comment."""
         given = [each["content"] for each in self.of.get(comment, [])]
         return {"url": f"{url}/reactions", "total_count": len(given)} | {each: given.count(each) for each in CONTENTS}
 
 
 @dataclass
 class Statuses:
-    """Of each commit, newest first."""
+    """The statuses of each commit, newest first."""
 
     of: dict[str, list[Json]] = field(default_factory=dict)
     ids: Iterator[int] = field(default_factory=_ids)
@@ -83,7 +83,7 @@ class Statuses:
         return Reply(201, made)
 
     def latest(self, sha: str) -> dict[str, Json]:
-        """The one that counts, of each context."""
+        """Return the status that counts, of each context."""
         return {each["context"]: each for each in reversed(self.of.get(sha, []))}
 
     def combined(self, sha: str, url: str, repository: Json) -> Reply:
@@ -97,7 +97,7 @@ class Statuses:
 
 
 def comments_listed(request: Request, comments: list[Json], of_repository: bool = False) -> Reply:
-    """Comments since a time, in the order that is asked for, cut into pages; that of one issue knows no other order."""
+    """Return comments since a time, sorted and paged; those of one issue have a fixed order."""
     since = request.query.get("since", "")
     found = sorted((each for each in comments if each["updated_at"] >= since), key=lambda each: int(each["id"]))
     sort = request.query.get("sort")

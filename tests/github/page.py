@@ -1,4 +1,4 @@
-"""A comment as GitHub's own markdown library turns it into a page: which lines a reader sees as the writer's words."""
+"""A comment rendered by GitHub's own markdown library: the lines a reader sees as the writer's words."""
 
 from html.parser import HTMLParser
 
@@ -12,7 +12,7 @@ _NOT_MINE = frozenset({"blockquote", "code", "pre", "del", "details", "s", "q", 
 
 
 def words_on_page(body: str, begin: str) -> int:
-    """How many lines begin so, outside quotes, code and what is struck out or folded."""
+    """Count the lines that begin so, outside quotes, code and struck-out or folded text."""
     page = _Page(begin)
     text = body.replace("\r\n", "\n").replace("\r", "\n")
     page.feed(cmarkgfm.github_flavored_markdown_to_html(text, options=cmarkgfm.cmark.Options.CMARK_OPT_UNSAFE))

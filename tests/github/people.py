@@ -1,4 +1,4 @@
-"""Endpoints of the Hub: who somebody is, repositories, permissions, GitHub Apps."""
+"""Endpoints of the Hub: identities, repositories, permissions, GitHub Apps."""
 
 import secrets
 from datetime import timedelta
@@ -10,9 +10,9 @@ from tests.github.state import App, Repo, Token, stamp
 from tests.github.wire import Json, Reply, Request
 
 LEGACY = {"maintain": "write", "triage": "read"}
-"""Roles that the field `permission` knows by an older name."""
+"""Roles whose name in the field `permission` is an older one."""
 ONLY_HERE = ("network_count", "subscribers_count")
-"""What a repository shows when it is asked for itself."""
+"""Fields that only the repository's own endpoint shows."""
 
 
 @ROUTES.on("GET", "/rate_limit")

@@ -1,4 +1,4 @@
-"""Pull requests and check runs as GitHub's JSON, and whether one may be merged."""
+"""Pull requests and check runs as GitHub's JSON, and the rule of required checks."""
 
 from tests.github.shapes import HTML, _thread, app, association, repo, repo_url, user
 from tests.github.state import App, CheckRun, Issue, Pull, Repo, node_id, stamp
@@ -8,7 +8,7 @@ PASSED = ("success", "neutral", "skipped")
 
 
 def unmet(repository: Repo, pull: Pull) -> list[str]:
-    """The required checks of the base branch that have not succeeded on the head."""
+    """Return the required checks of the base branch that have not succeeded on the head."""
     found: dict[str, bool] = {
         name: each["state"] == "success" for name, each in repository.statuses.latest(pull.sha).items()
     }
@@ -60,7 +60,7 @@ def pull_request(of: Issue, repository: Repo, base: str, whole: bool = False) ->
 
 
 def _details(repository: Repo, pull: Pull, base: str) -> Json:
-    """What only the pull request itself shows, not a list."""
+    """Return the fields that only the pull request itself shows, not a list."""
     state = "draft" if pull.draft else "blocked" if unmet(repository, pull) else "clean"
     return {
         "merged": pull.merged_at is not None,

@@ -1,4 +1,4 @@
-"""Endpoints of the Hub: pull requests, branches and their protection, and the one thing that only GraphQL can do."""
+"""Endpoints of the Hub: pull requests, branches and their protection, and the one operation that needs GraphQL."""
 
 import hashlib
 import re
@@ -21,7 +21,7 @@ def listed(call: Call, request: Request, owner: str, repo: str) -> Reply:
         each
         for each in sorted(pulls, key=lambda each: each.number, reverse=query.get("direction", "desc") == "desc")
         if each.pull and state in ("all", each.state) and base in (None, each.pull.base)
-        # what is not OWNER:BRANCH selects nothing, as with GitHub: everything comes back
+        # a head without OWNER: is ignored, as with GitHub: everything is returned
         if head is None or ":" not in head or head == f"{repository.owner.login}:{each.pull.head}"
     ]
     return paged(request, [pull_request(each, repository, call.base) for each in found])
@@ -66,7 +66,7 @@ def get(call: Call, request: Request, owner: str, repo: str, number: str) -> Rep
 
 @ROUTES.on("PATCH", "/repos/{owner}/{repo}/pulls/{number}")
 def patch(call: Call, request: Request, owner: str, repo: str, number: str) -> Reply:
-    """Whether it is a draft cannot be changed here, whatever is asked."""
+    """Change a pull request; as on GitHub, `draft` cannot be changed here."""
     repository = call.repo(owner, repo, "write")
     issue, asked = _pull(call, repository, number), request.json()
     issue.title, issue.body = asked.get("title", issue.title), asked.get("body", issue.body)
@@ -129,7 +129,7 @@ def protection(call: Call, request: Request, owner: str, repo: str, branch: str)
 
 @ROUTES.on("GET", "/repos/{owner}/{repo}/branches/{branch...}")
 def branch(call: Call, request: Request, owner: str, repo: str, branch: str) -> Reply:
-    """Unlike the protection itself, whoever may read sees whether there is one."""
+    """Return a branch. Unlike the protection itself, every reader sees whether it is protected."""
     repository = call.repo(owner, repo)
     if branch not in repository.branches:
         raise RefusedError(404, "Branch not found")
@@ -159,7 +159,7 @@ def _required(repository: Repo, branch: str, url: str) -> Json:
 
 @ROUTES.on("POST", "/graphql")
 def graphql(call: Call, request: Request) -> Reply:
-    """`markPullRequestReadyForReview` and its opposite; the node may stand in the query or in the variables."""
+    """Run `markPullRequestReadyForReview` or its opposite; the node may be in the query or in the variables."""
     asked = request.json()
     found = re.search(r"\b(markPullRequestReadyForReview|convertPullRequestToDraft)\b", str(asked.get("query")))
     wanted = words_of([asked.get("query", ""), asked.get("variables")])
@@ -185,7 +185,7 @@ def no_node(mutation: str) -> Json:
 
 
 def words_of(value: Any) -> set[str]:
-    """All words in a query and its variables."""
+    """Return all words of a query and its variables."""
     if isinstance(value, dict):
         return words_of(list(value.values()))
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""How much of the hour's quota each credential has used, and how GitHub says so."""
+"""The use of the hour's quota by each credential, and GitHub's headers for it."""
 
 import threading
 import time
@@ -26,7 +26,7 @@ class Quota:
             self._used[credential] = self.used(credential) + 1
 
     def renew(self, reset_in: float = 3600) -> None:
-        """A new hour begins."""
+        """Begin a new hour."""
         with self._lock:
             self._used, self.reset = {}, int(time.time() + reset_in)
 

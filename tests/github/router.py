@@ -1,4 +1,4 @@
-"""Which function answers a method and a path, how GitHub refuses, and how it cuts a list into pages."""
+"""Routing by method and path, GitHub's refusals, and paging of lists."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ def not_found() -> RefusedError:
 
 
 def invalid(resource: str, name: str = "", code: str = "invalid", message: str = "") -> RefusedError:
-    """GitHub's 422 that names a field, or says why in a sentence."""
+    """Return GitHub's 422 with a field, or with a sentence."""
     error = {"resource": resource, "code": "custom" if message else code}
     if name:
         error["field"] = name
@@ -39,12 +39,12 @@ def invalid(resource: str, name: str = "", code: str = "invalid", message: str =
 
 @dataclass
 class Router(Generic[S]):
-    """Handlers get what they work on, the request, and what stands in the path by name."""
+    """A router whose handlers get their state, the request, and the named parts of the path."""
 
     _routes: list[tuple[str, re.Pattern[str], Handler]] = field(default_factory=list)
 
     def on(self, method: str, path: str) -> Callable[[H], H]:
-        """`{name}` is one part of the path, `{name...}` as many as there are."""
+        """Register a handler; `{name}` is one part of the path, `{name...}` any number."""
         pattern = re.sub(r"\{(\w+)\.\.\.\}", r"(?P<\1>.+)", re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", path))
 
         def keep(handler: H) -> H:
@@ -54,7 +54,7 @@ class Router(Generic[S]):
         return keep
 
     def answer(self, on: S, request: Request) -> Reply | None:
-        """None where no route fits."""
+        """Return the answer, or None if no route matches."""
         for method, pattern, handler in self._routes:
             if method == request.method and (found := pattern.fullmatch(request.path)):
                 try:
@@ -65,7 +65,7 @@ class Router(Generic[S]):
 
 
 def paged(request: Request, items: Sequence[Any], wrap: Callable[[list[Any]], Any] | None = None) -> Reply:
-    """The page that is asked for, with the addresses of those around it in `Link`."""
+    """Return the requested page, with the addresses of its neighbours in `Link`."""
     size = min(max(_number(request, "per_page", 30), 1), 100)
     page, last = max(_number(request, "page", 1), 1), max(-(-len(items) // size), 1)
     found = list(items[(page - 1) * size : page * size])

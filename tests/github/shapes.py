@@ -1,5 +1,6 @@
-"""Users, repositories, issues and pull requests as GitHub's JSON. Fields that nobody reads are there where GitHub's
-description of itself calls them required."""
+"""Users, repositories, issues and pull requests as GitHub's JSON. Unused fields are included if GitHub's description
+requires them.
+"""
 
 from urllib.parse import quote
 
@@ -68,7 +69,7 @@ def user(of: User, base: str) -> Json:
 
 
 def myself(of: User, base: str) -> Json:
-    """What `GET /user` says."""
+    """Return the answer of `GET /user`."""
     names = ("name", "company", "location", "email", "hireable", "bio", "twitter_username")
     counts = dict.fromkeys(("public_repos", "public_gists", "followers", "following"), 0)
     dates = dict.fromkeys(("created_at", "updated_at"), "2020-01-01T00:00:00Z")
@@ -80,7 +81,7 @@ def repo_url(of: Repo, base: str) -> str:
 
 
 def short_repo(of: Repo, base: str) -> Json:
-    """As it stands inside other things."""
+    """Return a repository as it appears inside other objects."""
     url = repo_url(of, base)
     return {
         "id": of.id,
@@ -172,7 +173,7 @@ def issue(of: Issue, repository: Repo, base: str) -> Json:
 
 
 def _thread(of: Issue, base: str, kind: str) -> Json:
-    """What issues and pull requests have in common."""
+    """Return the common fields of issues and pull requests."""
     return {
         "id": of.id,
         "node_id": node_id(kind, of.id),

@@ -1,4 +1,4 @@
-"""What the Hub remembers: users, tokens, repositories and what is in them."""
+"""The Hub's memory: users, tokens, repositories and their contents."""
 
 import base64
 import itertools
@@ -81,7 +81,7 @@ class Repo:
     default_branch: str = "main"
     private: bool = False
     roles: dict[str, Role] = field(default_factory=dict)
-    """By login in lower case; who is not here may read what is public."""
+    """Roles by login in lower case; others may read public repositories."""
     issues: dict[int, Issue] = field(default_factory=dict)
     comments: dict[int, Comment] = field(default_factory=dict)
     branches: dict[str, str] = field(default_factory=dict)
@@ -100,7 +100,7 @@ class Repo:
         return self.roles.get(login.lower(), "none" if self.private else "read")
 
     def sha_of(self, ref: str) -> str | None:
-        """The commit that a sha, a branch, `heads/BRANCH` or `pull/N/head` names."""
+        """Return the commit of a sha, a branch, `heads/BRANCH` or `pull/N/head`."""
         if ref in self.commits:
             return ref
         parts = ref.removeprefix("refs/").split("/")
@@ -120,29 +120,29 @@ class App:
 
 
 def _ids() -> Iterator[int]:
-    """As big as GitHub's, and not one after the other."""
+    """Count ids as big as GitHub's, and not consecutive."""
     return itertools.count(3_141_592_653, 1_009)
 
 
 @dataclass
 class World:
-    """All there is, with the clock that dates it."""
+    """Everything on the Hub, with its clock."""
 
     users: dict[str, User] = field(default_factory=dict)
     tokens: dict[str, Token] = field(default_factory=dict)
     repos: dict[str, Repo] = field(default_factory=dict)
-    """By `owner/name` in lower case."""
+    """Repositories by `owner/name` in lower case."""
     reactions: Reactions = field(default_factory=Reactions)
     apps: dict[int, App] = field(default_factory=dict)
     ids: Iterator[int] = field(default_factory=_ids)
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def now(self) -> datetime:
-        """GitHub knows whole seconds only."""
+        """Return the time in whole seconds, as on GitHub."""
         return self.clock().replace(microsecond=0)
 
     def after(self, before: datetime) -> datetime:
-        """The time of a change: seen as later than `before`, however soon it comes."""
+        """Return the time of a change: later than `before`, however soon it comes."""
         return max(self.now(), before + timedelta(seconds=1))
 
 
@@ -151,5 +151,5 @@ def node_id(kind: str, number: int) -> str:
 
 
 def stamp(time: datetime | None) -> str | None:
-    """A date as GitHub writes it."""
+    """Format a date as GitHub does."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if time else None

@@ -1,4 +1,4 @@
-"""Which commits and trees the check of a pull request is about (ruling L10)."""
+"""The commits and trees a pull request's check covers (ruling L10)."""
 
 import pytest
 

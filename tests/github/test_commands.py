@@ -1,4 +1,4 @@
-"""What a comment commands: a table of bodies, and the promise that nothing of ours or of agents ever does."""
+"""Commands in comments: a table of bodies, and the rule that text of ours or of agents never commands."""
 
 import re
 import time
@@ -193,7 +193,7 @@ def test_a_comment_cannot_command_without_end() -> None:
     "piece", ["[", "![", "<!--", "<!a", "<a ", "<a '", '<a "', "`a", "*a ", "<details>", "> ", "~~a"]
 )
 def test_reading_takes_no_time_to_speak_of(piece: str) -> None:
-    """A second or two at most, for as long a comment as GitHub takes."""
+    """It takes a second or two at most, for the longest comment GitHub accepts."""
     for before in ("/service status\n\n", "/service status\n\n<div>"):
         began = time.process_time()
         assert commands_in((before + piece * 66_000)[:65_536]) == (Status(),)
@@ -230,7 +230,7 @@ def test_a_command_stands_first_on_its_line_and_nothing_in_a_fence_counts(pieces
 @given(st.text(alphabet=st.characters(categories=["L", "N", "P", "Zs"]), max_size=40))
 @settings(max_examples=cases(50, 1_000))
 def test_a_command_on_a_comment_of_its_own_always_counts(text: str) -> None:
-    """Whatever readable text stands behind it."""
+    """The command counts with any readable text behind it."""
     found = commands_in(f"/service resume {JOB} retry now {text}")
     assert [type(each) for each in found] in ([Resume], [])
     if text.isascii() and not set(text) & set("`*_~[]<>&\\|"):

@@ -1,4 +1,4 @@
-"""Nobody is taken at words that the page does not show as theirs: GitHub's own markdown library is asked too."""
+"""Only lines that the page shows as the writer's words count: checked with GitHub's own markdown library."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""Which comments may command at all, who may command what, and when refusals fall silent."""
+"""Comments that may command, people who may command, and the rate limit of refusals."""
 
 from dataclasses import replace
 

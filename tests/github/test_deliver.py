@@ -1,4 +1,4 @@
-"""Deliveries are as GitHub makes them."""
+"""Deliveries equal GitHub's."""
 
 import hashlib
 import hmac
@@ -16,7 +16,7 @@ from tests.github.wire import Reply, Request, Server
 
 @pytest.fixture
 def taken() -> Iterator[tuple[str, list[Request]]]:
-    """An address, and what came there."""
+    """Yield an address, and the requests that arrived there."""
     came: list[Request] = []
 
     def answer(request: Request) -> Reply:
@@ -50,7 +50,7 @@ def test_each_comes_at_least_once_and_again_under_its_own_id() -> None:
 
 @pytest.mark.long
 def test_ours_are_as_github_describes_its_own(hub: Hub) -> None:
-    """Some of GitHub's own examples are older than its schema, so they are only read."""
+    """Some of GitHub's own examples are older than its schema, so they are only parsed."""
     schema = json.loads((need("schemas") / "schema.json").read_text())
     number = hub.pull()
     comment = hub.comment("ann", number, "hello")

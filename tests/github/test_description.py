@@ -1,4 +1,4 @@
-"""What the Hub and the emulator say is what GitHub says it says; the fixture looks at that in the end."""
+"""The Hub and the emulator match GitHub's description; the fixture checks that at the end."""
 
 import httpx
 import pytest
@@ -33,7 +33,7 @@ def test_a_reply_that_is_not_as_described_is_seen() -> None:
 
 
 def test_every_endpoint(github: GitHub, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Walks through all that our client may ask."""
+    """Calls every endpoint that our client may use."""
     key = tmp_path_factory.mktemp("app") / "key.pem"
     key.write_text(private_key())
     number, issue = github.pull(draft=True), github.issue()

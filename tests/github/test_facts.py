@@ -1,4 +1,4 @@
-"""Which comments a tree should have: one for each fact, under an id that stays."""
+"""The comments a tree should have: one for each fact, each with a stable id."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Facts and texts of trees nobody thought of, with the rows their workflows would write."""
+"""Facts and texts of generated trees, with the rows their workflows would write."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,7 +17,7 @@ from workflows.github.texts.bodies import body
 @settings(deadline=None, database=None, suppress_health_check=list(HealthCheck), max_examples=cases(40, 1_000))
 @given(data=st.binary(min_size=40, max_size=600))
 def test_every_tree_can_be_told(data: bytes) -> None:
-    """One status, one pause a round, an end exactly where the tree is over; every fact has its text and its mark."""
+    """One status, one pause a round, an end exactly if the tree is over; every fact has its text and its mark."""
     world = grow(data)
     assert world.task
     tree = BoundTree(

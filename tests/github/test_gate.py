@@ -1,4 +1,4 @@
-"""The verdict of the merge gate, situation by situation (ruling L10)."""
+"""The verdict of the merge gate, case by case (ruling L10)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ QUORUM = Plan(rules=frozenset({SynthesisRule.QUORUM}), quorum=2)
 
 
 def job(number: int, name: str | None, decision: str | None = "implemented", **fields: Any) -> JobRecord:
-    """The tree's n-th job, at its end; its times are its number."""
+    """Return the tree's n-th job, ended; its times follow from its number."""
     base: dict[str, Any] = {
         "delegation_id": name,
         "decision": decision,
@@ -46,7 +46,7 @@ def reader(number: int, name: str, decision: str | None = "approved", **fields: 
 
 
 def then(number: int, after: int, flavour: Continuation = Continuation.NORMAL, **fields: Any) -> JobRecord:
-    """A continuation after another job of the root's."""
+    """Return a continuation after another job of the root's."""
     parent = f"{ROOT}.{after}" if after else ROOT
     more: dict[str, Any] = {"decision": "approved", "continuation": flavour, "parent_job_id": parent}
     return job(number, None, **(more | {"action": Action.ASK} | fields))
@@ -60,11 +60,11 @@ DONE = Seen(
     head=Head("service/task-1", HEAD),
     facts={A.job_id: MERGED, V.job_id: HERE},
 )
-"""One leg wrote, one reviewed, the coordinator is content; all of it is in the head."""
+"""One leg wrote, one reviewed, the coordinator approved; all of it is in the head."""
 
 
 def of(*jobs: JobRecord, plans: Any = None, **facts: Any) -> Seen:
-    """The same task with other jobs after the root's; facts by the leg's name."""
+    """Return this task with other jobs after the root's; facts by the leg's name."""
     by_name = {each.delegation_id: each.job_id for each in jobs if each.delegation_id}
     given = {by_name[name]: each for name, each in facts.items()}
     planned = {f"{ROOT}.{number}": plan for number, plan in (plans or {}).items()}
@@ -76,19 +76,19 @@ def task(state: TaskState, **fields: Any) -> Seen:
 
 
 def continued(job_id: str, attempt: int = 1) -> Any:
-    """A person said to go on although this leg had failed."""
+    """Return a round in which a person decided to continue although this leg had failed."""
     failed = FailingRecord(leg="x", job_id=job_id, attempt=attempt, state=JobState.FAILED)
     return rows.round_(kind=RoundKind.FAILURE, questions=(), failing=(failed,), end=RoundEnd.CONTINUED, closed_at=2.0)
 
 
 def nested(decision: str, **plan: Any) -> Seen:
-    """Leg `a` delegates to `x`, and sums up."""
+    """Return a tree in which leg `a` delegates to `x`, and sums up."""
     x = job(4, "x", decision, parent_job_id=f"{ROOT}.1")
     return of(A, x, then(5, 1), END, a=MERGED, plans={1: Plan(**plan)})
 
 
 def rerun(queued_at: float) -> Seen:
-    """What leg `a` delegated, before or after its last attempt began."""
+    """Return a tree in which leg `a` delegated before or after its last attempt began."""
     again = A.model_copy(update={"attempt": 2, "started_at": 50.0})
     return of(again, job(4, "x", "failed", parent_job_id=f"{ROOT}.1", queued_at=queued_at), END, a=MERGED)
 
@@ -104,7 +104,7 @@ ALL_QUORUM = dict.fromkeys((1, 2, 3), QUORUM)
 
 @dataclass(frozen=True)
 class Case:
-    """A situation, and what becomes of it: the state, and words of each reason, in order."""
+    """A case and its verdict: the state, and words of each reason, in order."""
 
     what: str
     seen: Seen
@@ -162,7 +162,7 @@ CASES = (
         FAILING,
         (f"the coordinator's job {ROOT}.3 decided changes_requested",),
     ),
-    # who looked
+    # reviews
     Case(
         "a reviewer asks for changes",
         of(A, reader(2, "v", "changes_requested"), END, a=MERGED, v=HERE),
@@ -353,7 +353,7 @@ def test_the_verdict(case: Case) -> None:
 @pytest.mark.parametrize("decision", [each for each in Decision if each not in {"approved", "implemented"}])
 @pytest.mark.parametrize("make", [lambda seen: seen, lambda seen: replace(seen, plans={V.job_id: VERIFY})])
 def test_only_an_approval_passes(decision: Decision, make: Callable[[Seen], Seen]) -> None:
-    """Of the only one who looked."""
+    """The decision is that of the only reader."""
     seen = make(of(A, reader(2, "v", decision.value), END, a=MERGED, v=HERE))
     assert judge(seen).state is FAILING
 

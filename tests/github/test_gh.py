@@ -1,4 +1,4 @@
-"""GitHub's command line reads and writes the GitHubs of the tests as it does the real one."""
+"""GitHub's command line reads and writes the tests' GitHubs like the real one."""
 
 from pathlib import Path
 

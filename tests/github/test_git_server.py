@@ -1,4 +1,4 @@
-"""The server behaves to git as GitHub does."""
+"""The server behaves like GitHub towards git."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ TOKEN = "ghs_0123456789"
 
 
 class Clone:
-    """A repository of somebody who has a token, or has none."""
+    """A clone of somebody with a token, or without."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -46,7 +46,7 @@ def clone(tmp_path: Path) -> Clone:
 
 @pytest.fixture
 def server(tmp_path: Path, clone: Clone) -> Iterator[GitServer]:
-    """With a copy of the clone's first commit as acme/tool, which the clone calls origin."""
+    """Run the server with a copy of the clone's first commit as acme/tool, which the clone calls origin."""
     clone.commit()
     with GitServer(tmp_path / "served", [TOKEN]) as made:
         clone.git("remote", "add", "origin", made.create("acme/tool", clone.folder))

@@ -1,4 +1,4 @@
-"""Both GitHubs of the tests do what the tests of the product believe of GitHub."""
+"""Both GitHubs of the tests behave as the product's tests assume of GitHub."""
 
 import httpx
 import pytest

@@ -1,4 +1,4 @@
-"""The Hub alone: it costs nothing to have one a test."""
+"""The Hub alone: one for each test costs nothing."""
 
 import re
 import time

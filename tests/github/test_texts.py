@@ -1,4 +1,4 @@
-"""The comments as people read them, and that nothing which agents or people wrote acts in them."""
+"""The comments' texts, and that no text of agents or people acts in them."""
 
 import re
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ PAGE = f"https://service.example/ui/trees/{ROOT}"
 
 
 def texts(of: BoundTree) -> dict[FactKind, str]:
-    """The comment of each kind, the latest of it."""
+    """Return the latest comment of each kind."""
     return {fact.kind: body(of, fact) for fact in due(of)}
 
 
@@ -195,7 +195,7 @@ def test_a_report_tells_all_trees_of_a_thread() -> None:
 
 @pytest.mark.ruling("L3", "F6")
 def test_what_a_pause_says_to_write_is_read_as_meant() -> None:
-    """Copied out of its fence; where it stands it is no command."""
+    """Copied out of its fence it is a command; in the fence it is none."""
     for waiting in (ask(), failure()):
         text = texts(tree(rounds=(waiting,)))[FactKind.PAUSE]
         assert commands_in(text) == ()
@@ -235,7 +235,7 @@ HOSTILE = [
 
 
 def hostile_tree(text: str, state: TaskState) -> BoundTree:
-    """A tree in which every text that agents or people can write is this one."""
+    """Return a tree in which every text of agents or people is this one."""
     question = QuestionRecord(id="q", prompt=text, choices=(text, "b"), job_id=ROOT)
     failing = FailingRecord(leg="build", job_id=f"{ROOT}.1", attempt=1, state=JobState.FAILED, reason=text)
     entry = {"title": text, "severity": text, "url": text, text: [text, {"a": text}]}
@@ -269,7 +269,7 @@ OUR_HEADINGS = re.compile(
 
 
 def check_harmless(text: str, fact: Fact) -> None:
-    """As GitHub reads it: entities resolved, code left out."""
+    """Check a text as GitHub renders it: entities resolved, code left out."""
     assert marked(text) == fact.fact_id
     assert text.count("<!--") == 1
     assert commands_in(text) == ()
@@ -319,7 +319,7 @@ def test_nothing_that_others_put_together_acts_in_a_comment(pieces: list[str]) -
 @pytest.mark.ruling("L3")
 @pytest.mark.parametrize("text", ["x" * 3_000, "\u6f22" * 3_000, "\U0001f44d\n" * 1_500, "| @a #1 " * 400])
 def test_a_comment_keeps_to_what_github_takes(text: str) -> None:
-    """However much there is, in bytes; each part says where all of it is."""
+    """Any amount of text stays within the limit in bytes; each part says where the full text is."""
     questions = tuple(QuestionRecord(id=f"q{n}", prompt=text, choices=(text,), job_id=ROOT) for n in range(160))
     findings = [{"title": text, "a": [text] * 20}] * 30
     result = ServiceResult.model_validate({"decision": "approved", "summary": text, "findings": findings})

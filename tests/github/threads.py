@@ -93,7 +93,7 @@ def body_of(request: Request) -> str:
 
 
 def dated(comment: Comment, at: datetime) -> None:
-    """As if it had been written then."""
+    """Backdate a comment."""
     comment.created = comment.updated = at.replace(microsecond=0)
 
 
@@ -108,7 +108,7 @@ def _comment(repository: Repo, number: str) -> Comment:
 
 
 def _to_change(call: Call, owner: str, repo: str, number: str) -> tuple[Repo, Comment]:
-    """Its author may, and who may write to the repository."""
+    """Return a comment that the caller may change: its author, or somebody with write permission."""
     repository = call.repo(owner, repo)
     comment = _comment(repository, number)
     if call.viewer.id != comment.user.id and ROLES.index(call.role(repository)) < ROLES.index("write"):

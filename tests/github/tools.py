@@ -1,4 +1,4 @@
-"""What `dev-cluster/github-tools` and Debian bring; a test that needs what is missing is skipped, and says why."""
+"""Tools from `dev-cluster/github-tools` and Debian; a test whose tool is missing is skipped, with the reason."""
 
 import re
 import shutil
@@ -20,7 +20,7 @@ def _checked() -> tuple[dict[str, str], dict[str, str]]:
 
 
 def need(name: str) -> Path:
-    """Where it is: emulate is a command; openapi, examples and schemas are folders."""
+    """Return the tool's path: emulate is a command; openapi, examples and schemas are folders."""
     found, missing = _checked()
     if name not in found:
         pytest.skip(f"{name}: {missing.get(name)}")
@@ -28,7 +28,7 @@ def need(name: str) -> Path:
 
 
 def need_gh() -> str:
-    """GitHub's own command line."""
+    """Return the path of GitHub's own command line."""
     found = shutil.which("gh")
     if found is None:
         pytest.skip("gh is not on PATH: apt-get install gh")

@@ -1,4 +1,4 @@
-"""A program that speaks HTTP behind the tests' own server: started, asked, ended."""
+"""An HTTP program behind the tests' own server: start, requests, end."""
 
 import json
 import socket
@@ -23,10 +23,10 @@ def free_port() -> int:
 
 
 class Upstream:
-    """One program on one port of 127.0.0.1; its output is kept for who has to find out what went wrong."""
+    """One program on one port of 127.0.0.1; its output is kept for diagnosis."""
 
     def __init__(self, words: Sequence[str], port: int, asked: str) -> None:
-        """Waits until it answers `asked`, whatever it answers."""
+        """Start the program, and wait until it answers `asked` in any way."""
         self.address = f"http://127.0.0.1:{port}"
         with tempfile.NamedTemporaryFile(prefix="upstream-", suffix=".log", delete=False) as out:
             self.output = Path(out.name)
@@ -47,7 +47,7 @@ class Upstream:
         return True
 
     def ask(self, request: Request) -> Reply:
-        """Its answer."""
+        """Forward a request and return the answer."""
         sent = {name: value for name, value in request.headers.items() if name in PASSED_ON}
         query = dict(request.query)
         answer = self._client.request(request.method, request.path, params=query, headers=sent, content=request.body)

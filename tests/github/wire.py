@@ -1,4 +1,4 @@
-"""HTTP for the GitHub of the tests: what is asked and answered, and a server on loopback that can go and come back."""
+"""HTTP for the tests' GitHub: requests and replies, and a loopback server that can go down and up."""
 
 import json
 import socketserver
@@ -34,7 +34,7 @@ class Request:
 
     @property
     def credential(self) -> str:
-        """The token or JWT that came with it, in either of the spellings GitHub takes."""
+        """Return the token or JWT, in either spelling GitHub accepts."""
         scheme, _, value = self.headers.get("authorization", "").partition(" ")
         return value.strip() if scheme.lower() in ("bearer", "token") else ""
 
@@ -43,7 +43,7 @@ class Request:
 class Reply:
     status: int
     body: Any = None
-    """What is sent as JSON; bytes are sent as they are; None is no body at all."""
+    """The body: sent as JSON, bytes raw; None sends no body."""
     headers: dict[str, str] = field(default_factory=dict)
 
     def content(self) -> bytes:
@@ -53,11 +53,11 @@ class Reply:
 
 
 Answer = Callable[[Request], Reply | None]
-"""None cuts the connection without a reply."""
+"""Returns None to cut the connection without a reply."""
 
 
 class Server:
-    """Answers on a free port of 127.0.0.1, one thread a connection."""
+    """A server on a free port of 127.0.0.1, one thread a connection."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
@@ -99,7 +99,7 @@ class _Listener(socketserver.ThreadingTCPServer):
         super().__init__(address, _Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is nothing to report."""
+        """Ignore clients that disconnect."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -134,7 +134,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def _read(self) -> bytes:
-        """The body; git sends a large one in chunks."""
+        """Return the body; git sends a large one in chunks."""
         if self.headers.get("transfer-encoding", "").lower() != "chunked":
             return self.rfile.read(int(self.headers.get("content-length") or 0))
         found = b""
@@ -150,4 +150,4 @@ class _Handler(BaseHTTPRequestHandler):
         return "github.com"
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Requests are recorded, not printed."""
+        """Print nothing: requests are recorded."""
