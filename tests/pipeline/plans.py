@@ -1,4 +1,4 @@
-"""Runs for tests: their stages in a few words, and a player that carries commands out by hand."""
+"""Runs for tests: concise stages, and a player that carries out commands by hand."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -53,7 +53,7 @@ def an_input(*stages: Planned) -> RunInput:
 
 
 class Player:
-    """Stands where the Temporal shell stands, and watches what must hold in any run."""
+    """Replaces the Temporal shell, and asserts the invariants of every run."""
 
     def __init__(self, *stages: Planned) -> None:
         self.run: RunMemory = new_run(an_input(*stages))

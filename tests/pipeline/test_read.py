@@ -1,4 +1,4 @@
-"""Definitions are read strictly, and everything wrong is said at once (ruling K1)."""
+"""Definitions are read strictly, and every fault is reported at once (ruling K1)."""
 
 import contextlib
 import json
@@ -59,7 +59,7 @@ def stage(**fields: object) -> dict[str, object]:
 
 
 def of(*stages: dict[str, object], **fields: object) -> str:
-    """JSON is YAML."""
+    """Return a definition in JSON, which is YAML."""
     return json.dumps({"name": "p", "stages": list(stages)} | fields)
 
 

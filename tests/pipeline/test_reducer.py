@@ -39,7 +39,9 @@ def test_stages_start_as_soon_as_their_needs_end() -> None:
 
 
 def test_from_stage_to_stage_the_run_itself_writes_nothing() -> None:
-    """Its stages' activities do: a write of the run's own costs as much as all else between two stages."""
+    """The stages' activities write: a write by the run itself would cost as much as everything else between two
+    stages.
+    """
     player = Player(shell("a"), shell("b", "a"), agent("c", "b"))
     assert [type(command) for command in player.end("a")] == [RunShell]
     assert [type(command) for command in player.end("b")] == [Record, RunTree]
@@ -284,7 +286,7 @@ def test_a_tree_that_a_person_aborted_ends_its_stage_whatever_its_retry(decision
 
 @st.composite
 def graphs(draw: st.DrawFn) -> list[Planned]:
-    """Stages in any order, their needs without a cycle."""
+    """Generate stages in any order, their needs without a cycle."""
     count = draw(st.integers(1, 9))
     stages: list[Planned] = []
     for n in range(count):

@@ -1,4 +1,4 @@
-"""Schedules as people say them (ruling M4)."""
+"""Schedules in words (ruling M4)."""
 
 import pytest
 
