@@ -1,4 +1,4 @@
-"""What must hold in the rows that any tree wrote, however often it was interrupted."""
+"""Invariants of the rows that any tree wrote, however often it was interrupted."""
 
 import re
 from collections import Counter
@@ -11,13 +11,15 @@ from workflows.model.settings import Bounds
 from workflows.model.states import ENDED_JOBS, Continuation, JobState, TaskState
 
 CLOCKS = 5.0
-"""A job may begin while it is being asked back; its claim decides (ruling B5). So long that takes on a busy machine."""
+"""A job may begin during its take-back; its claim decides (ruling B5). That takes at most this long on a busy
+machine.
+"""
 
 RAN = ENDED_JOBS - {JobState.SKIPPED}
 
 
 class Books:
-    """The rows as a store would hold them, and every version of a job's row on the way."""
+    """The rows as a store would hold them, with every version of each job's row."""
 
     def __init__(self, written: Sequence[Records]) -> None:
         self.versions: dict[str, dict[int, JobRecord]] = {}
@@ -36,7 +38,7 @@ class Books:
                 self.tasks[records.task.revision] = records.task
 
     def _rounds(self, records: Records) -> None:
-        """A round that is open before and after a step lets nothing start in it (ruling F8)."""
+        """Assert that nothing starts during a round that is open before and after a step (ruling F8)."""
         before = {each.round_id for each in self.open()}
         for each in records.rounds:
             self.round_versions.setdefault(each.round_id, {}).setdefault(each.revision, each)
@@ -75,15 +77,15 @@ class Books:
         return next(job for job in self.jobs.values() if job.delegation_id == leg_id)
 
     def of_leg(self, leg_id: str) -> list[JobRecord]:
-        """Every version of a leg's row so far."""
+        """Return every version of a leg's row so far."""
         return [job for known in self.versions.values() for job in known.values() if job.delegation_id == leg_id]
 
     def kinds(self) -> list[str]:
-        """Of the events that not every tree has."""
+        """Return the kinds of the events that not every tree has."""
         return [event.kind for event in self.events.values() if event.kind not in STORY]
 
     def check(self, runs: Sequence[JobRun], bounds: Bounds) -> None:
-        """The invariants of a tree that is over."""
+        """Assert the invariants of a tree that is over."""
         alive = [job for job in self.jobs.values() if not job.state.ended]
         assert not alive, f"every job ended: {alive}, {self.task}"
         assert self.task_state not in {TaskState.OPEN, TaskState.AWAITING_HUMAN}
@@ -102,14 +104,14 @@ class Books:
         )
 
     def _each_round_ended_once(self) -> None:
-        """Its last row is the one that says how, and every accepted resume but `extend` ended one."""
+        """Assert that each round's last row has its end, and that every accepted resume but `extend` ended one."""
         for known in self.round_versions.values():
             ends = [revision for revision, each in known.items() if each.end is not None]
             assert ends == [max(known)], f"a round ends once, and last: {known}"
         self.check_resumes()
 
     def check_resumes(self) -> None:
-        """However many spoke, one was heard in each round (ruling F4)."""
+        """Assert that exactly one resume ended each round (ruling F4)."""
         accepted = [event for event in self.events.values() if event.kind == "resume_accepted"]
         heard = Counter((event.job_id, event.data["round"]) for event in accepted if event.data["verb"] != "extend")
         assert set(heard.values()) <= {1}, f"one resume ends a round: {heard}"
@@ -118,7 +120,7 @@ class Books:
         assert set(heard) == ended
 
     def _each_attempt_ended_once(self) -> None:
-        """A leg that was skipped may wait again and be skipped again; one that ran ends once per attempt."""
+        """Assert that each attempt ends once; a skipped leg may wait again and be skipped again."""
         for known in self.versions.values():
             rows = [known[revision] for revision in sorted(known)]
             ends = Counter(
@@ -145,12 +147,12 @@ class Books:
 
 
 def _timeless(job: JobRecord) -> JobRecord:
-    """A workflow task that was lost is done again, later."""
+    """Drop the times, which differ when a lost workflow task is repeated."""
     return job.model_copy(update={"queued_at": 0.0, "started_at": None, "ended_at": None})
 
 
 def _of_any_time(event: EventRecord) -> EventRecord:
-    """A pause that begins later ends later, and says so."""
+    """Drop the times: a pause that begins later ends later, and says so."""
     message = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", "", event.message)
     timeless = {"expires_at": 0.0, "elapsed": 0.0}
     return event.model_copy(update={"at": 0.0, "message": message, "data": event.data | timeless})

@@ -10,7 +10,7 @@ from temporalio.client import Client
 from tests.temporal.server import histories, replayer, serve
 
 REPLAYED = 4
-"""Histories of a file."""
+"""Histories replayed for each file."""
 
 
 @pytest_asyncio.fixture(scope="session")
@@ -21,7 +21,9 @@ async def client() -> AsyncIterator[Client]:
 
 @pytest_asyncio.fixture(scope="module")
 async def queues(client: Client) -> AsyncIterator[list[str]]:
-    """The task queues of a file's tests. Whatever was done on them, a worker that knows nothing can take over."""
+    """Collect the task queues of a file's tests, and replay their histories: any worker must be able to take them
+    over.
+    """
     names: list[str] = []
     yield names
     replays, left = replayer(client.data_converter), REPLAYED
@@ -34,6 +36,6 @@ async def queues(client: Client) -> AsyncIterator[list[str]]:
 
 @pytest.fixture
 def queue(request: pytest.FixtureRequest, queues: list[str]) -> str:
-    """A task queue of the test's own."""
+    """Return a task queue of the test's own."""
     queues.append(f"{request.node.name[:60]}-{uuid4().hex[:8]}")
     return queues[-1]

@@ -1,4 +1,4 @@
-"""Workers that are started to die, and what is given to all of them."""
+"""Workers that are started to die, and their common options."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""Plays the process that has the GitHub account, beside the desk's real workflow."""
+"""A fake of the GitHub process, beside the desk's real workflow."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,7 +19,7 @@ Handle = WorkflowHandle[GithubDesk, str]
 
 @dataclass
 class Office:
-    """Plays the process that has the account: its turns come to what a test says."""
+    """A fake of the GitHub process, whose turns a test scripts."""
 
     turns: list[Turn | Exception]
     taken: int = 0
@@ -41,7 +41,7 @@ class Office:
 
 @asynccontextmanager
 async def at_desk(client: Client, queue: str, office: Office) -> AsyncIterator[Handle]:
-    """The desk with this office, for as long as the test needs it."""
+    """Run the desk with this office, as long as the test needs it."""
     desk = Worker(client, task_queue=queue, workflows=[GithubDesk], workflow_runner=runs(client))
     turns = Worker(client, task_queue=turns_queue(queue), activities=[office.turn])
     pushes = Worker(client, task_queue=pushing_queue(queue, "here"), activities=[office.push])

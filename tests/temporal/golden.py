@@ -1,7 +1,7 @@
-"""Histories of small trees, kept as files and replayed forever: a release that cannot go on from them breaks trees.
+"""Histories of small trees, kept as files and replayed forever: a release that cannot continue them breaks trees.
 
-`python -m tests.temporal.golden` writes the shapes that have no file yet. One that has a file is never written again:
-it is what trees that wait out there look like.
+`python -m tests.temporal.golden` writes the shapes that have no file yet. Existing files are never overwritten: running
+trees of earlier releases look like them.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ async def killed(client: Client, queue: str) -> Handle:
 
 
 async def taken_back(client: Client, queue: str) -> Handle:
-    """Killed while one leg has begun and another waits for its place."""
+    """A tree that is killed when one leg has begun and another waits for a slot."""
     host = Host(script({"root": (delegation("a"), delegation("b"))}), held={"b"}, waiting={"a"})
     async with serving(client, queue, host):
         tree = await start(client, queue)
@@ -142,7 +142,7 @@ async def nested(client: Client, queue: str) -> Handle:
 
 
 async def near_its_end(client: Client, queue: str) -> Handle:
-    """Both reminders are said; an hour is left."""
+    """A pause with both reminders sent, an hour before its end."""
     host, skipper = Host(asking({"root": PAIR}, "root")), TimeSkipper(client, config=TimeSkippingConfig(enabled=False))
     async with serving(client, queue, host):
         tree = await start(skipper.client, queue, patience=timedelta(days=7))
@@ -163,7 +163,7 @@ async def paused_after_continuing(client: Client, queue: str) -> Handle:
 
 
 async def answered(client: Client, queue: str) -> Handle:
-    """One that failed, was tried again, approved, and is over."""
+    """A tree with a failure that was retried and then approved, and that is over."""
     host = Host(script({"root": (human("a"),), "a": "failed"}))
     async with serving(client, queue, host):
         tree = await start(client, queue)
@@ -176,7 +176,7 @@ async def answered(client: Client, queue: str) -> Handle:
 
 
 async def github_desk(client: Client, queue: str) -> WorkflowHandle[GithubDesk, str]:
-    """A write, a push that fails, half an hour's wait that a ring ends, nothing more to do."""
+    """A write, a push that fails, a wait of half an hour that a ring ends, and nothing more to do."""
     pushes = (Push(fact_id="root-publish", host="here"),)
     turns: list[Turn | Exception] = [Turn(says="wrote", again=0.1), Turn(says="pushes", pushes=pushes, again=1800.0)]
     office = Office([*turns, Turn(says="nothing to do")])
@@ -205,7 +205,7 @@ SHAPES: dict[str, _Recorded] = {**_TREES, **golden_pipelines.SHAPES, "github_des
 
 
 async def record(client: Client, shape: str) -> None:
-    """Every run of the workflow, and its first leg's or stage's; without a word of the machine it ran on."""
+    """Record every run of the workflow, and its first leg's or stage's, without names of the machine."""
     tree = await SHAPES[shape](client, f"golden-{uuid4().hex[:8]}")
     wanted = f"WorkflowId IN ('{tree.id}', '{tree.id}.1')"
     if shape in golden_pipelines.SHAPES:

@@ -1,4 +1,4 @@
-"""The shapes of pipeline runs and firings of which histories are kept."""
+"""The shapes of pipeline runs and firings whose histories are kept."""
 
 import asyncio
 import tempfile
@@ -44,7 +44,7 @@ REPO = "acme/shop"
 
 @dataclass
 class Stages:
-    """Stages that end at once: `bad` ones fail, `held` ones are held until they are stopped."""
+    """Stages that end at once: `bad` ones fail, `held` ones last until they are stopped."""
 
     store: Engine
     held: asyncio.Event = field(default_factory=asyncio.Event)
@@ -70,7 +70,7 @@ class Stages:
 
     @activity.defn(name="deliver")
     async def deliver(self, notification_id: str) -> None:
-        """Nobody is there to be told."""
+        """Ignore notifications."""
 
 
 @dataclass
@@ -84,7 +84,7 @@ class Host:
 
     @property
     def name(self) -> str:
-        """Of its pipeline: a server is shared."""
+        """The name of its pipeline, unique on the shared server."""
         return f"nightly-{self.queue}"
 
     async def run(self, *stages: Planned) -> Handle:
@@ -139,7 +139,7 @@ async def serving(client: Client, queue: str) -> AsyncIterator[Host]:
 
 
 async def over(run: Handle) -> None:
-    """Ended, however it ended."""
+    """Wait until the run has ended in any state."""
     with suppress(WorkflowFailureError):
         await run.result()
 
@@ -152,7 +152,7 @@ async def pipeline_succeeded(client: Client, queue: str) -> Handle:
 
 
 async def pipeline_failed(client: Client, queue: str) -> Handle:
-    """A stage is tried again and fails for good; what needs it is skipped."""
+    """A stage is retried and fails for good; stages that need it are skipped."""
     async with serving(client, queue) as host:
         run = await host.run(shell("bad", retry=1), shell("after", "bad"), shell("beside"))
         await over(run)
@@ -160,7 +160,7 @@ async def pipeline_failed(client: Client, queue: str) -> Handle:
 
 
 async def pipeline_paused(client: Client, queue: str) -> Handle:
-    """The tree of a stage still waits for a person, and the run with it."""
+    """A stage's tree still waits for a person, and the run with it."""
     asks = agent("ask", prompt="asks")
     async with serving(client, queue) as host:
         run = await host.run(asks, shell("after", "ask"))
@@ -183,7 +183,7 @@ async def firing_started(client: Client, queue: str) -> Handle:
 
 
 async def firing_skipped(client: Client, queue: str) -> Handle:
-    """An earlier run of the pipeline goes on."""
+    """A firing while an earlier run of the pipeline is active."""
     async with serving(client, queue) as host:
         run = await host.run(shell("held"))
         await host.stages.held.wait()
@@ -194,7 +194,7 @@ async def firing_skipped(client: Client, queue: str) -> Handle:
 
 
 async def quiet(workflow: Handle) -> None:
-    """Until its worker has nothing left to do."""
+    """Wait until its worker has nothing left to do."""
     size = 0
     while size != (size := len((await workflow.fetch_history()).events)):
         await asyncio.sleep(0.5)

@@ -1,4 +1,4 @@
-"""A scripted host: it stands where the activities of a real one stand, and remembers what it was told."""
+"""A scripted host: it replaces the activities of a real one, and records its calls."""
 
 import asyncio
 import time
@@ -36,7 +36,7 @@ from workflows.tree.reducer import root_run
 from workflows.tree.state import TreeInput, TreeState
 
 PATIENCE = timedelta(seconds=waiting.PATIENCE)
-"""A tree that hangs is a failed test, not a hanging one."""
+"""A timeout, so that a tree that hangs fails its test."""
 
 Handle = WorkflowHandle[DelegationTree, CloseTree]
 Script = Callable[[JobRun], JobOutcome]
@@ -45,20 +45,20 @@ Line = str | None | tuple[Delegation, ...]
 
 
 def name_of(run: JobRun) -> str:
-    """What a test calls a run by: its leg's id, `root`, or the flavour of its continuation."""
+    """Return a run's name in tests: its leg's id, `root`, or its continuation's flavour."""
     if run.delegation_id and run.continuation == "none":
         return run.delegation_id
     return "root" if run.parent_job_id is None else run.continuation.value
 
 
 def says(run: JobRun, line: Line, **fields: Any) -> JobOutcome:
-    """Every job gets somewhere: no two report the same side effects."""
+    """Return an outcome with progress: no two jobs report equal side effects."""
     fields = {"progress": f"{run.job_id} {run.attempt}"} | fields
     return outcome(run, "approved", *line, **fields) if isinstance(line, tuple) else outcome(run, line, **fields)
 
 
 def script(lines: Mapping[str, Line | list[Line]], **fields: Any) -> Script:
-    """Whoever is not named approves; a list is said one after another, its last line again and again."""
+    """Return a script: unnamed jobs approve; a list is used line by line, its last line repeatedly."""
     said: dict[str, int] = {}
 
     def answer(run: JobRun) -> JobOutcome:
@@ -74,14 +74,14 @@ def script(lines: Mapping[str, Line | list[Line]], **fields: Any) -> Script:
 
 @dataclass
 class Host:
-    """Runs what it is told to, unless its name is held: then it waits for its release or its cancellation."""
+    """Runs its jobs at once, unless their name is held: then until their release or cancellation."""
 
     answer: Script
     held: set[str] = field(default_factory=set)
     waiting: set[str] = field(default_factory=set)
-    """What finds no place, and so is not begun."""
+    """Jobs that find no free slot, and so do not begin."""
     reports: bool = True
-    """Whether trees are told of begins; they learn of them from outcomes otherwise."""
+    """True if trees receive reports of begins; otherwise they learn of them from outcomes."""
     claims: dict[tuple[str, int, int], str] = field(default_factory=dict)
     runs: list[JobRun] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
@@ -175,9 +175,9 @@ class Host:
 
 @asynccontextmanager
 async def serving(client: Client, queue: str, host: Host, *, slots: int = 100, **options: Any) -> AsyncIterator[None]:
-    """The two workers of a host, which has room for so many runs; options are the tree worker's.
+    """Run the two workers of a host with so many slots; options are the tree worker's.
 
-    The trees' worker stops first: what runs say when their worker stops reaches no tree before somebody serves again.
+    The trees' worker stops first: what runs report when their worker stops reaches no tree before workers serve again.
     """
     quick = timedelta(seconds=0.2)
     trees = Worker(
@@ -201,7 +201,7 @@ async def serving(client: Client, queue: str, host: Host, *, slots: int = 100, *
 
 
 def an_input(**fields: Any) -> TreeInput:
-    """A tree of an id of its own, created now."""
+    """Return the input of a tree with an id of its own, created now."""
     root = ids.root_id(time.time_ns() // 1_000_000, uuid4().int)
     return tree_input(root_job_id=root, task_id=ids.task_id(root), created_at=time.time(), **fields)
 
@@ -232,13 +232,13 @@ async def start(
 
 
 async def play(client: Client, queue: str, host: Host, tree: TreeInput | TreeStart | None = None) -> CloseTree:
-    """A whole tree, from start to close."""
+    """Play a whole tree, from start to close."""
     async with serving(client, queue, host):
         return await ended(await start(client, queue, tree))
 
 
 async def ended(tree: Handle) -> CloseTree:
-    """How it closed. Of a cancelled one Temporal keeps only that; the rows say the rest."""
+    """Return how the tree closed. For a cancelled one Temporal keeps only that; the rows have the rest."""
     try:
         return await tree.result()
     except WorkflowFailureError as error:

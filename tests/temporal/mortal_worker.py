@@ -1,4 +1,4 @@
-"""A worker in a process of its own that kills itself (-9) at a given moment of what it does.
+"""A worker in a process of its own that kills itself (-9) at a given moment of its work.
 
 `python -m tests.temporal.mortal_worker ADDRESS QUEUE HOME MOMENT`; moment 0 never comes.
 """
@@ -49,7 +49,7 @@ QUESTION = HumanQuestion(id="which", prompt="which?")
 
 
 def effects(home: Home) -> sqlite3.Connection:
-    """What agents did, and what they reported: it outlives the worker."""
+    """Open the record of agents' actions and reports, which outlives the worker."""
     connection = sqlite3.connect(home.root / "effects.db", isolation_level=None, timeout=15)
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("CREATE TABLE IF NOT EXISTS began (job TEXT, attempt INT)")
@@ -58,7 +58,7 @@ def effects(home: Home) -> sqlite3.Connection:
 
 
 def answer(run: JobRun) -> JobOutcome:
-    """The root's prompt names the tree's shape; a leg called `bad` crashes once, a `curious` one asks."""
+    """Answer by the tree's shape, in the root's prompt; a leg called `bad` crashes once, a `curious` one asks."""
     first, shape = run.parent_job_id is None, run.assignment.prompt.inline or ""
     legs: tuple[Any, ...] = ()
     if first and shape == "wide":
@@ -82,7 +82,7 @@ def answer(run: JobRun) -> JobOutcome:
 
 
 def stage_answer(run: StageRun) -> StageOutcome:
-    """A stage called `flaky` fails once, a `bad` one always; a `slow` one takes its time."""
+    """Answer for a stage: `flaky` fails once, `bad` always; `slow` takes its time."""
     if run.stage_id.startswith("slow"):
         time.sleep(0.3)
     fails = run.stage_id == "bad" or (run.stage_id == "flaky" and run.attempt == 1)
@@ -91,7 +91,7 @@ def stage_answer(run: StageRun) -> StageOutcome:
 
 @dataclass
 class MortalHost:
-    """Real rows in a real store; every step of its work is a moment at which it may die."""
+    """A host with real rows in a real store; every step of its work is a moment at which it may die."""
 
     home: Home
     moment: int
@@ -101,7 +101,7 @@ class MortalHost:
         self.store = open_store(self.home)
 
     def passes(self) -> None:
-        """One moment nearer to death."""
+        """Count one moment, and die at the last."""
         self.moment -= 1
         if self.moment == 0:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -163,7 +163,7 @@ class MortalHost:
         return outcome
 
     def once(self, key: tuple[str, int], said: Callable[[], str]) -> str:
-        """As a real run does: begun once, found again, reported as it was recorded."""
+        """Act like a real run: begin once, be found again, report the recorded outcome."""
         self.passes()
         with effects(self.home) as ledger:
             done = ledger.execute("SELECT outcome FROM ended WHERE job = ? AND attempt = ?", key).fetchone()

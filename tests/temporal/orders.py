@@ -1,4 +1,4 @@
-"""What operators do to trees, and a tree's runs one after another."""
+"""Operators' orders to trees, and a tree's runs one after another."""
 
 import time
 from uuid import uuid4
@@ -28,14 +28,14 @@ async def blocked(client: Client, queue: str, host: Host) -> Handle:
 
 
 def reopened(queue: str, host: Host, job_id: str) -> TreeStart:
-    """As the operation does it: through the store, hence through JSON."""
+    """Return the input of a re-opened tree as the operation makes it: through the store, hence through JSON."""
     state = type(host.kept[-1]).model_validate_json(host.kept[-1].model_dump_json())
     order = RetryRequested(now=time.time(), actor="ann", job_id=job_id)
     return TreeStart(input=state.input, host=queue, state=state, retry=order)
 
 
 def latest(client: Client, tree: Handle) -> Handle:
-    """Whichever run of the tree is current."""
+    """Return a handle on the current run of the tree."""
     return client.get_workflow_handle_for(DelegationTree.run, tree.id)
 
 

@@ -1,4 +1,4 @@
-"""People for the scripted host: runs that ask them, what they say, and what they see of a tree."""
+"""People for the scripted host: runs that ask them, their answers, and their view of a tree."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,7 +23,7 @@ from workflows.tree.commands import CloseTree
 
 
 def asking(lines: Mapping[str, Line | list[Line]], *names: str, **fields: Any) -> Script:
-    """As `script`, and whoever is named asks `which?` once, by an id of its own name."""
+    """Return a script in which the named jobs ask `which?` once, by an id of their own name."""
     answer, left = script(lines, **fields), list(names)
 
     def ask(run: JobRun) -> JobOutcome:
@@ -38,28 +38,28 @@ def asking(lines: Mapping[str, Line | list[Line]], *names: str, **fields: Any) -
 
 
 def human(leg_id: str) -> Delegation:
-    """A leg whose failure a person decides about."""
+    """Return a leg whose failure a person decides about."""
     return delegation(leg_id, failure_policy="escalate_human")
 
 
 def order(job_id: str, verb: str, text: str = "", **fields: Any) -> ResumeOrder:
-    """What the answer is matters to few tests: any text is meant, and so is a question that is left open."""
+    """Return an order. Few tests depend on its answer: any text and any open question is allowed."""
     base = {"actor": "ann", "channel": "cli", "request_id": uuid4().hex, "partial": True, "other": True}
     return ResumeOrder.model_validate(base | {"job_id": job_id, "verb": verb, "text": text} | fields)
 
 
 async def say(tree: Handle, said: ResumeOrder) -> str:
-    """By update: what became of it."""
+    """Send an order by update, and return its result."""
     return str(await tree.execute_update("resume", said, result_type=str))
 
 
 async def send(tree: Handle, said: ResumeOrder) -> None:
-    """By signal: sent, and no more."""
+    """Send an order by signal."""
     await tree.signal("resume", said)
 
 
 async def refusal(tree: Handle, said: ResumeOrder) -> tuple[str | None, str]:
-    """Why an update was refused: kind and sentence."""
+    """Return kind and sentence of an update's refusal."""
     with pytest.raises(WorkflowUpdateFailedError) as caught:
         await say(tree, said)
     assert isinstance(caught.value.cause, ApplicationError)
@@ -67,7 +67,7 @@ async def refusal(tree: Handle, said: ResumeOrder) -> tuple[str | None, str]:
 
 
 async def waits(host: Host, number: int = 1, rounds: int = 1) -> RoundRecord:
-    """Once so many rounds are open, the one with this number."""
+    """Wait until so many rounds are open, and return the one with this number."""
 
     def there() -> list[RoundRecord]:
         shown = Books(host.written).open()
@@ -78,7 +78,7 @@ async def waits(host: Host, number: int = 1, rounds: int = 1) -> RoundRecord:
 
 
 async def listed(client: Client, queue: str, expected: dict[str, str]) -> None:
-    """These are the trees the Temporal web UI lists as waiting for people, and for what: soon, and no others."""
+    """Wait until the Temporal web UI lists exactly these trees as waiting, with their reasons."""
     query = f"TaskQueue = '{queue}' AND SvcState = 'awaiting_human' AND SvcAttention != 'none'"
     shown: dict[str, str] = {}
 
@@ -99,12 +99,12 @@ async def over(tree: Handle, host: Host) -> tuple[CloseTree, Books]:
 
 
 async def details(tree: Handle) -> str:
-    """What the web UI shows of a tree that runs."""
+    """Return the web UI's details of a running tree."""
     return str((await tree.query("__temporal_workflow_metadata")).current_details)
 
 
 async def failed_tasks(tree: Handle) -> int:
-    """Workflow tasks that our code failed: one that does so on every try hangs the tree."""
+    """Count the workflow tasks that our code failed: one that fails on every try hangs the tree."""
     events = (await tree.fetch_history()).events
     failed = [each.workflow_task_failed_event_attributes for each in events]
     ours = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE
@@ -112,7 +112,7 @@ async def failed_tasks(tree: Handle) -> int:
 
 
 async def shows(tree: Handle, text: str) -> str:
-    """The details, as soon as they say this."""
+    """Return the details, as soon as they contain the text."""
     found = ""
 
     async def said() -> bool:

@@ -44,18 +44,18 @@ COMMIT = "git -c user.name=t -c user.email=t@example.invalid commit -q"
 
 @dataclass
 class PipelineHost:
-    """What a person has: operations on a home, and a folder where stages leave traces."""
+    """A person's means: operations on a home, and a folder where stages leave traces."""
 
     service: Service
     client: Client
     folder: Path
     repo: Path
     name: str
-    """Of the pipeline that files here call `p`: a server is shared by many tests."""
+    """The name of the pipeline that files here call `p`, unique on the shared server."""
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
-        """The host's workers, as the daemon runs them."""
+        """Run the host's workers, as the daemon does."""
         context = Context(self.service.home, self.service.settings, self.service.store)
         async with AsyncExitStack() as stack:
             for worker in workers(self.client, context):
@@ -89,7 +89,7 @@ class PipelineHost:
         (self.folder / name).touch()
 
     def commit(self, name: str) -> str:
-        """One more commit in the checkout."""
+        """Add a commit to the checkout."""
         (self.repo / name).touch()
         words = f"git add {name} && {COMMIT} -m {name} && git rev-parse HEAD"
         return subprocess.check_output(["sh", "-c", words], cwd=self.repo, text=True).strip()
@@ -99,7 +99,7 @@ class PipelineHost:
 
 
 def pipeline_host(client: Client, queue: str, home: Home, folder: Path) -> PipelineHost:
-    """A home whose server is the test's, one repository, one agent."""
+    """Create a home on the test's server, with one repository and one agent."""
     stage, repo = folder / "stage", folder / "shop"
     for each in (stage, repo):
         each.mkdir()

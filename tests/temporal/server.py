@@ -1,4 +1,4 @@
-"""A real Temporal server for tests, and what it remembers."""
+"""A real Temporal server for tests, and its histories."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -22,18 +22,18 @@ from workflows.temporal.seals import UNSEALED, UnsealedError
 KEYS = (
     *TUNING,
     "frontend.WorkflowTimeSkippingEnabled=true",
-    # A production server slows runs down that follow one another quickly.
+    # A production server delays runs that follow one another quickly.
     'history.workflowIdReuseMinimalInterval="1ms"',
 )
 SEALED = sealed(KEY)
-"""As every home of a test has it."""
+"""The converter of every test's home."""
 PLAIN = pydantic_data_converter
-"""As whoever writes without a key, and as histories were recorded."""
+"""A converter without a key, also that of recorded histories."""
 
 
 @asynccontextmanager
 async def serve(converter: DataConverter = SEALED) -> AsyncIterator[Client]:
-    """In memory, on a port of its own, able to skip time."""
+    """Run a server in memory, on a port of its own, able to skip time."""
     with pytest.MonkeyPatch.context() as environment:
         for name, value in GO_MEMORY.items():
             environment.setenv(name, value)
@@ -49,7 +49,7 @@ async def serve(converter: DataConverter = SEALED) -> AsyncIterator[Client]:
 
 
 async def histories(client: Client, queues: Sequence[str]) -> AsyncIterator[WorkflowHistory]:
-    """Yield what was begun on these task queues, the longest histories first, without those of strangers."""
+    """Yield the histories of these task queues, the longest first, without those of strangers."""
     begun = [run for queue in queues async for run in client.list_workflows(f"TaskQueue = '{queue}'")]
     for run in sorted(begun, key=lambda run: run.history_length, reverse=True):
         history = await client.get_workflow_handle(run.id, run_id=run.run_id).fetch_history()
@@ -76,16 +76,16 @@ def _is_foreign(client: Client, history: WorkflowHistory) -> bool:
 
 
 def speaking(client: Client, converter: DataConverter = PLAIN) -> Client:
-    """Another one who speaks to the same server: without a converter, somebody who has no key."""
+    """Return another client of this server; by default without a key."""
     return Client(**(client.config() | {"data_converter": converter}))
 
 
 def runs(client: Client) -> WorkflowRunner:
-    """Run workflows as a worker of this client does."""
+    """Return the runner of a worker of this client."""
     return gated(runner(), client.data_converter, ending.by(client))
 
 
 def replayer(converter: DataConverter = PLAIN, by: WorkflowRunner | None = None) -> Replayer:
-    """Go on from histories as a worker would."""
+    """Return a replayer that continues histories as a worker would."""
     gate = gated(by or runner(), converter, lambda info, why: None)
     return Replayer(workflows=WORKFLOWS, workflow_runner=gate, data_converter=converter)

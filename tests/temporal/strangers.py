@@ -1,4 +1,4 @@
-"""Somebody who reaches the Temporal server of a service and has not its key: plain clients, workers of their own."""
+"""Strangers who reach a service's Temporal server without its key: plain clients, workers of their own."""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -24,12 +24,12 @@ from workflows.model.jobs import JobRun
 
 
 def payload(value: object, **metadata: bytes) -> RawValue:
-    """JSON as anybody can write it."""
+    """Return JSON as anybody can write it."""
     return RawValue(Payload(metadata={"encoding": b"json/plain"} | metadata, data=json.dumps(value).encode()))
 
 
 def payloads_in(message: Message) -> list[Payload]:
-    """All that somewhere in this message; search attributes are not ours to seal."""
+    """Return all payloads in a message, except search attributes, which are not sealed."""
     if isinstance(message, SearchAttributes):
         return []
     if isinstance(message, Payload):
@@ -48,13 +48,13 @@ def payloads_in(message: Message) -> list[Payload]:
 
 
 async def input_of(client: Client, workflow_id: str) -> Payload:
-    """What a workflow was started with, copied out of its history."""
+    """Return a workflow's input, copied from its history."""
     history = await client.get_workflow_handle(workflow_id).fetch_history()
     return history.events[0].workflow_execution_started_event_attributes.input.payloads[0]
 
 
 async def signal_in(handle: WorkflowHandle[Any, Any], name: str) -> Payload:
-    """What came with a signal, as soon as the history has it."""
+    """Return a signal's payload, as soon as the history has it."""
     found: list[Payload] = []
 
     async def there() -> bool:
@@ -68,7 +68,7 @@ async def signal_in(handle: WorkflowHandle[Any, Any], name: str) -> Payload:
 
 
 async def closed_as(client: Client, workflow_id: str) -> tuple[str, str]:
-    """How a workflow has ended at last, and the words that Temporal has for it."""
+    """Wait for a workflow's end, and return its status and failure message."""
     handle = client.get_workflow_handle(workflow_id)
 
     async def over() -> bool:
@@ -85,7 +85,7 @@ async def closed_as(client: Client, workflow_id: str) -> tuple[str, str]:
 
 
 class LyingHost:
-    """Takes jobs from a host's queue and says that all is done."""
+    """Takes jobs from a host's queue and reports them all done."""
 
     def __init__(self, lie: Callable[[JobRun], object] = lambda run: outcome(run, "approved")) -> None:
         self.lie, self.seen = lie, list[str]()
@@ -98,7 +98,7 @@ class LyingHost:
 
 @workflow.defn(name="Forger", sandboxed=False)
 class Forger:
-    """Has a service's host do what somebody else wants."""
+    """Has a service's host run a stranger's activity."""
 
     given: ClassVar[list[object]] = []
 
@@ -115,7 +115,7 @@ class Forger:
 
 
 async def order(client: Client, workflow_id: str, name: str, queue: str, *given: object) -> None:
-    """Have it done, by a worker of the stranger's own; it raises what comes of it."""
+    """Have it run, by a worker of the stranger's own; raise its error."""
     mine = f"stranger-{workflow_id}"
     Forger.given = list(given)
     async with Worker(client, task_queue=mine, workflows=[Forger]):
@@ -129,7 +129,7 @@ async def lying(client: Client, queue: str, host: LyingHost) -> AsyncIterator[No
 
 
 async def completed_by_a_stranger(client: Client, queue: str, workflow_id: str, result: BaseModel) -> None:
-    """Take steps from a queue until one of this workflow comes, and answer that it is done, with this result."""
+    """Poll a queue until a task of this workflow comes, and complete the workflow with this result."""
     await client.get_workflow_handle(workflow_id).signal("wake")
     poll = PollWorkflowTaskQueueRequest(
         namespace=client.namespace, task_queue=TaskQueue(name=queue), identity="stranger"

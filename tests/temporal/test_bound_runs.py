@@ -43,7 +43,7 @@ async def host(
 
 
 def proposed(host: PipelineHost, number: int) -> str:
-    """A pull request whose head the checkout does not know."""
+    """Open a pull request whose head the checkout does not know."""
     return propose(host.repo.parent / "hub", number, "a change")
 
 

@@ -1,4 +1,4 @@
-"""What people send from the Temporal web UI or its command line: heard, or refused in a sentence (rulings F4 to F6)."""
+"""Messages from the Temporal web UI or its command line: accepted, or refused in a sentence (rulings F4 to F6)."""
 
 import json
 import re
@@ -42,7 +42,7 @@ GARBAGE: dict[str, tuple[list[Any], str]] = {
 
 
 async def typed(client: Client, queue: str) -> Handle:
-    """A tree of the service's, as whoever types messages by hand speaks to it: without the key."""
+    """Start a tree, and return a handle without the key, as for messages sent by hand."""
     tree = await start(client, queue)
     return speaking(client).get_workflow_handle_for(DelegationTree.run, tree.id)
 

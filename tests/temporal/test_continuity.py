@@ -27,7 +27,7 @@ GENERATIONS: dict[str, Line | list[Line]] = {
 
 
 def short(queue: str, limit: int = 1) -> TreeStart:
-    """A tree that continues as new wherever it can."""
+    """Return a tree that continues as new wherever it can."""
     return TreeStart(input=an_input(), host=queue, history_limit=limit)
 
 
@@ -114,7 +114,7 @@ async def test_a_new_worker_goes_on_where_the_old_one_stood(client: Client, queu
 async def test_a_worker_that_remembers_nothing_plays_the_same_tree(
     client: Client, queue: str, lines: dict[str, Line | list[Line]]
 ) -> None:
-    """Every workflow task replays the whole history: what a cache could hide shows."""
+    """Every workflow task replays the whole history, so nothing is hidden by a cache."""
     host = Host(script(lines))
     async with serving(client, queue, host, max_cached_workflows=0):
         closed = await ended(await start(client, queue, task_timeout=TASK_TIMEOUT))

@@ -1,4 +1,4 @@
-"""One slot on a host, a wide tree that was there first, and a small one that comes after it (ruling C8)."""
+"""One slot on a host: a wide tree that came first, and a small one after it (ruling C8)."""
 
 import asyncio
 from functools import partial
@@ -23,7 +23,7 @@ def answer(run: JobRun) -> JobOutcome:
 
 
 async def queued(client: Client, *workflow_ids: str) -> None:
-    """Until each of these waits for its run."""
+    """Wait until each of these workflows waits for its run."""
     for workflow_id in workflow_ids:
         await until(partial(_waits, client, workflow_id), workflow_id)
 

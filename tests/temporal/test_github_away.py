@@ -1,4 +1,6 @@
-"""The real desk on the real workflow while GitHub gives no answer: a timer waits, and people are told (ruling L8)."""
+"""The real desk on the real workflow while GitHub does not answer: a timer waits, and people are notified (ruling
+L8).
+"""
 
 import time
 from collections.abc import Callable
@@ -43,7 +45,7 @@ async def test_half_an_hour_without_github_holds_no_slot_and_is_told(
     async with working(home, hub) as office:
         store, number = office.session.store, hub.pull()
         bind(office, number)
-        account.note(store, failures=8)  # it has been so for a while: it is left alone for a quarter of an hour
+        account.note(store, failures=8)  # after several failures the backoff is a quarter of an hour
         goes(hub)
         desk = Desk(office.session)
         flows = Worker(client, task_queue=queue, workflows=[GithubDesk], workflow_runner=runs(client))
@@ -73,7 +75,7 @@ async def test_half_an_hour_without_github_holds_no_slot_and_is_told(
 
 
 def _told(service: Service, why: str) -> None:
-    """By `service attention` and by `service doctor`."""
+    """Assert that `service attention` and `service doctor` report it."""
     (trouble,) = attention.find(service).github
     assert (trouble.about, why in trouble.says) == ("account", True)
     warned = [each.says for each in doctor.github(service) if each.level is Level.WARNING]
@@ -81,7 +83,7 @@ def _told(service: Service, why: str) -> None:
 
 
 async def _waits(handle: Handle, times: int) -> None:
-    """For the so-many-th time."""
+    """Wait for the timer's start, counted from the beginning."""
 
     async def seen() -> bool:
         kinds = [EventType.Name(each.event_type) async for each in handle.fetch_history_events()]

@@ -1,4 +1,4 @@
-"""The desk's workflow: turn after turn, waiting by timers, woken by a ring, over when nothing is due (ruling L8)."""
+"""The desk's workflow: turns, timers, wake-ups by a ring, and an end when nothing is due (ruling L8)."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,7 +18,7 @@ AtWork = Callable[[Office], AbstractAsyncContextManager[Handle]]
 
 @pytest.fixture
 def at_work(client: Client, queue: str) -> AtWork:
-    """The desk with an office, on queues of the test's own."""
+    """Run the desk with an office, on queues of the test's own."""
     return lambda office: at_desk(client, queue, office)
 
 
@@ -32,7 +32,7 @@ async def test_it_ends_when_nothing_is_due_and_says_what_it_did(at_work: AtWork)
 
 @pytest.mark.ruling("L8")
 async def test_half_an_hour_is_waited_for_by_a_timer_and_a_ring_ends_it(at_work: AtWork) -> None:
-    """No slot is held: nothing but the timer stands in the history while it waits."""
+    """No slot is held: while it waits, the history ends with the timer."""
     office = Office([Turn(says="waits: GitHub wants to be left alone", again=1800.0), Turn(says="done")])
     async with at_work(office) as desk:
         await until(lambda: _waits(desk))

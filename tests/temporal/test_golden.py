@@ -1,4 +1,4 @@
-"""Histories of earlier days: this release goes on from each of them."""
+"""Replays of earlier releases' histories: this release continues each of them."""
 
 import json
 from collections.abc import Callable
@@ -17,7 +17,7 @@ FILES = sorted(golden.FOLDER.glob("*.json"))
 
 
 def sandbox() -> WorkflowRunner:
-    """Refuse a foreign module that is imported with ours by mistake."""
+    """Return a sandbox that refuses a foreign module imported with ours by mistake."""
     policy = workflow.SandboxImportNotificationPolicy
     return SandboxedWorkflowRunner(
         restrictions=SandboxRestrictions.default.with_passthrough_modules("workflows").with_import_notification_policy(
@@ -40,7 +40,7 @@ def test_there_is_a_history_of_every_shape() -> None:
 
 
 async def test_a_replay_notices_another_course() -> None:
-    """The gate can fail: a leg whose workflow id is another one is another course."""
+    """The check can fail: another workflow id of a leg is another course."""
     path = golden.FOLDER / "fan_out-0.json"
     changed = json.loads(path.read_text())
     for event in changed["events"]:

@@ -1,4 +1,4 @@
-"""How much history a full tree costs: far below where Temporal begins to complain."""
+"""The history of a full tree: far below Temporal's warning limits."""
 
 import pytest
 from temporalio.api.enums.v1 import EventType
@@ -25,7 +25,7 @@ def batch(number: int) -> tuple[Delegation, ...]:
 
 
 def realistic(run: JobRun) -> JobOutcome:
-    """Summaries, findings, files, branches and usage of the size that real jobs report."""
+    """Return an outcome with summaries, findings, files, branches and usage of realistic size."""
     generation = (run.delegation_depth if name_of(run) in {"root", "normal"} else 9) if run.delegation_id is None else 9
     more = batch(generation) if generation < 4 else ()
     return outcome(

@@ -22,7 +22,7 @@ TWO = (delegation("a"), delegation("b", deps=("a",)))
 async def killed(
     client: Client, queue: str, held: str, *orders: bool, lines: dict[str, Line | list[Line]] | None = None
 ) -> tuple[Host, Books, CloseTree]:
-    """A tree that is killed while one run is held; the run is released unless the last order stops it."""
+    """Kill a tree while one run is held; release the run unless the last order stops it."""
     host = Host(script(lines or {"root": TWO}), held={held})
     async with serving(client, queue, host):
         tree = await start(client, queue)
@@ -55,7 +55,7 @@ async def test_before_the_tree_was_ever_seen_by_a_worker(client: Client, queue: 
 
 @pytest.mark.ruling("G2")
 async def test_a_root_that_is_cancelled_before_it_began_and_is_taken_back_late(client: Client, queue: str) -> None:
-    """Its rows say that it ended before anybody has answered whose it is."""
+    """Its rows report the end before the claim is known."""
     host, tree = Host(script({"root": TWO})), await start(client, queue)
     written = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""Orders that come together have their turn as they came (ruling F4: the first one wins)."""
+"""Orders that arrive together are reduced in order of arrival (ruling F4: the first one wins)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ Ordered = Callable[[bool], Awaitable[list[str]]]
 
 @pytest.fixture
 def ordered(monkeypatch: pytest.MonkeyPatch) -> Ordered:
-    """What is in the inbox after each mark of four orders that end out of order, in a `new` history or not."""
+    """Return the inbox after each mark of four orders that end out of order, in a `new` history or an old one."""
 
     async def play(new: bool) -> list[str]:
         marks = {name: asyncio.get_running_loop().create_future() for name in "abcd"}

@@ -1,4 +1,4 @@
-"""A hundred paused trees and a hundred things people say to them, sensible or not, all at once (rulings F1, F4, F8)."""
+"""A hundred paused trees and a hundred orders to them, sensible or not, all at once (rulings F1, F4, F8)."""
 
 import asyncio
 import random
@@ -25,7 +25,7 @@ from workflows.policy.verbs import TAKES
 
 TREES = 100
 PATIENCE = timedelta(minutes=5)
-"""A hundred at once take long on a machine that does much else."""
+"""A hundred at once take long on a busy machine."""
 SEED = 20_261
 GARBAGE = [
     "",
@@ -51,7 +51,7 @@ def _shapes() -> list[Script]:
 
 
 class Crowd(Host):
-    """Each tree plays a shape of its own."""
+    """A host on which each tree plays a shape of its own."""
 
     def __init__(self) -> None:
         super().__init__(self._play)
@@ -77,7 +77,7 @@ def _root(records: Records) -> str | None:
 
 
 def _words(chance: random.Random, shown: RoundRecord) -> ResumeOrder:
-    """Right and wrong verbs, sense and garbage, this round and others, a digest of yesterday."""
+    """Return an order with right or wrong verbs, sense or garbage, this round or others, or an outdated digest."""
     verb = chance.choice([*TAKES[shown.kind], *TAKES[shown.kind], *SENSIBLE, "launch"])
     text = chance.choice(GARBAGE) if chance.random() < 0.25 else SENSIBLE.get(verb, "")
     return order(
@@ -93,7 +93,7 @@ def _words(chance: random.Random, shown: RoundRecord) -> ResumeOrder:
 
 
 async def _speak(chance: random.Random, tree: Handle, said: ResumeOrder, heard: Counter[str]) -> None:
-    """By update or signal; some say it twice, with the same request id."""
+    """Send by update or signal; some are sent twice, with one request id."""
     if chance.random() < 0.4:
         heard["sent"] += 1
         await send(tree, said)
@@ -104,7 +104,7 @@ async def _speak(chance: random.Random, tree: Handle, said: ResumeOrder, heard: 
             heard["accepted"] += 1
         except WorkflowUpdateFailedError as error:
             heard[error.cause.type or "" if isinstance(error.cause, ApplicationError) else "failed"] += 1
-        except RPCError as error:  # the tree ended before it came to this one
+        except RPCError as error:  # the tree ended before this order's turn
             heard[error.status.name] += 1
 
 
@@ -133,7 +133,7 @@ async def test_a_hundred_paused_trees_and_a_hundred_random_resumes(client: Clien
 
 
 async def _settled(host: Crowd) -> set[str]:
-    """Every tree waits with an open round, or is over; nothing in between lasts."""
+    """Wait until every tree waits with an open round, or is over."""
     over = {TaskState.DONE, TaskState.CANCELLED, TaskState.BLOCKED}
 
     def moving() -> list[str]:

@@ -38,7 +38,7 @@ SHAPES: Mapping[str, tuple[Planned, ...]] = {
     "wide": (*(shell(f"s{n}") for n in range(4)), shell("last", *(f"s{n}" for n in range(4)))),
     "mixed": (shell("flaky", retry=1), agent("make", "flaky"), shell("check", "make")),
     "halts": (shell("bad", retry=1), shell("after", "bad"), agent("beside")),
-    # Longer than an order waits for a worker that died with its turn.
+    # Longer than an order waits for a dead worker.
     "cancelled": tuple(shell(f"slow{n}", *([f"slow{n - 1}"] if n else [])) for n in range(30)),
 }
 ENDS = {
@@ -58,7 +58,9 @@ async def a_run(client: Client, queue: str, shape: str) -> Handle:
 
 
 def attempts(store: Engine, stage: StageRecord) -> list[tuple[str, int]]:
-    """What must have acted for such a row: the commands of a shell stage, the one job of an agent's tree."""
+    """Return the attempts that must have acted for such a row: a shell stage's commands, or the one job of an
+    agent's tree.
+    """
     if stage.kind is StageKind.SHELL:
         return [(f"{stage.run_id}.{stage.number}", number) for number in range(1, stage.attempt + 1)]
     assert stage.job_id is not None
@@ -67,7 +69,7 @@ def attempts(store: Engine, stage: StageRecord) -> list[tuple[str, int]]:
 
 
 async def over(run: Handle) -> str:
-    """Its id, once it has ended, however it ended."""
+    """Return a run's id, once it has ended in any state."""
     with contextlib.suppress(WorkflowFailureError):
         await run.result()
     return run.id.replace("pipeline", "prun", 1)

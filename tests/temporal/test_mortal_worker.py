@@ -47,7 +47,7 @@ async def a_tree(client: Client, queue: str, shape: str) -> Handle:
 
 
 def books(store: Engine, root: str) -> Books:
-    """What the store says of a tree."""
+    """Return the stored rows of a tree."""
     rows = Records(
         task=stored.task_of(store, root),
         jobs=tuple(stored.tree(store, root)),
@@ -95,7 +95,7 @@ async def test_whenever_the_worker_dies_nothing_is_lost_and_nothing_happens_twic
 async def test_whenever_the_worker_dies_what_people_said_counts_once(
     client: Client, queue: str, tmp_path: Path
 ) -> None:
-    """They answer as soon as they are asked, whether a worker lives or not."""
+    """They answer as soon as they are asked, whether a worker is alive or not."""
     home, chance = keys.give(Home(tmp_path / "home").ensure()), random.Random(SEED)
     store = open_store(home)
     trees = {tree.id: tree for tree in [await a_tree(client, queue, "asks") for _ in range(4)]}
@@ -118,7 +118,7 @@ async def test_whenever_the_worker_dies_what_people_said_counts_once(
 
 
 async def answer_everything(store: Engine, trees: Mapping[str, Handle]) -> None:
-    """A person who says the same thing twice by mistake, and never waits for a verdict."""
+    """Answer like a person who sends everything twice by mistake, and never waits for a result."""
     done: set[str] = set()
     while True:
         for each in rounds.open_rounds(store):

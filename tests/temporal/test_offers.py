@@ -1,4 +1,4 @@
-"""On a real server: what waits for a place is taken back at once, what has begun runs on (ruling B5)."""
+"""Offers on a real server: a waiting one is taken back at once, a begun one runs on (ruling B5)."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ def wide() -> tuple[Delegation, ...]:
 
 
 async def twelve_on_four(client: Client, queue: str, host: Host) -> Handle:
-    """Four of twelve legs have begun; the others find no place."""
+    """Start a tree: four of twelve legs have begun; the others find no slot."""
     host.held |= set(FOUR)
     host.waiting |= set(OTHERS)
     tree = await start(client, queue)

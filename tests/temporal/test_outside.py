@@ -1,4 +1,4 @@
-"""What the Temporal program does to a tree from outside: terminate, reset, delete; found, told, and gone on from."""
+"""Actions of the Temporal program on a tree: terminate, reset, delete; detected, reported, and continued."""
 
 import asyncio
 import json
@@ -46,11 +46,11 @@ async def host(
     monkeypatch.setenv("STAGE", str(tmp_path / "stage"))
     made = pipeline_host(client, queue, home, tmp_path)
     yield made
-    made.touch("go")  # whatever still waits for it
+    made.touch("go")  # releases stages that still wait
 
 
 async def temporal(host: PipelineHost, verb: str, workflow_id: str, *words: str) -> None:
-    """The program as an operator types it."""
+    """Run the program as an operator types it."""
     command = [str(find_program()), "workflow", verb, "--workflow-id", workflow_id, *words]
     config = host.client.service_client.config
     command += ["--address", config.target_host, "--namespace", host.client.namespace]
@@ -78,12 +78,12 @@ async def until_state(host: PipelineHost, root: str, *states: TaskState) -> Task
 
 
 def lookout(host: PipelineHost) -> OutsideWatch:
-    """Housekeeping, as a worker has it."""
+    """Return the worker's housekeeping."""
     return OutsideWatch(host.client, Context(host.service.home, host.service.settings, host.service.store))
 
 
 async def until_seen(host: PipelineHost, root: str) -> None:
-    """A list of workflows may lag behind; housekeeping looks again and again."""
+    """Look again until it is seen: a list of workflows may lag behind."""
     seen = lookout(host)
 
     async def closed() -> bool:
@@ -113,7 +113,7 @@ async def test_a_terminated_tree_is_found_told_and_goes_on(host: PipelineHost) -
         assert outbox.get(host.service.store, told.event_id) is not None
         log = host.service.home.root / "notifications.jsonl"
         await host.until(lambda: log.exists() and "tree_lost" in log.read_text())
-        # Its agent ends by the heartbeat that no workflow waits for.
+        # Its agent ends at the next heartbeat, since no workflow waits for it.
         await host.until(lambda: stored_runs.get(host.service.store, root, 1).ended_at is not None)  # type: ignore[union-attr]
 
         host.touch("go")
@@ -194,7 +194,7 @@ async def test_a_terminated_tree_is_killed_for_good(host: PipelineHost) -> None:
 @pytest.mark.ruling("engine:outside.reset")
 @pytest.mark.parametrize("while_paused", [True, False])
 async def test_a_reset_tree_goes_on_and_its_rows_with_it(host: PipelineHost, while_paused: bool) -> None:
-    """Back to before its question; or once it is done, to before its answer took effect."""
+    """Reset to before its question; or, once it is done, to before its answer took effect."""
     async with host.working():
         root = await ask(host, "ask a person")
         await until_state(host, root, TaskState.AWAITING_HUMAN)
@@ -203,7 +203,7 @@ async def test_a_reset_tree_goes_on_and_its_rows_with_it(host: PipelineHost, whi
             await resume.resume(host.service, answer(root))
             await until_state(host, root, TaskState.DONE)
         await temporal(host, "reset", root, "--type", "FirstWorkflowTask", "--reason", REASON)
-        # The recorded outcome of its first run is found again; then it asks as it did.
+        # The recorded outcome of its first run is found again; then it asks again.
         await host.until(lambda: len(stored_events.of_tree(host.service.store, root)) > events + (not while_paused))
         await until_state(host, root, TaskState.AWAITING_HUMAN)
         waiting = rounds.open_rounds(host.service.store, root=root)
@@ -327,7 +327,7 @@ async def test_a_pipeline_run_that_was_terminated_ends_with_its_stages(host: Pip
 @pytest.mark.long
 @pytest.mark.ruling("engine:outside.reset")
 async def test_a_tree_whose_rows_are_of_another_course_is_told_once_to_write_them_all(host: PipelineHost) -> None:
-    """As one that was reset, and has nothing to write for a long time."""
+    """Simulates a tree that was reset, and has nothing to write for a long time."""
 
     def writer() -> writers.Writer:
         with host.service.store.connect() as connection:
@@ -395,7 +395,7 @@ async def test_who_dismisses_a_task_is_told_which_branches_hold_work_nobody_has_
 
 @pytest.mark.ruling("N1")
 async def test_a_tree_begun_under_another_key_is_ended_and_says_how_to_begin_it_anew(host: PipelineHost) -> None:
-    """As one that a release without seals began: it waits for a person, and the next step would hang for ever."""
+    """Simulates a tree of a release without seals: it waits for a person, and the next step would hang for ever."""
     async with host.working():
         root = await ask(host, "ask a person")
         await until_state(host, root, TaskState.AWAITING_HUMAN)

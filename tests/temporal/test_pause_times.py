@@ -1,4 +1,4 @@
-"""How long a pause lasts: a day of the server's own time, its reminders, its end, and what it does not cost (F8)."""
+"""The duration of a pause: a day of server time, its reminders, its end, and the clocks it stops (F8)."""
 
 import asyncio
 import time
@@ -34,7 +34,7 @@ LEGS = (delegation("a"), delegation("b"))
 
 @asynccontextmanager
 async def paused(client: Client, queue: str, host: Host) -> AsyncIterator[tuple[TimeSkipper, Handle, RoundRecord]]:
-    """A tree that waits for a person, and whose time passes when it is told to."""
+    """Start a tree that waits for a person, and whose time the test controls."""
     skipper = TimeSkipper(client, config=TimeSkippingConfig(enabled=False))
     async with serving(client, queue, host):
         tree = await start(skipper.client, queue, patience=WEEK)
@@ -88,7 +88,7 @@ async def test_extend_moves_the_end_and_the_reminders_come_again(client: Client,
 
 @pytest.mark.ruling("F8", "C4", "spec:limits.wall_clock")
 async def test_the_time_of_a_pause_is_nobodys(client: Client, queue: str) -> None:
-    """Twenty hours in a tree that may take two."""
+    """A pause of twenty hours in a tree with a budget of two."""
     host = Host(asking({"answered": LEGS}, "root"))
     async with paused(client, queue, host) as (skipper, tree, _):
         assert await skipper.fast_forward(tree, 20 * HOUR)
@@ -101,7 +101,7 @@ async def test_the_time_of_a_pause_is_nobodys(client: Client, queue: str) -> Non
 
 @pytest.mark.ruling("F8", "C4", "spec:limits.wall_clock")
 async def test_the_time_that_is_no_pause_still_counts(client: Client, queue: str) -> None:
-    """A budget of two hours, and the same twenty: the gate above can fail."""
+    """A budget of two hours, and twenty hours without a pause: the check above can fail."""
     host = Host(asking({"root": LEGS}, "root"))
     fields = an_input().model_copy(update={"created_at": time.time() - 3 * 3600})
     async with serving(client, queue, host):
@@ -131,7 +131,7 @@ async def test_a_short_pause_by_the_clock_on_the_wall(client: Client, queue: str
 
 @pytest.mark.ruling("F8", "engine:restores")
 async def test_it_does_not_continue_as_new_in_a_pause_and_does_after_it(client: Client, queue: str) -> None:
-    """A run that may continue at every step does so before the pause and after it; the list of paused trees follows."""
+    """A run that may continue at every step does so before and after the pause; the list of paused trees follows."""
     host = Host(asking({"root": LEGS}, "root"), held={"finalize"})
     skipper = TimeSkipper(client, config=TimeSkippingConfig(enabled=False))
     async with serving(client, queue, host):
@@ -161,7 +161,7 @@ async def test_it_does_not_continue_as_new_in_a_pause_and_does_after_it(client: 
 @pytest.mark.ruling("F3", "F4", "engine:restores")
 @pytest.mark.parametrize("said", ["answer", "continue", "abort", "retry"])
 async def test_what_a_person_says_is_carried_over_into_the_next_run(client: Client, queue: str, said: str) -> None:
-    """Said by update to a tree that continues as new wherever it can: one verdict, and nothing of it is lost."""
+    """Sent by update to a tree that continues as new wherever it can: one result, and nothing is lost."""
     asks = said == "answer"
     lines: dict[str, Line | list[Line]] = {"root": (human("bad"), delegation("good")), "bad": ["failed", "approved"]}
     host = Host(asking({"answered": LEGS}, "root") if asks else script(lines))

@@ -1,4 +1,4 @@
-"""People speak to a tree: by update and signal, at once, too late, wrongly, while nobody works (rulings F1 to F9)."""
+"""Orders to a tree: by update and signal, at once, too late, wrongly, without a worker (rulings F1 to F9)."""
 
 import asyncio
 import time
@@ -26,7 +26,7 @@ TWO = (delegation("a"), delegation("b", deps=("a",)))
 
 
 async def messages(tree: Handle) -> int:
-    """What people have said, in a tree's history: signals and accepted updates."""
+    """Count people's messages in a tree's history: signals and accepted updates."""
     events = (await tree.fetch_history()).events
     updates = [event for event in events if event.HasField("workflow_execution_update_accepted_event_attributes")]
     signals = [event.workflow_execution_signaled_event_attributes.signal_name for event in events]
@@ -261,7 +261,7 @@ async def test_a_worker_that_is_replaced_in_a_pause_repeats_nothing(client: Clie
 
 @pytest.mark.ruling("F8")
 async def test_what_has_been_told_already_is_no_reason_to_stop(client: Client, queue: str) -> None:
-    """As for a tree that was reset, or opened again from an older state."""
+    """Simulates a tree that was reset, or opened again from an older state."""
     host = Host(asking({}, "root"))
     first = an_input()
     async with serving(client, queue, host):

@@ -1,4 +1,4 @@
-"""Pipelines on the real server with real workers: git, processes and the store are the ones a host has."""
+"""Pipelines on the real server with real workers: git, processes and the store are a real host's."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -45,7 +45,7 @@ async def host(
     monkeypatch.setenv("STAGE", str(tmp_path / "stage"))
     made = pipeline_host(client, queue, home, tmp_path)
     yield made
-    made.touch("go")  # whatever still waits for it
+    made.touch("go")  # releases stages that still wait
     await pipeline_schedules.delete(made.service, made.name)
 
 
@@ -168,7 +168,7 @@ async def test_a_caller_that_brings_an_id_has_one_run_however_often_it_asks(host
 
 @pytest.mark.ruling("J4")
 async def test_a_caller_that_asks_again_just_as_its_run_ends_starts_nothing_twice(host: PipelineHost) -> None:
-    """Between its look-up, which found nothing, and its start, the same run began and ended."""
+    """Between the caller's look-up, which found nothing, and its start, that run began and ended."""
     await host.add(f"{HEAD}stages:\n  - {{id: a, kind: agent, agent: dev, action: ask, prompt: x}}\n")
     late = planning.plan(
         host.service.store,
@@ -194,7 +194,7 @@ async def test_a_caller_that_asks_again_just_as_its_run_ends_starts_nothing_twic
 
 @pytest.mark.ruling("K1", "J4")
 async def test_every_stage_of_a_run_starts_from_the_commit_it_was_started_on(host: PipelineHost) -> None:
-    """Whatever is committed meanwhile; only what its own stages implement comes on top."""
+    """Other commits do not matter; only the work of its own stages is added."""
     await host.add(
         f"{HEAD}stages:\n"
         + shell("a", f"git rev-parse HEAD; {HOLD}")
@@ -222,7 +222,7 @@ async def test_every_stage_of_a_run_starts_from_the_commit_it_was_started_on(hos
 
 @pytest.mark.ruling("K1", "K6")
 async def test_what_a_stage_printed_can_be_read(host: PipelineHost, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its end if it is long, without secrets; of earlier attempts too."""
+    """Long output is cut to its end, without secrets; earlier attempts can be read too."""
     await host.add(
         f"{HEAD}stages:\n"
         + shell("talk", "seq 100000; echo token=ghp_0123456789abcdefghijABCDEFGHIJ012345; echo oh >&2; echo last")
@@ -302,7 +302,7 @@ async def test_a_cancel_stops_commands_and_agents(host: PipelineHost) -> None:
 
 
 async def told(client: Client, host: PipelineHost, wanted: dict[str, str]) -> None:
-    """What the web UI lists the run by, soon."""
+    """Wait until the run has these search attributes in the web UI."""
     shown: dict[str, object] = {}
 
     async def as_wanted() -> bool:
@@ -375,7 +375,7 @@ async def test_a_schedule_runs_what_is_registered_and_skips_while_one_is_active(
         host.touch("go")
         await host.until(lambda: seen().count("succeeded") >= 2)
         await pipelines.disable(host.service, host.name)
-        await asyncio.sleep(1.2)  # one that fired a moment before
+        await asyncio.sleep(1.2)  # a firing of a moment before
         await host.until(lambda: "running" not in seen() and "pending" not in seen())
         listed = pipeline_runs.list_runs(host.service, RunFilter()).runs
         await asyncio.sleep(1.5)
@@ -500,7 +500,7 @@ TAKES = "the signal 'cancel' takes nothing, or an object with 'run_id' and 'acto
 
 
 async def held(host: PipelineHost, client: Client) -> tuple[str, WorkflowHandle[Any, Any]]:
-    """A run whose only stage goes on, as whoever types messages by hand speaks to it."""
+    """Start a run whose only stage lasts, and return a handle without the key."""
     await host.add(f"{HEAD}stages:\n" + shell("a", HOLD))
     run_id = await host.run()
     await host.until(lambda: host.there("held"))

@@ -1,4 +1,4 @@
-"""An operator runs a job again: in an open tree by update, in a closed one by starting it from its kept state (D4)."""
+"""Retries by an operator: in an open tree by update, in a closed one by a start from its kept state (D4)."""
 
 import asyncio
 import time
@@ -21,7 +21,7 @@ from workflows.model.states import JobState, TaskState
 from workflows.temporal.delegation_tree import DelegationTree
 
 TASK_TIMEOUT = timedelta(seconds=1)
-"""A tree whose rows take longer to write lets go of its task, and hears what has come meanwhile."""
+"""A tree whose rows take longer to write loses its task, and then sees messages that arrived meanwhile."""
 
 BAD_AND_GOOD = (delegation("bad"), delegation("good"), delegation("after", deps=("bad",)))
 
@@ -83,7 +83,7 @@ async def test_a_retry_before_the_first_task_is_refused(client: Client, queue: s
 
 
 async def test_an_order_that_comes_while_the_tree_closes_opens_it_again(client: Client, queue: str) -> None:
-    """The row that says `blocked` is slow to write; the operator reads it elsewhere and is quick."""
+    """Writing the row with `blocked` is slow; the operator sees the state elsewhere and is quick."""
     host, told = Host(script({"root": (delegation("bad"),), "bad": ["failed", "approved"]})), asyncio.Event()
 
     async def slow(records: Records) -> None:

@@ -46,7 +46,7 @@ async def test_seventeen_legs_do_not(client: Client, queue: str) -> None:
 
 
 def nested(levels: int) -> Host:
-    """A chain of coordinators: every leg down to the given depth delegates one more."""
+    """Return a host with a chain of coordinators: every leg down to the given depth delegates one more."""
 
     def answer(run: JobRun) -> JobOutcome:
         deeper = run.continuation == "none" and run.delegation_depth < levels
@@ -78,7 +78,7 @@ async def test_a_ninth_level_is_refused(client: Client, queue: str) -> None:
 
 
 def batches(*sizes: int) -> dict[str, Line | list[Line]]:
-    """A root and continuations that delegate so many legs each, and then nothing more."""
+    """Return a script in which the root and its continuations delegate so many legs each, and then nothing more."""
     sets = [legs(size, 100 * n) for n, size in enumerate(sizes)]
     return {"root": sets[0], "normal": [*sets[1:], "approved"]}
 
@@ -209,7 +209,7 @@ async def test_a_crash_of_the_root_blocks_the_task_and_says_how_to_go_on(client:
     host, books = await watch(client, queue, {"root": None})
     assert books.task_state is TaskState.BLOCKED
     assert books.task.next == f"service job retry {host.runs[0].job_id}"
-    # Of a task that is done over because a signal came, the local activities are carried out again.
+    # If a task is repeated because a signal came, its local activities run again.
     assert {state.root_id for state in host.kept} == {host.runs[0].job_id}
 
 

@@ -1,4 +1,4 @@
-"""What the service writes for Temporal bears seals, all of it, and people can still read it and speak by hand (N1)."""
+"""Everything the service writes to Temporal is sealed, and people can still read it and send messages by hand (N1)."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ LEGS = (delegation("a"), delegation("b", deps=("a",)))
 
 
 def written(history: WorkflowHistory) -> Iterator[tuple[str, Payload]]:
-    """What workers and clients have written; a marker also says which local activity it is of, in the SDK's words."""
+    """Yield the payloads of workers and clients; a marker's field that names its local activity is the SDK's own."""
     for event in history.events:
         kept = HistoryEvent()
         kept.CopyFrom(event)
@@ -43,7 +43,7 @@ def written(history: WorkflowHistory) -> Iterator[tuple[str, Payload]]:
 
 
 async def a_rich_life(client: Client, queue: str) -> None:
-    """A pause, messages by signal and by update, some refused, children that end well and not, a query, a kill."""
+    """Play a pause, messages by signal and update, some refused, children that end well and not, a query, a kill."""
     host = Host(asking({"root": LEGS, "b": None}, "root"))
     async with serving(client, queue, host):
         tree = await start(client, queue)
@@ -76,7 +76,7 @@ async def test_everything_in_the_histories_bears_a_seal(client: Client, queue: s
 
 
 async def test_with_encryption_nothing_can_be_read_and_everything_works(client: Client, queue: str) -> None:
-    """Begun with seals alone, gone on with encryption: what was written before stays readable."""
+    """Begun with seals alone, continued with encryption: earlier payloads stay readable."""
     hidden = speaking(client, ENCRYPTED)
     host = Host(asking({"root": LEGS}, "root"))
     async with serving(client, queue, host):
@@ -108,7 +108,7 @@ async def typed(client: Client, queue: str, *, by_hand: bool) -> Handle:
 
 
 async def test_what_is_typed_by_hand_is_heard_and_can_claim_nothing(client: Client, queue: str) -> None:
-    """Whoever sends it says the message came from the command line, and from the operator."""
+    """The sender claims that the message came from the command line, and from the operator."""
     host = Host(asking({}, "root"))
     async with serving(client, queue, host):
         tree = await typed(client, queue, by_hand=True)
@@ -158,7 +158,7 @@ async def test_where_it_is_turned_off_nobody_answers_by_hand(client: Client, que
 
 
 async def temporal(client: Client, *words: str) -> str:
-    """What people type: Temporal's own program, without our key."""
+    """Run Temporal's own program as people type it, without our key."""
     where = ("--address", client.service_client.config.target_host, "--namespace", client.namespace)
     plain = ("--disable-config-file", "--disable-config-env")
     command = [str(find_program()), *words, *where, *plain]

@@ -1,4 +1,4 @@
-"""What people see of a tree: its result, its rows, its search attributes, its words in the web UI."""
+"""A tree as people see it: its result, its rows, its search attributes, its details in the web UI."""
 
 import json
 
@@ -76,7 +76,7 @@ async def test_rows_are_written_before_what_follows_from_them_begins(client: Cli
 
 @pytest.mark.ruling("B3")
 async def test_the_timeline_of_the_web_ui_names_what_each_write_tells_of(client: Client, queue: str) -> None:
-    """It shows the names of what runs inside a workflow's task, and not their summaries."""
+    """The timeline shows names of local activities, and not their summaries."""
     async with serving(client, queue, Host(script({"root": (delegation("a"),)}))):
         tree = await start(client, queue)
         await ended(tree)

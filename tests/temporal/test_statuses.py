@@ -1,4 +1,4 @@
-"""Temporal's own lists tell the truth at a glance: what failed is Failed, what was cancelled is Canceled."""
+"""Statuses in Temporal's own lists: failed workflows are Failed, cancelled ones Canceled."""
 
 import pytest
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
@@ -81,7 +81,7 @@ async def test_a_killed_tree_is_cancelled(client: Client, queue: str, immediate:
 
 @pytest.mark.ruling("engine:ui.status")
 async def test_what_a_cancelled_delegation_has_spent_is_counted(client: Client, queue: str) -> None:
-    """Temporal keeps nothing of a cancelled workflow: its outcome reaches the tree all the same."""
+    """Temporal stores no result of a cancelled workflow, but its outcome reaches the tree."""
     host = Host(script({"root": (delegation("a", failure_policy="continue"),)}), held={"a"})
     spent = Usage(input_tokens=700, output_tokens=70)
     host.on_cancel = lambda said: said.model_copy(update={"usage": spent, "branch": "service/half"})

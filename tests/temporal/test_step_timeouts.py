@@ -1,4 +1,4 @@
-"""A step that dies with its worker is missed soon, whatever workflow it is of."""
+"""A workflow task that dies with its worker times out soon, in every type of workflow."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -32,7 +32,7 @@ async def host(
 
 
 async def timeouts(client: Client, queue: str, *wanted: str) -> dict[str, timedelta]:
-    """By type of workflow: how long a step may take; the server lists what has begun a moment later."""
+    """Return the task timeout of each workflow type; the server lists new workflows with a delay."""
 
     found: dict[str, timedelta] = {}
 

@@ -1,4 +1,4 @@
-"""What somebody without the key can do to a service through its Temporal server: nothing that is believed (N1)."""
+"""Attacks on a service through its Temporal server without the key: nothing of them is trusted (N1)."""
 
 import json
 import os
@@ -49,11 +49,11 @@ from workflows.tree.reducer import root_run
 pytestmark = pytest.mark.ruling("N1")
 
 SOMEBODY = "64321"
-"""An account of this machine that has nothing to do with the service."""
+"""An account of this machine that is unrelated to the service."""
 
 
 def as_somebody(command: list[str]) -> list[str]:
-    """Run by another account where that can be tried, else by a client that has no key all the same."""
+    """Run as another account if possible, else as a client without a key."""
     if os.geteuid() == 0 and shutil.which("setpriv"):
         return ["setpriv", f"--reuid={SOMEBODY}", f"--regid={SOMEBODY}", "--clear-groups", *command]
     return command
@@ -66,7 +66,7 @@ def a_tree_that_runs(command: tuple[str, ...], queue: str) -> TreeStart:
 
 
 def started_by_program(client: Client, queue: str, tree: TreeStart) -> None:
-    """`temporal workflow start`, typed by another account."""
+    """Run `temporal workflow start` as another account."""
     program = str(find_program())
     where = ["--address", client.service_client.config.target_host, "--namespace", client.namespace]
     what = ["--type", "DelegationTree", "--workflow-id", tree.input.root_job_id, "--task-queue", queue]
@@ -84,7 +84,7 @@ def started_by_program(client: Client, queue: str, tree: TreeStart) -> None:
 async def test_a_tree_that_another_account_starts_runs_nothing_and_says_why(
     client: Client, queue: str, home: Home, tmp_path: Path
 ) -> None:
-    """The workers are the daemon's. With the key, the same tree runs its command: the test would see it."""
+    """The workers are the daemon's. With the key, an equal tree runs its command: the test can fail."""
     host, proof = pipeline_host(client, queue, home, tmp_path), tmp_path / "proof"
     forged, ours = (a_tree_that_runs(("sh", "-c", f"echo x >> {proof}; exit 1"), queue) for _ in range(2))
     async with host.working():
@@ -126,7 +126,7 @@ async def test_no_workflow_begins_with_what_is_not_sealed(client: Client, queue:
 
 
 async def test_what_one_workflow_was_started_with_starts_no_other(client: Client, queue: str) -> None:
-    """Nor one that is named as if a schedule had started it."""
+    """Neither does one that is named as if a schedule had started it."""
     host = Host(script({}))
     async with serving(client, queue, host):
         tree = await start(client, queue)
@@ -142,7 +142,7 @@ async def test_what_one_workflow_was_started_with_starts_no_other(client: Client
 
 
 async def test_what_somebody_else_says_of_a_job_is_not_believed(client: Client, queue: str) -> None:
-    """They poll the host's queue; the job they took has failed, and nothing is approved."""
+    """A stranger polls the host's queue; the job it took has failed, and nothing is approved."""
     host, liar = Host(script({})), LyingHost()
     flows = runs(client)
     trees = Worker(client, task_queue=queue, workflows=WORKFLOWS, activities=host.activities, workflow_runner=flows)
@@ -157,7 +157,7 @@ async def test_what_somebody_else_says_of_a_job_is_not_believed(client: Client, 
 
 
 async def test_what_somebody_else_says_a_child_came_to_is_not_believed(client: Client, queue: str) -> None:
-    """They take the child's step from the service's own queue while no worker is there, and complete the child."""
+    """A stranger takes the child's task from the service's queue while no worker runs, and completes the child."""
     host = Host(script({"root": (delegation("a"),)}), held={"a"})
     async with serving(client, queue, host):
         tree = await start(client, queue)
@@ -173,7 +173,7 @@ async def test_what_somebody_else_says_a_child_came_to_is_not_believed(client: C
 
 
 async def test_an_empty_completion_is_no_result(client: Client, queue: str) -> None:
-    """An activity that is completed by its id, with nothing."""
+    """An activity is completed by its id, without a result."""
     host = Host(script({}), held={"root"})
     async with serving(client, queue, host):
         tree = await start(client, queue)
@@ -190,7 +190,7 @@ async def test_an_empty_completion_is_no_result(client: Client, queue: str) -> N
 
 
 async def test_a_good_outcome_of_another_attempt_is_not_believed(client: Client, queue: str) -> None:
-    """Copied out of the tree's own history, it bears a good seal for this workflow."""
+    """Copied from the tree's own history, the outcome has a valid seal for this workflow."""
     first = Host(script({"root": None}))
     async with serving(client, queue, first):
         tree = await start(client, queue)
@@ -257,7 +257,7 @@ async def test_an_activity_that_no_workflow_ordered_is_not_run(client: Client, q
 
 
 async def test_what_a_worker_without_the_key_answers_is_not_believed(client: Client, queue: str) -> None:
-    """Somebody else's worker plays the whole tree: who asks it is told so."""
+    """A stranger's worker plays the whole tree: queries to it fail with that reason."""
     host = Host(asking({}, "root"))
     stranger = speaking(client)
     async with serving(stranger, queue, host):
@@ -276,7 +276,7 @@ async def test_what_a_worker_without_the_key_answers_is_not_believed(client: Cli
 
 
 async def test_a_tree_of_a_release_without_seals_is_ended_and_says_what_to_type(client: Client, queue: str) -> None:
-    """It does not hang: the first worker with seals that goes on with it ends it."""
+    """The tree does not hang: the first worker with seals that continues it ends it."""
     host, plain = Host(asking({}, "root")), speaking(client)
     async with serving(plain, queue, host):
         tree = await start(plain, queue)

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.ruling("B6")
 
 
 def widest(name: str) -> str:
-    """As long as its bound allows, of characters that take two bytes each."""
+    """Return the longest text its bound allows, of characters of two bytes each."""
     bound = BOUNDS[name]
     text = "\u00e9" * min(bound.characters, bound.bytes // 2)
     assert size(text) - 2 <= bound.bytes
@@ -84,7 +84,7 @@ async def test_a_tree_with_every_string_at_its_bound_runs_asks_and_ends(client: 
 
 
 def unstorable(when: Any) -> Any:
-    """A store that will never take some rows."""
+    """Return a store that refuses some rows for good."""
 
     async def before_write(records: Records) -> None:
         if when(records):
@@ -135,7 +135,7 @@ async def test_a_tree_of_which_the_store_takes_nothing_fails_with_the_reason(cli
 async def test_the_largest_texts_and_questions_of_a_whole_tree_are_carried_into_its_next_run(
     client: Client, queue: str
 ) -> None:
-    """A pause in which nobody answers: the finalize after it is begun by a run that starts with all the tree knew."""
+    """A pause without an answer: the finalize after it belongs to a run that starts with the tree's whole state."""
     letter, legs = "\u00e9", tuple(the_largest_leg(n, "\u00e9", DELEGATIONS_BYTES // 62) for n in range(62))
     asks = (HumanQuestion(id="q", prompt=widest("question"), choices=(widest("choice"),)),)
     plain = script({"root": legs})
@@ -193,10 +193,10 @@ async def test_people_are_told_of_a_row_that_the_store_never_takes(client: Clien
 
 @dataclass
 class Forgetful(Host):
-    """Its store never takes the state of a tree."""
+    """A host whose store never accepts the state of a tree."""
 
     tries: set[int] = field(default_factory=set)
-    """The attempts of the call: a workflow's task that is done over makes the call anew, as a first attempt again."""
+    """The attempts of the call: a repeated workflow task makes the call anew, again as a first attempt."""
 
     @activity.defn(name="keep_tree")
     async def keep_tree(self, state: TreeState) -> None:

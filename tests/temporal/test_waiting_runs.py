@@ -1,4 +1,4 @@
-"""Runs that wait for their program, on the real server: the wait holds nothing, is seen, and can be ended."""
+"""Runs that wait for their program, on the real server: the wait holds no slot, is visible, and can be ended."""
 
 import subprocess
 import sys
@@ -44,7 +44,7 @@ LIMITED = "claude('You have hit your usage limit', True, 429)"
 
 @pytest.fixture
 def context(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: str) -> Context:
-    """A host with one place, whose runtime_b meets a limit the first time it is asked."""
+    """Create a host with one slot, whose runtime_b hits a rate limit at its first call."""
     (tmp_path / "h").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "h"))
     monkeypatch.setattr(deferral, "MARGIN_SECONDS", 0.0)
@@ -159,7 +159,7 @@ async def test_a_run_that_waits_ends_at_once_when_it_is_cancelled(
         if not worker_is_gone:
             await leg.cancel()
             await ends_cancelled(leg)
-    if worker_is_gone:  # the wait is the server's: it goes on, and ends, with nobody there
+    if worker_is_gone:  # the wait is the server's: it lasts, and ends, without a worker
         await leg.cancel()
         async with serving(client, queue, patient):
             await ends_cancelled(leg)

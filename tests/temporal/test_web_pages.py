@@ -1,4 +1,4 @@
-"""What a page in a browser of this machine can do to the embedded server: start a workflow, and it runs nothing."""
+"""Attacks by a page in a local browser on the embedded server: it may start a workflow, which runs nothing."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.ruling("N1")
 PLACE = f"/api/v1/namespaces/{NAMESPACE}/workflows"
 FORM = {"Content-Type": "text/plain", "Origin": "http://somewhere.example"}
 FOREIGN = {"Content-Type": "application/json", "Origin": "http://evil.example", "Host": "evil.example"}
-"""A name of the page's own that leads here: to the browser, page and server are one site."""
+"""A host name of the page's own that resolves to us: for the browser, page and server are one site."""
 
 
 def start_of(queue: str) -> str:
@@ -35,7 +35,7 @@ def start_of(queue: str) -> str:
 
 
 def sent(port: int, method: str, path: str, headers: dict[str, str], body: str = "") -> tuple[int, str]:
-    """The answer, and the token against forged forms that came with it."""
+    """Return the answer, and the CSRF token that came with it."""
     connection = HTTPConnection("127.0.0.1", port, timeout=20)
     try:
         connection.request(method, path, body or None, headers)
@@ -50,7 +50,7 @@ def sent(port: int, method: str, path: str, headers: dict[str, str], body: str =
 
 @pytest_asyncio.fixture
 async def ports() -> AsyncIterator[tuple[int, int, int]]:
-    """Of the engine, its HTTP API and its web UI, as the daemon starts them."""
+    """Start the server as the daemon does, and yield the ports of the engine, its HTTP API and its web UI."""
     front, api, ui = (choose_port(0, name).port for name in ("Temporal", "the API", "the web UI"))
     command = [*server_command(None, front, ui, search_attributes=tuple(search.NAMES.items())), "--http-port", str(api)]
     quiet = asyncio.subprocess.DEVNULL
