@@ -1,4 +1,4 @@
-"""Texts that redaction must leave as they are (rulings A12, N7): what looks like a secret and is none."""
+"""Texts that redaction must leave alone (rulings A12, N7): they only look like secrets."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""What must go and what must stay (ruling A12). Fake secrets are put together, so that no scanner is alarmed."""
+"""Texts to redact and texts to keep (ruling A12). Fake secrets are concatenated, so that no scanner reports them."""
 
 HEX = "0123456789abcdef"
 ALNUM = "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYzA1bC2dE3fG4h5J6"
@@ -50,7 +50,7 @@ TOKENS: dict[str, str] = {
     "key in JSON": _pem("PRIVATE " + "KEY").replace("\n", "\\n"),
     "key cut off": _pem("PRIVATE " + "KEY").partition("\nab==")[0],
 }
-"""Secrets by their form alone: gone wherever they stand."""
+"""Secrets by form alone: redacted in any place."""
 
 _S = "hunter2" + "-Zx9Q"
 
@@ -103,7 +103,7 @@ NAMED: tuple[tuple[str, str], ...] = (
     ("passphrase: '{}'", "correct horse 7 battery"),
     ("AccountKey={}", BASE64),
 )
-"""Secrets by the name or the place they have: gone there."""
+"""Secrets by name or place: redacted there."""
 
 INNOCENT: tuple[str, ...] = (
     "task-implement-rate-limiter-module",
@@ -192,4 +192,4 @@ INNOCENT: tuple[str, ...] = (
     "Token: AuthenticationTokenProvider",
     "commit 1aef1c8 renames secret_name to secret_ref",
 )
-"""Text that must come out untouched."""
+"""Texts that must not change."""

@@ -1,4 +1,4 @@
-"""Secrets as people and programs write them (ruling N7): in other languages, in Markdown, in commands, in more codes."""
+"""Secrets as people and programs write them (ruling N7): in other languages, Markdown, commands, further encodings."""
 
 import base64
 import quopri
@@ -73,7 +73,7 @@ def _as(name: str, text: str) -> Shape:
 
 
 def _codes() -> list[Shape]:
-    """A token, and an assignment, in codes that hide them."""
+    """Return a token and an assignment in encodings that hide them."""
     shapes = []
     by_character: dict[str, Callable[[bytes], str]] = {
         "quoted-printable": lambda raw: "".join(f"={byte:02X}" for byte in raw),
@@ -145,4 +145,4 @@ SAID: dict[str, tuple[Shape, ...]] = {
     "in code": tuple(_codes()),
     "mnemonic": tuple(_mnemonics()),
 }  # fmt: skip
-"""Shapes by their class."""
+"""Shapes by class."""

@@ -1,4 +1,4 @@
-"""The schema of the result object, and whether something fits it."""
+"""The schema of the result object, and a validator for it."""
 
 import re
 from typing import Any
@@ -10,7 +10,7 @@ KINDS = {"string": str, "array": list, "object": dict, "integer": int}
 
 
 def fits(value: Any, node: Any) -> bool:
-    """As much of JSON Schema as ours uses."""
+    """Validate a value, for the part of JSON Schema that ours uses."""
     if isinstance(node, bool):
         return node
     checks = (_fits_kind, _fits_members, _fits_combinations)

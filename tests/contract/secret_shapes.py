@@ -1,7 +1,7 @@
-"""Secrets in the shapes in which they are met (rulings A12, N7): by form, by place, and in disguise.
+"""Secrets in the shapes in which they occur (rulings A12, N7): by form, by place, and in disguise.
 
-Every one is drawn and put together when the tests run, so that no line here looks like a secret and no scanner is
-alarmed. A shape is a text, and what of it must not be left.
+Every one is generated and concatenated when the tests run, so that no line here looks like a secret and no scanner
+reports it. A shape is a text, and the parts of it that must be redacted.
 """
 
 import base64
@@ -19,20 +19,20 @@ _BASE64, _URL = _ALNUM + "+/", _ALNUM + "_-"
 
 @dataclass(frozen=True)
 class Shape:
-    """A text that holds a secret."""
+    """A text that contains a secret."""
 
     name: str
     text: str
     secret: tuple[str, ...]
-    """The pieces of it, as they stand in the text."""
+    """The parts of the secret, as they occur in the text."""
 
     def leaks(self, text: str) -> bool:
-        """Whether any telling part of it is still there."""
+        """Return whether any revealing part of the secret is left."""
         return any(piece[at : at + 10] in text for piece in self.secret for at in range(max(1, len(piece) - 9)))
 
 
 def _of(alphabet: str, length: int) -> str:
-    """Drawn, with a digit and a letter in it."""
+    """Generate a random string with a digit and a letter."""
     drawn = [_DRAW.choice(alphabet) for _ in range(length)]
     letters = [each for each in alphabet if each.isalpha()]
     for place, kind in enumerate((string.digits, letters, string.digits, letters)):
@@ -336,7 +336,7 @@ BY_FORM = tuple(
     Shape(name, token, (token[5:] if name != "hash of a password, bcrypt" else token[8:],))
     for name, token in _FORMS.items()
 )
-"""Gone wherever they stand."""
+"""Redacted in any place."""
 
 
 def _keys() -> list[Shape]:
@@ -461,7 +461,7 @@ _PLACES: tuple[tuple[str, str], ...] = (
 BY_PLACE = tuple(
     Shape(f"{number}: {form[:40]!r}", form.format(secret), (secret,)) for number, (form, secret) in enumerate(_PLACES)
 )
-"""Secret by the name or the place they have: gone there."""
+"""Secrets by name or place: redacted there."""
 
 
 def _wrapped(token: str, width: int, indent: str = "") -> str:

@@ -1,4 +1,4 @@
-"""Generated results, all of them valid, as an agent could have written them."""
+"""Generated valid results, as an agent could have written them."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ DURATIONS = st.sampled_from(["1ms", "90s", "30m", "1h30m", "2d", "1.5h"])
 
 
 def _optional(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Body]:
-    """Any of the fields, at times null."""
+    """Generate any of the fields, at times null."""
     return st.fixed_dictionaries({}, optional={name: st.one_of(st.none(), values) for name, values in fields.items()})
 
 
@@ -43,7 +43,7 @@ def ephemerals(draw: st.DrawFn, *, writes: bool) -> Body:
 
 @st.composite
 def delegations(draw: st.DrawFn) -> list[Body]:
-    """Legs with unique ids, whose deps only name earlier ones."""
+    """Generate legs with unique ids, whose deps only name earlier ones."""
     ids = draw(st.lists(IDS, unique=True, max_size=4))
     legs = []
     for index, own_id in enumerate(ids):
@@ -66,7 +66,7 @@ def delegations(draw: st.DrawFn) -> list[Body]:
 
 @st.composite
 def bodies(draw: st.DrawFn) -> Body:
-    """What stands inside `service_result`."""
+    """Generate the content of `service_result`."""
     body = draw(
         _optional(findings=FINDINGS, changes_made=EVIDENCE, tests_run=EVIDENCE, needs=EVIDENCE, artifact_body=JSON)
     )

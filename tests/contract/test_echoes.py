@@ -1,4 +1,4 @@
-"""Agents that print their prompt, in whatever form, have not given a result (ruling P6)."""
+"""Agents that print their prompt, in whatever form, have not returned a result (ruling P6)."""
 
 import json
 import random
@@ -64,7 +64,7 @@ def test_an_echo_is_no_result(echo: str, prompt: str, after_repair: bool) -> Non
 @pytest.mark.parametrize("prompt", PROMPTS)
 @pytest.mark.parametrize("echo", ECHOES)
 def test_an_echo_cut_at_either_end_is_no_result(echo: str, prompt: str) -> None:
-    """The cut spares one line of the fence: without any the output is what the task asked for, and no more."""
+    """The cut keeps one line of the fence: without any, the output is just what the task asked for."""
     chance = random.Random(f"{echo} {prompt}")
     whole = ECHOES[echo](PROMPTS[prompt])
     marks = [place for place in range(len(whole)) if whole.startswith("data-", place)]
@@ -141,7 +141,7 @@ def test_a_result_that_speaks_of_the_examples_is_a_result() -> None:
 @pytest.mark.ruling("A1")
 @pytest.mark.parametrize("again", ["{", "data-0123456789ab ", ASKED + TASK])
 def test_echoes_are_looked_for_in_linear_time(again: str) -> None:
-    """By the processor's clock, which does not count what else a machine does."""
+    """Measured in CPU time, which excludes other load of the machine."""
     output = again * (10 * 2**20 // len(again))
     begun = time.process_time()
     read_result(output, prompt=TASK + "data-0123456789ab " * 20_000)

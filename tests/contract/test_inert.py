@@ -1,4 +1,4 @@
-"""Text of agents and people in a comment: nothing in it acts on GitHub, and it still reads the same."""
+"""Text of agents and people in a comment: nothing in it acts on GitHub, and it still looks unchanged."""
 
 import re
 
@@ -51,7 +51,7 @@ LIVE = re.compile(r"@[A-Za-z0-9_-]|#[0-9]|(?i:\bgh-[0-9])|https?://[^\s<>]*/(?:i
 
 
 def shown(text: str) -> str:
-    """What stands on the page, entities and escapes resolved, with the addresses that are linked."""
+    """Return the page's text, entities and escapes resolved, with the linked addresses."""
     found = []
     for token in MarkdownIt("commonmark").parse(text):
         for child in token.children or ():

@@ -196,7 +196,7 @@ def test_every_complete_object_is_what_a_plain_search_finds(text: str) -> None:
 
 
 def every_object(text: str) -> list[str]:
-    """The slow way: try to read an object at every brace."""
+    """Find the objects the slow way: try to parse one at every brace."""
     found = []
     for start, char in enumerate(text):
         try:

@@ -176,7 +176,7 @@ def test_no_damage_to_one_byte_crashes_the_reader(body: Body, data: st.DataObjec
 @pytest.mark.ruling("A1")
 @pytest.mark.parametrize("again", ["{", '{"a":', '{"service_result":', '[{"service_result": {"x": ['])
 def test_what_is_read_is_read_in_linear_time(again: str) -> None:
-    """By the processor's clock, which does not count what else a machine does."""
+    """Measured in CPU time, which excludes other load of the machine."""
     begun = time.process_time()
     assert rejected(again * (10 * 2**20 // len(again)))
     assert time.process_time() - begun < 20

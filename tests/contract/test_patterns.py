@@ -1,4 +1,4 @@
-"""Patterns mean the same on every Python, those before 3.11.5 too, which match possessive groups wrongly."""
+"""Patterns have one meaning on every Python, also before 3.11.5, where possessive groups match wrongly."""
 
 import re
 import subprocess
@@ -70,7 +70,7 @@ sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *sys.argv[1:]]))
 
 @pytest.mark.long
 def test_results_are_found_and_secrets_too_with_atomic_groups() -> None:
-    """As on an old Python."""
+    """Simulates an old Python."""
     files = [f"tests/contract/test_{name}.py" for name in ("locate", "parse", "redact", "inert")]
     command = [sys.executable, "-c", RIGHT, *files]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

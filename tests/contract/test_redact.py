@@ -21,7 +21,7 @@ AROUND = ("{}", "a {} b", '"{}"', "x={}", "({})", "{}.", "`{}`,", "[{}]", "\n{}\
 
 
 def leaks(secret: str, text: str) -> bool:
-    """Whether any telling part of the secret is still there."""
+    """Return whether any revealing part of the secret is left."""
     return any(secret[start : start + 12] in text for start in range(max(1, len(secret) - 11)))
 
 
@@ -101,7 +101,7 @@ def test_a_result_is_redacted_but_for_what_drives_the_work() -> None:
 
 @pytest.mark.ruling("N7")
 def test_a_name_that_is_a_secret_stays_one_name() -> None:
-    """Legs name each other, and the same name is the same leg."""
+    """Legs refer to each other by name, so equal names must stay equal."""
     token = TOKENS["GitHub personal"]
     leg = Delegation(id=token, agent="a", action=Action.ASK, prompt="p")
     legs = (leg, *(leg.model_copy(update={"id": name, "deps": (token,)}) for name in ("b", "c")))
@@ -111,7 +111,7 @@ def test_a_name_that_is_a_secret_stays_one_name() -> None:
 
 
 def _leaking(shapes: Iterable[Shape]) -> list[str]:
-    """Those of which something is left, or more is found when it is looked through again."""
+    """Return the shapes of which a part is left, or in which a second pass finds more."""
 
     def leaks_in(shape: Shape) -> bool:
         once = redact(shape.text)
@@ -166,8 +166,8 @@ def _texts(folder: Path, *patterns: str, without: tuple[str, ...] = ()) -> list[
 
 @pytest.mark.ruling("N7")
 def test_ordinary_text_is_left_alone() -> None:
-    """Redactions in a megabyte: of what the service is made of, and of a part of the standard library."""
-    patterns = ("secret_commands.py", "secret_keys.py", "secret_places.py")  # they hold the places, and no secret
+    """Count redactions per megabyte in our sources and in a part of the standard library."""
+    patterns = ("secret_commands.py", "secret_keys.py", "secret_places.py")  # they contain the patterns, and no secret
     folders = (ROOT / name for name in ("workflows", "bridge", "cli"))
     ours = [text for folder in folders for text in _texts(folder, "**/*.py", "**/*.md", without=patterns)]
     assert _per_megabyte([(ROOT / "README.md").read_text(), *ours]) < 3
@@ -177,7 +177,9 @@ def test_ordinary_text_is_left_alone() -> None:
 @pytest.mark.long
 @pytest.mark.ruling("N7")
 def test_all_ordinary_text_is_left_alone() -> None:
-    """All texts of the service, with the made-up secrets of its tests; the standard library; ten long READMEs."""
+    """Covers all texts of the service, with the made-up secrets of its tests; the standard library; ten long
+    READMEs.
+    """
     tables = {"secret_shapes.py", "said_shapes.py", "redaction_table.py", "innocent_texts.py", "test_redact.py"}
     ours = [
         text
@@ -192,7 +194,7 @@ def test_all_ordinary_text_is_left_alone() -> None:
 
 @pytest.mark.ruling("N7")
 def test_innocents_beside_secrets_stay() -> None:
-    """What is replaced is the secret, and nothing around it."""
+    """Only the secret is replaced, and nothing around it."""
     token = TOKENS["GitHub personal"]
     around = [text for text in MORE_INNOCENT if "\n" not in text and len(text) < 200]
     text = "\n\n".join(f"{innocent} | {token}" for innocent in around)
@@ -316,7 +318,7 @@ _HOSTILE = (
 
 @pytest.mark.ruling("N7")
 def test_time_grows_with_the_text_and_no_faster() -> None:
-    """Eight times the text takes some eight times as long; what is quadratic takes sixty-four times."""
+    """Eight times the text takes about eight times as long; quadratic code would take sixty-four times."""
 
     def is_linear(unit: str, tries: int) -> bool:
         few, many = ((unit * (size // len(unit) + 1))[:size] for size in (2_000, 16_000))

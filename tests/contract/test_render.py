@@ -25,7 +25,7 @@ def result_of(**members: Any) -> ServiceResult:
 
 
 def findings(*entries: Any) -> str:
-    """What stands under the findings heading of the comment."""
+    """Return the comment's text under the findings heading."""
     return render_comment(result_of(findings=list(entries))).partition("#### Findings\n\n")[2].rstrip("\n")
 
 

@@ -16,7 +16,7 @@ FAULTS = (
 
 
 def previous_in(prompt: str) -> str:
-    """What stands inside the one block."""
+    """Return the text inside the only block."""
     [(_, text)] = blocks(prompt)
     return text
 

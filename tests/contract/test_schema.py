@@ -123,7 +123,7 @@ class TestExplanation:
     @pytest.mark.ruling("P4")
     @pytest.mark.parametrize(("name", "leaf"), [("coordinator", False), ("leaf", True)])
     def test_its_whole_text(self, name: str, leaf: bool) -> None:
-        """`GOLDEN=write` writes the files anew."""
+        """`GOLDEN=write` writes the golden files."""
         text, golden = explain_contract(leaf=leaf), Path(__file__).parent / "golden" / f"{name}.md"
         if os.environ.get("GOLDEN") == "write":
             golden.write_text(text, encoding="utf-8")

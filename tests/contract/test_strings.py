@@ -1,4 +1,4 @@
-"""The one table of bounds (ruling B6): the validator and the schema speak of the same one, at the boundary exactly."""
+"""The one table of bounds (ruling B6): the validator and the schema use it, exact at the boundary."""
 
 import json
 from typing import Any
@@ -34,7 +34,7 @@ LEG: Body = {"id": "a", "action": "ask", "prompt": "p"}
 
 
 def body_with(owner: str, name: str, value: Any) -> Body:
-    """A result in which only this member is special."""
+    """Return a result in which only this member is special."""
     body: Body = {"decision": "approved", "summary": "s", "artifact_body": "b"}
     match owner:
         case "Delegation":

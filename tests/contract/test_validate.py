@@ -1,4 +1,4 @@
-"""Every rule of the result object by example: the exact lines, all of them, in their order."""
+"""Every rule of the result object by example: the exact lines, all of them, in order."""
 
 import json
 from typing import Any
@@ -21,12 +21,12 @@ WORKER: Body = {"runtime": "runtime_a"}
 
 
 def faults(**members: Any) -> list[str]:
-    """The lines for a good result with these members changed."""
+    """Return the lines for a valid result with these members changed."""
     return [fault.message for fault in validate({KEY: {**GOOD, **members}}).faults]
 
 
 def leg_faults(**members: Any) -> list[str]:
-    """The lines for one good delegation with these members changed, without their prefix."""
+    """Return the lines for a valid delegation with these members changed, without their prefix."""
     found = faults(delegations=[{**LEG, **members}])
     assert all(line.startswith('delegations[0] (id "a"): ') for line in found), found
     return [line.removeprefix('delegations[0] (id "a"): ') for line in found]

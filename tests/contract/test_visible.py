@@ -1,4 +1,4 @@
-"""What is not seen is shown, and what is written in any script can still be read."""
+"""Invisible characters are shown, and text in any script stays readable."""
 
 import json
 
