@@ -1,4 +1,4 @@
-"""What a tree wants done. The Temporal shell carries commands out in order and decides nothing."""
+"""Commands that a tree emits. The Temporal shell carries them out in order and decides nothing."""
 
 from workflows.contract.models import Decision
 from workflows.model.jobs import JobRun
@@ -10,21 +10,21 @@ from workflows.model.wire import Wire
 
 
 class RunCoordinator(Wire):
-    """Run the root job or a continuation, inside the tree's own workflow."""
+    """A command to run the root job or a continuation, inside the tree's own workflow."""
 
     run: JobRun
     summary: str
 
 
 class RunChild(Wire):
-    """Run one attempt of a delegated job as a child workflow."""
+    """A command to run one attempt of a delegated job as a child workflow."""
 
     run: JobRun
     summary: str
 
 
 class TakeBack(Wire):
-    """Have a job back that its host has not begun: then it ends without having run. One that has begun runs on."""
+    """A command to take an offered job back. If its host has begun it, it runs on; else it ends without having run."""
 
     job_id: str
     attempt: int
@@ -32,13 +32,13 @@ class TakeBack(Wire):
 
 
 class CancelJob(Wire):
-    """Stop a job, whether it has begun or not; it still ends, with an outcome."""
+    """A command to stop a job, begun or not; it still ends with an outcome."""
 
     job_id: str
 
 
 class StartTimer(Wire):
-    """Wake the tree with `TimerFired(key)` after so many seconds."""
+    """A command to wake the tree with `TimerFired(key)` after so many seconds."""
 
     key: str
     seconds: float
@@ -46,19 +46,19 @@ class StartTimer(Wire):
 
 
 class CancelTimer(Wire):
-    """The timer is not wanted any more."""
+    """A command to cancel a timer."""
 
     key: str
 
 
 class Record(Wire):
-    """Write these rows before carrying out the commands that follow."""
+    """A command to write these rows before the commands that follow are carried out."""
 
     records: Records
 
 
 class CloseTree(Wire):
-    """The tree is over; the workflow returns this."""
+    """A command to end the workflow of a finished tree; the workflow returns this value."""
 
     root_job_id: str
     task_state: TaskState
@@ -72,11 +72,11 @@ class CloseTree(Wire):
     aborted: str = ""
     """Which round a person aborted, and who; empty when nobody did."""
     branches: tuple[str, ...] = ()
-    """What its implement jobs left, in order of dispatch."""
+    """Branches of the tree's jobs, in dispatch order."""
 
 
 class AnswerOrder(Wire):
-    """Tell the call that waits what became of its order."""
+    """A command to answer the call that waits for the outcome of its order."""
 
     waiting: int
     refusal: Refusal | None = None

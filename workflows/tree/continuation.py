@@ -1,6 +1,6 @@
-"""Running a coordinator again: one more job of its chain, and what it is told (rulings D1, C2, C3, E6).
+"""Continuations: one more job of a coordinator's chain, and its brief (rulings D1, C2, C3, E6).
 
-What it is told becomes text in `policy/prompts/render`.
+`policy/prompts/render` turns the brief into text.
 """
 
 from collections.abc import Iterator
@@ -21,11 +21,11 @@ from workflows.tree.state import Finalize
 from workflows.tree.step import Step
 
 MOST_SUMMARIES = 16
-"""Of more legs, one that depends on them is told how they ended, without their summaries."""
+"""Above this number of dependencies, a leg gets their states without their summaries."""
 
 
 def next_id(step: Step) -> str:
-    """`<root>.<n>`, n counting from 1 in dispatch order (ruling B1)."""
+    """Return the next job id: `<root>.<n>`, n counting from 1 in dispatch order (ruling B1)."""
     step.state.last_number += 1
     return f"{step.state.root_id}.{step.state.last_number}"
 
@@ -33,7 +33,7 @@ def next_id(step: Step) -> str:
 def proceed(
     step: Step, chain: Coordinator, flavour: Continuation, *notes: str, extra: dict[str, object] | None = None
 ) -> bool:
-    """Enqueue a continuation. One that would cross the job budget trips it instead, and the answer is False."""
+    """Enqueue a continuation. Return False if it exceeds the job budget, which trips instead."""
     refusal = bounds.jobs(step.state.input.settings.bounds, step.state.ledger(), 1, "a continuation")
     if refusal is not None:
         finalize.tripped(step, refusal, chain.job_id)
@@ -43,7 +43,7 @@ def proceed(
 
 
 def enqueue_finalize(step: Step, pending: Finalize) -> None:
-    """The tree's last job: no bound refuses it (ruling C2)."""
+    """Enqueue the tree's last job, which no bound refuses (ruling C2)."""
     root = step.state.root
     notes = (f"the tree is being finalized: {pending.reason}",)
     pending.job_id = _enqueue(step, root, Continuation.FINALIZE, notes, {"refused": tuple(pending.refused)})
@@ -56,14 +56,14 @@ def _enqueue(
     step: Step, chain: Coordinator, flavour: Continuation, notes: tuple[str, ...], extra: dict[str, object]
 ) -> str:
     depth = step.state.jobs[chain.job_id].delegation_depth + 1
-    step.state.spent_jobs += flavour is not Continuation.FINALIZE  # which is outside every count (ruling C4)
+    step.state.spent_jobs += flavour is not Continuation.FINALIZE  # a finalize is outside every count (ruling C4)
     told = _brief(step, chain, flavour, depth, notes).model_copy(update=_replies(step, chain, flavour) | extra)
     if chain.batch is not None and not chain.batch.continued:
         chain.batch.continued = True
         chain.add_work(work for leg in chain.batch.merge_order() for work in step.state.work_of(leg))
     run = _run_of(step, chain, told, next_id(step), chain.job_id, depth)
     step.state.homes[run.job_id] = chain.coordinator_id
-    if flavour is not Continuation.FINALIZE:  # which has an event of its own
+    if flavour is not Continuation.FINALIZE:  # a finalize has an event of its own
         message = f"{flavour} continuation {run.job_id} of {chain.coordinator_id} enqueued after {chain.job_id}"
         data: Data = {"after": chain.job_id, "flavour": flavour.value, "notes": list(notes)}
         step.event(EventKind.CONTINUATION_ENQUEUED, run.job_id, message, data)
@@ -73,7 +73,7 @@ def _enqueue(
 
 
 def _replies(step: Step, chain: Coordinator, flavour: Continuation) -> dict[str, object]:
-    """What people said since its last job; a finalize is told what was said to anybody (rulings E6, F5)."""
+    """Return people's replies since the chain's last job; a finalize gets those of all chains (rulings E6, F5)."""
     chain.told, chain.reply = chain.reply, None
     chains = step.state.coordinators.values() if flavour is Continuation.FINALIZE else ()
     replies = [each for each in (chain.told, *(each.reply for each in chains)) if each]
@@ -87,7 +87,7 @@ def _replies(step: Step, chain: Coordinator, flavour: Continuation) -> dict[str,
 
 
 def run_again(step: Step, chain: Coordinator, actor: str) -> None:
-    """A new attempt of the chain's last job, by an operator's order: with the same brief, as of now."""
+    """Run the chain's last job as a new attempt, by an operator's order, with its brief as of now."""
     job = step.state.jobs[chain.job_id]
     attempt, note = job.attempt + 1, f"run again by {actor}; the attempt before ended: {job.reason}"
     run = chain.run
@@ -143,10 +143,10 @@ def _run(step: Step, chain: Coordinator, run: JobRun) -> None:
 def _brief(
     step: Step, chain: Coordinator, flavour: Continuation, depth: int, notes: tuple[str, ...]
 ) -> ContinuationBrief:
-    """Everything the prompt says that the state knows; the caller adds what its flavour needs."""
+    """Return the part of the brief that the state knows; the caller adds the fields of its flavour."""
     state, last = step.state, step.state.jobs[chain.job_id]
     nested = chain.coordinator_id != state.root_id
-    caveat = state.input.caveat if not nested else ""  # whoever sums up the whole tree says it too
+    caveat = state.input.caveat if not nested else ""  # only the root's chain sums up the whole tree, caveat included
     asked = chain.run.assignment
     return ContinuationBrief(
         flavour=flavour,
@@ -166,7 +166,7 @@ def _brief(
 
 
 def _legs(step: Step, chain: Coordinator, flavour: Continuation) -> Iterator[BriefLeg]:
-    """Of its batch; a finalize sums up everything the tree did, older generations and nested legs included."""
+    """Yield the batch's legs; a finalize gets those of the whole tree, older generations and nested ones included."""
     if flavour is Continuation.FINALIZE:
         known = {leg.job_id: leg for leg in step.state.legs() if not leg.twin}
         delegated = (job for job in step.state.jobs.values() if job.delegation_id)
@@ -176,7 +176,7 @@ def _legs(step: Step, chain: Coordinator, flavour: Continuation) -> Iterator[Bri
 
 
 def _findings(leg: Leg | None, decision: Decision | None) -> str:
-    """What is to be dealt with, or answers a question: neither nits of a review that approves, nor of a check."""
+    """Return answers, or findings that need work: no nits of a review that approves, none of a check that passes."""
     if leg is None:
         return ""
     answers = leg.assignment.action is Action.ASK and SynthesisRule.VERIFY not in leg.rules
@@ -208,7 +208,7 @@ def _leg(step: Step, batch: Batch, named: Leg) -> BriefLeg:
 
 
 def outcomes_before(step: Step, batch: Batch, leg: Leg) -> tuple[BriefLeg, ...]:
-    """What the legs came to that a leg depends on, as it is told; of very many, all but their words (ruling P3)."""
+    """Return the outcomes of a leg's dependencies; of more than `MOST_SUMMARIES`, without their texts (ruling P3)."""
     over = (each for each in leg.deps if batch.acting(each).state is JobState.SUCCEEDED)
     deps = [_leg(step, batch, batch.legs[each]) for each in over]
     if len(deps) <= MOST_SUMMARIES:
@@ -219,7 +219,7 @@ def outcomes_before(step: Step, batch: Batch, leg: Leg) -> tuple[BriefLeg, ...]:
 
 
 def _made(step: Step, job: JobRecord) -> int | None:
-    """A pull request that the job itself brought about, not the one its tree belongs to."""
+    """Return the pull request that the job itself opened, not the one its tree belongs to."""
     return job.pull_request if job.pull_request != step.state.input.assignment.pull_request else None
 
 
@@ -253,7 +253,7 @@ def _job(step: Step, job: JobRecord, leg: Leg | None) -> BriefLeg:
 
 
 def record_of(run: JobRun, now: float, reason: str = "") -> JobRecord:
-    """The row of a job that is new: queued."""
+    """Return the row of a new, queued job."""
     return JobRecord(
         job_id=run.job_id,
         root_job_id=run.root_job_id,

@@ -1,4 +1,4 @@
-"""A tree in words: what the Temporal web UI shows while it runs, and a terminal any time."""
+"""A tree as text: for the Temporal web UI while the tree runs, and for a terminal at any time."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ from workflows.tree.state import TreeState
 
 SUMMARY_LIMIT = 100
 COLUMN = 92
-"""Characters on a line of the web UI's box for current details, on a screen 1 400 pixels wide."""
+"""Characters in a line of the web UI's box for current details, on a screen 1 400 pixels wide."""
 
 QUESTION_LIMIT = 600
 REFUSAL_LIMIT = 600
@@ -37,7 +37,7 @@ _BELOW = {"": "", "├─ ": "│  ", "└─ ": "   "}
 
 
 def details(state: TreeState) -> str:
-    """Markdown: the task and why it stands where it does, the spend against every bound, the tree of jobs."""
+    """Return Markdown: the task with its state and reason, the spend against every bound, the tree of jobs."""
     task = state.task
     why = f": {plain(task.why)}" if task.why else ""
     asked = state.input.assignment
@@ -47,7 +47,7 @@ def details(state: TreeState) -> str:
     if task.next and not waiting:
         parts.append(f"Next: `{plain(task.next)}`")
     for each in waiting:
-        # A command is never folded: it is to be pasted as one. Outside a fence the page breaks its line for the eye.
+        # A command is never folded, so that it can be pasted. Outside a fence the page wraps its line only visually.
         parts += [fenced(_round(each)), *(f"`{plain(command)}`" for command in each.commands)]
         parts.append("\n".join([_BY_HAND, "```json", *by_hand(each, several=len(waiting) > 1), "```"]))
     if state.last_refusal:
@@ -57,13 +57,13 @@ def details(state: TreeState) -> str:
 
 
 def fenced(lines: Iterable[str]) -> str:
-    """As they stand, but none wider than the column the web UI has for it: it would run out of its box."""
+    """Fence lines, folded to the width of the web UI's box, which they would overflow."""
     return "\n".join(["```", *(part for line in lines for part in _folded(line)), "```"])
 
 
 def _folded(line: str) -> list[str]:
-    """The rest of a long line stands below it, further in."""
-    if len(line) <= COLUMN:  # nearly all are: to wrap them too took two fifths of a wide tree's own steps
+    """Fold a long line; its rest is indented below."""
+    if len(line) <= COLUMN:  # nearly all lines: wrapping these too took two fifths of a wide tree's own steps
         return [line]
     indent = len(line) - len(line.lstrip(" │├└─"))
     below = line[:indent].replace("├─", "│ ").replace("└─", "  ") + "    "
@@ -71,7 +71,7 @@ def _folded(line: str) -> list[str]:
 
 
 def _round(waiting: RoundRecord) -> Iterator[str]:
-    """What is asked, the choices, until when (rulings B3, F6)."""
+    """Yield the questions, the choices and the expiry of a round (rulings B3, F6)."""
     yield f"waits for a person until {clock(waiting.expires_at)} (round {waiting.number}, {waiting.kind})"
     for asked in waiting.questions:
         choices = f" ({' / '.join(plain(each) for each in asked.choices)})" if asked.choices else ""
@@ -81,7 +81,7 @@ def _round(waiting: RoundRecord) -> Iterator[str]:
 
 
 def wrote(records: Records) -> str:
-    """What rows say, in the few words that fit beside a step in the web UI."""
+    """Summarise records in the few words that fit beside a step in the web UI."""
     root = records.task.root_job_id if records.task else ""
     said = [f"{job.job_id.removeprefix(job.root_job_id) or 'root'} {job.state}" for job in records.jobs]
     said += [f"round {each.number} {each.end or 'open'}" for each in records.rounds]
@@ -92,7 +92,7 @@ def wrote(records: Records) -> str:
 
 
 def whole(state: TreeState) -> Records:
-    """Every row there is of a tree, as of now: for a store that has other ones (a tree that was reset)."""
+    """Return every row of a tree as of now, for a store whose rows differ (a tree that was reset)."""
     now = {"revision": state.revision}
     return Records(
         task=state.task.model_copy(update=now),
@@ -104,7 +104,7 @@ def whole(state: TreeState) -> Records:
 
 
 def by_hand(waiting: RoundRecord, *, several: bool) -> Iterator[str]:
-    """The JSON of a signal or update that ends this round, a short line per key (ruling F6)."""
+    """Yield the JSON of a signal or update that ends this round, a short line per key (ruling F6)."""
     lines = [f"{plain(asked.id)}: {_suggested(asked)}" for asked in waiting.questions]
     order: dict[str, object] = {"verb": waiting.verbs[0]}
     order |= {"job_id": waiting.coordinator_id} if several else {}
@@ -117,7 +117,7 @@ def _suggested(asked: QuestionRecord) -> str:
 
 
 def spend(bounds: Bounds, used: Ledger) -> str:
-    """What is used of each bound."""
+    """Return the spend against each bound."""
     tokens = f" of {bounds.max_delegation_token_budget:,}" if bounds.max_delegation_token_budget else ""
     budget = f" of ${bounds.max_delegation_cost_usd:.2f}" if bounds.max_delegation_cost_usd else ""
     clock = durations.format_duration(int(used.elapsed_seconds))
@@ -129,12 +129,12 @@ def spend(bounds: Bounds, used: Ledger) -> str:
 
 
 def nested(jobs: Iterable[JobRecord]) -> Iterator[str]:
-    """Each job on a line, under the one that delegated or continued it, in dispatch order."""
+    """Yield a line per job, under the one that delegated or continued it, in dispatch order."""
     return (line for line, _ in drawn(jobs))
 
 
 def drawn(jobs: Iterable[JobRecord]) -> Iterator[tuple[str, JobRecord]]:
-    """The same lines, each with its job."""
+    """Yield the tree's lines in dispatch order, each with its job."""
     children: dict[str | None, list[JobRecord]] = {}
     for job in jobs:
         children.setdefault(job.parent_job_id, []).append(job)
@@ -162,5 +162,5 @@ def _line(job: JobRecord) -> str:
 
 
 def plain(text: str) -> str:
-    """One line that cannot dress up as markup of ours."""
+    """Return one line without our Markdown markup."""
     return one_line(" ".join(text.replace("`", "'").replace("*", " ").split()))

@@ -1,6 +1,6 @@
-"""What a result delegates: the checks, the jobs of its legs, the run each goes out with (rulings C1 to C6, B1).
+"""Dispatch of delegations: checks, the legs' jobs, and the run of each (rulings C1 to C6, B1).
 
-When a leg may start is decided in `settle`.
+The module `settle` decides when a leg may start.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from workflows.tree.step import Step
 
 
 class Dispatch(StrEnum):
-    """What became of a set of delegations."""
+    """The outcome of dispatching a set of delegations."""
 
     DISPATCHED = "dispatched"
     CORRECTING = "correcting"
@@ -34,7 +34,7 @@ class Dispatch(StrEnum):
 
 
 def delegate(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
-    """A set goes out, comes back to be corrected, or is kept for the finalize to be told of, complete (ruling E6)."""
+    """Dispatch a set, send it back for correction, or keep it complete for the finalize prompt (ruling E6)."""
     handed = _checked(step, chain, outcome)
     pending = step.state.finalize
     if handed is Dispatch.DROPPED and pending is not None:
@@ -44,7 +44,7 @@ def delegate(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
 
 
 def has_room(step: Step, outcome: JobOutcome) -> bool:
-    """Whether the tree can keep a result's set, with the others that wait; one that it cannot is told (ruling B6)."""
+    """Return whether the tree has room for a result's set beside the others that wait; record an event if not (B6)."""
     if kept.fits(outcome, step.state.kept_sets()):
         return True
     ids = [each.id for each in outcome.delegations]
@@ -54,7 +54,7 @@ def has_room(step: Step, outcome: JobOutcome) -> bool:
 
 
 def _checked(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
-    """The checks of ruling C1 in their order; the first that trips decides, with one event."""
+    """Run the checks of ruling C1 in their order; the first that trips decides, with one event."""
     if finalize.ending(step):
         return _dropped_at_the_end(step, chain, outcome)
     count = outcome.delegated
@@ -83,7 +83,7 @@ def _checked(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
 
 
 def _dropped_at_the_end(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
-    """The kill or the bound has had its own event; this one says that more was dropped because of it."""
+    """Record that more delegations were dropped; the kill or the bound has had its own event."""
     pending = step.state.finalize
     message = f"{outcome.delegated} delegation(s) dropped: {pending.reason if pending else ''}"
     ids = [each.id for each in outcome.delegations]
@@ -92,7 +92,7 @@ def _dropped_at_the_end(step: Step, chain: Coordinator, outcome: JobOutcome) -> 
 
 
 def _unroutable(step: Step, chain: Coordinator, outcome: JobOutcome, refusal: Refusal) -> Dispatch:
-    """A corrective continuation with the faults and the set, as often as the streak allows (ruling C6)."""
+    """Enqueue a corrective continuation with the faults and the set, within the streak's limit (ruling C6)."""
     step.refused(refusal, chain.job_id)
     step.change(chain.job_id, preflight_failed=refusal.message)
     chain.ladder = chain.ladder.set_unroutable()
@@ -109,7 +109,7 @@ def _unroutable(step: Step, chain: Coordinator, outcome: JobOutcome, refusal: Re
 
 
 def climbed(step: Step, chain: Coordinator, rung: loops.Rung, message: str, signal: str) -> bool:
-    """One rung of the ladder, with its event; True at the top, where the tree is finalized."""
+    """Record a rung of the loop ladder; at the top, finalize the tree and return True."""
     data: Data = {"signal": signal, "streak": chain.ladder.streak}
     if rung is loops.Rung.WARNING:
         step.event(EventKind.DELEGATION_LOOP_WARNING, chain.job_id, message, data)
@@ -126,7 +126,7 @@ def _correct(
     notes: tuple[str, ...],
     valid: tuple[str, ...] = (),
 ) -> Dispatch:
-    """The set comes back to its coordinator, complete."""
+    """Return the complete set to its coordinator."""
     extra: dict[str, object] = {
         "correction": what,
         "refused": (kept.as_shown(outcome),),
@@ -137,7 +137,7 @@ def _correct(
 
 
 def _admit(step: Step, chain: Coordinator, outcome: JobOutcome) -> None:
-    """Every leg gets its job now, in the order given; a duplicate shares its twin's."""
+    """Create every leg's job, in the given order; a duplicate shares its twin's job."""
     duplicates = twins(outcome.delegations)
     depth = step.state.jobs[chain.job_id].delegation_depth + 1
     legs = {each.id: _leg(step, each, outcome, duplicates.get(each.id)) for each in outcome.delegations}
@@ -155,7 +155,7 @@ def _admit(step: Step, chain: Coordinator, outcome: JobOutcome) -> None:
 
 
 def _stands_for(leg: Leg, duplicate: Leg) -> None:
-    """What a duplicate's author asked of the outcome holds for the leg that runs in its place (ruling C5)."""
+    """Merge a duplicate's rules, quorum and policy into the leg that runs in its place (ruling C5)."""
     leg.rules = tuple(dict.fromkeys((*leg.rules, *duplicate.rules)))
     leg.quorum = max((each.quorum for each in (leg, duplicate) if each.quorum is not None), default=None)
     leg.failure_policy = leg.failure_policy or duplicate.failure_policy
@@ -181,14 +181,14 @@ def _leg(step: Step, delegation: Delegation, outcome: JobOutcome, twin: str | No
 
 
 def start(step: Step, chain: Coordinator, leg: Leg) -> None:
-    """One attempt of a leg goes out."""
+    """Offer one attempt of a leg to its host."""
     leg.outcome_job_id = leg.job_id
     leg.asked, chain.asking = False, [each for each in chain.asking if each.leg != leg.id]
     offers.offer_leg(step, run_of(step, chain, leg))
 
 
 def run_of(step: Step, chain: Coordinator, leg: Leg) -> JobRun:
-    """The run of a leg as it was last dispatched."""
+    """Return the run of a leg as it was last dispatched."""
     return _run(step, chain, leg, step.state.jobs[leg.job_id].delegation_depth)
 
 
@@ -224,7 +224,7 @@ def _run(step: Step, chain: Coordinator, leg: Leg, depth: int) -> JobRun:
 
 
 def _counts_for(batch: Batch, leg: Leg) -> dict[str, Any]:
-    """The rules that a leg's decision counts for: a verify of its own; vote and quorum of any leg of its batch."""
+    """Return the rules that the leg's decision counts for: its own verify; vote and quorum of any leg of its batch."""
     rules = {rule for each in batch.acting_legs for rule in each.rules} & {SynthesisRule.VOTE, SynthesisRule.QUORUM}
     rules |= {SynthesisRule.VERIFY}.intersection(leg.rules)
     largest = max((each.quorum for each in batch.acting_legs if each.quorum is not None), default=None)
@@ -232,7 +232,7 @@ def _counts_for(batch: Batch, leg: Leg) -> dict[str, Any]:
 
 
 def _guidance(step: Step, chain: Coordinator, leg: Leg) -> Iterator[str]:
-    """A leg that runs again is told what people said for it, and how they answered what it asked (ruling F3)."""
+    """Yield people's instructions and answers for a leg that runs again (ruling F3)."""
     if leg.attempt == 1:
         return
     for answer in chain.reply.answers if chain.reply else ():

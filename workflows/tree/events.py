@@ -1,4 +1,4 @@
-"""What can happen to a tree. Every event carries the time it happened: the reducer has no clock."""
+"""Events of a tree. Every event carries its time: the reducer has no clock."""
 
 from workflows.model.jobs import JobOutcome
 from workflows.model.orders import ResumeOrder
@@ -6,13 +6,13 @@ from workflows.model.wire import Wire
 
 
 class TreeStarted(Wire):
-    """The workflow began: run the root job."""
+    """The start of the workflow: the root job is to run."""
 
     now: float
 
 
 class JobBegun(Wire):
-    """The host has begun an attempt of a job, and will tell how it ended (ruling B5)."""
+    """A host's report that it has begun an attempt of a job; it will report the end too (ruling B5)."""
 
     now: float
     job_id: str
@@ -21,7 +21,7 @@ class JobBegun(Wire):
 
 
 class JobHeldUp(Wire):
-    """A begun attempt stands still, or goes on: why, and what moves it (ruling B3)."""
+    """A host's report that a begun attempt is held up or continues: the reason, and what resolves it (ruling B3)."""
 
     now: float
     job_id: str
@@ -31,21 +31,21 @@ class JobHeldUp(Wire):
 
 
 class JobEnded(Wire):
-    """An attempt of a job ended, however it ended."""
+    """The end of an attempt of a job, in any state."""
 
     now: float
     outcome: JobOutcome
 
 
 class TimerFired(Wire):
-    """A timer that a `StartTimer` command asked for went off."""
+    """The firing of a timer of a `StartTimer` command."""
 
     now: float
     key: str
 
 
 class KillRequested(Wire):
-    """An operator ends the tree; `immediate` also cancels what runs (ruling G2)."""
+    """An operator's order to end the tree; `immediate` also cancels running jobs (ruling G2)."""
 
     now: float
     actor: str
@@ -53,7 +53,7 @@ class KillRequested(Wire):
 
 
 class RetryRequested(Wire):
-    """An operator runs a failed leg again (ruling D4)."""
+    """An operator's order to run a failed leg again (ruling D4)."""
 
     now: float
     actor: str
@@ -61,16 +61,16 @@ class RetryRequested(Wire):
 
 
 class ResumeRequested(Wire):
-    """A person ends or extends a pause, or tries to (rulings F4, F6)."""
+    """A person's attempt to end or extend a pause (rulings F4, F6)."""
 
     now: float
     order: ResumeOrder
     whole: bool = False
-    """Where it was said a refusal is shown: the answer is taken whole or not at all (ruling F5)."""
+    """True where refusals are shown to the person: the answer is taken completely or refused (ruling F5)."""
     fault: str = ""
-    """Why what was sent is no order; nothing else of it counts then."""
+    """Reason that the input is not a valid order; its other fields are then ignored."""
     waiting: int = 0
-    """The number of the call that waits to be told what becomes of it; 0 when nobody does."""
+    """Number of the call that waits for the outcome; 0 if none does."""
     budgets: bool = False
     """Needs room for its verb. False in a replay: an earlier release looked at a retry and its jobs alone (F4)."""
     foreseen: bool = False
@@ -78,23 +78,23 @@ class ResumeRequested(Wire):
 
     @property
     def actor(self) -> str:
-        """Who ordered it."""
+        """The person who gave the order."""
         return self.order.actor
 
 
 class TreeTakenUp(Wire):
-    """An operator has a tree go on whose workflow was ended from outside: what was interrupted runs again."""
+    """An operator's order to continue a tree whose workflow was ended from outside: interrupted jobs run again."""
 
     now: float
     actor: str
     why: str
-    """How its workflow ended."""
+    """Description of how the tree's workflow ended."""
     since: float
-    """When its workflow ended."""
+    """Time at which the tree's workflow ended."""
 
 
 class RecordRefused(Wire):
-    """The store will never take the rows of these jobs as they were (ruling B6)."""
+    """The store's refusal of these jobs' rows, which it will never accept as they were (ruling B6)."""
 
     now: float
     why: str

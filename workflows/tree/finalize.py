@@ -1,4 +1,4 @@
-"""How a tree ends: one finalize whatever asks for it, the kill, the blocked task, the close (rulings G1, G2, D4)."""
+"""The end of a tree: its one finalize, the kill, the blocked task, the close (rulings G1, G2, D4)."""
 
 from workflows.contract.models import FailurePolicy
 from workflows.model.event_kinds import EventKind
@@ -18,14 +18,14 @@ ABORTED = "escalation_aborted"
 
 
 def ending(step: Step) -> bool:
-    """The finalize is asked for: nothing new starts, and failures have no policy any more."""
+    """Return whether a finalize is requested: nothing new starts, and failure policies no longer apply."""
     return step.state.finalize is not None
 
 
 def tripped(step: Step, refusal: Refusal, job_id: str) -> None:
-    """A bound said no: its event, and the tree's one finalize. Others run to their end, nothing new starts.
+    """Record that a bound tripped, and request the tree's finalize. Running jobs finish, nothing new starts.
 
-    A blocked task has no continuation (ruling D4), so there the refusal is all.
+    A blocked task has no continuation (ruling D4): it only gets the event.
     """
     step.refused(refusal, job_id)
     if not step.state.blocked:
@@ -33,7 +33,7 @@ def tripped(step: Step, refusal: Refusal, job_id: str) -> None:
 
 
 def request(step: Step, kind: str, reason: str) -> None:
-    """The first reason stands (ruling G1); nobody is waited for any more (ruling F9), nothing on offer begins (B5)."""
+    """Request the finalize, keeping the first reason (G1); close all rounds (F9), take back all offers (B5)."""
     if step.state.finalize is None:
         step.state.finalize = Finalize(kind=kind, reason=reason)
     rounds.close_all(step, RoundEnd.KILLED if step.state.killed_by else RoundEnd.OVERTAKEN, reason)
@@ -47,12 +47,12 @@ def request(step: Step, kind: str, reason: str) -> None:
 
 
 def way_to_its_end(step: Step) -> str:
-    """What finishes a tree that is being ended, and the command that hurries it (ruling B3)."""
+    """Return what finishes a tree that is ending, and the command that ends it sooner (ruling B3)."""
     return f"what runs finishes first, a last job may sum it up; to stop all of it: {KILL} {step.state.root_id} --now"
 
 
 def stop_waiting(step: Step, batch: Batch) -> None:
-    """In a batch that starts nothing more: legs that are not out never will be, and a pending retry is given up."""
+    """In a batch that starts nothing more, end the legs that are not offered, and cancel pending retries."""
     if not (batch.stopped or ending(step) or step.state.blocked):
         return
     become, reason = unstarted(step, batch)
@@ -67,7 +67,7 @@ def stop_waiting(step: Step, batch: Batch) -> None:
 
 
 def unstarted(step: Step, batch: Batch | None = None) -> tuple[JobState, str]:
-    """What becomes of a job that never ran, and why: cancelled by a kill, skipped by anything else (ruling G2)."""
+    """Return the end state and reason of a job that never ran: cancelled by a kill, otherwise skipped (ruling G2)."""
     finalize = step.state.finalize
     if finalize is not None:
         become = JobState.CANCELLED if step.state.killed_by else JobState.SKIPPED
@@ -78,13 +78,13 @@ def unstarted(step: Step, batch: Batch | None = None) -> tuple[JobState, str]:
 
 
 def end_unstarted(step: Step, leg: Leg, become: JobState, reason: str) -> None:
-    """A leg that never ran, and why; one that was to run again keeps the failure it had."""
+    """End a leg that will not run; one that waited for a retry keeps its failure."""
     leg.ended(*((leg.failed_as, leg.reason) if leg.failed_as else (become, reason)))
     step.change(leg.job_id, state=leg.state, reason=leg.reason, next="", ended_at=step.now)
 
 
 def kill(step: Step, actor: str, *, immediate: bool) -> None:
-    """Twice is one kill; a later `--now` still cancels what runs (ruling G2)."""
+    """Kill the tree. A second kill is a no-op, but a later `--now` still cancels running jobs (ruling G2)."""
     state = step.state
     if state.closed and not state.blocked:
         return
@@ -106,7 +106,7 @@ def kill(step: Step, actor: str, *, immediate: bool) -> None:
 
 
 def dismiss(step: Step, reason: str) -> None:
-    """The end of a killed task after which no continuation would have come: nobody sums it up (ruling G2)."""
+    """Cancel a killed task where no continuation would have followed, so without a summary (ruling G2)."""
     if step.state.finalize is not None:
         step.state.finalize.done = True
     step.task(TaskState.CANCELLED, reason)
@@ -125,7 +125,7 @@ def _kill(step: Step, actor: str, immediate: bool) -> Data:
 
 
 def never_began(step: Step, chain: Coordinator, become: JobState, reason: str) -> None:
-    """A coordinator's job is not run any more. Before the root's first job there is nothing to sum up (ruling G2)."""
+    """End a coordinator's job that will not run. Before the root's first job there is nothing to sum up (ruling G2)."""
     step.state.held_back.pop(chain.job_id, None)
     step.change(chain.job_id, state=become, reason=reason, next="", ended_at=step.now)
     if chain.job_id == step.state.root_id:
@@ -134,9 +134,9 @@ def never_began(step: Step, chain: Coordinator, become: JobState, reason: str) -
 
 
 def root_over(step: Step, chain: Coordinator, job_state: JobState, reason: str) -> None:
-    """The root's chain has come to its end: the task takes its outcome (ruling E7).
+    """End the root's chain: the task takes its outcome (ruling E7).
 
-    After a kill, nothing would have followed this end: there is no finalize (ruling G2).
+    A killed tree gets no finalize here, because nothing would have followed this end (ruling G2).
     """
     finalize, last = step.state.finalize, step.state.jobs[chain.job_id]
     if finalize is not None:
@@ -150,13 +150,13 @@ def root_over(step: Step, chain: Coordinator, job_state: JobState, reason: str) 
 
 
 def _read_with(step: Step, reason: str) -> str:
-    """A good end says with it what it must be read with."""
+    """Append the tree's caveat to the reason of a success."""
     caveat = step.state.input.caveat
     return f"{reason}; {caveat}" if caveat else reason
 
 
 def finalized(step: Step, job_state: JobState, reason: str) -> None:
-    """The finalize continuation is over, and with it the tree: its decision is the outcome (ruling G1)."""
+    """End the tree with its finalize continuation, whose decision is the outcome (ruling G1)."""
     finalize = step.state.finalize
     if finalize is None:
         return
@@ -174,7 +174,7 @@ def finalized(step: Step, job_state: JobState, reason: str) -> None:
 
 
 def block_task(step: Step, reason: str, job_id: str) -> None:
-    """Blocked at once, with the command that re-opens it; no coordinator below asks or starts any more (B3, D4)."""
+    """Block the task, with the command that re-opens it; no coordinator asks or starts anything any more (B3, D4)."""
     offers.take_back(step)
     step.task(TaskState.BLOCKED, reason, way_back(step, job_id), WaitsFor.RETRY)
     step.event(EventKind.TASK_BLOCKED, job_id, reason, {"retry": job_id})
@@ -185,13 +185,13 @@ def block_task(step: Step, reason: str, job_id: str) -> None:
 
 
 def way_back(step: Step, job_id: str) -> str:
-    """The retry, after what has to be done first: alone it would end the same at once (ruling B3)."""
+    """Return the retry command, after the step without which it would fail again at once (ruling B3)."""
     first = step.state.first.get(job_id)
     return f"{first}; then: {RETRY} {job_id}" if first else f"{RETRY} {job_id}"
 
 
 def close(step: Step) -> None:
-    """Nothing runs and nothing will, unless an operator re-opens a blocked tree from this state (ruling D4)."""
+    """Close the tree. An operator can re-open a blocked one from this state (ruling D4)."""
     state = step.state
     finalize = state.finalize
     last = state.jobs[finalize.job_id if finalize and finalize.job_id else state.root.job_id]

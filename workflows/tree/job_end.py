@@ -1,4 +1,4 @@
-"""What the end of a job means for its leg, its chain and its batch (rulings D2 to D8, E7, A11)."""
+"""The effects of a job's end on its leg, its chain and its batch (rulings D2 to D8, E7, A11)."""
 
 from workflows.contract.models import FailurePolicy
 from workflows.contract.strings import fitted
@@ -22,7 +22,7 @@ SHELL = "shell"
 
 
 def job_ended(step: Step, outcome: JobOutcome) -> None:
-    """Counts once: an outcome of a job that is not in flight, or of another attempt, is nothing."""
+    """Apply an outcome once: ignore those of jobs not in flight, or of another attempt."""
     if not offers.ended(step, outcome):
         return
     state, job = step.state, step.state.jobs[outcome.job_id]
@@ -48,7 +48,7 @@ def _leaf(step: Step, outcome: JobOutcome) -> JobOutcome:
 
 
 def _record(step: Step, outcome: JobOutcome) -> JobState:
-    """The row, the spend, and what the run itself had to tell."""
+    """Record the job's row, its spend, and the notices of its run."""
     state, job = step.state, step.state.jobs[outcome.job_id]
     ended = ended_as(outcome)
     first = fitted("reason", outcome.first) if ended in FAILING else ""
@@ -88,7 +88,7 @@ def _stopped_by(step: Step, outcome: JobOutcome) -> str:
 
 
 def _price(step: Step, outcome: JobOutcome, used: Usage) -> Cost:
-    """Outcomes of earlier releases cost nothing where a shell agent named no model: they are replayed as they were."""
+    """Price an outcome. Those of earlier releases are free where a shell agent named no model, as when first played."""
     job = step.state.jobs[outcome.job_id]
     if job.runtime == SHELL and not (outcome.priced or outcome.model):
         return FREE
@@ -110,7 +110,7 @@ def _finalize_ended(step: Step, outcome: JobOutcome, ended: JobState) -> None:
 
 
 def _chain_job_ended(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> None:
-    """The root, or a continuation: it hands out more work, or its chain is over."""
+    """End a job of the root or a continuation: it delegates more, or its chain is over."""
     rounds.ask(step, chain, outcome.job_id, outcome.human_questions)
     chain.wrote(step.state.jobs[outcome.job_id])
     found = step.state.leg_of(chain)
@@ -121,7 +121,7 @@ def _chain_job_ended(step: Step, chain: Coordinator, outcome: JobOutcome, ended:
 
 
 def _hold(step: Step, chain: Coordinator, outcome: JobOutcome) -> bool:
-    """Keep a result back while its coordinator asks, or its delegations while the tree starts nothing (F2, F8, D4)."""
+    """Hold a result back while its coordinator asks, or its delegations while the tree starts nothing (F2, F8, D4)."""
     asks = any(not each.leg for each in chain.asking)
     waits = step.state.paused or step.state.blocked
     if finalize.ending(step) or not (asks or (waits and outcome.delegated)):
@@ -136,13 +136,13 @@ def _hold(step: Step, chain: Coordinator, outcome: JobOutcome) -> bool:
 
 
 def go_on(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> None:
-    """The result takes effect: its delegations go out, or the chain is over."""
+    """Apply a result: dispatch its delegations, or end the chain."""
     found = step.state.leg_of(chain)
     match _hand_out(step, chain, outcome, ended):
         case Dispatch.DISPATCHED | Dispatch.CORRECTING:
             return
         case Dispatch.DROPPED if found is None:
-            chain.phase = Phase.OVER  # the refusal asked for the finalize
+            chain.phase = Phase.OVER  # the refusal has requested the finalize
         case _:
             chain_over(step, chain, ended, _reason(outcome))
 
@@ -183,7 +183,7 @@ def _hand_out(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobSta
 
 
 def _absorb(leg: Leg, outcome: JobOutcome, batch: Batch | None, history: str = "") -> None:
-    """The leg's outcome is the latest of its chain's jobs; what the chain did before counts as progress too (H3)."""
+    """Store the outcome of the chain's latest job in its leg; the chain's history counts as progress too (H3)."""
     leg.outcome_job_id = outcome.job_id
     finding = [each for each in (batch.legs.values() if batch else ()) if each.finds]
     leg.findings = kept.findings(outcome, len(finding)) if leg.finds else kept.needs(outcome)
@@ -198,7 +198,7 @@ def _reason(outcome: JobOutcome) -> str:
 
 
 def chain_over(step: Step, chain: Coordinator, ended: JobState, reason: str) -> None:
-    """A chain's end is its leg's end; the root's is the task's."""
+    """End a chain, and with it its leg; the root's chain ends the task."""
     chain.phase = Phase.OVER
     found = step.state.leg_of(chain)
     if found is None:
@@ -208,9 +208,9 @@ def chain_over(step: Step, chain: Coordinator, ended: JobState, reason: str) -> 
 
 
 def leg_over(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str) -> None:
-    """A failing leg is run again while it may, and then meets its policy; in a tree that ends it meets neither.
+    """End a leg: retry a failing one if retries are left, else apply its policy; in an ending tree do neither.
 
-    One that asks people meets neither too: their answer goes to its coordinator, who decides (ruling F2).
+    A leg that asks people is not retried either: the answer goes to its coordinator, who decides (ruling F2).
     """
     reason = fitted("reason", reason) if ended in FAILING else ""
     batch = chain.batch
@@ -228,7 +228,7 @@ def leg_over(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: 
 
 
 def _retry(step: Step, leg: Leg, ended: JobState, reason: str) -> bool:
-    """A new attempt after a pause, if the job budget has room for it (rulings D3, C3)."""
+    """Schedule a retry after a backoff, if the job budget has room (rulings D3, C3)."""
     refusal = bounds.jobs(step.state.input.settings.bounds, step.state.ledger(), 1, f"a retry of leg {leg.id}")
     if refusal is not None:
         step.refused(refusal, leg.job_id)
@@ -243,7 +243,7 @@ def _retry(step: Step, leg: Leg, ended: JobState, reason: str) -> bool:
 
 
 def retry_due(step: Step, key: str) -> None:
-    """The pause is over: the leg waits for its next attempt like any other, budgets and worktrees included (C4, I3)."""
+    """End the retry's backoff: the leg waits like any other, budgets and worktrees included (C4, I3)."""
     leg = next((each for each in step.state.legs() if each.timer == key), None)
     if leg is not None:
         leg.timer = None
@@ -255,14 +255,14 @@ def _meet_policy(step: Step, chain: Coordinator, batch: Batch, leg: Leg) -> None
         case FailurePolicy.BLOCK_PARENT:
             _stop(step, chain, leg, leg.state, f"leg {leg.id} ended {leg.state}: {leg.reason}")
         case FailurePolicy.CONTINUE | FailurePolicy.ESCALATE:
-            pass  # what an escalation means is decided when the batch is settled
+            pass  # the batch decides on an escalation when it is settled
         case FailurePolicy.ESCALATE_HUMAN:
             leg.escalated = True
             rounds.refresh(step, chain)
 
 
 def _stop(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str) -> None:
-    """Legs not started are skipped, running ones finish, no continuation follows (ruling D4)."""
+    """Stop the batch: skip legs not started, let running ones finish, enqueue no continuation (ruling D4)."""
     leg.ended(ended if ended in FAILING else JobState.BLOCKED, fitted("reason", reason))
     if finalize.ending(step) or chain.batch is None:
         return
@@ -271,7 +271,7 @@ def _stop(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str
 
 
 def culprit(state: TreeState, leg: Leg) -> str:
-    """The job to run again: in a blocked chain the leg that blocked it, however deep, and not the whole chain."""
+    """Return the job to retry: in a blocked chain the leg that blocked it, at any depth, not the whole chain."""
     chain = state.coordinators.get(leg.job_id)
     if chain is None or chain.batch is None or not chain.batch.blocked_by:
         return leg.job_id
@@ -279,7 +279,7 @@ def culprit(state: TreeState, leg: Leg) -> str:
 
 
 def stop_batch(step: Step, chain: Coordinator, batch: Batch, reason: str, job_id: str) -> None:
-    """The first reason stands. A root's batch blocks the task at once, another one its leg when it has settled."""
+    """Stop a batch, keeping the first reason. The root's blocks the task at once, others their leg once settled."""
     batch.stop(reason)
     rounds.overtake(step, chain, reason)
     offers.take_back(step, {leg.job_id for leg in batch.legs.values()})

@@ -1,6 +1,6 @@
 """A job between its dispatch and its begin: offered to its host, begun there, or taken back (ruling B5).
 
-It stays `queued` meanwhile. Whether the host begins it or the tree has it back is decided once, in the host's claim.
+It is `queued` meanwhile. The host's claim decides once whether the host begins it or the tree takes it back.
 """
 
 from collections.abc import Collection
@@ -17,7 +17,7 @@ WAITS = "waits for a free place on its host"
 
 
 def offer_leg(step: Step, run: JobRun) -> None:
-    """An attempt of a delegated job goes out."""
+    """Offer an attempt of a delegated job."""
     run = _numbered(step, run)
     step.state.offers[run.job_id] = Offer(number=run.offer, attempt=run.attempt)
     step.command(
@@ -26,7 +26,7 @@ def offer_leg(step: Step, run: JobRun) -> None:
 
 
 def offer_coordinator(step: Step, run: JobRun) -> None:
-    """The root job or a continuation goes out."""
+    """Offer the root job or a continuation."""
     run = _numbered(step, run)
     step.state.held_back.pop(run.job_id, None)
     step.state.offers[run.job_id] = Offer(number=run.offer, attempt=run.attempt, run=run)
@@ -41,7 +41,7 @@ def _numbered(step: Step, run: JobRun) -> JobRun:
 
 
 def begun(step: Step, event: JobBegun) -> None:
-    """The host says so; for a job that is not on offer under this number it is old news."""
+    """Mark a job as begun; ignore reports for other offers."""
     offer = step.state.offers.get(event.job_id)
     if offer is not None and offer.number == event.offer:
         _begin(step, event.job_id, event.at)
@@ -56,7 +56,7 @@ def _begin(step: Step, job_id: str, at: float) -> None:
 
 
 def ended(step: Step, outcome: JobOutcome) -> bool:
-    """Whether an outcome is of an attempt in flight that really ran, or failed to; one taken back did neither."""
+    """Return whether the outcome is of an attempt in flight that ran, or failed to start; not if it was taken back."""
     offer, job = step.state.offers.get(outcome.job_id), step.state.jobs.get(outcome.job_id)
     if offer is None or offer.attempt != outcome.attempt:
         return job is not None and job.state is JobState.RUNNING and job.attempt == outcome.attempt
@@ -71,7 +71,7 @@ def ended(step: Step, outcome: JobOutcome) -> bool:
 
 
 def _returned(step: Step, job_id: str) -> None:
-    """It is the tree's again, and never began."""
+    """Return a job that never began to the tree."""
     offer = step.state.offers.pop(job_id)
     if offer.run is not None:
         step.state.held_back[job_id] = offer.run
@@ -81,7 +81,7 @@ def _returned(step: Step, job_id: str) -> None:
 
 
 def held_up(step: Step, event: JobHeldUp) -> None:
-    """What a running attempt waits for stands in its row, with what moves it (ruling B3)."""
+    """Record in a running attempt's row why it waits, and what resolves that (ruling B3)."""
     job = step.state.jobs.get(event.job_id)
     if job is not None and job.state is JobState.RUNNING and job.attempt == event.attempt:
         step.change(event.job_id, reason=event.reason, next=event.next)
@@ -92,14 +92,14 @@ def _final(step: Step) -> str | None:
 
 
 def on_offer(step: Step) -> list[str]:
-    """What can be taken back: everything that has not begun but the finalize."""
+    """Return the offered jobs except the finalize, which is not taken back."""
     return [job_id for job_id in step.state.offers if job_id != _final(step)]
 
 
 def take_back(step: Step, jobs: Collection[str] | None = None) -> None:
-    """Everything on offer, or these jobs of it: at once, whoever waits for whose place.
+    """Take back all offers, or those of the given jobs, at once.
 
-    What the same step has offered never leaves it: no host can have begun it.
+    Offers of the current step are withdrawn: no host can have begun them.
     """
     for job_id in on_offer(step):
         offer = step.state.offers[job_id]
@@ -113,7 +113,7 @@ def take_back(step: Step, jobs: Collection[str] | None = None) -> None:
 
 
 def stop_all(step: Step) -> None:
-    """What has begun is stopped, what has not never begins (ruling G2)."""
+    """Cancel all jobs in flight, and take back all offers (ruling G2)."""
     for offer in step.state.offers.values():
         offer.taken_back = True
     for job_id in step.state.in_flight:

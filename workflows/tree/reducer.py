@@ -1,4 +1,4 @@
-"""The reducer: everything that can happen to a tree goes through `reduce`, and everything it wants comes out of it."""
+"""The reducer: `reduce` handles all events of a tree and returns all its commands."""
 
 from typing import assert_never
 
@@ -51,7 +51,7 @@ def root_run(start: TreeInput) -> JobRun:
 
 
 def new_tree(start: TreeInput) -> TreeState:
-    """A tree that has not begun: one queued root job, one open task."""
+    """Return a tree that has not begun: one queued root job, one open task."""
     run = root_run(start)
     task = TaskRecord(
         task_id=start.task_id,
@@ -74,7 +74,7 @@ def new_tree(start: TreeInput) -> TreeState:
 
 
 def reduce(state: TreeState, event: Event) -> list[Command]:
-    """Take one event in, change the state, say what must be done. Total: an event without sense changes nothing."""
+    """Apply an event to the state and return the commands. Total: an event that does not apply changes nothing."""
     step = Step(state, event.now)
     match event:
         case TreeStarted():
@@ -108,7 +108,7 @@ def reduce(state: TreeState, event: Event) -> list[Command]:
 
 
 def _reduced(step: Step, why: str, job_ids: tuple[str, ...]) -> None:
-    """The tree goes on with what the store takes, and says what became of the rest."""
+    """Shorten the rows that the store refused, and record that."""
     state = step.state
     for job_id in job_ids:
         if job_id in state.jobs:
@@ -147,7 +147,7 @@ def _start(step: Step) -> None:
 
 
 def _advance(step: Step) -> None:
-    """Until nothing moves by itself any more; then the tree's own end, if it has come. In a closed one nothing does."""
+    """Advance all chains until nothing changes, then end the tree if it is due. No-op in a closed tree."""
     if step.state.closed:
         return
     step.warn()

@@ -1,6 +1,6 @@
-"""What a person says to a pause, carried out; and what follows when nobody says anything (rulings F3, F4, F8).
+"""Effects of a resume, and of rounds that expire (rulings F3, F4, F8).
 
-Whether it is taken at all is decided in `resume_verdict`.
+The module `resume_verdict` decides whether a resume is taken.
 """
 
 from typing import assert_never
@@ -34,7 +34,7 @@ _ENDS = {
 
 
 def resume(step: Step, request: ResumeRequested) -> Refusal | Accepted:
-    """The first accepted one wins; a refusal says why and changes nothing (ruling F4)."""
+    """Carry out a resume if it is the first accepted; otherwise return the refusal, without changes (ruling F4)."""
     found = resume_verdict.judge(step.state, request)
     who: Data = {"actor": answers.one_line(request.order.actor), "channel": answers.one_line(request.order.channel)}
     if isinstance(found, Refusal):
@@ -55,7 +55,7 @@ def _signed(who: Data) -> str:
 
 
 def answer(step: Step, waiting: int, verdict: Refusal | Accepted) -> AnswerOrder:
-    """What the call that waits is told, once everything that follows from its order has followed."""
+    """Return the answer for the waiting call, once all effects of its order are applied."""
     told = resume_verdict.told(step.state, verdict)
     return (
         AnswerOrder(waiting=waiting, refusal=told)
@@ -65,7 +65,7 @@ def answer(step: Step, waiting: int, verdict: Refusal | Accepted) -> AnswerOrder
 
 
 def _accepted(step: Step, chain: Coordinator, current: Round, verb: Verb, text: str, who: Data) -> list[str]:
-    """The event repeats what is recorded: nobody may think that a slip was an answer (ruling F5)."""
+    """Record an event that repeats the recorded answers, so that a typing mistake is seen (ruling F5)."""
     ids = [each.id for each in chain.asking]
     said = answers.parse(text, ids) if verb is Verb.ANSWER else answers.Answers()
     lines = resume_verdict.recorded(chain, verb, text, said)
@@ -78,7 +78,7 @@ def _accepted(step: Step, chain: Coordinator, current: Round, verb: Verb, text: 
 
 
 def _refused(step: Step, request: ResumeRequested, refusal: Refusal, who: Data) -> None:
-    """Said, unless the same request has been carried out before: then it is an echo."""
+    """Record the refusal, except for a duplicate of a request carried out before."""
     if refusal.kind != ResumeFault.DUPLICATE:
         step.state.last_refusal = f"{_signed(who)}, {clock(step.now)}: {refusal.message}"
         job_id = request.order.job_id if request.order.job_id in step.state.jobs else step.state.root_id
@@ -122,7 +122,7 @@ def _close(step: Step, chain: Coordinator, verb: Verb, by: str, text: str) -> No
 
 
 def _answer(step: Step, chain: Coordinator, by: str, text: str) -> None:
-    """Answered or not, its questions are settled: the coordinator is told both (ruling F5)."""
+    """Settle the chain's questions: the coordinator gets the answers, and which are missing (ruling F5)."""
     said = answers.parse(text, [each.id for each in chain.asking])
     rounds.close(step, chain, RoundEnd.ANSWERED, by, text, said.by_id)
     reply = chain.reply = chain.reply or Reply()
@@ -142,7 +142,7 @@ def _guide(chain: Coordinator, text: str) -> None:
 
 
 def _continue(chain: Coordinator, text: str) -> None:
-    """The failures stand, approved: vote and quorum no longer block (ruling F3)."""
+    """Accept the failures: vote and quorum no longer block (ruling F3)."""
     if chain.batch is not None:
         chain.batch.approved = True
     for leg in chain.escalated:
@@ -151,7 +151,7 @@ def _continue(chain: Coordinator, text: str) -> None:
 
 
 def _retry(step: Step, chain: Coordinator, number: int, by: str) -> None:
-    """Every failed leg of the round, as far as the job budget goes (rulings F3, C3)."""
+    """Run every failed leg of the round again, as far as the job budget allows (rulings F3, C3)."""
     for leg in chain.escalated:
         leg.escalated = False
         what = f"running leg {leg.id} again"
@@ -164,7 +164,7 @@ def _retry(step: Step, chain: Coordinator, number: int, by: str) -> None:
 
 
 def timer_fired(step: Step, key: str) -> None:
-    """A reminder, or the end of a round's time; a timer that is not wanted any more is nothing (ruling F8)."""
+    """Send the reminder or expire the round of this timer; ignore stale timers (ruling F8)."""
     for coordinator_id in step.state.rounds:
         current = step.state.open_round(coordinator_id)
         if current is not None and current.timer == key:
@@ -186,7 +186,7 @@ def _due(step: Step, chain: Coordinator, current: Round) -> None:
 
 
 def _end(step: Step, chain: Coordinator, kind: str, reason: str) -> None:
-    """The tree's finalize; a blocked task has none (ruling D4), so there only this chain ends."""
+    """Request the tree's finalize; in a blocked task, which has none, end only this chain (ruling D4)."""
     if not step.state.blocked:
         finalize.request(step, kind, reason)
         return

@@ -1,6 +1,6 @@
-"""Whether a resume is taken, the same for every surface and for the tree, and what is said back (rulings F4, F5).
+"""The check of a resume, common to every surface and the tree, and the answer to it (rulings F4, F5).
 
-Nothing in here changes the tree; `resume` carries out what is taken.
+Nothing here changes the tree; `resume` carries out what is accepted.
 """
 
 from collections.abc import Iterator
@@ -20,12 +20,12 @@ from workflows.tree.events import ResumeRequested
 from workflows.tree.state import TreeState
 
 _DIGEST_SHOWN = 8
-"""So much of a digest has to be named at least for it to count."""
+"""Minimum length of a digest prefix that identifies a round."""
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """An order that was carried out: the round it was for, and what was recorded of it."""
+    """A resume that was carried out: its round, and the lines recorded of it."""
 
     coordinator_id: str
     round: int
@@ -34,13 +34,13 @@ class Accepted:
 
 
 def refuse_resume(state: TreeState, request: ResumeRequested) -> Refusal | None:
-    """Why this resume is refused now; None when it is taken. Changes nothing."""
+    """Return why this resume is refused now, or None if it is accepted. Changes nothing."""
     found = judge(state, request)
     return found if isinstance(found, Refusal) else None
 
 
 def judge(state: TreeState, request: ResumeRequested) -> tuple[Coordinator, Round, Verb] | Refusal:
-    """The coordinator, the round and the verb; or the first thing that speaks against it."""
+    """Return the coordinator, the round and the verb; or the first refusal."""
     if request.fault:
         return Refusal(ResumeFault.UNREADABLE, request.fault)
     if request.order.job_id and request.order.job_id not in state.jobs:
@@ -68,9 +68,9 @@ def _accepted_before(state: TreeState, request_id: str) -> bool:
 
 
 def _addressed(state: TreeState, request: ResumeRequested) -> tuple[Coordinator, Round] | Refusal:
-    """The job's own chain, else the one that delegated it; else the only one that waits (ruling B1).
+    """Return the job's own chain, else the one that delegated it, else the only one that waits (ruling B1).
 
-    A coordinator that has been asked before is never passed over for another: the answer was meant for it.
+    A coordinator that was asked before is never passed over for another: the answer was meant for it.
     """
     meant = (request.order.job_id, state.homes.get(request.order.job_id, ""))
     asked = [each for each in meant if each in state.rounds][:1]
@@ -98,14 +98,14 @@ def _nothing_open(state: TreeState, request: ResumeRequested, asked: list[str]) 
 
 
 def _last_words(state: TreeState, coordinator_id: str, number: int | None) -> str:
-    """Who ended the round that is meant, how and when (ruling F4)."""
+    """Return how, when and by whom the round was ended (ruling F4)."""
     rounds = state.rounds[coordinator_id]
     meant = rounds[number - 1] if number and 0 < number <= len(rounds) else rounds[-1]
     return f"round {meant.number} of {coordinator_id} is over: {meant.closed}"
 
 
 def _other_round(state: TreeState, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
-    """The number and the digest a person saw must still be those of the open round."""
+    """Refuse a round number or digest that is not the open round's."""
     cid, number = chain.coordinator_id, request.order.round
     if number is not None and 0 < number < current.number:
         return Refusal(ResumeFault.ROUND_OVER, f"{_last_words(state, cid, number)}; open now: round {current.number}")
@@ -128,7 +128,7 @@ def _other_verb(state: TreeState, chain: Coordinator, current: Round, request: R
 
 
 def _not_whole(chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
-    """An answer of which a part would be lost, where somebody is shown that (ruling F5)."""
+    """Refuse an answer of which a part would be lost, on surfaces that show refusals (ruling F5)."""
     if request.order.verb != Verb.ANSWER or not request.whole:
         return None
     asks = {each.id: each.question.choices for each in chain.asking}
@@ -137,7 +137,7 @@ def _not_whole(chain: Coordinator, current: Round, request: ResumeRequested) -> 
 
 
 def _no_room(state: TreeState, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
-    """A verb that could not have its effect changes nothing (rulings C3, F4)."""
+    """Refuse a verb for whose effect the budgets have no room (rulings C3, F4)."""
     verb = Verb(request.order.verb)
     over, why = round_rows.no_room(state, verb), round_rows.why_vain(state, current, verb)
     earlier = over is not None and verb is not Verb.ANSWER and (request.budgets or _retry_at_the_cap(verb, over))
@@ -159,7 +159,7 @@ TEXT_SHOWN = 300
 
 
 def recorded(chain: Coordinator, verb: Verb, text: str, said: Answers) -> list[str]:
-    """What was taken of a person's words, a line each."""
+    """Return what is recorded of a person's text, a line each."""
     if verb is Verb.ANSWER:
         return list(_answers(chain, said))
     legs = ", ".join(leg.id for leg in chain.escalated)
@@ -184,7 +184,7 @@ def _answers(chain: Coordinator, said: Answers) -> Iterator[str]:
 
 
 def told(state: TreeState, verdict: Refusal | Accepted) -> Refusal | str:
-    """The whole answer to an order, once the step that took it is over."""
+    """Return the complete answer to an order, after the step that took it."""
     if isinstance(verdict, Refusal):
         return verdict
     return "\n".join(
@@ -193,7 +193,7 @@ def told(state: TreeState, verdict: Refusal | Accepted) -> Refusal | str:
 
 
 def _stands(state: TreeState, verdict: Accepted) -> Iterator[str]:
-    """The round that was meant, then whoever still waits, then the tree."""
+    """Yield the state of the ordered round, then the rounds still open, or else the tree's state."""
     meant = state.rounds[verdict.coordinator_id][verdict.round - 1]
     which = f"round {meant.number} of {verdict.coordinator_id}"
     yield (f"{which} waits until {clock(meant.expires_at)}" if meant.open else f"{which} is over: {meant.closed}")

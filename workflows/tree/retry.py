@@ -1,9 +1,9 @@
-"""An operator has work done again: a job of a blocked task (ruling D4), or what was lost with the workflow (G2).
+"""Re-opened work: a retry in a blocked task (ruling D4), or jobs lost with the workflow (G2).
 
-Which retries are taken, what each does, and which of them the rows offer (ruling B3).
+Defines which retries are accepted, their effects, and which of them the rows offer (ruling B3).
 
-A blocked tree closes: its workflow ends, and the store keeps the state it ended with. The retry is an operation that
-starts the same workflow id again from that state with `RetryRequested`; so a tree nobody comes back to holds nothing.
+A blocked tree closes: its workflow ends, and the store keeps its last state. A retry starts the workflow id again from
+that state with `RetryRequested`, so an abandoned tree uses no resources.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from workflows.tree.step import Step
 
 
 def refuse_retry(state: TreeState, job_id: str) -> str | None:
-    """Why this job cannot be run again now; None when it can. What an operation asks before it disturbs the tree."""
+    """Return why this job cannot be retried now, or None. Operations ask before they disturb the tree."""
     job = state.jobs.get(job_id)
     if job is None:
         return f"there is no job {job_id} in tree {state.root_id}"
@@ -49,10 +49,10 @@ def refuse_retry(state: TreeState, job_id: str) -> str | None:
 
 
 def retry(step: Step, actor: str, job_id: str) -> None:
-    """The leg, or the root's last job, runs again as a new attempt; everything above it is open again."""
+    """Run the leg, or the root's last job, as a new attempt, and re-open everything above it."""
     state = step.state
     if state.closed_at is not None:
-        # Nobody worked on a closed tree.
+        # Exclude the time the tree was closed.
         state.exclude(state.closed_at)
         state.closed_at = state.now
     why_not = refuse_retry(state, job_id)
@@ -86,13 +86,13 @@ def _is_ended_root(state: TreeState, job_id: str) -> bool:
 
 
 def _again(batch: Batch, leg: Leg) -> bool:
-    """What failed; or, where a vote or quorum blocked the batch, any leg that ran."""
+    """Return whether the leg failed; or, where a vote or quorum blocked the batch, whether it ran."""
     by_rule = bool(batch.stopped) and not batch.blocked_by and leg.state is JobState.SUCCEEDED
     return leg.timer is None and bool(leg.outcome_job_id) and (leg.failing or by_rule)
 
 
 def _held_back(state: TreeState, batch: Batch, leg: Leg) -> str | None:
-    """What the run order says against it, an operator's order or not (rulings C7, I3)."""
+    """Return why the run order forbids the retry, or None (rulings C7, I3)."""
     if leg.worktree in state.busy_worktrees:
         return f"worktree {leg.worktree} of leg {leg.id} is in use"
     lost = [dep for dep in batch.acting_deps(leg) if dep.state is not JobState.SUCCEEDED]
@@ -100,7 +100,7 @@ def _held_back(state: TreeState, batch: Batch, leg: Leg) -> str | None:
 
 
 def _open(state: TreeState, chain: Coordinator) -> bool:
-    """Nobody has gone on without this chain: neither its own coordinator nor one above it."""
+    """Return whether neither the chain's coordinator nor one above it has gone on without it."""
     if chain.phase not in {Phase.WAITING, Phase.BLOCKED} or chain.batch is None or chain.batch.continued:
         return False
     if chain.coordinator_id == state.root_id:
@@ -110,7 +110,7 @@ def _open(state: TreeState, chain: Coordinator) -> bool:
 
 
 def _reopen(step: Step, chain: Coordinator, leg: Leg, actor: str) -> list[Batch]:
-    """Takes the leg's block off its batch, and so on up; a batch that another leg blocks too stays blocked."""
+    """Remove the leg's block from its batch and from those above; batches that other legs block stay blocked."""
     batch = chain.batch
     if batch is None:
         return []
@@ -127,7 +127,7 @@ def _reopen(step: Step, chain: Coordinator, leg: Leg, actor: str) -> list[Batch]
 
 
 def _unskip(step: Step, batches: list[Batch]) -> None:
-    """Legs that were skipped wait again; those that still cannot run are skipped again by the same rule as before."""
+    """Queue skipped legs again; those that still cannot run are skipped again by the usual rule."""
     going_on = (each for each in batches if not each.stopped and not each.continued)
     for leg in (leg for batch in going_on for leg in batch.acting_legs):
         if leg.state is JobState.SKIPPED or (leg.failing and leg.failed_as):
@@ -136,7 +136,7 @@ def _unskip(step: Step, batches: list[Batch]) -> None:
 
 
 def show_commands(step: Step) -> None:
-    """What each row says a person can type is what this state takes; nothing is offered that would be refused."""
+    """Update the command of each row, so that no row offers a command that would be refused."""
     state = step.state
     _show_task_command(step)
     wanted = {job_id: finalize.way_back(step, again) for job_id, again in _blocking_jobs(state)}
@@ -177,7 +177,7 @@ def _show_task_command(step: Step) -> None:
 
 
 def _blocking_jobs(state: TreeState) -> Iterator[tuple[str, str]]:
-    """Each job that blocks something, with the job that has to be run again for it."""
+    """Yield each blocking job with the job to retry for it."""
     if state.root.phase is Phase.OVER and state.frozen and refuse_retry(state, state.root.job_id) is None:
         yield state.root.job_id, state.root.job_id
     batches = (chain.batch for chain in state.coordinators.values() if chain.batch and chain.batch.stopped)
@@ -188,14 +188,14 @@ def _blocking_jobs(state: TreeState) -> Iterator[tuple[str, str]]:
 
 
 def _ways_on(state: TreeState) -> Iterator[str]:
-    """Jobs whose retry could open the task again, the likeliest first."""
+    """Yield jobs whose retry could open the task again, the likeliest first."""
     batch = state.root.batch
     if state.root.phase is Phase.OVER or batch is None:
         yield state.root.job_id
         return
     yield from (job_end.culprit(state, batch.legs[each]) for each in batch.blocked_by)
     if not batch.blocked_by:
-        # A vote or a quorum blocked it: who did not approve, then everybody who ran (ruling E2).
+        # A vote or a quorum blocked it: legs that did not approve first, then all that ran (ruling E2).
         ran = [leg for leg in batch.acting_legs if leg.outcome_job_id]
         yield from (leg.job_id for leg in ran if state.jobs[leg.outcome_job_id].decision not in APPROVING)
         yield from (leg.job_id for leg in ran)
@@ -203,7 +203,7 @@ def _ways_on(state: TreeState) -> Iterator[str]:
 
 
 def refuse_taking_up(state: TreeState) -> str | None:
-    """Why this tree cannot go on; None when it can. A finalize is outside every count (ruling C4)."""
+    """Return why this tree cannot be continued, or None. A finalize is outside every count (ruling C4)."""
     final = state.finalize.job_id if state.finalize else None
     again = len([job_id for job_id in state.in_flight if job_id != final])
     what = f"running {again} interrupted job(s) again"
@@ -212,7 +212,7 @@ def refuse_taking_up(state: TreeState) -> str | None:
 
 
 def take_up(step: Step, actor: str, why: str, since: float) -> None:
-    """Nobody worked on it since then, and nobody could answer either."""
+    """Exclude the outage from the wall clock, extend open rounds by it, and run interrupted jobs again."""
     state, gap = step.state, max(0.0, step.now - since)
     if not state.paused:
         state.exclude(since)
@@ -227,7 +227,7 @@ def take_up(step: Step, actor: str, why: str, since: float) -> None:
 
 
 def _interrupted(step: Step, job_id: str, actor: str, why: str) -> None:
-    """As a new attempt; in a batch that is stopped, or a tree that is being finalized, it is over instead."""
+    """Run an interrupted job as a new attempt; in a stopped batch or an ending tree, end it instead."""
     state, job = step.state, step.state.jobs[job_id]
     found, ends = state.find_leg(job_id), finalize.ending(step)
     is_final = state.finalize is not None and state.finalize.job_id == job_id
@@ -237,11 +237,11 @@ def _interrupted(step: Step, job_id: str, actor: str, why: str) -> None:
             step, JobOutcome(job_id=job_id, attempt=job.attempt, state=JobState.CANCELLED, reason=why[:300])
         )
         return
-    state.offers.pop(job_id, None)  # whether its host had begun it is not known any more
+    state.offers.pop(job_id, None)  # it is unknown whether the host had begun it
     step.change(job_id, state=JobState.CANCELLED, reason=why, ended_at=step.now)
     if found is None:
         continuation.run_again(step, state.coordinators[state.homes[job_id]], actor)
-        state.spent_jobs -= is_final  # outside every count (ruling C4)
+        state.spent_jobs -= is_final  # a finalize is outside every count (ruling C4)
         return
     found[1].ended(JobState.CANCELLED, why)
     step.leg_again(found[1], f"run again by {actor}; attempt {job.attempt} was interrupted: {why}")

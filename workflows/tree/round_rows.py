@@ -1,4 +1,4 @@
-"""Open rounds as every surface shows them: what is asked, until when, and the exact commands (rulings B3, F1, F6)."""
+"""Open rounds as every surface shows them: questions, expiry, and the exact commands (rulings B3, F1, F6)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,7 +18,7 @@ _RUNS = {Verb.RETRY: "a retry", Verb.CONTINUE: "a continue", Verb.ANSWER: "an an
 
 
 def open_rounds(state: TreeState) -> tuple[RoundRecord, ...]:
-    """Every round somebody is waited for in, the oldest first."""
+    """Return the rows of all open rounds, the oldest first."""
     found = [(state.coordinators.get(each), state.open_round(each)) for each in state.rounds]
     open_ones = [(chain, current) for chain, current in found if chain and current]
     return tuple(record(state, *each) for each in sorted(open_ones, key=lambda each: each[1].opened_at))
@@ -50,7 +50,7 @@ def no_room(state: TreeState, verb: Verb) -> Refusal | None:
 def record(
     state: TreeState, chain: Coordinator, current: Round, answers: Mapping[str, str] | None = None
 ) -> RoundRecord:
-    """The round's row as of now."""
+    """Return the round's row as of now."""
     verbs = takes(state, current) if current.open else ()
     asks = current.kind is RoundKind.ASK
     ids = [each.id for each in chain.asking]
@@ -100,7 +100,7 @@ def _failing(chain: Coordinator) -> tuple[FailingRecord, ...]:
 
 
 def digest_of(chain: Coordinator, kind: RoundKind, number: int) -> str:
-    """Of what a round asks: it changes when more joins (ruling F1)."""
+    """Return the digest of what a round asks, which changes when more joins (ruling F1)."""
     if kind is RoundKind.ASK:
         asks = [[each.id, each.leg, each.question.prompt, list(each.question.choices)] for each in chain.asking]
     else:
@@ -109,7 +109,7 @@ def digest_of(chain: Coordinator, kind: RoundKind, number: int) -> str:
 
 
 def about(chain: Coordinator, current: Round) -> str:
-    """One line: which round, and what it asks."""
+    """Return one line: the round, and what it asks."""
     which = f"round {current.number} of {chain.coordinator_id}"
     if current.kind is RoundKind.ASK:
         return f"{which} asks {', '.join(each.id for each in chain.asking)}"
@@ -117,7 +117,7 @@ def about(chain: Coordinator, current: Round) -> str:
 
 
 def reason(shown: Sequence[RoundRecord]) -> str:
-    """Why the task waits: the oldest round, and how many more there are."""
+    """Return why the task waits: the oldest round, and the number of others."""
     first = shown[0]
     more = f" (and {len(shown) - 1} more round(s) open)" if len(shown) > 1 else ""
     if first.kind is RoundKind.ASK:

@@ -1,6 +1,6 @@
-"""Rounds: what is asked, opening, joining, reminding, extending, closing (rulings F1, F2, F8).
+"""Rounds: asking, opening, joining, reminding, extending, closing (rulings F1, F2, F8).
 
-While a round is open nothing of the whole tree starts; what runs ends, and what it leads to waits for the last close.
+While a round is open, nothing starts in the whole tree. Running jobs end, and their effects wait for the last close.
 """
 
 from collections.abc import Mapping
@@ -22,14 +22,14 @@ from workflows.tree.state import TreeState
 from workflows.tree.step import Step
 
 STAGES = {Stage.HALF: 0.5, Stage.NINETY: 0.9, Stage.END: 1.0}
-"""As shares of a round's time (ruling F8)."""
+"""Reminder times, as fractions of a round's time (ruling F8)."""
 
 COMMAND_LIMIT = 500
-"""So long a command stands in a row; a round's own row has it whole."""
+"""Maximum length of a command in a row; a round's own row has it complete."""
 
 
 def ask(step: Step, chain: Coordinator, job_id: str, questions: tuple[HumanQuestion, ...], leg: str = "") -> None:
-    """A coordinator or one of its legs asks people; in a tree that ends nobody is asked any more (ruling F2)."""
+    """Add questions of a coordinator or one of its legs; in an ending tree, ignore them (ruling F2)."""
     if not questions:
         return
     state = step.state
@@ -52,7 +52,7 @@ def ask(step: Step, chain: Coordinator, job_id: str, questions: tuple[HumanQuest
 
 
 def refresh(step: Step, chain: Coordinator) -> None:
-    """The round that a coordinator's questions and failures call for is opened or joined; not where all is blocked."""
+    """Open the round these questions and failures need, or add to the open one. No-op in a blocked tree."""
     if step.state.finalize is not None or step.state.blocked or chain.phase not in {Phase.WAITING, Phase.HELD}:
         return
     if chain.phase is Phase.WAITING and (chain.batch is None or chain.batch.stopped):
@@ -89,7 +89,7 @@ def _open(step: Step, chain: Coordinator, kind: RoundKind) -> None:
 
 
 def extend(step: Step, chain: Coordinator, current: Round, seconds: float) -> None:
-    """So much longer than it had left; the reminders come again (ruling F4)."""
+    """Extend a round beyond its remaining time, and restart its reminders (ruling F4)."""
     _disarm(step, current)
     current.expires_at = max(current.expires_at, step.now) + seconds
     current.armed_at, current.extensions = step.now, current.extensions + 1
@@ -99,14 +99,14 @@ def extend(step: Step, chain: Coordinator, current: Round, seconds: float) -> No
 
 
 def remind(step: Step, chain: Coordinator, current: Round) -> None:
-    """Says again who is waited for, and arms what comes after (ruling F8)."""
+    """Send a reminder, and arm the next timer (ruling F8)."""
     left = format_duration((1 - STAGES[current.stage]) * (current.expires_at - current.armed_at))
     _arm(step, chain, current, Stage.NINETY if current.stage is Stage.HALF else Stage.END)
     _say(step, chain, current, EventKind.ROUND_REMINDER, f"{left} left: {round_rows.about(chain, current)}")
 
 
 def _arm(step: Step, chain: Coordinator, current: Round, stage: Stage) -> None:
-    """One timer at a time."""
+    """Start the round's next timer; there is one at a time."""
     again = f":{current.extensions}" if current.extensions else ""
     current.timer = f"round:{chain.coordinator_id}:{current.number}:{stage}{again}"
     current.stage = stage
@@ -120,7 +120,7 @@ def _timer(coordinator_id: str, current: Round, key: str, now: float) -> StartTi
 
 
 def timers(state: TreeState, now: float) -> tuple[StartTimer, ...]:
-    """What a workflow that goes on from a paused state has to start again."""
+    """Return the timers to start when a workflow continues from a paused state."""
     found = ((each, state.open_round(each)) for each in state.rounds)
     return tuple(_timer(each, current, current.timer, now) for each, current in found if current and current.timer)
 
@@ -139,7 +139,7 @@ def close(
     text: str = "",
     answers: Mapping[str, str] | None = None,
 ) -> None:
-    """The open round is over, and the pause with the last one. What it asked stays with the caller to settle."""
+    """Close the open round, and with the last one the pause. The caller settles the questions."""
     current = step.state.open_round(chain.coordinator_id)
     if current is None:
         return
@@ -155,14 +155,14 @@ def close(
 
 
 def overtake(step: Step, chain: Coordinator, why: str) -> None:
-    """A blocked batch asks nobody; what it asked is asked again when an operator opens it again (ruling D4)."""
+    """Close the round of a blocked batch; it is opened again when an operator opens the batch (ruling D4)."""
     if step.state.open_round(chain.coordinator_id) is not None:
         close(step, chain, RoundEnd.OVERTAKEN, f"by a block: {why}")
         _ended(step, chain, why)
 
 
 def close_all(step: Step, end: RoundEnd, why: str) -> None:
-    """The tree ends: nobody is asked any more, and what was asked is told as unanswered (rulings F9, G1)."""
+    """Close all rounds of an ending tree, and record open questions as unanswered (rulings F9, G1)."""
     for chain in step.state.coordinators.values():
         if step.state.open_round(chain.coordinator_id) is not None:
             close(step, chain, end, f"by the end of the tree: {why}")
@@ -181,7 +181,7 @@ def _ended(step: Step, chain: Coordinator, why: str) -> None:
 
 
 def _say(step: Step, chain: Coordinator, current: Round, kind: EventKind, message: str) -> None:
-    """An event, the round's row, and every row that says what happens next."""
+    """Record an event, update the round's row, and every row that names the next command."""
     record = round_rows.record(step.state, chain, current)
     data: Data = {
         "round": current.number,
@@ -199,7 +199,7 @@ def _say(step: Step, chain: Coordinator, current: Round, kind: EventKind, messag
 
 
 def show_verbs(step: Step) -> None:
-    """A round that takes other verbs than its row says, because the job budget was used up meanwhile, says so."""
+    """Update rounds whose verbs have changed because the job budget was used up meanwhile."""
     for chain in step.state.coordinators.values():
         current = step.state.open_round(chain.coordinator_id)
         if current is not None and current.shown != list(round_rows.takes(step.state, current)):
@@ -210,7 +210,7 @@ def show_verbs(step: Step) -> None:
 
 
 def show(step: Step) -> None:
-    """The task waits for a person while a round is open, and everything that waits says which command ends it (B3)."""
+    """Set the task to waiting while a round is open, and the ending command in every row that waits (B3)."""
     state, task = step.state, step.state.task
     shown = round_rows.open_rounds(state)
     if shown and not task.state.closed:
@@ -231,13 +231,13 @@ def show(step: Step) -> None:
 
 
 def _command(record: RoundRecord) -> str:
-    """The command that ends the pause; where it names very many questions, the one that asks them one by one."""
+    """Return the command that ends the pause; if it is too long, the one that asks the questions one by one."""
     first = record.commands[0]
     return first if len(first) <= COMMAND_LIMIT else f"service resume {record.coordinator_id}"
 
 
 def _waiting(step: Step) -> list[str]:
-    """What the pause keeps from going on; a leg that waits for its next attempt says when by itself."""
+    """Return the jobs that the pause holds up, except legs that wait for a retry, whose rows say when it is due."""
     legs = (leg for leg in step.state.legs() if leg.unstarted and leg.timer is None)
     held = (chain.job_id for chain in step.state.coordinators.values() if chain.phase is Phase.HELD)
     return [*(leg.job_id for leg in legs), *held]

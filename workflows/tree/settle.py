@@ -1,4 +1,4 @@
-"""What moves a batch on: legs that may start, legs that never will, and its one continuation (rulings D1, E1 to E5)."""
+"""Progress of a batch: starting legs, skipping unreachable ones, its one continuation (rulings D1, E1 to E5)."""
 
 from workflows.model.briefs import Correction
 from workflows.model.event_kinds import EventKind
@@ -14,7 +14,7 @@ from workflows.tree.step import Step
 
 
 def move_on(step: Step, chain: Coordinator) -> bool:
-    """Everything a waiting chain can do now; True when it came further than starting legs."""
+    """Advance a chain as far as possible now; return True if it did more than start legs."""
     batch = chain.batch
     if batch is not None:
         finalize.stop_waiting(step, batch)
@@ -38,7 +38,7 @@ def move_on(step: Step, chain: Coordinator) -> bool:
 
 
 def _offer_again(step: Step, chain: Coordinator, run: JobRun) -> bool:
-    """A coordinator's job that was taken back goes out again, unless the tree ends (ruling B5)."""
+    """Offer a coordinator's job again that was taken back, unless the tree ends (ruling B5)."""
     if not finalize.ending(step):
         offers.offer_coordinator(step, run)
         return False
@@ -49,7 +49,7 @@ def _offer_again(step: Step, chain: Coordinator, run: JobRun) -> bool:
 
 
 def _settle_blocked(step: Step, chain: Coordinator, batch: Batch | None) -> bool:
-    """In a blocked task only a blocked batch comes further: it blocks its leg. All else waits for a retry (D4)."""
+    """In a blocked task, let a blocked batch block its leg. All else waits for a retry (D4)."""
     if chain.phase is not Phase.WAITING or batch is None or not batch.stopped or not batch.settled:
         return False
     _told(step, chain, batch, "stopped", batch.stopped)
@@ -58,7 +58,7 @@ def _settle_blocked(step: Step, chain: Coordinator, batch: Batch | None) -> bool
 
 
 def _release(step: Step, chain: Coordinator, held: JobOutcome) -> bool:
-    """Nobody is waited for any more: an answered coordinator runs again, any other result takes its effect (F2)."""
+    """Release a held result after the pause: an answered coordinator runs again, any other result is applied (F2)."""
     asked = bool(chain.reply and chain.reply.answers)
     left_out, chain.held, chain.left_out = chain.left_out or held.not_kept, None, 0
     if finalize.ending(step):
@@ -95,7 +95,7 @@ def _start_ready(step: Step, chain: Coordinator, batch: Batch) -> None:
 
 
 def _settle(step: Step, chain: Coordinator, batch: Batch) -> None:
-    """Exactly one way on: an end, a block, or one continuation (ruling D1)."""
+    """Settle a batch by exactly one of an end, a block or a continuation (ruling D1)."""
     if finalize.ending(step):
         _told(step, chain, batch, "ending", "the tree is being finalized")
         _end(step, chain, JobState.CANCELLED, "the tree is being finalized")
@@ -115,7 +115,7 @@ def _told(step: Step, chain: Coordinator, batch: Batch, verdict: str, reason: st
 
 
 def _end(step: Step, chain: Coordinator, state: JobState, reason: str) -> None:
-    """A nested chain ends its leg; the root's chain waits for the finalize."""
+    """End a nested chain and its leg; the root's chain waits for the finalize."""
     if step.state.leg_of(chain) is None:
         chain.phase = Phase.OVER
     else:
@@ -157,7 +157,7 @@ def _synthesize(step: Step, chain: Coordinator, batch: Batch) -> None:
 
 
 def _replan(step: Step, chain: Coordinator, reason: str, notes: tuple[str, ...]) -> None:
-    """One corrective replan per failed verdict; attempts are the root's and never come back (ruling E5)."""
+    """Enqueue one corrective replan per failed verdict; the attempts are counted per tree, never reset (ruling E5)."""
     state, cap = step.state, step.state.input.settings.bounds.max_verify_replan_attempts
     if state.verify_attempts >= cap:
         message = f"{reason}; all {cap} replan attempt(s) are used"

@@ -1,4 +1,4 @@
-"""What a tree is started with, and its whole memory: one value that is stored, restored, and goes on as before."""
+"""The input of a tree, and its whole state: one value that is stored, restored and continued."""
 
 import shlex
 from collections.abc import Iterator
@@ -17,18 +17,18 @@ from workflows.policy import bindings
 from workflows.tree.chains import Batch, Coordinator, Leg
 
 LONGEST_MESSAGE = 200
-"""Characters of a message that a command repeats."""
+"""Maximum length of a message that a command repeats."""
 
 
 class TreeInput(Wire):
-    """What a tree is started with."""
+    """The input of a tree."""
 
     root_job_id: str
     task_id: str
     title: str = ""
     repo: str
     assignment: Assignment
-    """The root job's; every job of the tree has its pull request and its base."""
+    """The root job's assignment; every job of the tree inherits its pull request and base."""
     created_at: float
     settings: TreeSettings = TreeSettings()
     branch_deps: tuple[str, ...] = ()
@@ -38,18 +38,18 @@ class TreeInput(Wire):
     line: tuple[Work, ...] = ()
     """The work of another tree, whose conflicts it resolves: its jobs begin from what of that goes together (O6)."""
     caveat: str = ""
-    """What its result must be read with: told as it starts, to whoever sums up, and with the end."""
+    """Caveat of the result: recorded at the start, passed to the job that sums up, and part of the end's reason."""
 
     @property
     def anew(self) -> str:
-        """The command that starts it again from its beginning, with its message where that fits into a line."""
+        """Return the command that starts the tree from its beginning, with its message if it fits into a line."""
         asked, message = self.assignment, self.assignment.prompt.inline or ""
         fits = 0 < len(message) <= LONGEST_MESSAGE and message.isprintable()
         to = f"--repo {self.repo}{bindings.options(asked.pull_request, asked.issue)}"
         if self.legs:
             goal = shlex.quote(message) if fits else '"GOAL"'
             return f"service orchestrate {asked.worker.name} {goal} {to}"
-        if asked.worker.ephemeral:  # only a pipeline's stage begins with one
+        if asked.worker.ephemeral:  # only a pipeline's stage begins with an ephemeral agent
             return "service pipeline run PIPELINE"
         message = shlex.quote(message) if fits else '"MESSAGE"'
         return f"service agent {asked.action} {asked.worker.name} {message} {to}"
@@ -63,22 +63,22 @@ class Finalize(Memory):
     job_id: str | None = None
     done: bool = False
     refused: list[RefusedSet] = []
-    """Everything that was not dispatched because of it: the finalize is told (ruling E6)."""
+    """Sets that were not dispatched because of the finalize, which gets them in its prompt (ruling E6)."""
 
 
 class Offer(Memory):
-    """A job that its host has been given and has not begun (ruling B5)."""
+    """A job offered to its host and not begun (ruling B5)."""
 
     number: int
     attempt: int
     run: JobRun | None = None
-    """A coordinator's job, whole, to be offered again as it is; a leg's is made anew from its leg."""
+    """A coordinator's complete run, to be offered again unchanged; a leg's run is rebuilt from its leg."""
     taken_back: bool = False
-    """The host has been asked for it back, and has not answered yet."""
+    """True if the host was asked to return the job and has not answered yet."""
 
 
 class TreeState(Memory):
-    """Everything the reducer knows."""
+    """The state of the reducer."""
 
     input: TreeInput
     task: TaskRecord
@@ -90,98 +90,98 @@ class TreeState(Memory):
     last_number: int = 0
     last_offer: int = 0
     told: dict[str, int] = {}
-    """How many events of each job have been told."""
+    """Number of events recorded for each job."""
     spent_jobs: int = 0
-    """Counted against the job budget: children, retries, continuations, re-runs (ruling C3)."""
+    """Jobs counted against the job budget: children, retries, continuations, re-runs (ruling C3)."""
     usage: Usage = Usage()
     cost_usd: float = 0.0
     price_assumed: bool = False
-    """Some of it is a guess (ruling K5)."""
+    """True if part of the cost is an estimate (ruling K5)."""
     warned: list[str] = []
     verify_attempts: int = 0
     paused_seconds: float = 0.0
-    """Not counted as wall-clock time: rounds that were open, and the time a blocked tree was closed."""
+    """Seconds excluded from the wall clock: open rounds, and the time a blocked tree was closed."""
     paused_since: float | None = None
-    """When the first of the rounds that are open now was opened (ruling F8)."""
+    """Opening time of the first of the currently open rounds (ruling F8)."""
     rounds: dict[str, list[Round]] = {}
-    """By coordinator, which may be forgotten when its leg runs again; numbers never begin anew (ruling F1)."""
+    """Rounds by coordinator, kept when its leg runs again, so that numbers never restart (ruling F1)."""
     last_refusal: str = ""
-    """Who was refused last, when and why, until somebody is heard: who cannot be answered looks here (ruling F6)."""
+    """The last refusal, with actor, time and reason, until a resume is accepted; for senders without an answer (F6)."""
     killed_by: str | None = None
     finalize: Finalize | None = None
     jobs: dict[str, JobRecord] = {}
     first: dict[str, str] = {}
-    """What has to be done before a job that failed is run again, as its run said (ruling B3)."""
+    """Action needed before a failed job is retried, as its run reported (ruling B3)."""
     offers: dict[str, Offer] = {}
-    """Jobs their host has been given and has not begun."""
+    """Offers to hosts of jobs not begun."""
     held_back: dict[str, JobRun] = {}
-    """Coordinators' jobs that were taken back and wait to be offered again."""
+    """Coordinators' jobs that were taken back and will be offered again."""
     homes: dict[str, str] = {}
-    """The coordinator each job belongs to: the one that runs in it, or the one that delegated it."""
+    """The coordinator of each job: the one whose chain it is of, or the one that delegated it."""
     coordinators: dict[str, Coordinator] = {}
 
     @property
     def root_id(self) -> str:
-        """The root job's id, which is the tree's."""
+        """Return the root job's id, which is also the tree's."""
         return self.input.root_job_id
 
     @property
     def root(self) -> Coordinator:
-        """The chain that owns the tree."""
+        """Return the root's chain."""
         return self.coordinators[self.root_id]
 
     @property
     def running(self) -> list[str]:
-        """Jobs that run right now, in order of dispatch."""
+        """Return the running jobs, in dispatch order."""
         return [job.job_id for job in self.jobs.values() if job.state is JobState.RUNNING]
 
     @property
     def in_flight(self) -> list[str]:
-        """Jobs an end will be told of: those that run, and those offered to their host."""
+        """Return the jobs whose end will be reported: running and offered ones."""
         return [*self.running, *self.offers]
 
     @property
     def timers(self) -> list[str]:
-        """Timers whose firing still matters."""
+        """Return the timers that still matter."""
         retries = [leg.timer for leg in self.legs() if leg.timer is not None]
         return retries + [each.timer for rounds in self.rounds.values() for each in rounds if each.timer is not None]
 
     @property
     def quiescent(self) -> bool:
-        """Nothing is in flight and no timer matters: a good place to continue as new."""
+        """Return whether nothing is in flight and no timer matters: a good moment to continue as new."""
         return not self.in_flight and not self.timers
 
     @property
     def blocked(self) -> bool:
-        """The task is blocked: nothing goes on until an operator says so (ruling D4)."""
+        """Return whether the task is blocked: nothing continues until an operator's order (ruling D4)."""
         return self.task.state is TaskState.BLOCKED
 
     @property
     def frozen(self) -> bool:
-        """The task is blocked and nobody ends it: its coordinators start nothing more (ruling D4)."""
+        """Return whether the task is blocked and not ending: its coordinators start nothing more (ruling D4)."""
         return self.blocked and self.finalize is None
 
     @property
     def paused(self) -> bool:
-        """At least one round is open: nothing starts (ruling F8)."""
+        """Return whether at least one round is open: nothing starts (ruling F8)."""
         return self.paused_since is not None
 
     def open_round(self, coordinator_id: str) -> Round | None:
-        """The round a coordinator waits in; there is never more than one (ruling F1)."""
+        """Return the coordinator's open round, of which there is at most one (ruling F1)."""
         rounds = self.rounds.get(coordinator_id)
         return rounds[-1] if rounds and rounds[-1].open else None
 
     def exclude(self, since: float) -> None:
-        """What passed since then is not the tree's time (ruling C4)."""
+        """Exclude the time since then from the wall clock (ruling C4)."""
         self.paused_seconds += self.now - since
 
     def elapsed(self, now: float) -> float:
-        """Wall-clock time without the union of all pauses (rulings C4, F8)."""
+        """Return the wall-clock time without the union of all pauses (rulings C4, F8)."""
         until = now if self.paused_since is None else self.paused_since
         return max(0.0, until - self.input.created_at - self.paused_seconds)
 
     def ledger(self) -> Ledger:
-        """What is used of each budget now; paused time does not count (ruling C4)."""
+        """Return the current use of each budget; paused time does not count (ruling C4)."""
         return Ledger(
             jobs=self.spent_jobs,
             elapsed_seconds=self.elapsed(self.now),
@@ -192,42 +192,42 @@ class TreeState(Memory):
 
     @property
     def busy_worktrees(self) -> set[str]:
-        """Shared worktrees a job runs in. Waiting for jobs, never for whole chains, cannot deadlock (ruling I3)."""
+        """Return the shared worktrees of jobs in flight. Waiting for jobs, not chains, cannot deadlock (ruling I3)."""
         busy = set(self.in_flight)
         shared = (leg for leg in self.legs() if leg.worktree and not leg.twin)
         return {leg.worktree for leg in shared if leg.worktree and leg.job_id in busy}
 
     def kept_sets(self) -> Iterator[JobOutcome | RefusedSet]:
-        """Sets of delegations: held back, refused and to be told, told in a continuation that has not begun (B6)."""
+        """Yield sets of delegations: held back, refused for the finalize, or in briefs of jobs not begun (B6)."""
         yield from (chain.held for chain in self.coordinators.values() if chain.held is not None)
         yield from self.finalize.refused if self.finalize is not None else ()
         runs = [*self.held_back.values(), *(offer.run for offer in self.offers.values() if offer.run is not None)]
         yield from (each for run in runs if run.brief is not None for each in run.brief.refused)
 
     def legs(self) -> list[Leg]:
-        """The legs of every coordinator's latest batch."""
+        """Return the legs of every coordinator's latest batch."""
         return [leg for chain in self.coordinators.values() if chain.batch for leg in chain.batch.legs.values()]
 
     def leg_of(self, chain: Coordinator) -> tuple[Coordinator, Leg] | None:
-        """The leg a delegated chain plays in its parent's batch; None for the root."""
+        """Return the leg of a delegated chain in its parent's batch; None for the root."""
         if chain.coordinator_id == self.root_id:
             return None
         return self.find_leg(chain.coordinator_id)
 
     def work_needed(self, chain: Coordinator, batch: Batch, leg: Leg) -> tuple[str, ...]:
-        """Branches the leg must see: what its own coordinator was given, and what the legs it depends on made (I1).
+        """Return the branches the leg must see: those given to its coordinator, and those of its dependencies (I1).
 
-        From the base of the tree, of the former only what every job of the tree must see.
+        A leg that begins at the tree's base sees, of the former, only those that every job must see.
         """
         given = self.input.branch_deps if leg.at_base else chain.run.branch_deps
         return tuple(dict.fromkeys([*given, *(each.branch for each in self.work_given(batch, leg))]))
 
     def work_given(self, batch: Batch, leg: Leg) -> tuple[Work, ...]:
-        """What the legs it depends on made."""
+        """Return the work of the legs it depends on."""
         return tuple(work for dep in batch.contributors(leg) for work in self.work_of(dep))
 
     def work_of(self, leg: Leg) -> tuple[Work, ...]:
-        """A leg that delegated hands on what its chain made, every other one its own branch; if it succeeded (I2)."""
+        """Return the work of a successful leg: its chain's if it delegated, otherwise its own branch (I2)."""
         if leg.state is not JobState.SUCCEEDED:
             return ()
         chain = self.coordinators.get(leg.job_id)
@@ -235,21 +235,21 @@ class TreeState(Memory):
         return tuple(each.model_copy(update={"leg": leg.id, "job_id": leg.job_id}) for each in made)
 
     def line_of(self, chain: Coordinator) -> tuple[Work, ...]:
-        """Where its next jobs begin: what its own leg began from, and what it made since (ruling O2).
+        """Return the line that the chain's next jobs begin from: its own leg's line, and its work since (ruling O2).
 
-        What every job of the tree must see is known by its branches alone, as all is in trees of earlier releases.
+        Work that every job must see is known by its branches alone, as is all work in trees of earlier releases.
         """
         run = chain.run
         given = [Work(branch=branch) for branch in (self.input.branch_deps if run.deps else run.branch_deps)]
         return tuple(dict.fromkeys([*(run.line or given), *run.deps, *chain.made]))
 
     def decision_of(self, leg: Leg) -> Decision | None:
-        """What the leg decided; nothing when its chain ended otherwise than the job that spoke last."""
+        """Return the leg's decision; None if its chain ended in another state than its last job."""
         job = self.jobs.get(leg.outcome_job_id)
         return job.decision if job is not None and job.state is leg.state else None
 
     def find_leg(self, job_id: str) -> tuple[Coordinator, Leg] | None:
-        """The leg a job runs, with the coordinator that delegated it, as long as its batch is the latest."""
+        """Return the leg of a job and the coordinator that delegated it, if its batch is the latest."""
         job = self.jobs.get(job_id)
         parent = self.coordinators.get(self.homes.get(job_id, ""))
         if job is None or job.delegation_id is None or parent is None or parent.batch is None:

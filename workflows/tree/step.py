@@ -1,4 +1,4 @@
-"""One step of the tree: what it changed, said once as rows, and the commands that follow from it."""
+"""One step of the tree: its changed rows, written once, and the commands that follow from them."""
 
 import math
 from typing import TypedDict, Unpack
@@ -47,7 +47,7 @@ class JobChange(TypedDict, total=False):
 
 
 class Step:
-    """Collects while rules run; `finish` gives the commands in the order they must be carried out."""
+    """A collector of changes and commands; `finish` returns them in the order in which to carry them out."""
 
     def __init__(self, state: TreeState, now: float) -> None:
         self.state = state
@@ -62,36 +62,34 @@ class Step:
 
     @property
     def now(self) -> float:
-        """Never runs backwards, whatever the events say."""
+        """Return the tree's clock, which never runs backwards, whatever the events' times are."""
         return self.state.now
 
     def command(self, command: Command) -> None:
-        """To be carried out after the rows of this step are written."""
+        """Add a command, carried out after the rows of this step are written."""
         self._commands.append(command)
 
     def withdraw(self, job_id: str) -> bool:
-        """Take an offer back that this step itself has made; False when it was made before."""
+        """Take back an offer made in this step; return False if it was made earlier."""
         kept = [each for each in self._commands if not (isinstance(each, Offered) and each.run.job_id == job_id)]
         withdrawn = len(kept) < len(self._commands)
         self._commands = kept
         return withdrawn
 
     def answer(self, answer: AnswerOrder) -> None:
-        """To be told once everything else is done; it alone changes nothing."""
+        """Add an answer to a waiting call, sent after all else; alone it makes no new revision."""
         self._answers.append(answer)
 
     def add(self, job: JobRecord) -> None:
-        """A job appears, or takes the place of what was known of it."""
+        """Add a job's row, or replace it."""
         known = job.job_id in self.state.jobs
         self.state.jobs[job.job_id] = job
         self._jobs[job.job_id] = None
-        if (
-            not known and job.continuation is Continuation.NONE
-        ):  # why a coordinator runs again is told where that is decided
+        if not known and job.continuation is Continuation.NONE:  # a continuation has its own event
             self._story(job)
 
     def change(self, job_id: str, **changes: Unpack[JobChange]) -> None:
-        """A job changes, and what people would tell of it is told; an illegal move raises (rulings B2, B7)."""
+        """Change a job's row; record an event for a new state or attempt; raise on an illegal move (rulings B2, B7)."""
         job = self.state.jobs[job_id]
         if "next" in changes:
             changes.setdefault("waits_for", WaitsFor.NOTHING)
@@ -106,7 +104,7 @@ class Step:
         self.event(*job_events.of_job(job))
 
     def again(self, job_id: str, reason: str, next_step: str = "") -> None:
-        """One more attempt of a job, which counts (ruling C3) and begins with nothing made (rulings D3, I1)."""
+        """Queue a new attempt of a job, which counts (ruling C3) and begins without a branch (rulings D3, I1)."""
         self.state.spent_jobs += 1
         self.state.first.pop(job_id, None)
         attempt = self.state.jobs[job_id].attempt + 1
@@ -114,7 +112,7 @@ class Step:
         self.change(job_id, branch=None, head_sha=None, ended_at=None)
 
     def leg_again(self, leg: Leg, reason: str, next_step: str = "") -> None:
-        """The same for a leg: what it delegated is forgotten, and it waits to be started like any other."""
+        """Queue a new attempt of a leg, and forget the chain it delegated."""
         self.state.coordinators.pop(leg.job_id, None)
         leg.own_branch = (self.state.jobs[leg.job_id].branch or "") if leg.asked and not leg.worktree else ""
         leg.again()
@@ -122,7 +120,7 @@ class Step:
         self.again(leg.job_id, reason, next_step)
 
     def task(self, state: TaskState, reason: str, next_step: str = "", waits_for: WaitsFor = WaitsFor.NOTHING) -> None:
-        """The task moves; an illegal move raises (ruling B2)."""
+        """Change the task's state; raise on an illegal move (ruling B2)."""
         task = self.state.task
         check_task(task.state, state)
         ended = self.now if state.closed else None
@@ -131,26 +129,26 @@ class Step:
         self.state.task, self._task = task.model_copy(update=update), True
 
     def next_step(self, text: str, waits_for: WaitsFor, to_retry: str = "") -> None:
-        """The task offers another command, and stands where it stood."""
+        """Change the command that the task offers, without changing its state."""
         task = self.state.task
         if (task.next, task.waits_for, task.to_retry) != (text, waits_for, to_retry):
             update = {"next": text, "waits_for": waits_for, "to_retry": to_retry}
             self.state.task, self._task = task.model_copy(update=update), True
 
     def round(self, record: RoundRecord) -> None:
-        """A pause changes."""
+        """Update the row of a round."""
         self._rounds[record.round_id] = record
 
     def event(self, kind: EventKind, job_id: str, message: str, data: Data) -> None:
-        """A lifecycle event; a payload that does not fit its kind raises (ruling B4).
+        """Record an event; raise if its payload does not fit its kind (ruling B4).
 
-        Events are numbered by job: they keep their ids whatever is told of other jobs meanwhile.
+        Events are numbered per job, so their ids do not depend on events of other jobs.
         """
         check_payload(kind, data)
         self._tell(kind, job_id, message, data)
 
     def notice(self, notice: Notice, job_id: str) -> None:
-        """What a run had to tell. Its host may know kinds this tree does not: those pass as they are."""
+        """Record a run's notice. Kinds that this release does not know are passed unchanged."""
         self._tell(notice.kind, job_id, notice.message, dict(notice.data))
 
     def _tell(self, kind: str, job_id: str, message: str, data: Data) -> None:
@@ -168,11 +166,11 @@ class Step:
         )
 
     def refused(self, refusal: Refusal, job_id: str) -> None:
-        """A bound or gate said no."""
+        """Record an event for a refusal of a bound or gate."""
         self.event(EventKind(refusal.kind), job_id, refusal.message, refusal.data)
 
     def warn(self) -> None:
-        """One event per budget that is used to 80 % (ruling C4)."""
+        """Record one event per budget that is used to 80 % (ruling C4)."""
         for name, used, budget in near(self.state.input.settings.bounds, self.state.ledger()):
             if name not in self.state.warned:
                 self.state.warned.append(name)
@@ -182,7 +180,7 @@ class Step:
                 self.event(EventKind.DELEGATION_BUDGET_WARNING, self.state.root_id, message, data)
 
     def finish(self) -> list[Command]:
-        """The rows first, under a new revision, then the commands that depend on them; nothing when nothing changed."""
+        """Return the changed rows under a new revision, then the commands; without changes, only the answers."""
         if not (self._jobs or self._events or self._rounds or self._task or self._commands):
             return [*self._answers]
         state = self.state
