@@ -1,1 +1,1 @@
-"""Pure decisions, a small module each, named after the rule it carries. They change nothing they are given."""
+"""Pure decisions, a small module each, named after its rule. They do not change their arguments."""

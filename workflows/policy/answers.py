@@ -1,4 +1,4 @@
-"""What a person wrote, read as answers to the questions of a round (ruling F5)."""
+"""A parser of a person's text as answers to the questions of a round (ruling F5)."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,16 +15,16 @@ MOST_UNMATCHED = 20
 
 @dataclass
 class Answers:
-    """The answers by question id; everything else is guidance. Nothing a person wrote is dropped."""
+    """Answers by question id; all other text is guidance. No text is dropped."""
 
     by_id: dict[str, str] = field(default_factory=dict)
     guidance: str = ""
     unmatched: tuple[str, ...] = ()
-    """What stands in an id's place and is none of the round's ids."""
+    """Words in the place of an id that are not ids of the round."""
 
 
 def parse(body: str, ids: Sequence[str]) -> Answers:
-    """One `<id>: text` per line; text runs on until the next known id; a single question takes a bare body."""
+    """Parse one `<id>: text` per line; text ends at the next known id; a single question accepts a bare body."""
     lines = list(_lines(clean(body)))
     sections = list(_sections(lines, frozenset(ids)))
     if len(ids) == 1 and all(known is None for known, _ in sections):
@@ -39,22 +39,22 @@ def parse(body: str, ids: Sequence[str]) -> Answers:
 
 
 def strange_ids(body: str, ids: Sequence[str]) -> tuple[str, ...]:
-    """What stands where an id of this round should: first in a line that no blank begins.
+    """Return unknown words in the place of an id: first in a line that does not begin with a blank.
 
-    A bare body is one answer: of it only the beginning counts.
+    A bare body is one answer: only its first line counts.
     """
     lines = list(_lines(clean(body)))
     return _unmatched([line for line in lines[: 1 if is_bare(body, ids) else None] if not line[:1].isspace()], ids)
 
 
 def is_bare(body: str, ids: Sequence[str]) -> bool:
-    """The body names no id and answers the only question there is."""
+    """Return whether the body names no id and answers the only question."""
     lines = _lines(clean(body))
     return len(ids) == 1 and not any(head["id"] in ids for line in lines if (head := _HEAD.fullmatch(line)))
 
 
 def with_ids(body: str, names: Mapping[str, str]) -> str:
-    """The same with other ids in the places of these."""
+    """Replace ids at the beginning of lines."""
     lines = [(line, _HEAD.fullmatch(line)) for line in _lines(clean(body))]
     return "\n".join(
         f"{head['quote']}{names[head['id']]}:{head['text']}" if head and head["id"] in names else line
@@ -63,17 +63,17 @@ def with_ids(body: str, names: Mapping[str, str]) -> str:
 
 
 def clean(text: str) -> str:
-    """With one kind of line end, and without what cannot be stored."""
+    """Normalise line ends, and replace characters that cannot be stored."""
     return storable(_LINE_END.sub("\n", text))
 
 
 def one_line(text: str, limit: int = 80) -> str:
-    """A name or a word as it may stand in a sentence of ours."""
+    """Return a text as one short line, to insert into a sentence."""
     return " ".join(clean(text).split())[:limit]
 
 
 def unquoted(text: str) -> str:
-    """Without the quotes around the whole value, if they are one pair."""
+    """Remove the quotes around the whole value, if they are one pair."""
     text = text.strip()
     closing = _QUOTES.get(text[:1])
     if closing is None or len(text) < 2 or text[-1] != closing:
@@ -83,13 +83,13 @@ def unquoted(text: str) -> str:
 
 
 def _lines(body: str) -> Iterator[str]:
-    """A body quoted as a whole is unquoted, and `"a: x" "b: y"` on one line is two lines."""
+    """Split a body into lines: unquote a quoted one, and split `"a: x" "b: y"` on one line into two."""
     for line in unquoted(body).split("\n"):
         yield from re.findall(r"\"[^\"]*\"", line) if _ARGUMENTS.fullmatch(line) else (line,)
 
 
 def _sections(lines: Sequence[str], ids: frozenset[str]) -> Iterator[tuple[str | None, str]]:
-    """Each known id with its text; what comes before the first has none."""
+    """Yield each known id with its text, after the text before the first, whose id is None."""
     known, quote, texts = None, "", []
     for line in lines:
         head = _HEAD.fullmatch(line)
@@ -102,13 +102,13 @@ def _sections(lines: Sequence[str], ids: frozenset[str]) -> Iterator[tuple[str |
 
 
 def _value(quote: str, texts: Sequence[str]) -> str:
-    """A quote that was opened before the id is closed after the text."""
+    """Strip the closing quote of a text whose id is inside the quotes."""
     text = "\n".join(texts).strip()
     return text[:-1].strip() if quote and text.endswith(quote) else unquoted(text)
 
 
 def _unmatched(lines: Sequence[str], ids: Sequence[str]) -> tuple[str, ...]:
-    """Only in a colon and a blank does a word look like an id: `https://...` and `12:30` do not."""
+    """Return unknown ids. A word counts only before a colon and a blank: `https://...` and `12:30` do not."""
     heads = (_HEAD.fullmatch(line) for line in lines)
     names = (head["id"] for head in heads if head and (not head["text"] or head["text"][0].isspace()))
     return tuple(dict.fromkeys(name for name in names if name not in ids))[:MOST_UNMATCHED]

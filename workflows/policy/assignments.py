@@ -1,4 +1,4 @@
-"""Who runs a job and what with: every job's assignment is completed here (spec: model and effort resolution)."""
+"""Assignments: the worker, model and effort of each job (spec: model and effort resolution)."""
 
 from workflows.contract.models import Delegation, Ephemeral
 from workflows.model.settings import RuntimeDefaults, TreeSettings
@@ -8,9 +8,9 @@ from workflows.policy.timeouts import timeout_of
 
 
 def resolved(asked: Assignment, settings: TreeSettings) -> Assignment:
-    """Model and effort of every new job, and nobody else decides them: its own, its worker's, its runtime's default.
+    """Resolve model and effort of a new job: its own, its worker's, its runtime's default. No other code does.
 
-    None leaves them to the runtime's own program. A continuation is no new job: it goes on with its coordinator's.
+    None leaves the choice to the runtime's program. A continuation is not a new job: it keeps its coordinator's.
     """
     worker = asked.worker
     defaults = settings.runtimes.get(worker.runtime, RuntimeDefaults())
@@ -24,7 +24,7 @@ def resolved(asked: Assignment, settings: TreeSettings) -> Assignment:
 def delegated(
     delegation: Delegation, agents: tuple[Worker, ...], parent: Assignment, settings: TreeSettings, prompt: Text
 ) -> Assignment:
-    """What a leg that passed preflight is to do, with a child job's time (spec: timeout precedence)."""
+    """Return the assignment of a leg that passed preflight, with a child job's timeout (spec: timeout precedence)."""
     asked = Assignment(
         worker=worker_of(delegation, agents),
         action=delegation.action,
@@ -47,7 +47,7 @@ def delegated(
 
 
 def worker_of(delegation: Delegation, agents: tuple[Worker, ...]) -> Worker:
-    """Who runs a leg that passed preflight, frozen now."""
+    """Return the worker of a leg that passed preflight, as of now."""
     spec = delegation.ephemeral
     if spec is None:
         return next(agent for agent in agents if agent.name == delegation.agent)
@@ -55,7 +55,7 @@ def worker_of(delegation: Delegation, agents: tuple[Worker, ...]) -> Worker:
 
 
 def ephemeral_worker(name: str, spec: Ephemeral) -> Worker:
-    """A throwaway worker, called by its role or by the leg or stage it is for."""
+    """Return a throwaway worker, named after its role, or its leg or stage."""
     return Worker(
         name=spec.role or name,
         runtime=spec.runtime,

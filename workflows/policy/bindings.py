@@ -1,14 +1,14 @@
-"""What a tree belongs to: a pull request or an issue of its repository on GitHub, or nothing (ruling L1)."""
+"""Bindings of a tree to a pull request or an issue of its repository on GitHub, if any (ruling L1)."""
 
 from workflows.model.errors import RefusedError, UsageError
 from workflows.policy.storable_rows import LARGEST
 
 WEB = "https://github.com"
-"""Where people see a repository, unless it is configured otherwise."""
+"""Default address of GitHub's pages."""
 
 
 def check_numbers(pull_request: int | None, issue: int | None) -> None:
-    """Refuse both at once, and a number that is none."""
+    """Refuse both numbers at once, and invalid ones."""
     if pull_request is not None and issue is not None:
         raise UsageError("a task belongs to a pull request or to an issue, not to both", "leave --pr or --issue out")
     for number, what, option in ((pull_request, "a pull request", "--pr"), (issue, "an issue", "--issue")):
@@ -17,7 +17,7 @@ def check_numbers(pull_request: int | None, issue: int | None) -> None:
 
 
 def check_github(repo: str, path: str, github: str) -> None:
-    """Refuse where it is not known which repository on GitHub the numbers are of."""
+    """Refuse a repository whose GitHub name is unknown."""
     if not github:
         raise RefusedError(
             f"the repository {repo} has no GitHub name: none of its remotes tells one",
@@ -26,7 +26,7 @@ def check_github(repo: str, path: str, github: str) -> None:
 
 
 def in_words(pull_request: int | None, issue: int | None, github: str = "") -> str:
-    """`pull request #7 of acme/shop`; empty when it belongs to nothing."""
+    """Return `pull request #7 of acme/shop`; empty if the tree belongs to nothing."""
     of = f" of {github}" if github else ""
     if pull_request is not None:
         return f"pull request #{pull_request}{of}"
@@ -34,12 +34,12 @@ def in_words(pull_request: int | None, issue: int | None, github: str = "") -> s
 
 
 def sentence(belongs_to: str) -> str:
-    """The same as a prompt says it."""
+    """Return the binding as a sentence for prompts."""
     return f"This work belongs to {belongs_to}." if belongs_to else ""
 
 
 def address(github: str, pull_request: int | None, issue: int | None, web: str = "") -> str:
-    """The page of the pull request or issue; empty when there is none, or the repository is not known."""
+    """Return the address of the pull request or issue; empty if there is none, or the repository is unknown."""
     if not github or (pull_request is None and issue is None):
         return ""
     place = f"pull/{pull_request}" if pull_request is not None else f"issues/{issue}"
@@ -47,14 +47,14 @@ def address(github: str, pull_request: int | None, issue: int | None, web: str =
 
 
 def options(pull_request: int | None, issue: int | None) -> str:
-    """What is typed for it behind a command that starts something."""
+    """Return the options to type after a command that starts work."""
     if pull_request is not None:
         return f" --pr {pull_request}"
     return f" --issue {issue}" if issue is not None else ""
 
 
 def variables(pull_request: int | None, issue: int | None) -> dict[str, str]:
-    """What programs are told of it; empty where it belongs to nothing, so that scripts need no defaults."""
+    """Return the environment variables of the binding; empty without one, so that scripts need no defaults."""
     return {
         "SERVICE_PULL_REQUEST": "" if pull_request is None else str(pull_request),
         "SERVICE_ISSUE": "" if issue is None else str(issue),

@@ -1,4 +1,4 @@
-"""The hard bounds: how deep, how wide, how many, how long, how much (rulings C1 to C4)."""
+"""The hard bounds: depth, width, number of jobs, time, tokens and cost (rulings C1 to C4)."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,7 +17,7 @@ WARNING_SHARE = 0.8
 
 
 def ledger_of(task: TaskRecord, jobs: Sequence[JobRecord], now: float) -> Ledger:
-    """What a tree has used, as far as its rows tell: the root's first attempt and the finalize are no job (C3, C4)."""
+    """Return a tree's use of its budgets by its rows; the root's first attempt and the finalize are free (C3, C4)."""
     counted = sum(job.attempt for job in jobs if job.continuation is not Continuation.FINALIZE)
     return Ledger(
         jobs=max(0, counted - 1),
@@ -42,7 +42,7 @@ def admit(bounds: Bounds, ledger: Ledger, *, depth: int, width: int, new_jobs: i
 
 
 def jobs(bounds: Bounds, ledger: Ledger, new: int, what: str) -> Refusal | None:
-    """Exactly the cap is admitted (ruling C3)."""
+    """Refuse jobs beyond the cap; exactly the cap is admitted (ruling C3)."""
     cap = bounds.max_delegation_total_jobs
     if ledger.jobs + new <= cap:
         return None
@@ -51,7 +51,7 @@ def jobs(bounds: Bounds, ledger: Ledger, new: int, what: str) -> Refusal | None:
 
 
 def exhausted(bounds: Bounds, ledger: Ledger) -> Refusal | None:
-    """A budget that is used up: looked at on every fan-out and before every deferred start (ruling C4)."""
+    """Return the first exhausted budget. Checked on every fan-out and before every deferred start (ruling C4)."""
     clock, tokens, budget = (
         bounds.max_delegation_wall_clock_seconds,
         bounds.max_delegation_token_budget,
@@ -73,7 +73,7 @@ def exhausted(bounds: Bounds, ledger: Ledger) -> Refusal | None:
 
 
 def budget_line(bounds: Bounds, ledger: Ledger, depth: int, warned: Sequence[str]) -> BudgetLine:
-    """What is used of each bound, as a coordinator at this depth is told it (ruling E6)."""
+    """Return the use of each bound for the brief of a coordinator at this depth (ruling E6)."""
     return BudgetLine(
         jobs=ledger.jobs,
         jobs_cap=bounds.max_delegation_total_jobs,
@@ -91,7 +91,7 @@ def budget_line(bounds: Bounds, ledger: Ledger, depth: int, warned: Sequence[str
 
 
 def near(bounds: Bounds, ledger: Ledger) -> Iterator[tuple[str, float, float]]:
-    """Every budget used to 80 % or more: its name, what is used, what there is (ruling C4)."""
+    """Yield every budget used to 80 % or more: its name, the amount used, the budget (ruling C4)."""
     used: dict[str, tuple[float, float]] = {
         "jobs": (ledger.jobs, bounds.max_delegation_total_jobs),
         "wall_clock": (ledger.elapsed_seconds, bounds.max_delegation_wall_clock_seconds),

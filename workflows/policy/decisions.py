@@ -1,4 +1,4 @@
-"""Which state an agent's decision puts its job in (ruling A11), and when it is worth saying beside the state."""
+"""The job state of each decision (ruling A11), and the decisions shown beside the state."""
 
 from enum import StrEnum
 
@@ -8,12 +8,12 @@ from workflows.model.states import JobState
 
 
 def decided(state: StrEnum, decision: Decision | None) -> str:
-    """The decision, where it says more than the state it stands beside: blocked and failed are both."""
+    """Return the decision if it differs from the state beside it: blocked and failed are both."""
     return decision.value if decision is not None and decision.value != state.value else ""
 
 
 def state_of(decision: Decision) -> JobState:
-    """Blocked and failed say so; every other decision is a success, skipped too (ruling A11)."""
+    """Return the state of a decision: blocked, failed, or for all others, skipped included, succeeded (ruling A11)."""
     match decision:
         case Decision.BLOCKED:
             return JobState.BLOCKED
@@ -24,7 +24,7 @@ def state_of(decision: Decision) -> JobState:
 
 
 def ended_as(outcome: JobOutcome) -> JobState:
-    """An attempt that ran ended in one of four ways; a decision to block or fail is one of them (ruling A11)."""
+    """Return the end state of an attempt, which a decision to block or fail determines too (ruling A11)."""
     if outcome.state is JobState.SUCCEEDED:
         return state_of(outcome.decision) if outcome.decision else JobState.SUCCEEDED
     failing = {JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED}

@@ -1,4 +1,4 @@
-"""Legs of one result with the same fingerprint: which of them runs for the others (ruling C5)."""
+"""Duplicate legs of one result, by fingerprint (ruling C5)."""
 
 from collections.abc import Sequence
 
@@ -7,9 +7,9 @@ from workflows.contract.models import Delegation
 
 
 def twins(delegations: Sequence[Delegation]) -> dict[str, str]:
-    """Each duplicate with the leg that runs for it, within one result (ruling C5).
+    """Return each duplicate with the leg that runs for it, within one result (ruling C5).
 
-    The one that runs is the first in dependency order: whichever else it were, a leg could come to wait for itself.
+    The first in dependency order runs: with any other, a leg could end up waiting for itself.
     """
     by_id = {each.id: each for each in delegations}
     first: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Which repository on GitHub a checkout belongs to, as its remotes' addresses tell (ruling L1)."""
+"""The GitHub repository of a checkout, derived from its remotes' addresses (ruling L1)."""
 
 import re
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 HOST = "github.com"
 SAME_HOST = ("", "www.", "ssh.")
-"""Under these names in front a host is GitHub's too: `ssh.` is where it takes ssh on the port of https."""
+"""Prefixes of host names that are GitHub's too: `ssh.` accepts ssh on the port of https."""
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
 _SCP = re.compile(r"(?:[^/@:\s]+@)?(?P<host>[^/@:\s]+):(?!//)(?P<path>.+)")
@@ -14,17 +14,17 @@ _SCHEMES = ("https", "http", "ssh", "git", "git+ssh", "ssh+git")
 
 
 def is_github_name(text: str) -> bool:
-    """Whether it is OWNER/NAME, as GitHub writes it."""
+    """Return whether the text is a valid OWNER/NAME of GitHub."""
     return _NAME.fullmatch(text) is not None
 
 
 def host_of(web: str) -> str:
-    """The host that remotes are on, of the address where people see the repositories."""
+    """Return the host of the remotes, from the address of the repositories' pages."""
     return urlsplit(web).hostname or ""
 
 
 def github_of_remote(url: str, host: str = HOST) -> str:
-    """OWNER/NAME of a remote's address on this host; empty when it is on another, or no repository's."""
+    """Return OWNER/NAME of a remote's address on this host; empty for another host or an invalid path."""
     where, path = _parts(url.strip())
     if where.lower() not in {front + host.lower() for front in SAME_HOST}:
         return ""
@@ -33,15 +33,15 @@ def github_of_remote(url: str, host: str = HOST) -> str:
 
 
 def github_of_remotes(remotes: Mapping[str, str], host: str = HOST) -> str:
-    """The same of the first remote that has one: `origin`, then the others by name."""
+    """Return OWNER/NAME of the first remote that has one: `origin`, then the others by name."""
     in_order = sorted(remotes, key=lambda name: (name != "origin", name))
     return next((found for name in in_order if (found := github_of_remote(remotes[name], host))), "")
 
 
 def remote_of(remotes: Mapping[str, str], github: str, host: str = HOST) -> str | None:
-    """The remote that belongs to a repository on GitHub, else an `origin` that tells no name of its own, else none.
+    """Return the remote of a GitHub repository, else an `origin` without a GitHub name, else None.
 
-    An `origin` of another name is never taken: its pull requests have the same numbers, and are others.
+    An `origin` with another name is never used: its pull requests have equal numbers but are others.
     """
     names = {name: github_of_remote(url, host).lower() for name, url in remotes.items()}
     own = (name for name in sorted(names) if names[name] == github.lower())
@@ -49,7 +49,7 @@ def remote_of(remotes: Mapping[str, str], github: str, host: str = HOST) -> str 
 
 
 def _parts(url: str) -> tuple[str, str]:
-    """Host and path."""
+    """Return host and path."""
     if "://" not in url:
         short = _SCP.fullmatch(url)
         return (short["host"], short["path"]) if short else ("", "")

@@ -1,38 +1,38 @@
-"""Whether a host's worker is there, from when it was seen last; and what to say of a job that waits for it."""
+"""Host availability, judged by when its worker was last seen, and the commands that restore it."""
 
 from dataclasses import dataclass
 
 UNSEEN_SECONDS = 60.0
-"""A worker says every ten seconds that it is there."""
+"""Seconds without a sign of life after which a worker is missing; it sends one every ten seconds."""
 
 
 @dataclass(frozen=True)
 class HostSeen:
-    """What is known of the host that a tree works on; no time means that no worker of it was ever seen."""
+    """The last known state of a tree's host; no time means that no worker of it was ever seen."""
 
     name: str
     seen_at: float | None = None
     stopped_at: float | None = None
-    """Its worker ended in order, and has not come back."""
+    """Time at which its worker was stopped in order, if it has not come back."""
     held: str = ""
-    """Why its worker starts nothing."""
+    """Reason that its worker starts nothing."""
 
 
 def lacks_worker(host: HostSeen, now: float) -> bool:
-    """Not seen for a minute; one that was stopped is known to be gone at once."""
+    """Return whether the host has no worker: it was not seen for a minute, or was stopped, which counts at once."""
     return host.stopped_at is not None or unseen(host, now)
 
 
 def unseen(host: HostSeen, now: float) -> bool:
-    """Long enough that a person should know; a restart of the worker takes less."""
+    """Return whether the worker has been missing for longer than a restart takes."""
     return host.seen_at is None or now - host.seen_at > UNSEEN_SECONDS
 
 
 def way_back(host: str) -> str:
-    """What brings its worker back."""
+    """Return the command that restarts the host's worker."""
     return f"on {host}: service daemon start"
 
 
 def way_to_room(host: str) -> str:
-    """What frees room on its disk."""
+    """Return the command that frees disk space on the host."""
     return f"on {host}: service gc"

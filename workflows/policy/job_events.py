@@ -1,4 +1,4 @@
-"""What a tree's log says of its jobs as they come and go (ruling B7); everything else is told where it is decided."""
+"""Events of jobs in a tree's log (ruling B7); other events are recorded where they are decided."""
 
 from workflows.model.event_kinds import EventKind
 from workflows.model.payload import Data
@@ -9,7 +9,7 @@ from workflows.policy.prices import dollars
 
 
 def of_job(job: JobRecord) -> tuple[EventKind, str, str, Data]:
-    """The event of the state a job has just taken: its kind, its job, a line for people, its payload."""
+    """Return the event of a job's new state: its kind, its job, a line for people, its payload."""
     data: Data
     why = f": {job.reason}" if job.reason else ""
     match job.state:
@@ -35,7 +35,7 @@ def of_job(job: JobRecord) -> tuple[EventKind, str, str, Data]:
 
 
 def _name(job: JobRecord) -> str:
-    """The job as its line names it: the leg it is, or what it is to its coordinator."""
+    """Return the job's name in log lines: its leg, or its role for its coordinator."""
     kind = "root job" if job.continuation is Continuation.NONE else f"{job.continuation} continuation"
     what = f"leg {job.delegation_id}" if job.delegation_id else kind
     attempt = f", attempt {job.attempt}" if job.attempt > 1 else ""

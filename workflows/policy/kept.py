@@ -1,6 +1,6 @@
-"""How much a tree keeps of what its jobs bring (ruling B6): its state travels as one payload.
+"""Limits on what a tree keeps of its jobs' results (ruling B6): its state travels as one payload.
 
-Sets of delegations that wait, what people are asked, files, findings. What is kept where is the tree's own matter.
+They apply to waiting sets of delegations, questions to people, files and findings. The tree decides what is kept where.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -15,23 +15,23 @@ from workflows.model.texts import RefusedSet
 from workflows.model.wire import Wire
 
 KEPT_BYTES = 128 * 1024
-"""What all sets that wait may take together: the largest of the usual width, or some 150 legs as they mostly are.
+"""Bytes of all waiting sets: the largest set of the usual width, or some 150 typical legs.
 
-A pause, a block and an end find coordinators running, and each may come back with a set as large as the contract
-allows. Where trees go on as new, sets travel twice, in the state and in what is next.
+At a pause, a block or an end, running coordinators may each return a set as large as the contract allows. When a tree
+continues as new, sets travel twice: in the state and in the next commands.
 """
 
 ASKED_BYTES = 64 * 1024
-"""What the open questions of a whole tree may take of its memory; what is asked beyond that is shown cut."""
+"""Bytes of a tree's open questions; questions beyond that are shortened."""
 
 FINDINGS_BYTES = 64_000
-"""What the findings of one batch may take of the tree's memory, shared by the legs that have some."""
+"""Bytes of one batch's findings, shared by the legs that have some."""
 
 NEEDS_BYTES = 250
-"""A batch may have so many legs that all of this takes as much again."""
+"""Bytes of one implement leg's needs; in the largest batch, all of these take as much as `FINDINGS_BYTES`."""
 
 BEFORE_BYTES = 4_000
-"""What a leg is told of the findings of those that it depends on: every leg of a batch may depend on all before it."""
+"""Bytes of dependencies' findings in a leg's prompt: a leg of a batch may depend on all before it."""
 
 PROMPT_LIMIT = 2_000
 SHORT_LIMIT = 200
@@ -43,7 +43,7 @@ _NOT_HELD = frozenset({"notices", "findings", "touched_files", "human_questions"
 
 
 def fits(outcome: JobOutcome, waiting: Iterable[Wire]) -> bool:
-    """Whether there is room for this result's set beside those that wait already."""
+    """Return whether this result's set fits beside those that wait."""
     return sum(map(_set_bytes, waiting)) + _set_bytes(outcome) <= KEPT_BYTES
 
 
@@ -53,33 +53,33 @@ def _set_bytes(what: Wire) -> int:
 
 
 def without_set(outcome: JobOutcome) -> JobOutcome:
-    """A result whose set there is no room for."""
+    """Return a result without its set, which does not fit."""
     return outcome.model_copy(update={"delegations": (), "long_prompts": {}, "agents": (), "templates": ()})
 
 
 def as_shown(outcome: JobOutcome) -> RefusedSet:
-    """A result's delegations as a prompt shows them."""
+    """Return a result's delegations for a prompt."""
     long = {leg: prompt.digest for leg, prompt in outcome.long_prompts.items()}
     return RefusedSet(job_id=outcome.job_id, delegations=outcome.delegations, long_prompts=long)
 
 
 def left_out(job_id: str, count: int) -> RefusedSet:
-    """A set that was not kept: only how many there were is known of it."""
+    """Return the record of a set that was not kept: only its size."""
     return RefusedSet(job_id=job_id, delegations=(), left_out=count)
 
 
 def held(outcome: JobOutcome, *, comes_back: bool) -> JobOutcome:
-    """A result that waits. A set that comes back to its coordinator, and not out, needs no workers."""
+    """Return a result to hold back. A set that returns to its coordinator needs no workers."""
     dropped = _NOT_HELD | {"agents"} if comes_back else _NOT_HELD
     said = {"summary": fitted("summary", outcome.summary), "reason": fitted("summary", outcome.reason)}
     return JobOutcome.model_validate(outcome.model_copy(update=said).model_dump(exclude=set(dropped)))
 
 
 def asked(new: Asked, mine: Sequence[Asked], taken: Collection[str], all_open: Sequence[Asked]) -> Asked | None:
-    """A question as it waits for its answer; None where the same leg asks it already (ruling F2).
+    """Return a question as it waits for its answer, or None if its leg already asks it (ruling F2).
 
-    One whose id is taken is asked as `<leg>.<id>`. Choices beyond what a round lists are told, as far as there is
-    room; an answer need not be one of them. In a tree that asks very much it is shortened.
+    A question whose id is taken becomes `<leg>.<id>`. Choices beyond those a round lists are appended to the prompt, as
+    far as there is room; other answers are valid too. In a tree with very many questions it is shortened.
     """
     more = new.question.choices[MOST_CHOICES:]
     rest = _cut(f"\n[and {len(more)} more choices: {'; '.join(more)}]") if more else ""
@@ -100,23 +100,23 @@ def _cut(text: str) -> str:
 
 
 def findings(outcome: JobOutcome, legs: int) -> str:
-    """Each leg of a batch whose findings are kept has its share."""
+    """Return a leg's findings, cut to its share of the batch's limit."""
     return cut_to(outcome.findings, Bound(BOUNDS["findings"].characters, FINDINGS_BYTES // max(16, legs)))
 
 
 def needs(outcome: JobOutcome) -> str:
-    """The beginning of what a leg that implements found or needs, where it could not go on."""
+    """Return the beginning of an implement leg's findings, if it was blocked or failed."""
     gave_up = outcome.decision in (Decision.BLOCKED, Decision.FAILED)
     return cut_to(outcome.findings, Bound(NEEDS_BYTES, NEEDS_BYTES)) if gave_up else ""
 
 
 def findings_beside(text: str, legs: int) -> str:
-    """Each of the legs that one leg depends on has its share in what that is told."""
+    """Return a dependency's findings, cut to its share of a leg's prompt."""
     return cut_to(text, Bound(BEFORE_BYTES // legs, BEFORE_BYTES // legs))
 
 
 def files(outcome: JobOutcome) -> tuple[str, ...]:
-    """As many as are shown, and as a history has room for."""
+    """Return the touched files, as many as are shown and fit into the history."""
     names, left = [], FILES_BYTES
     for name in outcome.touched_files[:FILES_LIMIT]:
         left -= size(name) + 1

@@ -1,4 +1,4 @@
-"""When a coordinator goes in circles, and how often until its tree is ended: one ladder, two signals (H1 to H3)."""
+"""Loop detection in a coordinator's chain: one ladder, two signals (H1 to H3)."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -13,14 +13,14 @@ WINDOW = 8
 
 
 class Rung(StrEnum):
-    """A step of the one ladder both signals climb."""
+    """A rung of the ladder that both signals climb."""
 
     WARNING = "warning"
     DETECTED = "detected"
 
 
 def signature(delegations: Sequence[Delegation], long_prompts: Mapping[str, LongPrompt]) -> str:
-    """What makes a set the same set again; phase, timeout, retry and policies do not (ruling H1)."""
+    """Return the signature of a set; phase, timeout, retry and policies do not count (ruling H1)."""
     legs: list[Plain] = []
     for leg in sorted(delegations, key=lambda each: each.id):
         long = long_prompts.get(leg.id)
@@ -33,41 +33,41 @@ def signature(delegations: Sequence[Delegation], long_prompts: Mapping[str, Long
 
 
 def folded(text: str) -> str:
-    """Digest of a text with white space folded."""
+    """Return the digest of a text with white space folded."""
     return digest(" ".join(text.split()))
 
 
 class Ladder(Wire):
-    """What a chain has dispatched and come to so far, and how often it has been warned. A step makes the next one."""
+    """A chain's loop detection state: its dispatched sets, progress and warnings. Methods return a new ladder."""
 
     window: tuple[str, ...] = ()
-    """Signatures of the last sets dispatched (ruling H1)."""
+    """Signatures of the last dispatched sets (ruling H1)."""
     repeat_warned: bool = False
     rung: int = 0
     streak: int = 0
-    """Generations, or sets that could not go out, in a row without progress."""
+    """Number of generations, or undispatchable sets, in a row without progress."""
     progress: str | None = None
-    """The last generation's digest (ruling H3)."""
+    """Digest of the last generation (ruling H3)."""
     history: str = ""
-    """Digest over all generations: the part a whole chain plays in its parent's progress."""
+    """Digest over all generations: the whole chain's part in its parent's progress."""
 
     def set_returned(self, signature: str) -> "Climbed":
-        """A set dispatched before: a warning once, then it is a loop for good (ruling H2)."""
+        """Climb a rung if the set was dispatched before: a warning once, then a detected loop (ruling H2)."""
         if signature not in self.window:
             return Climbed(self, None)
         rung = Rung.DETECTED if self.repeat_warned or self.rung else Rung.WARNING
         return Climbed(self.model_copy(update={"repeat_warned": True, "rung": 1}), rung)
 
     def set_dispatched(self, signature: str) -> Self:
-        """Only sets that went out enter the window (ruling C6)."""
+        """Add a dispatched set to the window; no other sets enter it (ruling C6)."""
         return self.model_copy(update={"window": (*self.window, signature)[-WINDOW:]})
 
     def set_unroutable(self) -> Self:
-        """It names workers that it cannot have: as good as a generation without progress (ruling C6)."""
+        """Count a set that names unavailable workers, which equals a generation without progress (ruling C6)."""
         return self.model_copy(update={"streak": self.streak + 1})
 
     def generation_over(self, legs: Sequence[str], limit: int) -> "Climbed":
-        """The same digest again lengthens the streak, another resets streak and ladder (ruling H3)."""
+        """Lengthen the streak for an equal digest; reset streak and ladder for another (ruling H3)."""
         now = digest(sorted(legs))
         same = now == self.progress
         streak = self.streak + 1 if same else 0
@@ -79,7 +79,7 @@ class Ladder(Wire):
 
 
 class Climbed(NamedTuple):
-    """The ladder after a step, and the rung that was reached by it, if any."""
+    """The ladder after a step, and the rung it reached, if any."""
 
     ladder: Ladder
     rung: Rung | None

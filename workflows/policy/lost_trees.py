@@ -1,4 +1,4 @@
-"""The rows of a tree whose workflow was ended from outside: it cannot write them any more (ruling G2)."""
+"""Rows for a tree whose workflow was ended from outside and can't write them itself (ruling G2)."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,7 @@ _NO_WAY_ON = {"next": "", "waits_for": WaitsFor.NOTHING}
 
 
 def is_open(task: TaskRecord, jobs: Iterable[JobRecord]) -> bool:
-    """Whether its rows say that a workflow works on it."""
+    """Return whether the rows show an active workflow."""
     return not task.state.closed or any(not job.state.ended for job in jobs)
 
 
@@ -27,7 +27,7 @@ def lost_rows(
     number: int,
     now: float,
 ) -> Records:
-    """Every open row ends with the reason. `anew` is what starts it anew: empty when it can be taken up instead."""
+    """End every open row with the reason. `anew` is the command to start afresh; empty if a retry continues it."""
     why, root = " ".join(why.split())[:REASON_LIMIT], task.root_job_id
     what_next = anew or f"{RETRY} {root}"
     state = TaskState.CANCELLED if anew else TaskState.BLOCKED
@@ -56,7 +56,7 @@ def lost_rows(
 
 
 def dismissed_rows(task: TaskRecord, *, actor: str, number: int, now: float) -> Records:
-    """A blocked task that nobody will take up again."""
+    """Return the rows of a blocked task that is dismissed for good."""
     reason = f"dismissed by {actor}; it was blocked: {task.reason}"[:REASON_LIMIT]
     root, update = (
         task.root_job_id,
@@ -77,7 +77,7 @@ def dismissed_rows(task: TaskRecord, *, actor: str, number: int, now: float) -> 
 def given_up(
     jobs: Iterable[JobRecord], rounds: Iterable[RoundRecord], whole: Records, *, revision: int, now: float
 ) -> Records:
-    """What the rows still have and a tree that was reset does not know: it ended with the course that was given up."""
+    """Cancel the rows that a reset tree does not know: they belong to the abandoned course."""
     known = {job.job_id for job in whole.jobs} | {each.round_id for each in whole.rounds}
     why = "given up: the tree was reset to a moment before it"
     left = {"reason": why, "ended_at": now, "revision": revision, "state": JobState.CANCELLED} | _NO_WAY_ON

@@ -1,4 +1,4 @@
-"""What memory is (ruling K2): entries people confirm and agents recall, and the words by which they are found."""
+"""Memory (ruling K2): entries that people confirm and agents recall, and the words that find them."""
 
 import re
 import unicodedata
@@ -9,14 +9,14 @@ from pydantic import BaseModel, ConfigDict, Field
 KEY_LIMIT = 200
 CONTENT_LIMIT = 16_000
 WORD_LIMIT = 64
-"""Characters of a word that count; queries and entries are cut alike."""
+"""Significant characters of a word; queries and entries are cut alike."""
 QUERY_WORDS = 64
 
 _ALONE = "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-"""What is written without spaces counts by the character."""
+"""Scripts without spaces, of which each character is a word."""
 
 _WORD = re.compile(f"[{_ALONE}]|[^\\W_{_ALONE}]+")
-"""Letters and digits."""
+"""A word: letters and digits."""
 
 _EMPTY = frozenset(
     re.findall(
@@ -26,7 +26,7 @@ _EMPTY = frozenset(
         " us was we were what when where which who why will with would you your",
     )
 )
-"""Words of a question that say nothing of what it is about."""
+"""Stop words of a query."""
 
 
 class MemoryState(StrEnum):
@@ -60,21 +60,21 @@ class Recalled(Entry):
 
 
 def words(text: str) -> list[str]:
-    """The words of a text as they are compared: without case, accents or punctuation, in order (total)."""
+    """Tokenise a text without case, accents or punctuation, in order; works for any text."""
     plain = unicodedata.normalize("NFKD", text).casefold()
     bare = "".join(map(_bare, unicodedata.normalize("NFKD", plain)))
     return [word[:WORD_LIMIT] for word in _WORD.findall(bare)]
 
 
 def _bare(char: str) -> str:
-    """Without accents; signs for numbers that are no digits stand between words, as they do for PostgreSQL."""
+    """Remove accents; number signs that are not digits separate words, as in PostgreSQL."""
     if unicodedata.combining(char):
         return ""
     return " " if unicodedata.category(char) == "No" else char
 
 
 def wanted_words(query: str) -> list[str]:
-    """The different words of a query that say something, as many as are looked for; none when it has no words."""
+    """Return the distinct words of a query without stop words, unless it has no others, up to `QUERY_WORDS`."""
     different = dict.fromkeys(words(query))
     telling = [word for word in different if word not in _EMPTY]
     return (telling or list(different))[:QUERY_WORDS]

@@ -1,6 +1,6 @@
-"""Comparing what a job claims to have changed with what was seen in its diff (spec: result observation; ruling I4).
+"""Comparison of a job's claimed changes with its diff (spec: result observation; ruling I4).
 
-A grade never rises above `observed`: the path was in the diff; what the claim says about it was not proven.
+A grade is at most `observed`: the path was in the diff. The claim's statement about the path is not proven.
 """
 
 import re
@@ -23,14 +23,14 @@ MAX_PATH_CHARS = 1000
 
 
 class Grade(StrEnum):
-    """How far a claim is borne out."""
+    """The degree to which the diff confirms a claim."""
 
     REPORTED = "reported"
     OBSERVED = "observed"
 
 
 class Bound(StrEnum):
-    """How a claimed path relates to the touched files. `unknown`: the capture is missing or has gaps."""
+    """The relation of a claimed path to the touched files. `unknown`: the capture is missing or has gaps."""
 
     EXACT = "exact"
     BASENAME = "basename"
@@ -39,14 +39,14 @@ class Bound(StrEnum):
 
 
 class Touched(Wire):
-    """The files seen in the diff, normalised and repo-relative. Incomplete when there were too many to keep."""
+    """The files of the diff, normalised and repo-relative. Incomplete if there were too many to keep."""
 
     files: tuple[str, ...]
     complete: bool = True
 
 
 class PathBinding(Wire):
-    """A path a claim names, and the touched file it stands for."""
+    """A path that a claim names, and the touched file it refers to."""
 
     claimed: str
     bound: Bound
@@ -62,7 +62,7 @@ class ClaimObservation(Wire):
 
 
 class Observation(Wire):
-    """What is stored as `result_observation`."""
+    """The value stored as `result_observation`."""
 
     captured: bool
     touched_files: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class Observation(Wire):
 
 
 def observe(claims: Sequence[Entry], touched: Touched | None) -> Observation:
-    """Bind every claim to the diff. Without a capture nothing is observed, and nothing is held against a claim."""
+    """Match every claim against the diff. Without a capture, nothing is observed and no claim is disputed."""
     files = _Files(touched)
     observed = tuple(_observe_claim(index, claim, files) for index, claim in enumerate(claims))
     bindings = [binding for claim in observed for binding in claim.paths]
@@ -91,7 +91,7 @@ def observe(claims: Sequence[Entry], touched: Touched | None) -> Observation:
 
 
 def normalise(path: str) -> str | None:
-    """The repo-relative form of a path; None for what points elsewhere."""
+    """Return the repo-relative form of a path, or None if it points outside."""
     if path.startswith("/"):
         return None
     parts: list[str] = []
@@ -106,12 +106,12 @@ def normalise(path: str) -> str | None:
 
 
 def _bare(claimed: str) -> str:
-    """Without blanks around it and a line number behind it."""
+    """Strip blanks and a trailing line number."""
     return _LOCATION.sub("", claimed.strip()[:MAX_PATH_CHARS])
 
 
 class _Files:
-    """The touched files, ready for looking up."""
+    """A lookup of the touched files."""
 
     def __init__(self, touched: Touched | None) -> None:
         self.complete = touched is not None and touched.complete
@@ -120,7 +120,7 @@ class _Files:
         self._count = Counter(name.rpartition("/")[2] for name in self.names)
 
     def exact(self, claimed: str) -> str | None:
-        """The touched file of exactly that path, line numbers aside."""
+        """Return the touched file of exactly that path, line numbers aside."""
         if len(claimed) > MAX_PATH_CHARS:
             return None
         for candidate in (claimed.strip(), _bare(claimed)):
@@ -130,11 +130,11 @@ class _Files:
         return None
 
     def knows_basename(self, name: str) -> bool:
-        """Whether any touched file is called that."""
+        """Return whether any touched file has that name."""
         return name in self._count
 
     def bind(self, claimed: str) -> PathBinding:
-        """An exact path first; then, for an unqualified filename, the only file called that."""
+        """Bind to an exact path first; then, for an unqualified filename, to the only file of that name."""
         if (file := self.exact(claimed)) is not None:
             return PathBinding(claimed=file, bound=Bound.EXACT, file=file)
         bare = _bare(claimed)
@@ -156,7 +156,7 @@ def _observe_claim(index: int, claim: Entry, files: _Files) -> ClaimObservation:
 
 
 def _named_paths(claim: Entry, files: _Files) -> Iterator[str]:
-    """An object names its `path`; prose names whatever looks like a path or is one of the touched files."""
+    """Yield an object's `path`; in prose, whatever looks like a path or is a touched file."""
     if isinstance(claim, str):
         yield from _paths_in_prose(claim, files)
     elif isinstance(path := claim.get("path"), str) and path.strip():
@@ -168,7 +168,7 @@ def _named_paths(claim: Entry, files: _Files) -> Iterator[str]:
 
 
 def _paths_in_prose(text: str, files: _Files) -> Iterator[str]:
-    """The leading words and quoted ones may hold blanks; what they name is not looked at again word by word."""
+    """Yield paths in prose. Leading and quoted words may contain blanks; their paths are not split into words again."""
     text = _BULLET.sub("", text[:MAX_CLAIM_CHARS])
     lead = text[: match.start()] if (match := _LEAD_END.search(text)) else text
     quoted = ["".join(found) for found in _QUOTED.findall(text)]
@@ -183,7 +183,7 @@ def _paths_in_prose(text: str, files: _Files) -> Iterator[str]:
 
 
 def _looks_like_path(text: str, *, unqualified: bool) -> bool:
-    """Good enough to be held against a claim: `and/or`, `e.g.` and addresses are no paths."""
+    """Return whether a text is certainly a path: `and/or`, `e.g.` and addresses are not."""
     text = _bare(text)
     if "://" in text or any(character.isspace() for character in text):
         return False

@@ -1,4 +1,4 @@
-"""Whether every worker of a set can be had, before any of them is started (ruling C6)."""
+"""Preflight: checks that every worker of a set is available, before any is started (ruling C6)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -18,7 +18,7 @@ ALTERNATIVE = 'or use "ephemeral": {"runtime": ...} instead of "agent" for a thr
 def check(
     delegations: Sequence[Delegation], agents: Sequence[Worker], settings: TreeSettings, templates: Sequence[str] = ()
 ) -> Refusal | None:
-    """All faults of a set in one refusal; one fault and nothing of it is dispatched."""
+    """Return all faults of a set in one refusal; with one fault, nothing of the set is dispatched."""
     by_name = {agent.name: agent for agent in agents}
     faults = [*_shape(delegations)]
     for index, delegation in enumerate(delegations):
@@ -33,7 +33,7 @@ def check(
 
 
 def _shape(delegations: Sequence[Delegation]) -> Iterator[str]:
-    """What validation has already refused, in case something came past it: such a set could never settle."""
+    """Repeat checks of the validation: a set that passed it wrongly could never settle."""
     deps = {each.id: each.deps for each in delegations}
     if len(deps) < len(delegations):
         yield "two delegations have the same id"
@@ -67,7 +67,7 @@ def _registered(name: str, action: Action, agents: Mapping[str, Worker], setting
 
 
 def _ephemeral(worker: Ephemeral, action: Action, settings: TreeSettings, templates: Sequence[str]) -> Iterator[str]:
-    """It is seeded by a registered agent's template, if by any, by that agent's name."""
+    """Check an ephemeral worker. Its template, if any, is the name of a registered agent."""
     if worker.runtime not in settings.configured_runtimes:
         configured = ", ".join(settings.configured_runtimes) or "none"
         yield f"runtime {worker.runtime.value} is not configured here (configured: {configured})"

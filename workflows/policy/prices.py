@@ -1,4 +1,4 @@
-"""What tokens cost, and how dollars are written (ruling K5)."""
+"""Prices of tokens, and the format of dollars (ruling K5)."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -10,14 +10,14 @@ from workflows.model.price_table import MID, MODELS, Price
 from workflows.model.spend import Usage
 
 TIER = "tier:"
-"""What a price of the settings begins with that is a whole tier's."""
+"""Prefix of a settings entry that prices a whole tier."""
 
 _SUFFIX = re.compile(r"\[[^\]]*\]$")
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Dollars, and whether the price is a guess."""
+    """Dollars, and whether their price is an estimate."""
 
     usd: float
     assumed: bool
@@ -27,12 +27,12 @@ FREE = Cost(usd=0.0, assumed=False)
 
 
 def spent(usage: Usage, *, said: str | None, asked: str | None, overrides: Mapping[str, Price]) -> Cost:
-    """Price tokens by the model the program said it used, else by the one it was asked to use; no tokens are free."""
+    """Price tokens by the model the program reported, else by the requested one; no tokens are free."""
     return cost(usage, said or asked, overrides) if usage.total else FREE
 
 
 def cost(usage: Usage, model: str | None, overrides: Mapping[str, Price]) -> Cost:
-    """Settings first, then the table; a model nobody knows is priced at the mid tier, and flagged."""
+    """Price tokens by the settings first, then the table; an unknown model costs the mid tier, flagged as assumed."""
     names = tuple(dict.fromkeys(_names((model or "").strip().lower())))
     price = _own(names, overrides) or _listed(names, overrides)
     per_input, per_output = price or overrides.get(TIER + Tier.STANDARD, MID)
@@ -41,12 +41,12 @@ def cost(usage: Usage, model: str | None, overrides: Mapping[str, Price]) -> Cos
 
 
 def dollars(usd: float, *, assumed: bool) -> str:
-    """`$0.12`; `~$0.12` where some of it is a guess."""
+    """Return `$0.12`, or `~$0.12` if part of it is an estimate."""
     return f"{'~' if assumed else ''}${usd:.2f}"
 
 
 def _names(model: str) -> Iterator[str]:
-    """As it is; without a variant in brackets (`[1m]`); without the provider before it, however many there are."""
+    """Yield the name; without a variant in brackets (`[1m]`); without each provider prefix."""
     yield model
     bare = _SUFFIX.sub("", model)
     yield bare
@@ -56,7 +56,7 @@ def _names(model: str) -> Iterator[str]:
 
 
 def _own(names: tuple[str, ...], overrides: Mapping[str, Price]) -> Price | None:
-    """The price the settings give a model: by its very name, else by the first pattern that fits."""
+    """Return the settings' price of a model: by exact name, else by the first matching pattern."""
     own = {pattern.lower(): price for pattern, price in overrides.items() if not pattern.startswith(TIER)}
     exact = (own[name] for name in names if name in own)
     fitting = (price for name in names for pattern, price in own.items() if fnmatchcase(name, pattern))
@@ -64,7 +64,7 @@ def _own(names: tuple[str, ...], overrides: Mapping[str, Price]) -> Price | None
 
 
 def _listed(names: tuple[str, ...], overrides: Mapping[str, Price]) -> Price | None:
-    """The price in the table; a tier that the settings give a price has it in all its models."""
+    """Return the table's price, or the settings' price of the model's tier."""
     found = ((tier, price) for name in names for pattern, tier, price in MODELS if fnmatchcase(name, pattern))
     for tier, price in found:
         return overrides.get(TIER + tier, price)

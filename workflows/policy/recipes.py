@@ -1,7 +1,7 @@
 """The built-in recipes: legs made from a goal without asking a model (spec: `service orchestrate`).
 
-The same goal, runtimes and count give the same legs. Workers are ephemeral; a verify leg runs on another runtime than
-the producers it checks, when there is one.
+Equal goals, runtimes and counts give equal legs. Workers are ephemeral. A verify leg runs on another runtime than the
+producers it checks, if there is one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ from workflows.model.errors import UsageError
 
 
 class Recipe(StrEnum):
-    """What `service orchestrate` takes."""
+    """The recipes of `service orchestrate`."""
 
     REVIEW_PANEL = "review-panel"
     DECOMPOSE_AND_VERIFY = "decompose-and-verify"
@@ -66,7 +66,7 @@ def expand(
     count: int | None = None,
     builds: Mapping[str, AutonomyPolicy] = MappingProxyType({}),
 ) -> tuple[Delegation, ...]:
-    """The recipe's legs, ready for `TreeInput.legs`; `builds` is the policy a runtime needs to run a build."""
+    """Return the recipe's legs for `TreeInput.legs`; `builds` is the policy with which a runtime can run a build."""
     check = _other(runtimes) if runtimes else ""
     policy = builds.get(check, AutonomyPolicy.READ_ONLY)
     if not runtimes:
@@ -85,14 +85,14 @@ def expand(
 
 
 def caveat(recipe: Recipe, runtimes: Sequence[str]) -> str:
-    """What the result must be read with: a check by the producers' own runtime is none that is independent."""
+    """Return the result's caveat: a check by the producers' own runtime is not independent."""
     if recipe is Recipe.REVIEW_PANEL or not runtimes or _other(runtimes) != runtimes[0]:
         return ""
     return f"the check is not independent: {runtimes[0]} does the work and checks it too"
 
 
 def _about(instructions: str, goal: str) -> str:
-    """Put the goal in its place: data by whoever started the recipe, and yet what the task is (ruling P7)."""
+    """Insert the goal as data by the recipe's starter, which the job nevertheless follows (ruling P7)."""
 
     def write(fences: Fences) -> str:
         quoted = fences.block(goal, "who started this task")
@@ -115,7 +115,7 @@ def _other(runtimes: Sequence[str]) -> str:
 
 
 def _reviewer(goal: str, runtime: str, lens: tuple[str, str]) -> Delegation:
-    """One failed reviewer does not end the panel."""
+    """Return a reviewer, whose failure does not end the panel."""
     name, question = lens
     return Delegation(
         id=f"review-{name}",
@@ -146,7 +146,7 @@ def _producer(goal: str, runtime: str, part: tuple[str, str] | None) -> Delegati
 
 
 def _verifier(goal: str, runtime: str, policy: AutonomyPolicy, producers: Sequence[Delegation]) -> Delegation:
-    """A review: whatever its policy, it works in a throwaway worktree on no branch, and commits nothing (ruling I2)."""
+    """Return the verify leg: a review, so it works in a throwaway worktree on no branch, never commits (ruling I2)."""
     return Delegation(
         id="verify",
         ephemeral=Ephemeral(

@@ -1,4 +1,4 @@
-"""What a job verifiably did, as one digest (ruling H3): what it only says of itself is left out."""
+"""A job's verifiable effects, as one digest (ruling H3); its claims about itself are left out."""
 
 from workflows.contract.models import Entry, ServiceResult
 from workflows.model.digests import digest
@@ -9,8 +9,8 @@ def side_effects(
 ) -> str:
     """Return a digest that a job without new work does not change.
 
-    The pull request is the job's own, where it has one. A job that begins from the line and changes nothing on it makes
-    no commit.
+    The pull request is the job's own, if it has one. A job that begins from the line without changing it makes no
+    commit.
     """
     done = [sorted(map(_entry, entries)) for entries in (result.changes_made, result.tests_run)]
     return digest([result.decision.value, *done, pull_request, head_sha, artifact_digest])

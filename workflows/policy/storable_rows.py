@@ -1,4 +1,4 @@
-"""Rows that are certain to fit: what is written when the store has refused them as they were (ruling B6)."""
+"""Rows reduced until any store accepts them, for those that were refused (ruling B6)."""
 
 import math
 
@@ -16,11 +16,11 @@ LABEL_LIMIT = 60
 
 
 LARGEST = 2**31 - 1
-"""Of the smallest kind of number column there is."""
+"""Largest value of the smallest number column."""
 
 
 def reduced(records: Records) -> Records:
-    """The same rows with every text plain and short, and every number one that a column takes."""
+    """Reduce all rows: texts plain and short, numbers within their columns' range."""
     return records.model_copy(
         update={
             "task": reduced_task(records.task) if records.task else None,
@@ -32,7 +32,7 @@ def reduced(records: Records) -> Records:
 
 
 def reduced_job(job: JobRecord) -> JobRecord:
-    """A job that any store takes; its ids, state and times are ours, and stay."""
+    """Reduce a job's row; its ids, state and times are the service's own, and are kept."""
     used = Usage(input_tokens=_count(job.usage.input_tokens), output_tokens=_count(job.usage.output_tokens))
     return job.model_copy(
         update={
@@ -51,7 +51,7 @@ def reduced_job(job: JobRecord) -> JobRecord:
 
 
 def reduced_task(task: TaskRecord) -> TaskRecord:
-    """The same for a task."""
+    """Reduce a task's row."""
     return task.model_copy(update={name: text(getattr(task, name)) for name in ("title", "reason", "next")})
 
 
@@ -97,13 +97,13 @@ def _question(question: QuestionRecord) -> QuestionRecord:
 
 
 def text(value: str) -> str:
-    """Letters that every database takes, and a mark where something is not as it was."""
+    """Return printable ASCII, with a mark if the text was changed."""
     plain = _plain(value)[:TEXT_LIMIT]
     return value if plain == value else f"{MARK}{plain}"[:TEXT_LIMIT]
 
 
 def label(value: str) -> str:
-    """The same for a name: it has a column of its own width."""
+    """Return printable ASCII of a label's length."""
     return _plain(value)[:LABEL_LIMIT]
 
 
@@ -116,7 +116,7 @@ def _plain(value: str) -> str:
 
 
 def _number(number: int | None) -> int | None:
-    """Of a pull request or an issue."""
+    """Return a valid number of a pull request or an issue, or None."""
     return number if number and 0 < number <= LARGEST else None
 
 

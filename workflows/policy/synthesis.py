@@ -1,4 +1,4 @@
-"""What a settled batch comes to (rulings E1 to E4, D6)."""
+"""The verdict on a settled batch (rulings E1 to E4, D6)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ APPROVING = frozenset({Decision.APPROVED, Decision.IMPLEMENTED})
 
 @dataclass(frozen=True)
 class Ballot:
-    """One leg's part in the rules. A fingerprint duplicate has none (ruling C5)."""
+    """A leg's part in the rules. A fingerprint duplicate has none (ruling C5)."""
 
     leg: str
     state: JobState
     decision: Decision | None
     rules: frozenset[SynthesisRule] = frozenset()
-    """Its own, and those of its fingerprint's duplicates."""
+    """Its own rules, and those of its fingerprint's duplicates."""
     quorum: int | None = None
 
     @property
@@ -31,7 +31,7 @@ class Ballot:
 
 
 class Result(StrEnum):
-    """Where the batch goes from here."""
+    """The next step of the batch."""
 
     PROCEED = "proceed"
     BLOCK = "block"
@@ -40,14 +40,14 @@ class Result(StrEnum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result, and why."""
+    """The result and its reason."""
 
     result: Result
     reason: str = ""
 
 
 def judge(ballots: Sequence[Ballot], *, overruled: bool = False) -> Verdict:
-    """Vote, then quorum, then verify; the first unmet one decides. An escalation overrules vote and quorum (D6, F3)."""
+    """Judge by vote, quorum and verify; the first unmet one decides. Escalations overrule vote and quorum (D6, F3)."""
     rules = frozenset[SynthesisRule]().union(*(ballot.rules for ballot in ballots))
     if not overruled and SynthesisRule.VOTE in rules and (reason := _vote(ballots)):
         return Verdict(Result.BLOCK, reason)
@@ -59,20 +59,20 @@ def judge(ballots: Sequence[Ballot], *, overruled: bool = False) -> Verdict:
 
 
 def _vote(ballots: Sequence[Ballot]) -> str:
-    """Every child succeeded and none asks for changes; skipped is the succeeded state (ruling E2)."""
+    """Require that every child succeeded and none requests changes; skipped counts as succeeded (ruling E2)."""
     against = [b.leg for b in ballots if not b.succeeded or b.decision is Decision.CHANGES_REQUESTED]
     return f"the vote failed: {', '.join(against)} did not approve" if against else ""
 
 
 def _quorum(ballots: Sequence[Ballot]) -> str:
-    """The largest K of the tagged legs, met by any child of the batch (ruling E3)."""
+    """Require the largest K of the tagged legs, met by any children of the batch (ruling E3)."""
     needed = max((b.quorum or 1 for b in ballots if SynthesisRule.QUORUM in b.rules), default=0)
     approving = sum(b.approves for b in ballots)
     return "" if approving >= needed else f"the quorum was not met: {approving} of the {needed} approvals needed"
 
 
 def _verify(ballots: Sequence[Ballot]) -> str:
-    """Every tagged leg that does not abstain approves, and at least one has a verdict (ruling E4)."""
+    """Require that every tagged leg that does not abstain approves, and that at least one has a verdict (ruling E4)."""
     tagged = [b for b in ballots if SynthesisRule.VERIFY in b.rules]
     voting = [b for b in tagged if not (b.succeeded and b.decision is Decision.SKIPPED)]
     if not any(b.decision is not None or b.state is not JobState.SKIPPED for b in voting):

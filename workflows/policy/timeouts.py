@@ -21,7 +21,7 @@ _PHASES = {
 
 
 def timeout_of(delegation: Delegation, timeouts: Timeouts) -> float | None:
-    """Its own, then its phase's, then its action's, then the general default, then none: the first that is set."""
+    """Return the first timeout that is set: its own, its phase's, its action's, the general default."""
     told = (
         seconds(delegation.timeout),
         _default(delegation.phase or "", timeouts),
@@ -54,7 +54,7 @@ def _default(phase: str, timeouts: Timeouts) -> float | None:
 
 
 def seconds(duration: str | None) -> float | None:
-    """A validated duration in seconds; None for one that is absent or says nothing."""
+    """Return a validated duration in seconds, or None if it is missing, zero, or 1e9 seconds or more."""
     parts = _PART.findall(duration or "")
     total = sum(float(number) * _UNITS[unit] for number, unit in parts)
     return total if 0 < total < 1e9 else None

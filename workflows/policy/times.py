@@ -1,4 +1,4 @@
-"""Moments as people read them, and how long is waited before something is tried again."""
+"""Moments formatted for people, and waits before retries."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Which verbs a round takes, how they are typed, and the sentences that refuse the others (ruling F4)."""
+"""The verbs of each kind of round, how they are typed, and the refusals of others (ruling F4)."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -15,7 +15,7 @@ LONGEST_PAUSE_SECONDS = 365 * 86_400.0
 
 
 class Verb(StrEnum):
-    """What a person can say to a pause."""
+    """A person's verb in a round."""
 
     ANSWER = "answer"
     RETRY = "retry"
@@ -31,7 +31,7 @@ TAKES: dict[RoundKind, tuple[Verb, ...]] = {
 
 
 def commands(job_id: str, verbs: Sequence[Verb], question_ids: Sequence[str]) -> tuple[str, ...]:
-    """The exact commands, one per verb."""
+    """Return the exact commands, one per verb."""
     return tuple(_command(job_id, verb, question_ids) for verb in verbs)
 
 
@@ -47,7 +47,7 @@ def _command(job_id: str, verb: Verb, question_ids: Sequence[str]) -> str:
 
 
 def refuse_verb(verb: str, text: str, kind: RoundKind, ids: Sequence[str], what: str) -> Refusal | None:
-    """Why this round does not take these words; None when it does. `what` names the round."""
+    """Return why this round refuses the verb or its text, or None. `what` names the round."""
     takes = TAKES[kind]
     if verb not in takes:
         named = ", ".join(f"`{each}`" for each in takes)
@@ -61,7 +61,7 @@ def refuse_verb(verb: str, text: str, kind: RoundKind, ids: Sequence[str], what:
 
 
 def refuse_length(text: str) -> Refusal | None:
-    """Nothing may be endless. A surface asks before it sends: more could not even be carried."""
+    """Refuse a text that is too long. Surfaces check before they send: a longer text could not be transmitted."""
     if len(text) <= TEXT_LIMIT:
         return None
     message = f"{len(text):,} characters are more than the {TEXT_LIMIT:,} a resume takes"
@@ -85,5 +85,5 @@ def _refuse_duration(text: str) -> Refusal | None:
 
 
 def duration(text: str) -> float:
-    """The seconds of `extend <duration>` (ruling A10)."""
+    """Return the seconds of `extend <duration>` (ruling A10)."""
     return parse_duration(clean(text).strip())

@@ -1,4 +1,4 @@
-"""An answer is taken whole or not at all where the surface can ask back (ruling F5)."""
+"""Complete answers: where the surface can ask back, an answer is taken completely or not at all (ruling F5)."""
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,27 +9,27 @@ from workflows.model.refusals import Refusal, ResumeFault
 from workflows.policy.answers import Answers, is_bare, one_line, parse, strange_ids, with_ids
 
 Asks = Mapping[str, Sequence[str]]
-"""The questions of a round by id, with the choices each suggests."""
+"""The questions of a round by id, with their suggested choices."""
 
 ASKS_BACK = frozenset({"cli", "bridge", "dashboard"})
-"""The channels on which a tree takes an answer whole. Of a comment that is asked before it is sent (`resume`)."""
+"""Channels on which a tree requires a complete answer. Comments are checked before they are sent (`resume`)."""
 
 SHOWN = 200
-"""Longer texts are not repeated in the line to type."""
+"""Maximum length of an answer that the suggested line repeats."""
 
 
 @dataclass(frozen=True)
 class Meant:
-    """What the person says is no slip."""
+    """Deviations that the person confirms as intended."""
 
     partial: bool = False
-    """Questions are left unanswered on purpose."""
+    """True if questions are left unanswered on purpose."""
     other: bool = False
-    """A text that is none of the choices is the answer."""
+    """True if an answer may differ from the choices."""
 
 
 def refuse(text: str, asks: Asks, meant: Meant, job_id: str, what: str) -> Refusal | None:
-    """Why nothing of this answer is recorded, with the lines to type instead; None when all of it is taken."""
+    """Return why this answer is refused as a whole, with the lines to type instead, or None."""
     said = parse(text, list(asks))
     found = [*_strange(text, asks, meant), *_missing(said, asks, meant), *_outside(said, asks, meant)]
     if not found:
@@ -42,12 +42,12 @@ def refuse(text: str, asks: Asks, meant: Meant, job_id: str, what: str) -> Refus
 
 
 def is_choice(text: str, choices: Sequence[str]) -> bool:
-    """Exactly one of them, but for blanks."""
+    """Return whether the text is one of the choices, white space aside."""
     return " ".join(text.split()) in {" ".join(each.split()) for each in choices}
 
 
 def _strange(text: str, asks: Asks, meant: Meant) -> Iterator[str]:
-    """What stands in an id's place; on purpose it may stand there only when it is no slip of one."""
+    """Yield unknown words in the place of an id; a deliberate one is accepted unless it looks like a mistyped id."""
     for name in strange_ids(text, list(asks)):
         near = nearest(name, list(asks))
         if near:
@@ -72,7 +72,7 @@ def _outside(said: Answers, asks: Asks, meant: Meant) -> Iterator[str]:
 
 
 def _lines(text: str, asks: Asks, job_id: str) -> Iterator[str]:
-    """First the whole answer, with what was typed well filled in; then how to say that it was meant."""
+    """Yield the complete answer with the valid parts filled in, then the lines that confirm the deviations."""
     said = _put_right(text, asks).by_id
     good = {each: found for each, found in said.items() if not asks[each] or is_choice(found, asks[each])}
     yield _line(job_id, (_word(each, good.get(each)) for each in asks))
@@ -85,7 +85,7 @@ def _lines(text: str, asks: Asks, job_id: str) -> Iterator[str]:
 
 
 def _put_right(text: str, asks: Asks) -> Answers:
-    """As it reads when slips of an id are the id; a bare body belongs to the one question there is."""
+    """Parse with mistyped ids corrected; a bare body answers the only question."""
     ids = list(asks)
     slips = {name: near for name in strange_ids(text, ids) if (near := nearest(name, ids))}
     return parse(with_ids(text, slips), ids)
@@ -96,6 +96,6 @@ def _line(job_id: str, words: Iterable[str]) -> str:
 
 
 def _word(name: str, text: str | None) -> str:
-    """As the shell takes it."""
+    """Quote an answer for the shell."""
     short = text and len(text) <= SHOWN and "\n" not in text
     return shlex.quote(f"{name}: {text}") if short else f'"{name}: <text>"'

@@ -1,1 +1,1 @@
-"""The prompts agents are given: of a task, of a continuation, of what is remembered."""
+"""Prompts for agents: of a task, of a continuation, of memory."""

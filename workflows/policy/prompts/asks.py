@@ -1,4 +1,4 @@
-"""What each kind of continuation is asked to do, and what its decision leads to: the last sections of a prompt."""
+"""Instructions for each kind of continuation, and the effects of decisions: the last sections of a prompt."""
 
 from collections.abc import Collection
 
@@ -125,13 +125,13 @@ person can go on from there.
 
 
 def ask(brief: ContinuationBrief) -> str:
-    """What is wanted now."""
+    """Return the instructions of this continuation."""
     approved = "A person has seen the failures above and said to go on in spite of them.\n\n" if brief.approved else ""
     return f"{approved}{_text(brief)}"
 
 
 def decisions(action: Action, rules: Collection[SynthesisRule] = (), quorum: int | None = None) -> str:
-    """What each decision of a job means, and what it leads to."""
+    """Return the meaning and effects of a job's possible decisions."""
     lines = [_DECIDE[action]]
     if SynthesisRule.VERIFY in rules:
         lines.append(_VERIFY)

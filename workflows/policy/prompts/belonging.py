@@ -12,7 +12,7 @@ UNREAD = "Its title and text are not here, unless your task quotes them."
 
 
 def belonging(run: JobRun, place: Place | None, about: str, fences: Fences) -> str:
-    """Tell a job that reviews the pull request, and one that works on the whole of the tree's goal."""
+    """Return the section for a job that reviews the pull request, or that works on the tree's whole goal."""
     asked = run.assignment
     reviews = asked.action is Action.REVIEW and asked.pull_request is not None
     if not reviews and (run.delegation_id or not about):
@@ -28,7 +28,7 @@ def belonging(run: JobRun, place: Place | None, about: str, fences: Fences) -> s
 def _changes(run: JobRun, place: Place | None) -> str:
     head = run.assignment.head[:HASH]
     target = place.target if place else ""
-    into = target if target == shlex.quote(target) else "BRANCH"  # never a command that a branch's name is part of
+    into = target if target == shlex.quote(target) else "BRANCH"  # never a command that contains a branch's name
     command = inline(f"git diff {into}...{head or (place.named('base', place.base) if place else 'HEAD')}")
     which = "" if into == target else ", with the branch that it goes into: `git branch -a` lists them"
     at = f"commit `{head}`, and the task begins from another one" if head else "the task's base"

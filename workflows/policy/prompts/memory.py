@@ -1,4 +1,4 @@
-"""Memory as an agent reads it: data that people confirmed, never instructions (ruling K2)."""
+"""Memory in a prompt: data that people confirmed, never instructions (ruling K2)."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from what you see, the task and what you see count."""
 
 
 def render_memory(entries: Sequence[Recalled]) -> str:
-    """Every entry under its key, whose it is and where it holds; empty when nothing is remembered."""
+    """Render every entry under its key, with its owner and scope; empty without entries."""
     if not entries:
         return ""
     seed = "\0".join(each.content for each in entries)

@@ -1,4 +1,4 @@
-"""What people said for one attempt of a leg, as it travels and as it stands in the prompt (rulings F3, N6)."""
+"""People's answers and instructions for one attempt of a leg, as stored and as in its prompt (rulings F3, N6)."""
 
 from workflows.contract.fences import Fences
 from workflows.contract.visible import one_line
@@ -9,12 +9,12 @@ _ANSWER = "\nThe answer: "
 
 
 def of_answer(question: str, answer: str) -> str:
-    """A leg's own question with its answer. The question is one line: whatever it says, the answer begins behind it."""
+    """Join a leg's own question and its answer. The question is one line, so that it can't forge the answer's start."""
     return f"{_ASKED}{one_line(question)}{_ANSWER}{answer}"
 
 
 def block(said: str, fences: Fences) -> str:
-    """In blocks, each under the name of who wrote it: the question is the leg's."""
+    """Return fenced blocks, each under its author's name: the question is the leg's."""
     question, found, answer = said.removeprefix(_ASKED).partition(_ANSWER)
     if not (found and said.startswith(_ASKED)) or "\n" in question:
         return fences.block(said, PERSON)

@@ -1,4 +1,4 @@
-"""Where a job works and what its box allows, as every prompt says it (ruling P2)."""
+"""A job's work folder and its box's permissions, as described in every prompt (ruling P2)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,79 +9,79 @@ from workflows.contract.fences import inline
 MOST_NAMES = 20
 HASH = 12
 LINE = "line"
-"""The branch that names the line (ruling O4)."""
+"""Branch that names the line (ruling O4)."""
 
 _MIB = 1024**2
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Work that is not on the line, because it conflicts."""
+    """Work that is not on the line because of a conflict."""
 
     leg: str
-    """Empty: the coordinator's own."""
+    """Id of the leg; empty for the coordinator's own work."""
     branch: str
-    """What `git merge` takes for it; LINE where the job's own branch and the line conflict."""
+    """Argument for `git merge`; LINE if the job's own branch and the line conflict."""
     against: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """What a job's program, its policy and its box let it do."""
+    """Permissions of a job, by its program, its policy and its box."""
 
     edits: bool
-    """It may change its work folder."""
+    """True if it may change its work folder."""
     commands: bool
-    """It runs builds and tests."""
+    """True if it may run builds and tests."""
     commits: bool
-    """It may write `.git`."""
+    """True if it may write `.git`."""
     network: str
-    """In words."""
+    """Network access, in words."""
     temporary: str
-    """Where temporary files go, in words."""
+    """Place of temporary files, in words."""
     write: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
-    """Places outside the system that the operator lets it use, beside its work folder."""
+    """Places outside the system that the operator allows, besides the work folder."""
     boxed: bool = True
-    """It sees nothing of the service's home."""
+    """True if it sees nothing of the service's home."""
     seconds: float | None = None
     memory: int = 0
-    """In bytes; 0: no bound of its own."""
+    """Bytes; 0 means no limit of its own."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A job's work folder, and the commits it stands on."""
+    """A job's work folder, and the commits it is based on."""
 
     repo: str
     folder: str
     branch: str | None
-    """None: detached, and thrown away afterwards."""
+    """None if detached, and deleted afterwards."""
     base: str
     line: str
     allowed: Allowed
     people: bool = False
-    """It has what people put on the task's branch."""
+    """True if it includes people's commits on the task's branch."""
     merged: tuple[str, ...] = ()
     """Legs whose work is on the line, in order."""
     given: tuple[str, ...] = ()
-    """Branches that were merged in for this job: of the legs it depends on."""
+    """Branches of the job's dependencies that were merged in for it."""
     left_out: tuple[LeftOut, ...] = ()
     at_base: bool = False
-    """It begins from the base on purpose, whatever is on the line."""
+    """True if it begins from the base on purpose, without the line's work."""
     target: str = ""
-    """What git takes for the branch that the tree's pull request goes into; empty: none, or not known."""
+    """Git name of the branch that the tree's pull request is for; empty if none or unknown."""
     references: tuple[str, ...] = ()
     """Local branches that name the commits: `base`, `line`, `leg/<id>`."""
 
     def named(self, reference: str, commit: str) -> str:
-        """What git takes for a commit: the reference, where the job's repository has it."""
+        """Return git's name of a commit: the reference, if the job's repository has it."""
         return reference if reference in self.references else commit[:HASH]
 
 
 def render_place(place: Place) -> str:
-    """Five lines, and one for each leg that was left out."""
+    """Return five lines, and one for each leg that was left out."""
     lines = [_folder(place), _commits(place), _references(place), _allowed(place.allowed), _tools(place.allowed)]
     return "\n".join(["# Where you are", "", *lines])
 

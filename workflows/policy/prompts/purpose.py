@@ -1,4 +1,4 @@
-"""What a job is for: the goal of its tree, and the work that it looks at (ruling P3)."""
+"""A job's purpose: the goal of its tree, and the work that it reviews (ruling P3)."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ MOST_DIFFS = 20
 
 
 def goal_section(goal: str, instructions: str, run: JobRun, fences: Fences) -> str:
-    """The goal of the tree, for a leg whose instructions don't have it; the root's own task is the goal."""
+    """Return the tree's goal, for a leg whose instructions lack it; the root's own task is the goal."""
     if not goal or goal.strip() in instructions:
         return ""
     said = cut(goal.strip(), GOAL_LIMIT, f"the prompt of the job {run.root_job_id}")
@@ -25,7 +25,7 @@ def goal_section(goal: str, instructions: str, run: JobRun, fences: Fences) -> s
 
 
 def looked_at(run: JobRun, place: Place | None, fences: Fences) -> str:
-    """The work that a job follows on or judges, and the commands that show it."""
+    """Return the work that a job builds on or reviews, and the commands that show it."""
     if not run.follows:
         return ""
     title = "What you review" if run.assignment.action is Action.REVIEW else "What was done before"

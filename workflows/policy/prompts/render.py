@@ -1,4 +1,4 @@
-"""A continuation brief as the text a coordinator reads (ruling E6): always the same sections in the same order."""
+"""A continuation brief as a coordinator's prompt (ruling E6): always the same sections in the same order."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -40,14 +40,14 @@ _OBEYED = (
 STARTER = "who started this task"
 
 _BUDGETS = {"wall_clock": "time", "cost_usd": "cost"}
-"""Budgets by the names of the line above them."""
+"""Names of budgets in the budget line."""
 
 Inlined = dict[tuple[str, str], str]
-"""What follows the lines of a leg, by its id and its job's: batches may use the same ids."""
+"""Text after a leg's lines, by its id and its job's: batches may use equal ids."""
 
 
 def wanted_digests(brief: ContinuationBrief) -> tuple[str, ...]:
-    """The stored texts that `render_continuation` will look for."""
+    """Return the digests of the stored texts that `render_continuation` needs."""
     bodies = [leg.artifact_digest for leg in brief.legs] if brief.inline_artifact_bodies else []
     told = [brief.goal.digest, brief.assignment.digest if brief.assignment else None]
     told += [digest for each in brief.refused for digest in each.long_prompts.values()]
@@ -64,7 +64,7 @@ def render_continuation(
     place: Place | None = None,
     about: str = "",
 ) -> str:
-    """The whole prompt. A text missing from `bodies` is said to be missing, never left out in silence."""
+    """Render the whole prompt. A text missing from `bodies` is reported as missing, never left out silently."""
 
     def write(fences: Fences) -> str:
         sections = _sections(brief, bodies, artifact_root, fences, run, place, about)
@@ -79,7 +79,7 @@ def render_continuation(
 
 
 def who(run: JobRun) -> str:
-    """Name the worker, its job, what that is and where."""
+    """Name the worker, its job, its action and the repository."""
     worker = run.assignment.worker
     role = f" Your role: {inline(worker.role)}." if worker.role else ""
     name, what = inline(worker.name), run.assignment.action
@@ -87,7 +87,7 @@ def who(run: JobRun) -> str:
 
 
 def rule(run: JobRun) -> str:
-    """Say what becomes of what the job leaves in its folder."""
+    """State whether changes in the job's folder are kept."""
     return f"Your working folder is a checkout of it{_FOLDER[run.assignment.action]}"
 
 
@@ -100,7 +100,7 @@ def _sections(
     place: Place | None,
     about: str,
 ) -> tuple[tuple[str, str], ...]:
-    """Write the sections; what people said comes first."""
+    """Return the sections; people's answers come first."""
     goal = fences.block(text_of(brief.goal, bodies), STARTER)
     belongs_to = (belonging(run, place, about, fences) if run else "") or bindings.sentence(brief.belongs_to)
     goal = f"The task's original instructions, which this job still serves:\n\n{goal}"
@@ -118,12 +118,12 @@ def _sections(
 
 
 def standing(template: str, fences: Fences) -> list[str]:
-    """What the operator wants an agent to keep to in every job, if anything."""
+    """Return the operator's instructions for every job of an agent, if any."""
     return [f"Keep to this in every job:\n\n{fences.block(template, 'the operator')}"] if template else []
 
 
 def _answers(brief: ContinuationBrief, fences: Fences) -> str:
-    """Answered or not, every question; and whatever else a person wrote (ruling F5)."""
+    """Return every question with its answer, if any, and all else a person wrote (ruling F5)."""
     parts = []
     if brief.answers:
         answered = any(answer.text is not None for answer in brief.answers)
@@ -187,7 +187,7 @@ def _outcomes(brief: ContinuationBrief, inlined: Inlined, fences: Fences) -> str
 
 
 def leg_outcome(leg: BriefLeg, fences: Fences) -> str:
-    """What became of a leg: facts, then its own words."""
+    """Return a leg's outcome: facts, then its own words."""
     text = f"### Leg {inline(leg.id)}: {leg.state}{f', {leg.decision}' if leg.decision else ''}\n\n"
     text += "\n".join(f"- {name}: {value}" for name, value in _facts(leg))
     if leg.summary:
@@ -243,7 +243,7 @@ def _delegation(each: Delegation, of: RefusedSet, bodies: Mapping[str, str]) -> 
 
 
 def _bodies(brief: ContinuationBrief, bodies: Mapping[str, str], artifact_root: str, fences: Fences) -> Inlined:
-    """What follows each leg's own lines when bodies are inlined, capped for each and for all of a continuation."""
+    """Return inlined artifact bodies, capped for each leg and for the whole continuation."""
     if not brief.inline_artifact_bodies:
         return {}
     left, parts = BODIES_LIMIT, Inlined()
@@ -259,7 +259,7 @@ def _bodies(brief: ContinuationBrief, bodies: Mapping[str, str], artifact_root: 
 
 
 def text_of(text: Text, bodies: Mapping[str, str]) -> str:
-    """Return a text that travelled, or say that it is missing."""
+    """Return a stored text, or a note that it is missing."""
     if text.digest is None:
         return text.inline or ""
     return bodies.get(text.digest, f"[not available: the stored text {text.digest} could not be read]")

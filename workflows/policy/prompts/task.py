@@ -1,4 +1,4 @@
-"""The prompt of a job that starts something: who you are, what to do, how to answer."""
+"""The prompt of a job that is not a continuation: role, task, form of the answer."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ ARTIFACT_LIMIT = 32_000
 
 @dataclass(frozen=True)
 class Artifact:
-    """What the delegating job hands to its children, and the handles this child was given for it."""
+    """The artifact of the delegating job, and the handles this child got for it."""
 
     handles: tuple[str, ...]
     body: str
@@ -41,7 +41,7 @@ def render_task(
     about: str = "",
     seed: str = "",
 ) -> str:
-    """The whole prompt: role, place, task, material, and the contract last, where it is best remembered."""
+    """Render the whole prompt: role, place, task, material, and the contract last, where it is best remembered."""
 
     def write(fences: Fences) -> str:
         github = belonging(run, place, about, fences)
@@ -69,14 +69,14 @@ def _asker(run: JobRun) -> str:
 
 
 def _job(run: JobRun, *, named: bool) -> str:
-    """Who does what; the pull request or issue too, where no section names it."""
+    """Name worker and job, and the pull request or issue unless a section does."""
     asked = run.assignment
     belongs_to = "" if named else bindings.sentence(bindings.in_words(asked.pull_request, asked.issue, asked.github))
     return "\n".join(["# Job", "", *filter(None, (who(run), belongs_to, rule(run)))])
 
 
 def _before(run: JobRun) -> str:
-    """How the attempt before ended, so that this one doesn't end the same way."""
+    """Describe how the previous attempt ended, to avoid a repetition."""
     if run.attempt == 1:
         return ""
     how = f" Before it: {inline(run.before)}." if run.before else ""
@@ -86,7 +86,7 @@ def _before(run: JobRun) -> str:
 
 
 def _guidance(run: JobRun, fences: Fences) -> str:
-    """What people said for this attempt (ruling F3): data like any other text of theirs, but theirs to steer with."""
+    """Return people's instructions for this attempt (ruling F3): fenced as data, but the agent follows them."""
     if not run.guidance:
         return ""
     said = "\n\n".join(people_said.block(each, fences) for each in run.guidance)
@@ -97,7 +97,7 @@ def _guidance(run: JobRun, fences: Fences) -> str:
 
 
 def _material(artifact: Artifact, place: Place | None, fences: Fences) -> str:
-    """What the job is handed, and the file of it where its box lets it read that."""
+    """Return the artifact, with its file's path if the job's box shows it."""
     boxed = place is not None and place.allowed.boxed
     handles = ", ".join(inline(handle) for handle in artifact.handles)
     file = "" if boxed else f" All of it is also in the file `{artifact.path}`."

@@ -1,4 +1,4 @@
-"""The agents and programs that a coordinator may delegate to, as its prompt lists them."""
+"""The agents and programs that a coordinator may delegate to, as listed in its prompt."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,18 +22,18 @@ EPHEMERAL = (
 
 @dataclass(frozen=True)
 class Installed:
-    """A runtime that works on this host."""
+    """A runtime that is available on this host."""
 
     runtime: str
     program: str
     model: str
-    """Its model unless a delegation names another one; empty: the program's own."""
+    """Model unless a delegation names another; empty for the program's default."""
     builds_with: AutonomyPolicy
-    """The least policy with which its program runs builds and tests."""
+    """The least policy with which its program can run builds and tests."""
 
 
 def render_team(agents: Sequence[Worker], runtimes: Sequence[Installed]) -> str:
-    """List them by the names that a delegation takes."""
+    """List agents and runtimes by the names that a delegation accepts."""
     parts = ["## Who you can delegate to", WHEN]
     builds = {each.runtime: each.builds_with for each in runtimes}
     if agents:
