@@ -1,1 +1,1 @@
-"""The programs that do the work: one adapter per runtime, all of the same shape."""
+"""Adapters of the programs that do the work: one per runtime, with a common interface."""

@@ -1,4 +1,4 @@
-"""What every runtime adapter does: say how its program is started, and read how that went."""
+"""The interface of runtime adapters: they describe how to start their program, and read its output."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,86 +14,88 @@ from workflows.model.spend import Usage
 
 @dataclass(frozen=True)
 class ProgramCall:
-    """One run of an agent's program: what it is to do, and where."""
+    """One run of an agent's program: its job, prompt and folders."""
 
     run: JobRun
     prompt: bytes
     session: str | None
-    """The session to go on in; None begins a fresh one."""
+    """Session to resume; None begins a new one."""
     run_dir: Path
-    """This run's own folder; its name is unique on the host."""
+    """Folder of this run, with a name unique on the host."""
     cwd: Path
     home: Path
-    """The runtime's own folder below the service home."""
+    """Folder of the runtime below the service home."""
     box: BoxKind = BoxKind.NONE
-    """The box it is started in."""
+    """Kind of box the program is started in."""
 
 
 @dataclass(frozen=True)
 class Launch:
-    """How to start an agent's program."""
+    """The command, environment and files of an agent's program."""
 
     argv: tuple[str, ...]
     env: dict[str, str]
     stdin: bytes | None = None
-    """What its standard input holds; None is an empty one, never an open one."""
+    """Content of its standard input; None gives it an empty one, never an open one."""
     read: tuple[Path, ...] = ()
-    """Files of its own, beside its program, that it reads: in a box it sees no others."""
+    """Its own files, beside its program, that it reads: the box shows no others."""
     write: tuple[Path, ...] = ()
-    """What it must be able to change, beside its work folder: its sessions, its login. What is not there is made: a
-    file if its name has an ending, else a folder."""
+    """Paths it must be able to change, beside its work folder: its sessions, its login.
+
+    Missing ones are created: a file if the name has an ending, else a folder.
+    """
     scratch: tuple[Path, ...] = ()
-    """Folders that it writes to, of which nothing but `read` and `write` is wanted: in a box they begin empty."""
+    """Folders it writes to, of which only `read` and `write` are kept: in a box they begin empty."""
     settings: tuple[Path, ...] = ()
-    """Its user's settings, which are of `read`: an account of agents is let read them."""
+    """Those of the `read` paths that hold the user's settings: accounts of agents may read them."""
     home_variable: str = ""
-    """Moves its scratch folder."""
+    """Environment variable that moves its scratch folder."""
     reads_only: bool = False
-    """Nothing but the box keeps it from writing its work folder, as its policy demands."""
+    """True if only the box keeps it from writing its work folder, as its policy demands."""
 
 
 @dataclass(frozen=True)
 class ProgramReport:
-    """What an agent's program said: the raw text a result is looked for in, and what it used."""
+    """The output of an agent's program: the raw text to find a result in, and its usage."""
 
     text: bytes
     usage: Usage
     session: str | None = None
     model: str | None = None
-    """The model it says it used; of several, the one that used most tokens. None when it says nothing."""
+    """Model the program reported; of several, the one with the most tokens. None if it reported none."""
     cumulative: bool = False
-    """The usage is the session's so far, not this run's."""
+    """True if the usage is the session's so far, not this run's."""
     fault: Fault | None = None
-    """Why a program that ended has no result to be read; the exit code alone does not say."""
+    """Reason that an ended program has no result to read, which its exit code alone does not show."""
     refused: tuple[str, ...] = ()
-    """The tool of each call that writes, or may write, and that its policy or its sandbox refused."""
+    """Tools of calls that write, or may write, and that its policy or its sandbox refused."""
 
 
 class CannotLaunchError(ServiceError):
-    """The program must not be started as things are; a person can change that."""
+    """The refusal to start a program in this state, which a person can change."""
 
     code = "cannot_launch"
 
 
 class Adapter(Protocol):
-    """One runtime."""
+    """The adapter of one runtime."""
 
     def require(self) -> None:
-        """CannotLaunchError where somebody has to do something first, as far as files and variables tell."""
+        """Raise CannotLaunchError if files and variables show that a person has to act first."""
         ...
 
     def tries_in_vain(self, stdout: Path) -> bool:
-        """Whether a program that runs says that it goes on trying what it is not let do."""
+        """Return whether a running program prints that it keeps retrying something it is not permitted to do."""
         ...
 
     def launch(self, call: ProgramCall) -> Launch:
-        """The program, fresh or going on in a session."""
+        """Return how to start the program, in a new session or a resumed one."""
         ...
 
     def holding(self, call: ProgramCall, command: tuple[str, ...]) -> tuple[str, ...]:
-        """The start of a command that is held as the program holds its agent's, without a model."""
+        """Return a command that runs confined as the agent's own commands are, without a model."""
         ...
 
     def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:
-        """What a program that is no longer running printed."""
+        """Read the output of a program that has ended."""
         ...

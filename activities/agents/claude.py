@@ -13,13 +13,13 @@ from activities.runs.supervisor import EndKind
 from workflows.contract.models import AutonomyPolicy
 
 ISOLATED = ("--setting-sources", "user", "--strict-mcp-config")
-"""Else hooks and servers that the repository brings along would run, even in a job that may only read."""
+"""Keeps hooks and servers of the repository from running, even in a job that may only read."""
 
 UNCHECKED = "auto mode could not check"
-"""Exit 1 with a whole and good envelope: some action was refused, the run went on."""
+"""Exit code 1 with a complete, good envelope: an action was refused, and the run continued."""
 
 _MODE = {
-    # `plan` is not for reading: it asks a server whether a command is safe, and exits 1 when it cannot.
+    # `plan` is not for reading: it asks a server whether a command is safe, and exits 1 if it cannot.
     AutonomyPolicy.AUTO: "dontAsk",
     AutonomyPolicy.READ_ONLY: "dontAsk",
     AutonomyPolicy.WORKSPACE_WRITE: "acceptEdits",
@@ -32,21 +32,21 @@ _SESSIONS = uuid.UUID("6f4a2a5e-8d0c-4c43-9b57-3f2f6a1f7b10")
 
 @dataclass
 class _Stream:
-    """What a run's records come to."""
+    """The parsed records of a run."""
 
     messages: Messages
     envelope: Record | None = None
     session: str | None = None
     resets_at: float | None = None
     model: str | None = None
-    """Of the latest message; at first what it means to use."""
+    """Model of the latest message; at first, of the announcement."""
 
 
 class Claude(Driver):
-    """Permission mode and model are given with every call: a resumed session remembers no mode."""
+    """The adapter of Claude. Each call gets permission mode and model: a resumed session keeps no mode."""
 
     def launch(self, call: ProgramCall) -> Launch:
-        """The session's id is ours, so that it is known whatever becomes of the run."""
+        """Return the call, with a session id of ours, so that the session is known even if the run is cut short."""
         policy = call.run.assignment.worker.autonomy_policy
         session = ("--resume", call.session) if call.session else ("--session-id", session_of(call))
         argv = [*self._installed.start, *ISOLATED, "--permission-mode", _MODE[policy], *session]
@@ -54,12 +54,12 @@ class Claude(Driver):
         argv += [*self._installed.model(call.run.assignment.model), *self._installed.arguments]
         own = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
         if policy is AutonomyPolicy.DANGER_FULL_ACCESS and os.geteuid() == 0:
-            own["IS_SANDBOX"] = "1"  # as root it refuses otherwise
+            own["IS_SANDBOX"] = "1"  # as root it refuses to start without this
         env = self._installed.environment(call, **own)
         return self._installed.launch(argv, env, call.prompt, self._installed.home)
 
     def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:
-        """The envelope's tokens are this run's, also in a resumed session."""
+        """Read the stream. The envelope's tokens are this run's, also in a resumed session."""
         stream = _read(end)
         usage = usage_of(stream.envelope.get("usage")) if stream.envelope else None
         session = stream.session or call.session or session_of(call)
@@ -88,19 +88,19 @@ class Claude(Driver):
 
 
 def session_of(call: ProgramCall) -> str:
-    """A fresh run's session: the same whenever the run is asked about, another for another run."""
+    """Return the id of a new run's session, derived from its folder."""
     return str(uuid.uuid5(_SESSIONS, str(call.run_dir.absolute())))
 
 
 def _words(envelope: Record) -> str:
-    """What an envelope says went wrong; its `subtype` may claim success."""
+    """Return an envelope's error text; its `subtype` may claim success."""
     errors = envelope.get("errors")
     said = "; ".join(str(each) for each in errors) if isinstance(errors, list) else ""
     return text_of(envelope, "result") or said or text_of(envelope, "subtype") or "it failed and does not say why"
 
 
 def _model(stream: _Stream) -> str | None:
-    """The envelope counts what each model used, in the whole session; a run cut short has none."""
+    """Return the model with the most tokens in the whole session; without an envelope, the latest message's."""
     counts = stream.envelope.get("modelUsage") if stream.envelope else None
     told = counts.items() if isinstance(counts, dict) else ()
     used = {model: count(usage, *_COUNTED) for name, usage in told if (model := model_of(name))}
@@ -108,7 +108,7 @@ def _model(stream: _Stream) -> str | None:
 
 
 def _refused(stream: _Stream) -> tuple[str, ...]:
-    """The envelope lists the calls that were denied."""
+    """Return the writing tools among the envelope's denied calls."""
     denials = stream.envelope.get("permission_denials") if stream.envelope else None
     tools = (text_of(each, "tool_name") for each in (denials if isinstance(denials, list) else ()))
     return tuple(tool for tool in tools if tool in _WRITERS)
@@ -142,7 +142,7 @@ def _take_message(stream: _Stream, record: Record) -> None:
 
 
 def _take_limit(stream: _Stream, record: Record) -> None:
-    """When the window ends that is used up; those that are not are announced the same way."""
+    """Store when the exhausted rate limit window ends; other windows are announced in the same form."""
     info = record.get("rate_limit_info")
     at = info.get("resetsAt") if isinstance(info, dict) and info.get("status") == "rejected" else None
     if isinstance(at, int | float) and not isinstance(at, bool):

@@ -1,4 +1,4 @@
-"""The Codex CLI: `codex exec --json`, prompt on standard input, usage that counts the whole session."""
+"""The Codex CLI: `codex exec --json`, prompt on standard input, usage of the whole session."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -23,10 +23,10 @@ NO_SECRETS = ("-c", "shell_environment_policy.ignore_default_excludes=false")
 """Hides variables with KEY, SECRET or TOKEN in their names from the commands the agent runs."""
 
 OWN_PATH = ("-c", "allow_login_shell=false")
-"""A login shell would put the system's PATH in place of the one that has the machine's tools."""
+"""A login shell would replace the PATH that has the machine's tools by the system's."""
 
 OWN_WORKTREE_ONLY = ("-c", "sandbox_workspace_write.exclude_slash_tmp=true")
-"""What other jobs keep in /tmp is not this job's to write; it has a temporary folder of its own."""
+"""Protects the files of other jobs in /tmp; the job has a temporary folder of its own."""
 
 PLAIN_LIMIT = 1024 * 1024
 
@@ -42,12 +42,12 @@ _REFUSALS = {
     "apply_patch": re.compile("patch rejected"),
     "a command": re.compile("Read-only file system|Operation not permitted|Permission denied|bwrap: "),
 }
-"""What it, its sandbox or the box says of a write that is refused, by the tool that wanted it."""
+"""Messages of the program, its sandbox or the box about a refused write, by tool."""
 
 
 @dataclass
 class _Stream:
-    """What a run's events come to."""
+    """The parsed events of a run."""
 
     messages: Messages
     session: str | None = None
@@ -59,7 +59,7 @@ class _Stream:
 
 @dataclass
 class _Kept:
-    """What a session's file tells: the model and the refusals of its last turn, and all tokens so far."""
+    """The content of a session's file: the last turn's model and refusals, and all tokens so far."""
 
     model: str | None = None
     usage: Usage | None = None
@@ -67,12 +67,12 @@ class _Kept:
 
 
 class Codex(Driver):
-    """Sandbox, model and effort are given with every call: a resumed session remembers none of them."""
+    """The adapter of Codex. Each call gets sandbox, model and effort: a resumed session keeps none of them."""
 
     def launch(self, call: ProgramCall) -> Launch:
-        """`-s` stands before `resume`, which does not know it and without it is read-only.
+        """Return the call. `-s` precedes `resume`, which lacks that option and would default to read-only.
 
-        Landlock refuses the mounts that its sandbox is made of: every command would fail. There the box is the sandbox.
+        Landlock refuses the mounts of Codex's sandbox, so that every command would fail. There the box is the sandbox.
         """
         own_tmp = call.run_dir / "tmp"
         own_tmp.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -90,14 +90,14 @@ class Codex(Driver):
         return replace(launch, reads_only=policy == READ_ONLY and sandbox == NO_SANDBOX)
 
     def holding(self, call: ProgramCall, command: tuple[str, ...]) -> tuple[str, ...]:
-        """Its sandbox without an agent."""
+        """Return the command in Codex's sandbox, without an agent."""
         _, sandbox = _sandbox(call)
         return (*self._installed.start, "sandbox", "-c", f"sandbox_mode={sandbox}", "--", *command)
 
     def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:
-        """The session's tokens so far are in the last event of a turn that completed, else in the session's file.
+        """Read the stream. The session's tokens are in the last completed turn's event, else in the session's file.
 
-        The model and the commands that the sandbox stopped stand in that file only.
+        The model and the commands that the sandbox stopped are only in that file.
         """
         stream = _Stream(Messages())
         for event in records(chunks(end.stdout)):
@@ -107,13 +107,13 @@ class Codex(Driver):
         usage = stream.usage if stream.finished else told.usage
         fault = self._fault(call, end, stream)
         text = stream.messages.text
-        if not stream.events and fault is None:  # a version without events: its output is its text, and uses nothing
+        if not stream.events and fault is None:  # a version without events prints plain text, and reports no usage
             text = read_bounded(end.stdout, 0, PLAIN_LIMIT).tail
         refused = told.refused or _refused(self._installed.stderr(end))
         return replace(self._installed.report(text, usage, session, told.model, fault), refused=tuple(refused))
 
     def _kept(self, session: str | None) -> _Kept:
-        """What the session's file has: a turn that failed used tokens, and its events do not tell them."""
+        """Read the session's file: a failed turn used tokens that its events do not report."""
         home, found = self._installed.program.home(self._installed.environ), _Kept()
         files = home.glob(f"sessions/*/*/*/rollout-*{escape(session)}.jsonl") if session else ()
         for line in (line for file in files for line in records(kept(file))):
@@ -141,7 +141,7 @@ class Codex(Driver):
 
 
 def _sandbox(call: ProgramCall) -> tuple[str, str]:
-    """Return the sandbox of its policy, and the one that it gets in its box."""
+    """Return the sandbox of the job's policy, and the one used in its box."""
     policy = _SANDBOX[call.run.assignment.worker.autonomy_policy]
     return policy, NO_SANDBOX if call.box is BoxKind.LANDLOCK else policy
 
@@ -151,7 +151,7 @@ def _refused(said: str) -> list[str]:
 
 
 def _take(stream: _Stream, event: dict[str, object]) -> None:
-    """Only `turn.failed` fails: an `error` on the way is often a retry."""
+    """Apply an event. Only `turn.failed` is a failure: an `error` before the end is often retried."""
     match event.get("type"):
         case "thread.started":
             stream.session = stream.session or text_of(event, "thread_id") or None

@@ -1,4 +1,4 @@
-"""What an agent's program sees of the worker's environment: an allow-list, what settings grant, and its job."""
+"""The environment of an agent's program: an allow-list, variables the settings grant, and its job's."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -10,17 +10,17 @@ ALLOWED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTY
 
 
 def environment(run: JobRun, granted: Iterable[str], environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The whole environment of a run; nothing else of the worker's reaches the agent."""
+    """Return the complete environment of a run; no other variables of the worker reach the agent."""
     return passed(granted, environ) | job_variables(run)
 
 
 def passed(granted: Iterable[str], environ: Mapping[str, str]) -> dict[str, str]:
-    """What any program of the service's gets to see: the allow-list, and what the settings grant."""
+    """Return the variables for any program of the service: the allow-list, and those the settings grant."""
     return {name: environ[name] for name in (*ALLOWED, *granted) if name in environ}
 
 
 def job_variables(run: JobRun) -> dict[str, str]:
-    """The variables that tell a program which job it is doing; unset ones are empty, so scripts need no defaults."""
+    """Return the variables that describe the job; unset ones are empty, so scripts need no defaults."""
     return {
         "SERVICE_JOB_ID": run.job_id,
         "SERVICE_ROOT_JOB_ID": run.root_job_id,

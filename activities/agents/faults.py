@@ -1,4 +1,4 @@
-"""What stood in an agent's way, told apart from a failure of its own: by status if there is one, else by its words."""
+"""Blockers of agents, distinguished from their failures: by status if there is one, else by the message."""
 
 import re
 from dataclasses import dataclass
@@ -6,21 +6,21 @@ from enum import StrEnum
 
 
 class BlockerKind(StrEnum):
-    """What has to change before the program can work; nothing is wrong with the job."""
+    """The kind of change needed before the program can work; the job itself is not at fault."""
 
     LOGIN = "login"
-    """Somebody has to log in."""
+    """A person has to log in."""
     RATE_LIMIT = "rate_limit"
-    """Time has to pass; quotas of a day or a week too."""
+    """Time has to pass; includes daily and weekly quotas."""
     NETWORK = "network"
-    """The model's service cannot be reached, or is out of order."""
+    """The model's service is unreachable or out of order."""
     PROGRAM = "program"
-    """The program has to be installed, or updated."""
+    """The program has to be installed or updated."""
 
 
 @dataclass(frozen=True)
 class Blocker:
-    """What stands in the way, in the program's words; when it says so, until when; and what to type."""
+    """A blocker in the program's words; its end, if known; and the command to type."""
 
     kind: BlockerKind
     message: str
@@ -30,13 +30,13 @@ class Blocker:
 
 @dataclass(frozen=True)
 class Failed:
-    """The program itself failed; whatever it printed is no result."""
+    """A failure of the program itself; its output is not a result."""
 
     message: str
 
 
 class SessionLost(Failed):
-    """The program cannot go on in the session it was told to: it did nothing, and can be asked anew."""
+    """A failure to resume the session: the program did nothing, and can start a new one."""
 
 
 Fault = Blocker | Failed
@@ -71,7 +71,7 @@ MESSAGE_LIMIT = 600
 
 
 def kind_of(message: str, status: int | None = None) -> BlockerKind | None:
-    """What a message means; an HTTP status, given or named in it, counts more than its words."""
+    """Return the kind of a message; an HTTP status, given or found in it, precedes its words."""
     if status is None and (named := _STATUS.search(message)):
         status = int(named[1])
     match status:
@@ -88,6 +88,6 @@ def kind_of(message: str, status: int | None = None) -> BlockerKind | None:
 
 
 def cut(message: str) -> str:
-    """As much of a program's words as a reason holds, on one line."""
+    """Shorten a program's message to one line of a reason's length."""
     line = " ".join(message.split())
     return line if len(line) <= MESSAGE_LIMIT else line[: MESSAGE_LIMIT - 1] + "…"

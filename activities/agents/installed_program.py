@@ -1,4 +1,4 @@
-"""What all agent programs have in common: where they are, what they see, what an end without a result means."""
+"""The common part of agent programs: location, environment, and the meaning of an end without a result."""
 
 import os
 import re
@@ -26,7 +26,7 @@ _REFUSED_CALL = ("unexpected argument", "unknown option", "unrecognized subcomma
 
 @dataclass(frozen=True)
 class InstalledProgram:
-    """One runtime's program, as the settings of this host have it."""
+    """One runtime's program, as set up on this host."""
 
     runtime: str
     program: Program
@@ -37,34 +37,34 @@ class InstalledProgram:
 
     @property
     def start(self) -> tuple[str, ...]:
-        """The command line's beginning: the settings' command, else the program's name."""
+        """Return the beginning of the command line: the settings' command, else the program's name."""
         return tuple(self.command) or (self.program.name,)
 
     def environment(self, call: ProgramCall, **own: str) -> dict[str, str]:
-        """The allow-list, the program's own variables, what the settings grant, and what the adapter sets."""
+        """Return the allow-list, the program's own variables, those the settings grant, and the adapter's."""
         return environment(call.run, (*self.program.passes, *self.granted), self.environ) | own
 
     @property
     def home(self) -> Path:
-        """Where it keeps what is its own."""
+        """Return the program's own folder."""
         return self.program.home(self.environ)
 
     def reads(self, home: Path) -> tuple[Path, ...]:
-        """What of its folder the program reads and does not change."""
+        """Return the paths in its folder that the program reads and does not change."""
         return tuple(path for name in self.program.reads if (path := home / name).exists())
 
     def writes(self, home: Path) -> tuple[Path, ...]:
-        """Its login, which it renews, and its sessions."""
+        """Return the paths of its login, which it renews, and its sessions."""
         login = (path for pattern in self.program.credentials for path in sorted(home.glob(pattern)) if path.is_file())
         return (*login, *(home / name for name in self.program.writes))
 
     def launch(self, argv: Sequence[str], env: dict[str, str], stdin: bytes | None, home: Path) -> Launch:
-        """Its start, with what it needs of the folder that it takes for its own."""
+        """Return the launch, with the paths it needs in its own folder."""
         read, variable = self.reads(home), self.program.home_variable
         return Launch(tuple(argv), env, stdin, read, self.writes(home), (home,), read, variable)
 
     def model(self, model: str | None) -> tuple[str, ...]:
-        """How the program is told its model; without one it has its own way."""
+        """Return the option for the model; without a model, the program chooses."""
         return (self.program.model_option, model) if model else ()
 
     def report(
@@ -75,16 +75,16 @@ class InstalledProgram:
         model: str | None,
         fault: Fault | None,
     ) -> ProgramReport:
-        """What it said; no usage is one that nobody was told of."""
+        """Return the report; unknown usage counts as zero."""
         cumulative = usage is not None and self.program.counts is Counts.SESSION
         return ProgramReport(text, usage or Usage(), session, model, cumulative=cumulative, fault=fault)
 
     def stderr(self, end: RunEnd) -> str:
-        """The end of what the program printed beside its stream."""
+        """Return the end of the program's standard error."""
         return read_bounded(end.stderr, 0, STDERR_LIMIT).text.strip()
 
     def fault(self, message: str, status: int | None = None, until: float | None = None) -> Fault:
-        """What the program's last words mean."""
+        """Classify the program's error message."""
         kind = kind_of(message, status)
         said = f"{self.program.name} on {self.runtime}: {cut(message)}"
         match kind:
@@ -96,7 +96,7 @@ class InstalledProgram:
                 return Blocker(kind, said, until=until or reset_time(message, time.time()))
 
     def missing(self) -> Blocker | None:
-        """The program is not there."""
+        """Return a blocker if the program is not installed."""
         name = self.start[0]
         if shutil.which(name, path=self.environ.get("PATH")) is not None:
             return None
@@ -105,7 +105,7 @@ class InstalledProgram:
         return Blocker(BlockerKind.PROGRAM, says, hint=hint)
 
     def not_logged_in(self) -> Blocker | None:
-        """Nobody has logged in, for all that files and variables tell."""
+        """Return a blocker if files and variables show that no person has logged in."""
         started_as = (*self.start, *self.arguments)
         if programs.logged_in(self.program, self.granted, self.environ, started_as=started_as) is not False:
             return None
@@ -113,7 +113,7 @@ class InstalledProgram:
         return Blocker(BlockerKind.LOGIN, says, hint=self.program.way_in)
 
     def is_in_vain(self, stdout: Path) -> bool:
-        """Whether the last line it printed says that it tries again to be let in."""
+        """Return whether its last line says that it retries its login."""
         if not self.program.in_vain:
             return False
         try:
@@ -123,7 +123,7 @@ class InstalledProgram:
         return bool(lines) and re.match(self.program.in_vain, lines[-1]) is not None
 
     def early_fault(self, call: ProgramCall, end: RunEnd) -> Fault | None:
-        """A program that is not there, or does not take the call: known whatever its stream would say."""
+        """Return faults that do not depend on the stream: no program, a rejected call or login, a lost session."""
         if end.kind is EndKind.NOT_STARTED and (missing := self.missing()):
             return missing
         if end.kind is EndKind.CANCELLED and self.is_in_vain(end.stdout):
@@ -142,28 +142,28 @@ class InstalledProgram:
         return Blocker(BlockerKind.PROGRAM, message, hint=hint)
 
     def ended_with(self, end: RunEnd) -> str:
-        """The exit in words, with the last of what the program said beside its stream."""
+        """Describe the exit, with the last line of standard error."""
         how = f"ended by signal {end.signal}" if end.signal else f"ended with exit code {end.exit_code}"
         last = self.stderr(end).splitlines()[-1:]
         return ": ".join((how, *last))
 
 
 class Driver:
-    """What the adapters of all agent programs share."""
+    """The common base of the adapters of agent programs."""
 
     def __init__(self, installed: InstalledProgram) -> None:
         self._installed = installed
 
     def require(self) -> None:
-        """It is there, and somebody has logged in. Looks at files and variables, and runs nothing."""
+        """Check that the program is installed and logged in. Reads files and variables, and runs nothing."""
         if blocker := self._installed.missing() or self._installed.not_logged_in():
             raise CannotLaunchError(blocker.message, blocker.hint)
 
     def holding(self, call: ProgramCall, command: tuple[str, ...]) -> tuple[str, ...]:
-        """The command as it is: a program that asks before each command holds none that it lets through."""
+        """Return the command unchanged: a program that asks before each command does not confine the permitted ones."""
         del call
         return command
 
     def tries_in_vain(self, stdout: Path) -> bool:
-        """Whether it says that it goes on trying to be let in, though it is not."""
+        """Return whether it prints that it keeps retrying its login."""
         return self._installed.is_in_vain(stdout)

@@ -1,4 +1,4 @@
-"""Kimi Code: `kimi -p`, whole messages on a stream, errors beside it, tokens only in its session's file."""
+"""Kimi Code: `kimi -p`, whole messages on a stream, errors on standard error, tokens only in its session's file."""
 
 import sys
 from collections import Counter
@@ -18,7 +18,7 @@ from workflows.model.spend import Usage
 
 _ERROR = "error: "
 _PROMPT_ECHO = "UserPromptSubmit hook\n"
-"""How the line begins in which it prints what the hook gave it."""
+"""Beginning of the line in which it prints the hook's text."""
 
 _INPUT = ("input_tokens", "prompt_tokens", "inputOther", "inputCacheRead", "inputCacheCreation")
 _OUTPUT = ("output_tokens", "completion_tokens", "output")
@@ -26,25 +26,26 @@ _OUTPUT = ("output_tokens", "completion_tokens", "output")
 
 @dataclass
 class _Stream:
-    """What a run's lines come to."""
+    """The parsed lines of a run."""
 
     messages: Messages
     session: str | None = None
     usage: Usage | None = None
     calls: dict[str, str] = field(default_factory=dict)
-    """The tool of each call, by the call's id."""
+    """Tool of each call, by the call's id."""
     refused: list[str] = field(default_factory=list)
 
 
 class Kimi(Driver):
-    """It has no permission flags: a home of the service's own, with a hook that refuses tools, does that.
+    """The adapter of Kimi. It has no permission flags: a home of the service's own has a hook that refuses tools.
 
-    A second hook there brings the prompt: Kimi takes none on standard input, and every account of the machine may read
-    a command line (ruling N8). Where the user's settings leave no room for hooks, it is told to read the file.
+    A second hook there supplies the prompt: Kimi takes none on standard input, and every account of the machine may
+    read a command line (ruling N8). The command line names the prompt's file, for settings of the user that leave no
+    room for hooks.
     """
 
     def launch(self, call: ProgramCall) -> Launch:
-        """The home is made what the user's is now."""
+        """Return the call, after updating the home from the user's."""
         prompt = _write_prompt(call)
         policy = call.run.assignment.worker.autonomy_policy
         home = kimi_home.prepare(self._home(call), self._installed.home, policy)
@@ -63,7 +64,7 @@ class Kimi(Driver):
         return replace(launch, read=(*launch.read, *self._own_files(call)))
 
     def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:
-        """A usage object on any line is taken, the last if there are several; else what the session's file tells."""
+        """Read the stream. Usage is the last usage object on any line, else the session's file has it."""
         stream = _read(end)
         session = stream.session or call.session or _session_in(self._home(call), call.cwd)
         used, model = _from_session(self._home(call), session, end.started_at)
@@ -72,7 +73,7 @@ class Kimi(Driver):
         return replace(report, refused=tuple(stream.refused))
 
     def _own_files(self, call: ProgramCall) -> tuple[Path, ...]:
-        """The hook that holds the policy and what it runs with; the prompt."""
+        """Return the files of the hook that enforces the policy, its interpreter's, and the prompt."""
         return (*needed((sys.executable, kimi_guard.__file__), None, Path.home()), _prompt_file(call))
 
     def _home(self, call: ProgramCall) -> Path:
@@ -95,7 +96,7 @@ class Kimi(Driver):
 def _write_prompt(call: ProgramCall) -> Path:
     file = _prompt_file(call)
     call.run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file.unlink(missing_ok=True)  # never through a link that stands there
+    file.unlink(missing_ok=True)  # never follow a link
     with open(created(file), "wb") as made:
         made.write(call.prompt)
     return file
@@ -128,7 +129,7 @@ def _usage(value: object) -> Usage:
 
 
 def _session_in(home: Path, cwd: Path) -> str | None:
-    """The session begun last in a folder: a run that fails does not say its own."""
+    """Return the session begun last in a folder: a failed run does not print its own."""
     places = {str(cwd), str(cwd.resolve())}
     lines = records(kept(home / "session_index.jsonl"))
     found = [text_of(line, "sessionId") for line in lines if line.get("workDir") in places]
@@ -136,9 +137,9 @@ def _session_in(home: Path, cwd: Path) -> str | None:
 
 
 def _from_session(home: Path, session: str | None, since: float | None) -> tuple[Usage, str | None]:
-    """What the session's files say of the requests made since the run began: tokens, and the model; else nothing.
+    """Sum up the tokens of the session's requests since the run began, and find the model; else return nothing.
 
-    Tokens stand under the name a model goes by in Kimi's settings, and each request says which model that is.
+    Tokens are listed under the model's alias in Kimi's settings, and each request names the model of an alias.
     """
     if not session or since is None or "/" in session:
         return Usage(), None

@@ -1,7 +1,7 @@
-"""The hook that keeps Kimi within its job's policy: exit 2 refuses a tool, and whatever goes wrong refuses it too.
+"""A hook that keeps Kimi within its job's policy: exit code 2 refuses a tool, and so does any error here.
 
-A program of its own, standard library only: `python -I -S kimi_guard.py read-only|workspace-write`, the call on
-standard input. A hook that fails in any other way would let the tool run.
+A standalone program, standard library only: `python -I -S kimi_guard.py read-only|workspace-write`, the call on
+standard input. A hook that failed in any other way would let the tool run.
 """
 
 import json
@@ -12,11 +12,11 @@ from pathlib import Path
 WORKTREE = "SERVICE_WORKTREE"
 REFUSED = 2
 SAYS = "this job may"
-"""What each refusal begins with."""
+"""Beginning of each refusal."""
 
 
 def refusal(policy: str, call: dict[str, object], worktree: str) -> str:
-    """Why a call is refused; empty when it is not."""
+    """Return why a call is refused; empty if it is permitted."""
     if policy != "workspace-write":
         return f"{SAYS} only read: the tool is refused"
     if call.get("tool_name") not in ("Write", "Edit"):
@@ -28,7 +28,7 @@ def refusal(policy: str, call: dict[str, object], worktree: str) -> str:
 
 
 def is_inside(path: str, worktree: Path) -> bool:
-    """Whether Kimi would write below the worktree: it takes a tilde for a home, whosever it is."""
+    """Return whether Kimi would write below the worktree; a leading tilde means some user's home."""
     target = (worktree / path).resolve()
     if path.startswith("~") or not target.is_relative_to(worktree):
         return False
@@ -36,7 +36,7 @@ def is_inside(path: str, worktree: Path) -> bool:
 
 
 def main() -> int:
-    """Say nothing and let the tool run, or say why not."""
+    """Print nothing and permit the tool, or print why it is refused."""
     try:
         why = refusal(sys.argv[1], json.load(sys.stdin), os.environ[WORKTREE])
     except BaseException as error:

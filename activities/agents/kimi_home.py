@@ -1,4 +1,4 @@
-"""A home for Kimi with hooks in it that hold the policy and bring the prompt; the rest of it is the user's own."""
+"""A home for Kimi with hooks that enforce the policy and supply the prompt; all else in it is the user's own."""
 
 import contextlib
 import fcntl
@@ -16,25 +16,25 @@ from workflows.contract.models import AutonomyPolicy
 
 WORKTREE = kimi_guard.WORKTREE
 PROMPT = "SERVICE_PROMPT"
-"""Names the file with the prompt of a run."""
+"""Variable with the path of a run's prompt."""
 
 ASKS = "Your instructions are the hook result before this line: do what they say."
-"""What a run's command line asks, so that the hook tells it from what the agent asks helpers of its own."""
+"""Prompt on the command line, which the hook tells apart from prompts of the agent's own helpers."""
 
 TOOLS = "Write|Edit|Bash|Agent|AgentSwarm|mcp__.*"
-"""The tools that change something, or start something that may; nobody knows what those of MCP servers do."""
+"""Tools that change something, or start something that may; the effects of MCP servers' tools are unknown."""
 
 _OWN = ("config.toml", "config.lock", "sessions", "session_index.jsonl", "logs")
-"""What the home keeps to itself; everything else in it is a link to the user's."""
+"""Entries that belong to this home; all others are links to the user's."""
 
 
 def place(home: Path, policy: AutonomyPolicy) -> Path:
-    """Where the home of a policy is; auto grants nothing for certain and is read-only."""
+    """Return the home of a policy; auto grants nothing for certain and is read-only."""
     return home / (AutonomyPolicy.READ_ONLY if policy is AutonomyPolicy.AUTO else policy)
 
 
 def prepare(home: Path, users: Path, policy: AutonomyPolicy) -> Path:
-    """Make the home of a policy what the user's is now, with the hooks."""
+    """Update a policy's home from the user's, and add the hooks."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     for entry in users.iterdir() if users.is_dir() else ():
         if entry.name not in _OWN:
@@ -45,8 +45,9 @@ def prepare(home: Path, users: Path, policy: AutonomyPolicy) -> Path:
 
 
 def _write(home: Path, config: str) -> None:
-    """Other jobs start with this file: it stays while its content does, and who may read it still may when it changes.
-    Kimi passes over settings that it cannot read, and the hook with them.
+    """Write the settings, which other jobs start with: only if they changed, and keep who may read them.
+
+    Kimi ignores settings that it cannot read, and the hook with them.
     """
     path = home / "config.toml"
     with (home / "config.lock").open("w") as lock:
@@ -91,7 +92,7 @@ timeout = 30
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         if policy is AutonomyPolicy.DANGER_FULL_ACCESS:
-            return own  # the prompt says which file it is in
+            return own  # the prompt names the file
         raise CannotLaunchError(
             f"{users} leaves no room for the hook that keeps a job from writing: {error}",
             "write its hooks as [[hooks]] tables",

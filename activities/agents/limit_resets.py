@@ -1,4 +1,4 @@
-"""When a limit ends, read from the sentence that says so.
+"""The end of a rate limit, parsed from a program's message.
 
 No library: those that find dates in prose also find them where none is meant, and a wrong one makes a job wait.
 """
@@ -27,11 +27,11 @@ _AT = re.compile(
 )
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _JUST_NOW = timedelta(hours=1)
-"""A time of day that passed so recently is not tomorrow's: the sentence is merely late."""
+"""A time of day that passed so recently is not tomorrow's: the message is merely late."""
 
 
 def reset_time(message: str, now: float) -> float | None:
-    """The end of a limit in seconds since the epoch; None when the message names none that is still to come."""
+    """Return the end of a limit in seconds since the epoch; None if the message names none in the future."""
     found = _instant(message) or _later(message, now) or _clock(message, now)
     return found if found and found > now else None
 
@@ -51,7 +51,7 @@ def _later(message: str, now: float) -> float | None:
 
 
 def _clock(message: str, now: float) -> float | None:
-    """`resets 3pm (Europe/Berlin)`, `try again at Nov 21st, 2026 3:15 PM`; without a zone, this machine's."""
+    """Parse `resets 3pm (Europe/Berlin)`, `try again at Nov 21st, 2026 3:15 PM`; without a zone, in local time."""
     found = _AT.search(message)
     if found is None or not (found["half"] or found["minute"]):
         return None

@@ -1,4 +1,4 @@
-"""Which adapter drives which runtime on this host: the table's programs as the settings have them."""
+"""The adapter of each runtime on this host, with the settings of its program."""
 
 from collections.abc import Callable, Mapping
 
@@ -16,13 +16,13 @@ ADAPTERS: Mapping[str, Callable[[InstalledProgram], Adapter]] = {
     CLAUDE.name: Claude,
     KIMI.name: Kimi,
 }
-"""By the program's name. What has none of its own speaks the shell's protocol."""
+"""Adapters by program name. A runtime without a program uses the shell's protocol."""
 
 
 def adapters_of(settings: Settings, environ: Mapping[str, str]) -> dict[str, Adapter]:
-    """An adapter for every runtime: one whose program is missing says so when it is asked to run."""
+    """Return an adapter for every runtime; one whose program is missing reports that when it is to run."""
     adapters: dict[str, Adapter] = {}
-    environ = dict(environ)  # which a process apart is handed
+    environ = dict(environ)  # a plain dict, which can be passed to another process
     for name in RUNTIMES:
         section = settings.runtime(name)
         program = program_of(name, section.adapter)

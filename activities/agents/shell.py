@@ -16,15 +16,15 @@ from workflows.contract.strings import MOST_TOKENS
 from workflows.model.spend import Usage
 
 TEXT_LIMIT = 16 * 1024 * 1024
-"""Bytes of output, from its end, in which a result is looked for."""
+"""Bytes at the end of the output that are searched for a result."""
 
 STDERR_LIMIT = 4096
 LINE_LIMIT = 4096
-"""A usage line is short; anything longer is not one."""
+"""Maximum length of a usage line."""
 
 
 class Shell:
-    """Runs the agent's registered command, or the one the settings put in a runtime's place."""
+    """The adapter of the agent's registered command, or of the settings' command for the runtime."""
 
     def __init__(
         self, granted: Iterable[str], environ: Mapping[str, str] = os.environ, command: Iterable[str] = ()
@@ -34,25 +34,25 @@ class Shell:
         self._command = tuple(command)
 
     def require(self) -> None:
-        """Nobody knows what a command needs."""
+        """Check nothing: a command's needs are unknown."""
 
     def tries_in_vain(self, stdout: Path) -> bool:
-        """Nor what it says."""
+        """Return False: a command's messages are unknown."""
         del stdout
         return False
 
     def holding(self, call: ProgramCall, command: tuple[str, ...]) -> tuple[str, ...]:
-        """The command as it is."""
+        """Return the command unchanged."""
         del call
         return command
 
     def launch(self, call: ProgramCall) -> Launch:
-        """The command; it has no sessions."""
+        """Return the command's launch, without a session."""
         argv = call.run.assignment.worker.command or self._command
         return Launch(argv, environment(call.run, self._granted, self._environ), call.prompt)
 
     def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:
-        """The end of the output, and the sum of the usage lines in all of it; any exit code but 0 is a failure."""
+        """Return the end of the output and the sum of its usage lines; any exit code but 0 is a failure."""
         fault = None
         if end.exit_code or end.signal:
             how = f"signal {end.signal}" if end.signal else f"exit code {end.exit_code}"
@@ -63,9 +63,9 @@ class Shell:
 
 
 def _spent(stdout: Path) -> tuple[Usage, None, str | None]:
-    """`{"type":"usage","input_tokens":N,"output_tokens":N,"model":"NAME"}`, one per line; `model` may be left out.
+    """Sum up lines of `{"type":"usage","input_tokens":N,"output_tokens":N,"model":"NAME"}`; `model` is optional.
 
-    The model is the one that used most; without any, the job's own model prices the tokens (ruling K5).
+    The model is the one with the most tokens; without any, the job's own model prices the tokens (ruling K5).
     """
     read = written = 0
     used = Counter[str]()

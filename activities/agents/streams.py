@@ -1,6 +1,6 @@
-"""Reading a stream of JSON records, one per line, in bounded memory however long the stream or a line of it is.
+"""A reader of JSON records, one per line, in bounded memory for streams and lines of any length.
 
-No library: readers of JSON lines keep a line whole before they look at it, and one of an agent may be of any length.
+No library: readers of JSON lines hold a whole line in memory, and an agent's line may be of any length.
 """
 
 import json
@@ -18,22 +18,22 @@ from workflows.model.spend import Usage
 
 CHUNK = 256 * 1024
 RECORD_LIMIT = 16 * 1024 * 1024
-"""Bytes of the longest line that is read as a record; a longer one is passed over."""
+"""Maximum length of a record's line in bytes; longer ones are skipped."""
 
 MOST_READ = 256 * 1024 * 1024
-"""Bytes of a file that are read, half of them at its beginning and half at its end."""
+"""Bytes read of a file, half of them at its beginning and half at its end."""
 
 TEXT_LIMIT = 16 * 1024 * 1024
-"""Bytes of messages that are kept; the oldest go first."""
+"""Bytes of messages kept; the oldest are dropped first."""
 
 MODEL_LIMIT = 200
-"""Characters of a model's name; what is longer is no name."""
+"""Maximum length of a model's name; longer values are invalid."""
 
 Record = dict[str, Any]
 
 
 def chunks(path: Path) -> Iterator[bytes]:
-    """What a run printed, piece by piece; nothing when there is no file. NotRegularError when it is none of ours."""
+    """Yield a run's output in chunks; nothing if it is missing. Raise NotRegularError unless it is our regular file."""
     try:
         file = opened(path)
     except FileNotFoundError:
@@ -42,7 +42,7 @@ def chunks(path: Path) -> Iterator[bytes]:
 
 
 def kept(path: Path) -> Iterator[bytes]:
-    """A file that a program keeps for itself, in the same way; nothing when it is a link or a pipe."""
+    """Yield a program's own file in chunks; nothing if it is missing, a link or a pipe."""
     try:
         file = opened(path, ours=False)
     except (FileNotFoundError, NotRegularError):
@@ -51,7 +51,7 @@ def kept(path: Path) -> Iterator[bytes]:
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:
-    """The omitted middle is replaced by the end of a line."""
+    """Yield chunks, with a line end in place of the omitted middle."""
     with file:
         gap = os.fstat(file.fileno()).st_size - MOST_READ
         read = 0
@@ -65,12 +65,12 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
 
 
 def left_out(path: Path) -> int:
-    """Count the bytes of a run's output that are not read."""
+    """Return the number of bytes of a run's output that are not read."""
     return max(0, size_of(path) - MOST_READ)
 
 
 def records(pieces: Iterable[bytes]) -> Iterator[Record]:
-    """Every JSON object that has a line to itself; whatever else there is is noise."""
+    """Yield every JSON object on a line of its own; skip all else."""
     for line in lines(pieces):
         if line.lstrip()[:1] != b"{":
             continue
@@ -83,7 +83,7 @@ def records(pieces: Iterable[bytes]) -> Iterator[Record]:
 
 
 def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Every line without its end; one longer than a record may be is passed over."""
+    """Yield every line without its end; skip those longer than a record may be."""
     held, too_long = bytearray(), False
     for piece in pieces:
         *ends, rest = piece.split(b"\n")
@@ -102,14 +102,14 @@ def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class Messages:
-    """What an agent said, the last so many bytes of it."""
+    """The latest messages of an agent, up to a number of bytes."""
 
     def __init__(self) -> None:
         self._kept: deque[str] = deque()
         self._size = 0
 
     def add(self, message: object) -> None:
-        """The next message; anything but text is none."""
+        """Add a message; ignore values that are not text."""
         if isinstance(message, str):
             self._kept.append(message)
             self._size += len(message)
@@ -121,38 +121,38 @@ class Messages:
 
     @property
     def text(self) -> bytes:
-        """The last message that holds a result, else the last: what went before it is commentary."""
+        """Return the last message with a result, else the last: earlier ones are commentary."""
         last = self._kept[-1] if self._kept else ""
         said = next((each for each in reversed(self._kept) if KEY in each and candidates(each)), last)
         return said.encode("utf-8", "replace")
 
 
 def count(usage: object, *keys: str) -> int:
-    """The sum of what a usage object has under these keys; only whole, positive numbers count, to what is stored."""
+    """Sum up a usage object's values of these keys; ignore any but whole, positive numbers, and cap the sum."""
     if not isinstance(usage, dict):
         return 0
     return min(MOST_TOKENS, sum(value for key in keys if type(value := usage.get(key)) is int and value > 0))
 
 
 def usage_of(value: object) -> Usage:
-    """A usage object's input and output tokens."""
+    """Return a usage object's input and output tokens."""
     return Usage(input_tokens=count(value, "input_tokens"), output_tokens=count(value, "output_tokens"))
 
 
 def model_of(value: object) -> str | None:
-    """A model's name as a program says it; a stand-in (`<synthetic>`, `__kimi_env_model__`) is none."""
+    """Return a valid model name, or None; a placeholder (`<synthetic>`, `__kimi_env_model__`) is invalid."""
     if not isinstance(value, str) or not value.isprintable() or not 0 < len(value.strip()) <= MODEL_LIMIT:
         return None
     return None if value.strip().startswith(("<", "__")) else value.strip()
 
 
 def busiest(used: Mapping[str, int]) -> str | None:
-    """Of several models the one that used most tokens; what is spent is priced as if all of it were that one's."""
+    """Return the model with the most tokens, which prices all of them."""
     return max(used, key=lambda model: used[model], default=None)
 
 
 def text_of(value: object, *path: str) -> str:
-    """The text at a path of a record; empty when there is none."""
+    """Return the text at a path of a record; empty if it is missing."""
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, str) else ""
