@@ -1,1 +1,1 @@
-"""What is a job's own in its attempt: prompt, worktree, program, verdict, outcome; and the rows of its tree."""
+"""One attempt of a job: its prompt, worktree, program, verdict and outcome; and the rows of its tree."""

@@ -1,4 +1,4 @@
-"""What an attempt has to tell beside its outcome: programs that were started again, sessions that were lost."""
+"""Notices of an attempt beside its outcome: restarted programs, lost sessions, work that was left out."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,11 +15,11 @@ from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobRun
 
 SHOWN, MOST = 5, 50
-"""Oddities in a sentence, and in an event."""
+"""Maximum number of oddities in a sentence, and in an event."""
 
 
 def of_attempt(run: JobRun, row: AttemptRow, before: Sequence[Deferral], goes_on: Resumption) -> tuple[Notice, ...]:
-    """Read from the folders of all its tries, so that it is told whatever became of the attempt."""
+    """Return notices from the folders of all tries, whatever the attempt's outcome."""
     tries = (*earlier_dirs(row, before), try_dir(row, before))
     again = any(_started(each, AGAIN) for each in tries)
     lost = any(_started(each, FRESH) for each in tries)
@@ -41,7 +41,7 @@ def of_attempt(run: JobRun, row: AttemptRow, before: Sequence[Deferral], goes_on
 
 
 def of_evidence(run: JobRun, evidence: Evidence) -> tuple[Notice, ...]:
-    """What in the work folder is no file that a commit can hold."""
+    """Return a notice of entries in the work folder that a commit can't contain."""
     if not evidence.odd:
         return ()
     shown = "; ".join(evidence.odd[:SHOWN]) + (
@@ -52,7 +52,7 @@ def of_evidence(run: JobRun, evidence: Evidence) -> tuple[Notice, ...]:
 
 
 def of_output(run: JobRun, executed: Executed | None) -> tuple[Notice, ...]:
-    """What of the output was too much to be read."""
+    """Return a notice of output that was too long to be read."""
     if executed is None or not executed.left_out:
         return ()
     found = f"{executed.left_out} bytes in the middle of {executed.end.stdout}"
@@ -61,6 +61,6 @@ def of_output(run: JobRun, executed: Executed | None) -> tuple[Notice, ...]:
 
 
 def _started(run_dir: Path, suffix: str) -> bool:
-    """A folder that was only claimed so that nothing starts in it any more has no process."""
+    """Return whether a run's claim has a process; a folder may be claimed only so that nothing starts there."""
     claim = Claim.read(run_dir.with_name(run_dir.name + suffix))
     return claim is not None and claim.pid is not None

@@ -1,4 +1,4 @@
-"""What is told of an ended attempt: a small outcome to the tree, the whole of it to the store."""
+"""The record of an ended attempt: a small outcome for the tree, all of it for the store."""
 
 import json
 from typing import Any
@@ -36,13 +36,13 @@ TOUCHED_LIMIT = 100
 NOTICES_LIMIT = 50
 OUTPUT_LIMIT = 12_000
 PROMPT_LIMIT = 1024
-"""Bytes a delegation's prompt may have and still travel: a tree of 64 legs stays small."""
+"""Maximum bytes of a delegation's prompt in an outcome: a tree of 64 legs stays small."""
 
 PROMPT_BEGINNING = 200
 
 
 def taken_in(context: Context, result: ServiceResult) -> ServiceResult:
-    """An agent's result as it is kept (ruling N7): without secrets; in what drives the work, they are kept apart."""
+    """Redact an agent's result for storage (ruling N7); texts that drive the work refer to secrets stored apart."""
 
     def driving(text: str) -> str:
         return context.kept.hide(without_words(text))
@@ -55,7 +55,7 @@ def taken_in(context: Context, result: ServiceResult) -> ServiceResult:
 def outcome(
     context: Context, run: JobRun, verdict: Settled, evidence: Evidence, usage: Usage, branch: str | None
 ) -> JobOutcome:
-    """What the tree decides on; everything large stays in the store."""
+    """Return the outcome that the tree decides on; all that is large stays in the store."""
     ended = JobOutcome(
         job_id=run.job_id,
         attempt=run.attempt,
@@ -81,7 +81,7 @@ def outcome(
 
 
 def travelling(outcome: JobOutcome) -> JobOutcome:
-    """What a program says of itself, storable and bounded, whatever it says (ruling B6)."""
+    """Redact an outcome and limit its size, so that any output of a program can be stored (ruling B6)."""
     short = {
         "reason": redacted_begin(outcome.reason, SUMMARY_LIMIT),
         "conflict": redacted_begin(outcome.conflict, SUMMARY_LIMIT),
@@ -109,7 +109,7 @@ def _short(notice: Notice) -> Notice:
 
 
 def payload(context: Context, verdict: Settled, evidence: Evidence) -> dict[str, Any]:
-    """The result and what was observed of it (spec: result observation)."""
+    """Return the result and its observation (spec: result observation)."""
     if not isinstance(verdict, Accepted):
         return {}
     whole: dict[str, Any] = {"service_result": canonical(taken_in(context, verdict.result))}
@@ -119,7 +119,7 @@ def payload(context: Context, verdict: Settled, evidence: Evidence) -> dict[str,
 
 
 def diagnostics(verdict: Settled, runs: list[Executed], evidence: Evidence) -> dict[str, Any]:
-    """What held it; why it failed, with the agent's last words; what a reader changed and lost.
+    """Return the box; the reasons for a failure, with the agent's last words; a reader's discarded changes.
 
     The faults are those of the last result that was read: a repair that ends badly does not hide the first one's.
     """
@@ -140,7 +140,7 @@ def diagnostics(verdict: Settled, runs: list[Executed], evidence: Evidence) -> d
 
 
 def _own_pull_request(context: Context, run: JobRun, branch: str | None) -> int | None:
-    """Find the pull request that the branch was published as, where it was there before the job."""
+    """Return the pull request that the branch was published as before the job."""
     if not branch or not (run.own_branch or run.shared_worktree):
         return None
     published = facts.of_root(context.store, run.root_job_id)
@@ -173,7 +173,7 @@ def _said(
 
 
 def _routable(context: Context, run: JobRun, delegations: tuple[Delegation, ...]) -> tuple[Worker, ...]:
-    """Who may be named on the repository: those that are, as they will run; of the others, that they are there."""
+    """Return the agents valid on the repository: complete if a delegation names them, else name and runtime only."""
     named = {leg.agent for leg in delegations}
     there = agents.routable(context.store, run.repo) if delegations else ()
     return tuple(
@@ -183,7 +183,7 @@ def _routable(context: Context, run: JobRun, delegations: tuple[Delegation, ...]
 
 
 def _keep_body(context: Context, run: JobRun, result: ServiceResult) -> str | None:
-    """An artifact body as its children get it: text as it is, anything else as canonical JSON."""
+    """Store an artifact body for its children: text unchanged, other values as canonical JSON."""
     body: JsonValue = result.artifact_body
     if body is None:
         return None
@@ -197,7 +197,7 @@ def _keep_body(context: Context, run: JobRun, result: ServiceResult) -> str | No
 def _travelling(
     context: Context, delegations: tuple[Delegation, ...]
 ) -> tuple[tuple[Delegation, ...], dict[str, LongPrompt]]:
-    """The delegations with prompts short enough for a history, and where the long ones are kept."""
+    """Shorten long prompts in delegations to fit a history, and store the complete ones."""
     legs, long = [], {}
     for leg in delegations:
         if len(leg.prompt.encode()) > PROMPT_LIMIT:

@@ -1,4 +1,4 @@
-"""Putting a run off until its program can work again: Temporal waits, nothing runs, nothing is held meanwhile."""
+"""Deferral of a run until its program can work again: Temporal waits, and no process or slot is in use meanwhile."""
 
 import time
 from collections.abc import Sequence
@@ -23,16 +23,16 @@ from workflows.policy.times import clock
 from workflows.temporal.calls import WAITS
 
 MARGIN_SECONDS = 5.0
-"""Added to a time the program names: its clock and ours may differ."""
+"""Seconds added to a time that the program names: its clock may differ from ours."""
 
 EARLY_SECONDS = 0.25
 
 FINALIZE_SECONDS = 300.0
-"""The longest wait of a finalize: what ended the tree, a kill perhaps, is not to keep it open for hours."""
+"""The longest wait of a finalize: the reason it ends, perhaps a kill, must not keep the tree open for hours."""
 
 
 def due(blocker: Blocker, section: RuntimeSection, before: Sequence[Deferral], now: float) -> float | str:
-    """When to try again, or why there is no further try."""
+    """Return when to try again, or why there is no further try."""
     number = sum(each.kind == blocker.kind for each in before)
     match blocker.kind:
         case BlockerKind.LOGIN | BlockerKind.PROGRAM:
@@ -52,7 +52,7 @@ def due(blocker: Blocker, section: RuntimeSection, before: Sequence[Deferral], n
 
 
 def defer(context: Context, run: JobRun, blocker: Blocker, used: Usage) -> Deferral | Blocker:
-    """Put the run off, so that everybody sees why and until when; or the blocker, saying why not."""
+    """Defer the run, and show why and until when; or return the blocker with the reason against a wait."""
     before, now = deferrals.of_run(context.store, run.job_id, run.attempt), time.time()
     runtime = run.assignment.worker.runtime
     section = context.settings.runtime(runtime)
@@ -76,7 +76,7 @@ def defer(context: Context, run: JobRun, blocker: Blocker, used: Usage) -> Defer
         output_tokens=used.output_tokens,
     )
     deferrals.add(context.store, deferral)
-    # Ruling B3: what it waits for, until when, and what to type to end that.
+    # Ruling B3: show the reason for the wait, its end, and the command that ends it.
     goes_on = f"it goes on by itself; to end the tree: service job kill {run.root_job_id} --now"
     context.reports.held_up(run, _words(deferral), goes_on)
     return deferral
@@ -87,7 +87,7 @@ def _words(deferral: Deferral) -> str:
 
 
 def begin(context: Context, run: JobRun, before: Sequence[Deferral]) -> None:
-    """Say that a later try begins; refuse to while it is not due."""
+    """Report that a later try begins; raise while it is not due."""
     if not before:
         return
     if before[-1].until - time.time() > EARLY_SECONDS:
@@ -97,7 +97,7 @@ def begin(context: Context, run: JobRun, before: Sequence[Deferral]) -> None:
 
 
 def error(deferral: Deferral) -> ApplicationError:
-    """What makes Temporal free the place and call again when the wait is over; no failure to be logged as one."""
+    """Return the error that makes Temporal free the slot and call again after the wait; it is logged as benign."""
     return ApplicationError(
         _words(deferral),
         type=WAITS,
@@ -107,18 +107,18 @@ def error(deferral: Deferral) -> ApplicationError:
 
 
 def try_dir(row: AttemptRow, before: Sequence[Deferral]) -> Path:
-    """Each try runs in a folder of its own: what one printed is never taken for another's."""
+    """Return the try's own folder, so that outputs of different tries are never mixed up."""
     first = Path(row.run_dir)
     return first.with_name(f"{first.name}.try{len(before) + 1}") if before else first
 
 
 def earlier_dirs(row: AttemptRow, before: Sequence[Deferral]) -> tuple[Path, ...]:
-    """The folders of the tries that were put off, oldest first."""
+    """Return the folders of the deferred tries, oldest first."""
     return tuple(try_dir(row, before[:number]) for number in range(len(before)))
 
 
 def note(before: Sequence[Deferral]) -> str:
-    """What a later try that may write must know: the one before may have got somewhere."""
+    """Return a note for a later try that may write: an earlier one may have left work."""
     if not before:
         return ""
     return (

@@ -1,4 +1,4 @@
-"""Which commits a job needs, when people may have merged or dropped branches meanwhile (rulings I1, I2, I5, O2)."""
+"""Commits that a job needs, when people may have merged or dropped branches meanwhile (rulings I1, I2, I5, O2)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,8 +13,10 @@ from workflows.model.jobs import JobRun, Work
 
 
 def needed(context: Context, repo: Path, run: JobRun) -> tuple[str, ...]:
-    """The revisions to merge, in order. A branch that is gone counts by its last commit, unless a person dropped it
-    without merging: then its work is not wanted."""
+    """Return the revisions to merge, in order.
+
+    A missing branch counts by its last commit, unless a person dropped it without merging: then its work is not wanted.
+    """
     if all(branches.tip(repo, branch) for branch in run.branch_deps):
         return run.branch_deps
     heads, unwanted = _heads(context, run), _unwanted(context, run)
@@ -29,7 +31,7 @@ def needed(context: Context, repo: Path, run: JobRun) -> tuple[str, ...]:
 
 
 def parts_of(context: Context, repo: Path, run: JobRun, works: Sequence[Work]) -> list[Part]:
-    """Leave out the work that a person dropped; a branch counts as its job left it, whatever people did to it since."""
+    """Return the parts of the line, without dropped work; a branch counts as its job left it, without later changes."""
     tips = {each.branch: branches.tip(repo, each.branch) for each in works}
     unwanted = set() if all(tips.values()) else _unwanted(context, run)
     return [
@@ -44,7 +46,7 @@ def _heads(context: Context, run: JobRun) -> dict[str, str | None]:
 
 
 def _unwanted(context: Context, run: JobRun) -> set[str]:
-    """The branches that a person dropped without merging them."""
+    """Return the branches that a person dropped without merging them."""
     return {
         event.branch
         for kind, _, event in told.told(context.store, run.root_job_id)

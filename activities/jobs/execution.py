@@ -1,4 +1,4 @@
-"""Running an agent's program for a job, once, whatever happens to the worker meanwhile."""
+"""Execution of an agent's program for a job: once, even if the worker stops meanwhile."""
 
 import asyncio
 import contextlib
@@ -33,34 +33,33 @@ from workflows.model.jobs import JobRun
 from workflows.model.spend import Usage
 
 READ_SECONDS = 60.0
-"""Within which what a program printed is read."""
+"""Time limit for reading a program's output."""
 
 STDERR_LIMIT = 4096
 AGAIN, FRESH, REPAIR = ".again", ".fresh", ".repair"
-"""How the folders of further runs of an attempt end: for one nobody saw the end of, for one whose session was lost,
-for one that corrects its result."""
+"""Suffixes of folders for further runs of an attempt: after an unseen end, after a lost session, for a repair."""
 
 AGAIN_REASON = "started again: its supervisor died, and nobody saw how its first run ended"
 
 
 @dataclass(frozen=True)
 class Executed:
-    """A program that ended, and what it said."""
+    """A program that ended, and its output."""
 
     end: RunEnd
     report: ProgramReport
     stderr: str
     left_out: int = 0
-    """Bytes of its output that were not read."""
+    """Number of bytes of output that were not read."""
     result: Accepted | Rejected | None = None
-    """The result in what it printed; None when there is none to be looked for."""
+    """The result in the output; None if the program did not end well enough to have one."""
     box: str = ""
-    """What held it."""
+    """The box of the program."""
 
 
 @dataclass(frozen=True)
 class Begun:
-    """A program that was started, or why it cannot be."""
+    """A program that was started, or why it can't be."""
 
     suffix: str
     call: ProgramCall
@@ -70,9 +69,9 @@ class Begun:
 
 @dataclass(frozen=True)
 class Execution:
-    """Everything one attempt needs to run its program, and to run it again: because nobody saw the end, or to repair.
+    """Everything an attempt needs to run its program, and to run it again: after an unseen end, or for a repair.
 
-    What begins or reads a run waits for files.
+    Methods that begin or read a run block on files.
     """
 
     context: Context
@@ -83,25 +82,25 @@ class Execution:
     on_progress: Callable[[Progress], None]
     resumption: Resumption = field(default_factory=Resumption)
     lent: tuple[Path, ...] = ()
-    """Folders that the work folder's repository reads; a box lets it."""
+    """Folders that the work folder's repository reads; the box permits that."""
     earlier: tuple[Path, ...] = ()
-    """Folders of the tries of this attempt that were put off."""
+    """Folders of this attempt's deferred tries."""
     _prompts: list[str] = field(default_factory=list)
-    """Every prompt that the attempt's program was given; a repair knows the first one too."""
+    """All prompts of the attempt's program, to find echoes of them in its output."""
 
     def first(self, prompt: str) -> Begun:
-        """Start the program, unless it runs already."""
+        """Start the program, unless it is running already."""
         return self._begin("", prompt, self.resumption.session if self.resumption.folder else None)
 
     def repair(self, prompt: str, session: str | None) -> Begun:
-        """The program once more in the same session, with the faults (ruling A5)."""
+        """Run the program again in its session, with the faults of its result (ruling A5)."""
         return self._begin(REPAIR, prompt, session)
 
     def again(self, begun: Begun, executed: Executed) -> Begun | None:
-        """The same program once more, if what it was started for may still come of it.
+        """Run the program again, if it may still succeed.
 
-        A session that is lost is begun anew: the prompt has everything in it. When nobody knows how it ended, a reader
-        is run again, once, and says so; a writer is not.
+        A lost session is begun anew: the prompt is complete. If a run's end was not seen, a reader runs once more, and
+        reports that; a writer does not.
         """
         prompt = (begun.call.prompt.decode(), None)
         if begun.suffix == "" and isinstance(executed.report.fault, SessionLost):
@@ -113,7 +112,7 @@ class Execution:
         return None
 
     async def stop(self) -> None:
-        """End whatever of this attempt still runs."""
+        """Stop all running programs of this attempt."""
         for run_dir in _runs_of(self.run_dir):
             await runs.stop(run_dir, self.context.settings.worker.stop_grace)
 
@@ -121,7 +120,7 @@ class Execution:
         return self.run_dir.with_name(self.run_dir.name + suffix)
 
     def _time_left(self) -> float | None:
-        """What the runs of this attempt that ended have left of its timeout; waits between them are not counted."""
+        """Return the rest of the timeout after the ended runs of this attempt; waits between them do not count."""
         limit = self.run.assignment.timeout_seconds
         if limit is None:
             return None
@@ -152,7 +151,7 @@ class Execution:
         return Begun(suffix, call, runs.begin(request), box)
 
     async def end_of(self, begun: Begun) -> RunEnd:
-        """The program's end; one that tries in vain to be let in is ended, for it may go on for minutes."""
+        """Wait for the program's end; stop it if it retries its login in vain, which may take minutes."""
         run_dir = begun.call.run_dir
         if isinstance(begun.claim, CannotLaunchError):
             return RunEnd(EndKind.NOT_STARTED, run_dir, error=begun.claim.message)
@@ -173,16 +172,16 @@ class Execution:
             await asyncio.gather(*ending, return_exceptions=True)
 
     def _shown(self) -> JobRun:
-        """The run with its command as it was registered."""
+        """Return the run with its command's secrets in place, as it was registered."""
         worker = self.run.assignment.worker
         shown = worker.model_copy(update={"command": tuple(map(self.context.kept.show, worker.command))})
         assignment = self.run.assignment.model_copy(update={"worker": shown})
         return self.run.model_copy(update={"assignment": assignment})
 
     def _launch(self, call: ProgramCall) -> tuple[Launch, Box | None]:
-        """How the program is started, and in which box; what it writes there is its account's."""
+        """Return the launch and the box, and give the agent's account access to the work folder."""
         ready(call.run_dir)
-        if Claim.read(call.run_dir) is None:  # else it runs already
+        if Claim.read(call.run_dir) is None:  # otherwise it is running already
             self.adapter.require()
         launch = self.adapter.launch(call)
         worker = call.run.assignment.worker
@@ -203,7 +202,7 @@ class Execution:
         return replace(launch, env=env), box
 
     def read(self, begun: Begun, end: RunEnd) -> Executed:
-        """What the program said."""
+        """Read the output of a program."""
         call, box = begun.call, begun.box
         if isinstance(begun.claim, CannotLaunchError):
             fault = Blocker(BlockerKind.PROGRAM, begun.claim.message, hint=begun.claim.hint)
@@ -224,13 +223,13 @@ class Execution:
         return replace(executed, report=replace(report, usage=self._spent(call, report)), box=boxing.told(box))
 
     def _throw_away(self, tmp: Path) -> None:
-        """Put away the program's temporary files, however many."""
+        """Delete a program's temporary files, however many."""
         with contextlib.suppress(OSError):
             if tmp.is_dir():
                 trash.delete_later(trash.put_away(self.context.home.root / trash.FOLDER, tmp))
 
     def _spent(self, call: ProgramCall, report: ProgramReport) -> Usage:
-        """What this run used, where its program counts the whole session."""
+        """Return the usage of this run, also if its program counts the whole session."""
         if not report.cumulative or not report.session or too_long("session", storable(report.session)):
             return report.usage
         fresh = call.session is None
@@ -240,14 +239,14 @@ class Execution:
 
 
 def _runs_of(run_dir: Path) -> list[Path]:
-    """The folders of all runs that a try of an attempt may have."""
+    """Return the folders of all runs that a try may have."""
     return [run_dir.with_name(run_dir.name + suffix) for suffix in ("", FRESH, AGAIN, REPAIR)]
 
 
 def _read(
     adapter: Adapter, call: ProgramCall, end: RunEnd, *, kept: bool, reader: Callable[[bytes], Accepted | Rejected]
 ) -> Executed:
-    """In a process apart: what a program left is its agent's, of any size and shape."""
+    """Read the output in a separate process: an agent's files may be of any size and shape."""
     boxing.take_back(call.cwd, kept=kept)
     try:
         stderr = read_bounded(end.stderr, 0, STDERR_LIMIT).text

@@ -1,4 +1,4 @@
-"""Describe a job's place for its prompt: the commits of its work folder, and what its box allows (ruling P2)."""
+"""A job's place in its prompt: the commits of its work folder, and what its box permits (ruling P2)."""
 
 from activities.agents.adapter import CannotLaunchError
 from activities.boxes import control_group
@@ -34,7 +34,7 @@ _MOST_HOSTS = 8
 
 
 def place_of(context: Context, run: JobRun, workspace: Workspace) -> Place:
-    """Describe the place of a run that is about to start there."""
+    """Return the place of a run that is about to start."""
     worktree = workspace.worktree
     line = workspace.line or Line(worktree.base, worktree.base)
     out = line.left_out
@@ -63,7 +63,7 @@ def _target(workspace: Workspace, run: JobRun) -> str:
 
 
 def _reference(left: git.LeftOut, own: str | None) -> str:
-    """Return what `git merge` takes to bring the work and the line together."""
+    """Return the argument of `git merge` that joins the work and the line."""
     if left.leg:
         return git.name_of(left.leg)
     return "line" if left.branch == own else left.branch
@@ -101,7 +101,7 @@ def _scripted(settings: Settings, worker: Worker) -> bool:
 
 
 def _kind(settings: Settings, runtime: str) -> BoxKind:
-    """Choose as the start does; where it gets no box it doesn't start, and nobody reads this."""
+    """Return the box of the start. Where that gets none, the job doesn't start and no prompt is read."""
     try:
         return boxing.kind_for(settings, runtime)
     except CannotLaunchError:

@@ -1,4 +1,4 @@
-"""The text an agent is given: its task or its continuation, with everything that travelled by digest put back."""
+"""The prompt of an agent: its task or its continuation, with all texts stored by digest in place."""
 
 from collections.abc import Iterable
 
@@ -23,7 +23,7 @@ from workflows.policy.prompts.team import Installed, render_team
 
 
 def prompt_of(context: Context, run: JobRun, workspace: Workspace) -> str:
-    """The whole prompt of a run, with the secrets that were kept apart in their places (ruling N7)."""
+    """Return the whole prompt of a run, with secrets that are stored apart in their places (ruling N7)."""
     return context.kept.show(_prompt_of(context, run, place_of(context, run, workspace)))
 
 
@@ -51,19 +51,19 @@ def _prompt_of(context: Context, run: JobRun, place: Place) -> str:
 
 
 def is_leaf(run: JobRun) -> bool:
-    """Tell whether a run can't delegate: what it returns as delegations is never run."""
+    """Return whether a run can't delegate: its delegations are never run."""
     at_the_cap = run.leaf or (run.brief is not None and run.brief.budget.depth >= run.brief.budget.depth_cap)
     return at_the_cap or run.continuation is Continuation.FINALIZE or run.assignment.worker.ephemeral
 
 
 def _ending(context: Context, run: JobRun) -> str:
-    """Whom the job may delegate to, and the contract; of one that can't delegate, the result alone (ruling P4)."""
+    """Return the team and the contract; for a job that can't delegate, the contract of a result only (ruling P4)."""
     contract = explain_contract(leaf=is_leaf(run))
     return contract if is_leaf(run) else f"{_team(context, run)}\n\n{contract}"
 
 
 def _team(context: Context, run: JobRun) -> str:
-    """List whom the job may delegate to."""
+    """List the agents and runtimes that the job may delegate to."""
     sections, installed = context.settings.runtimes, []
     for name in context.settings.configured_runtimes:
         section = sections.get(name, RuntimeSection())
@@ -73,13 +73,13 @@ def _team(context: Context, run: JobRun) -> str:
 
 
 def seed_of(context: Context, run: JobRun, what: str = "task") -> str:
-    """Where a prompt's mark comes from: the same for the same attempt, and known to nobody without the home's key."""
+    """Derive the seed of a prompt's mark: constant for an attempt, and unpredictable without the home's key."""
     key = seal_key.ensure(context.home.root)
     return seal_key.derived(key, "prompt", run.job_id, str(run.attempt), what).hex()
 
 
 def _template(context: Context, worker: Worker) -> str | None:
-    """An ephemeral worker names a registered agent's template; an agent brings its own, as it was at the dispatch."""
+    """Return the template: an ephemeral worker names a registered agent's; an agent has its own as of the dispatch."""
     if worker.template_digest:
         return context.artifacts.get(worker.template_digest).decode()
     if not worker.ephemeral or not worker.template:
@@ -102,7 +102,7 @@ def _text(context: Context, text: Text | None) -> str:
 
 
 def _write_briefs(context: Context, brief: ContinuationBrief) -> None:
-    """The children's bodies in full, where a cut one points to (spec: optional inlining)."""
+    """Write the children's complete bodies to the files that shortened ones point to (spec: optional inlining)."""
     for leg in brief.legs:
         if leg.artifact_digest and not leg.twin_of:
             title = f"leg {leg.id} ({leg.job_id})"
@@ -110,7 +110,7 @@ def _write_briefs(context: Context, brief: ContinuationBrief) -> None:
 
 
 def _texts(context: Context, digests: Iterable[str]) -> dict[str, str]:
-    """What can be read; a missing text is said to be missing where it is used."""
+    """Return the readable texts; missing ones are reported where they are used."""
     found: dict[str, str] = {}
     for digest in digests:
         try:

@@ -1,4 +1,4 @@
-"""The activities of trees: their rows, offers that they have back, the state of one that closed, other workflows."""
+"""Activities of trees: writing rows, taking offers back, keeping a closed tree's state, other workflows."""
 
 from collections.abc import Callable
 
@@ -15,14 +15,14 @@ from workflows.tree.state import TreeState
 
 @activity.defn(name="request_cancel")
 async def request_cancel() -> None:
-    """Have the server cancel the workflow that calls, so that it can close as cancelled."""
+    """Cancel the calling workflow through the server, so that it can close as cancelled."""
     info = activity.info()
     await activity.client().get_workflow_handle(info.workflow_id or "", run_id=info.workflow_run_id).cancel()
 
 
 @activity.defn(name="is_child")
 async def is_child(workflow_id: str) -> bool:
-    """Tell if a workflow is a child of the one that calls, also of a run of it before a reset."""
+    """Return whether a workflow is a child of the calling one, or of its run before a reset."""
     try:
         described = await activity.client().get_workflow_handle(workflow_id).describe()
     except RPCError as error:
@@ -33,7 +33,7 @@ async def is_child(workflow_id: str) -> bool:
 
 
 class TreeRecorder:
-    """Writes what trees decide; called again, it changes nothing."""
+    """The idempotent writer of a tree's decisions."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -50,12 +50,12 @@ class TreeRecorder:
 
     @activity.defn(name="take_back")
     def take_back(self, offer: Offer) -> Claim:
-        """Have an offer back that its host has not begun."""
+        """Take back an offer that its host has not begun."""
         offered = claims.Offered(offer.job_id, offer.attempt, offer.offer)
         return Claim(begun_at=refusals.written(lambda: claims.take_back(self._context.store, offered)))
 
     @activity.defn(name="keep_tree")
     def keep_tree(self, state: TreeState) -> None:
-        """Keep a closed tree's state."""
+        """Store a closed tree's state."""
         context, run_id = self._context, activity.info().workflow_run_id or ""
         refusals.written(lambda: trees.keep(context.store, state, context.host, run_id))

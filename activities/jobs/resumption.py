@@ -1,4 +1,4 @@
-"""Which session a coordinator's continuation goes on in (ruling K3): the one its chain's last job left."""
+"""The session that a coordinator's continuation resumes (ruling K3): the one of its chain's last job."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from workflows.model.workers import SessionScope
 
 @dataclass(frozen=True)
 class Resumption:
-    """The session to go on in and the folder it works in; or why there is none where one was wanted."""
+    """The session to resume and its folder; or why there is none where one was wanted."""
 
     session: str | None = None
     folder: Path | None = None
@@ -21,7 +21,7 @@ class Resumption:
 
 
 def resumption(context: Context, run: JobRun, row: AttemptRow) -> Resumption:
-    """The same whenever a run is asked about: programs know a session by its folder, so the run has that one again."""
+    """Return the session to resume, in its folder, by which programs know it. Repeated calls for a run agree."""
     if (
         run.assignment.worker.session is not SessionScope.TREE
         or run.continuation is Continuation.NONE

@@ -1,5 +1,7 @@
-"""The activity that runs one attempt of a job: its program, one repair, its evidence, its record. How an attempt is
-opened, found again and stopped says `host.attempt`; what an ended program means says `verdict`."""
+"""The activity that runs one attempt of a job: its program, one repair, its evidence, its record.
+
+`host.attempt` opens, finds and stops attempts; `verdict` judges ended programs.
+"""
 
 from collections.abc import Mapping
 from concurrent.futures import Future
@@ -46,7 +48,7 @@ class JobAttempt:
     place: workspace.Workspace
     execution: Execution
     before: tuple[Deferral, ...] = ()
-    """Tries of this attempt that were put off."""
+    """Deferred tries of this attempt."""
     stopping: bool = False
     finishing: bool = False
     _started: "Future[Begun]" = field(default_factory=Future)
@@ -54,14 +56,14 @@ class JobAttempt:
     """The programs that ended: the first, and its repair."""
 
     def start(self) -> None:
-        """Start the program; what keeps it from starting is said when it is played."""
+        """Start the program; `play` raises an error that prevents it."""
         try:
             self._started.set_result(self.execution.first(self._prompt()))
         except BaseException as error:
             self._started.set_exception(error)
 
     async def play(self) -> JobOutcome | Deferral:
-        """Program, verdict, one repair if it helps, evidence, record; or the run is put off."""
+        """Run program, verdict, at most one repair, evidence and record; or defer the run."""
         begun = self._started.result()
         while True:
             end = await self.execution.end_of(begun)
@@ -71,7 +73,7 @@ class JobAttempt:
             begun = after
 
     def _after(self, begun: Begun, end: RunEnd) -> Begun | JobOutcome | Deferral:
-        """The program that is run next, or the end of the attempt."""
+        """Return the next program, or the end of the attempt."""
         executed = self.execution.read(begun, end)
         if (again := self.execution.again(begun, executed)) is not None:
             return again
@@ -90,12 +92,12 @@ class JobAttempt:
         return self._defer(verdict) if isinstance(verdict, Blocker) else self._finish(verdict)
 
     async def stop(self) -> None:
-        """End the program; `play` goes on to record what it left."""
+        """Stop the program; `play` continues by recording its work."""
         self.stopping = True
         await self.execution.stop()
 
     def called_off(self, ended: JobOutcome | Deferral) -> JobOutcome | Deferral:
-        """A run that was put off ends."""
+        """Cancel a run that was deferred."""
         if isinstance(ended, JobOutcome):
             return ended
         self.before += (ended,)
@@ -140,12 +142,12 @@ class JobAttempt:
 
 @dataclass(frozen=True)
 class JobWork:
-    """What an attempt of a job is: an agent's program in a worktree of its own."""
+    """A job's work in an attempt: an agent's program in a worktree of its own."""
 
     context: Context
     run: JobRun
     adapter: Adapter | None
-    """None when this host has none for the runtime."""
+    """None if this host has no adapter for the runtime."""
 
     @property
     def offered(self) -> Offered:
@@ -156,7 +158,7 @@ class JobWork:
         return Need(self.run.root_job_id, self.run.repo, self.run.assignment.worker.runtime)
 
     def recorded(self, row: AttemptRow) -> JobOutcome | None:
-        """Its worktree goes too, when the run was killed before it could remove that."""
+        """Return the recorded outcome, and remove the worktree of a run that was killed before it could."""
         if row.recorded:
             workspace.settle(self.context, self.run, row)
         return row.recorded
@@ -176,7 +178,7 @@ class JobWork:
                 f"the runtime {run.assignment.worker.runtime} is not configured on {context.host}",
                 f"service config show; [runtimes.{run.assignment.worker.runtime}] needs an adapter",
             )
-        begun = row.worktree is not None  # else there was no try of it yet
+        begun = row.worktree is not None  # otherwise it has had no try yet
         before = deferrals.of_run(context.store, run.job_id, run.attempt) if begun else ()
         deferral.begin(context, run, before)
         run_dir = deferral.try_dir(row, before)
@@ -218,7 +220,7 @@ class JobWork:
 
 
 class Jobs:
-    """The activity, bound to its host."""
+    """The job activity of a host."""
 
     def __init__(self, context: Context, adapters: Mapping[str, Adapter], slots: Slots) -> None:
         self._context = context
@@ -227,7 +229,7 @@ class Jobs:
 
     @activity.defn(name="run_job")
     async def run_job(self, run: JobRun) -> JobOutcome:
-        """One attempt of a job; one that has to wait for its runtime frees its slot until Temporal calls again."""
+        """Run one attempt of a job; a deferred one frees its slot until Temporal calls again."""
         work: Work[JobOutcome | Deferral] = JobWork(
             self._context, run, self._adapters.get(run.assignment.worker.runtime)
         )

@@ -1,4 +1,4 @@
-"""What an ended program means: a valid result, a result to be repaired, or a failure with its evidence."""
+"""Verdicts on ended programs: a valid result, a result to repair, or a failure with its evidence."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,24 +17,24 @@ from workflows.model.states import JobState
 
 @dataclass(frozen=True)
 class Failure:
-    """The program itself failed; that is never repaired (ruling A5)."""
+    """A failure of the program itself, which is never repaired (ruling A5)."""
 
     reason: str
     state: JobState = JobState.FAILED
     first: str = ""
-    """What to type before another attempt can go better."""
+    """Command to type before another attempt can succeed."""
 
 
 Settled = Accepted | Rejected | Failure
-"""What a job can end with."""
+"""Verdicts that a job can end with."""
 
 Verdict = Settled | Blocker
 
 
 def judge(executed: Executed, timeout_seconds: float | None, *, on_order: bool = False) -> Verdict:
-    """The verdict on one program run: whether it went well is for its adapter to say, not for its exit code.
+    """Judge one program run by its adapter's report, not by its exit code alone.
 
-    One that was stopped on order is cancelled, whatever it said before.
+    A run that was stopped on order is cancelled, whatever its output.
     """
     end, fault = executed.end, executed.report.fault
     match end.kind:
@@ -62,7 +62,7 @@ def judge(executed: Executed, timeout_seconds: float | None, *, on_order: bool =
 
 
 def held_to_evidence(settled: Settled, run: JobRun, runs: Iterable[Executed], evidence: Evidence) -> Settled:
-    """Fail a job that says it implemented something, wrote nothing, and was refused its writes (ruling P5)."""
+    """Fail a job that claims to have implemented, wrote nothing, and was refused its writes (ruling P5)."""
     refused = [tool for executed in runs for tool in executed.report.refused]
     if not refused or not isinstance(settled, Accepted) or evidence.head_sha or evidence.problem:
         return settled
@@ -89,7 +89,7 @@ def _refused(run: JobRun, tools: list[str]) -> str:
 
 
 def as_failure(blocker: Blocker) -> Failure:
-    """A blocker as the job's end: blocked when a person must do something first, with what to type."""
+    """Return a blocker as the job's end: blocked if a person must act first, with the command to type."""
     reason = with_way_out(blocker.message, blocker.hint)
     match blocker.kind:
         case BlockerKind.LOGIN | BlockerKind.PROGRAM:

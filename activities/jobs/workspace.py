@@ -1,4 +1,4 @@
-"""Where a job works: on a branch of its own when it may write, else in a throwaway one (rulings I1 to I3, N3)."""
+"""Workspaces of jobs: on a branch of their own if they may write, else in a throwaway one (rulings I1 to I3, N3)."""
 
 import contextlib
 from dataclasses import dataclass, replace
@@ -32,45 +32,45 @@ from workflows.policy.observation import Observation, Touched, observe
 
 @dataclass(frozen=True)
 class Workspace:
-    """A recorded worktree: no run ever happens outside one."""
+    """A recorded worktree; every run has one."""
 
     repo: Path
     worktree: Worktree
     lent: tuple[Path, ...] = ()
-    """The folders of objects that its repository reads: a box has them for reading only."""
+    """Folders of objects that its repository reads; the box permits only reading them."""
     line: Line | None = None
     """The line it begins from; None once its agent has begun."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a job left in its worktree."""
+    """The work that a job left in its worktree."""
 
     touched: Touched | None
     diff: Diff | None = None
-    """What a reader changed and lost."""
+    """Discarded changes of a reader."""
     observation: Observation | None = None
     head_sha: str | None = None
     odd: tuple[str, ...] = ()
-    """What is in the work folder and was left out, or what a person should know of it."""
+    """Entries of the work folder that were left out, and remarks for people."""
     joined: tuple[str, ...] = ()
-    """Commits of the repository that it has merged in or stands on, beside what it began from (ruling O1)."""
+    """Commits of the repository that it merged or is based on, beside those it began from (ruling O1)."""
     problem: str = ""
-    """Why the work could not be kept on its branch; the worktree then stays as it is."""
+    """Reason that the work could not be committed on its branch; the worktree is then kept."""
 
 
 @kept_open()
 def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folder: Path | None = None) -> Workspace:
-    """The run's worktree, recorded before it is made; repaired after a crash, but never once its agent has begun.
+    """Return the run's worktree, recorded before it is created; repaired after a crash until its agent has begun.
 
-    A run that goes on in a session has the `folder` the session is known by.
+    A run that resumes a session gets the session's `folder`.
     """
     repo = repos.path_of(context.store, run.repo)
     path = folder or worktrees.place(context.home.worktrees, _name(run))
     branch = branch_name(run)
     begun = Claim.read(run_dir) or (branch and Claim.read(Path(row.run_dir)))
-    # For a writer also by an earlier try, whose work stays. A reader's later try begins anew, and so does one whose
-    # folder is gone: it wrote nothing.
+    # A writer's worktree also counts as begun by an earlier try, whose work is kept. A reader's later try begins anew,
+    # and so does one whose folder is missing: it wrote nothing.
     if row.base_sha and begun and (branch or path.exists()):
         _place(context, run, row, path, row.base_sha)
         return _workspace(repo, worktrees.find(path) or Worktree(path, row.base_sha, branch))
@@ -102,7 +102,7 @@ def _place(context: Context, run: JobRun, row: AttemptRow, path: Path, base: str
 
 
 def _onto(worktree: Worktree, line: Line) -> tuple[Worktree, Line]:
-    """Merge the line into a branch that had work already; where that conflicts, the job begins from the branch."""
+    """Merge the line into a branch with earlier work; on a conflict, the job begins from the branch."""
     try:
         return apart(FILL_SECONDS, merge, worktree, [line.commit]), line
     except MergeConflict as conflict:
@@ -121,12 +121,12 @@ def _added(repo: Path, path: Path, branch: str | None, base: str, names: dict[st
 
 
 def branch_name(run: JobRun) -> str | None:
-    """`service/<job id>-<leg id>` (ruling I1); a later attempt keeps off the branch of the one before.
+    """Return `service/<job id>-<leg id>` (ruling I1); later attempts get branches of their own.
 
-    A job that goes on with earlier work of its chain has the branch of that (ruling O5).
+    A job that continues its chain's earlier work has the branch of that (ruling O5).
     """
     if run.shared_worktree:
-        # `a` and `a/b` are two worktrees, and git has no branch below another one.
+        # `a` and `a/b` are two worktrees, but git does not allow a branch below another.
         return f"service/{run.root_job_id}-shared-{ref_part(run.shared_worktree.replace('/', '+'))}"
     if run.assignment.action is not Action.IMPLEMENT:
         return None
@@ -143,7 +143,7 @@ def task_branch(run: JobRun) -> str:
 
 
 def collect(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evidence:
-    """Observe first, then commit what the agent left (ruling I4); what takes too much is left where it is."""
+    """Observe, then commit the agent's work (ruling I4); if that takes too long, leave it where it is."""
     try:
         return apart(LOOK_SECONDS, collected, place, run, result)
     except TooMuchError as fault:
@@ -151,7 +151,7 @@ def collect(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evid
 
 
 def _unread(run: JobRun, result: ServiceResult | None, fault: ServiceError | OSError) -> Evidence:
-    """Nobody knows what is in the work folder. A reader's is thrown away all the same, and it is told."""
+    """Return the evidence of an unreadable work folder. A reader's is deleted nevertheless, with a remark."""
     problem = f"the worktree cannot be read: {said(fault)}"
     observed = observe(result.changes_made, None) if result else None
     odd = () if run.assignment.action is Action.IMPLEMENT else (problem,)
@@ -160,7 +160,7 @@ def _unread(run: JobRun, result: ServiceResult | None, fault: ServiceError | OSE
 
 @kept_open()
 def collected(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evidence:
-    """As `collect`, in this process."""
+    """Do the work of `collect` in this process."""
     try:
         worktrees.repair(place.repo, place.worktree.path)
         seen = look(place.worktree)
@@ -177,7 +177,7 @@ def collected(place: Workspace, run: JobRun, result: ServiceResult | None) -> Ev
         summary = result.summary if result else f"{run.assignment.action} for {run.job_id} by {worker.name}"
         trailers = {"Agent": worker.name, "Model": run.assignment.model or "", "Task": run.task_id}
         head = commit_all(place.worktree, run.job_id, summary, seen, trailers)
-        if run.own_branch:  # it stands for the chain's own work, also when it added nothing
+        if run.own_branch:  # the commit represents the chain's own work, even without changes by this job
             head = head or place.worktree.base
         joined = own_side.joined(place.worktree.path) or ()
         return Evidence(touched, observation=observed, head_sha=head, odd=odd, joined=joined)
@@ -187,24 +187,24 @@ def collected(place: Workspace, run: JobRun, result: ServiceResult | None) -> Ev
 
 
 def said(error: ServiceError | OSError) -> str:
-    """A fault as a part of a sentence."""
+    """Return an error as part of a sentence."""
     return with_way_out(error.message, error.hint) if isinstance(error, ServiceError) else str(error)
 
 
 def dispose(place: Workspace, run: JobRun, evidence: Evidence) -> None:
-    """Remove the worktree; a branch stays until it is merged or dropped. Work on no branch stays where it is."""
+    """Remove the worktree, unless an implement job's commit failed; a branch stays until it is merged or dropped."""
     if run.assignment.action is not Action.IMPLEMENT or not evidence.problem:
         worktrees.dispose(place.repo, place.worktree.path, later=True)
 
 
 def rest(place: Workspace) -> None:
-    """While a run is put off only a writer's worktree stays: what a reader changed would be thrown away anyway."""
+    """Remove a deferred reader's worktree, whose changes would be discarded anyway; a writer's stays."""
     if place.worktree.branch is None:
         worktrees.dispose(place.repo, place.worktree.path, later=True)
 
 
 def abandon(context: Context, run: JobRun, row: AttemptRow) -> None:
-    """Leave no worktree of a run that never began; a fault on the way is not worth another."""
+    """Remove the worktree of a run that never began, ignoring errors."""
     if Claim.read(Path(row.run_dir)) is None:
         with contextlib.suppress(ServiceError, OSError):
             placed = attempts.get(context.store, run.job_id, run.attempt) or row
@@ -214,7 +214,7 @@ def abandon(context: Context, run: JobRun, row: AttemptRow) -> None:
 
 
 def settle(context: Context, run: JobRun, row: AttemptRow) -> None:
-    """Remove the worktree of a recorded run that was killed before it could; never work that is nowhere else."""
+    """Remove the worktree of a recorded run that was killed before it could; never work that exists nowhere else."""
     if row.worktree is None or run.shared_worktree or not Path(row.worktree).exists():
         return
     path = Path(row.worktree)
@@ -230,7 +230,7 @@ def _name(run: JobRun) -> str:
 
 
 def _line(context: Context, repo: Path, run: JobRun) -> Line:
-    """Make the line that the job begins from, with the names for its repository (rulings O2 to O4)."""
+    """Draw the line that the job begins from, with the names for its repository (rulings O2 to O4)."""
     base, merged = _base(context, repo, run), None if run.at_base else branches.tip(repo, task_branch(run))
     start = _start(context, run, merged) if merged else base
     parts, given = parts_of(context, repo, run, run.line), parts_of(context, repo, run, run.deps)
@@ -239,7 +239,7 @@ def _line(context: Context, repo: Path, run: JobRun) -> Line:
 
 
 def _base(context: Context, repo: Path, run: JobRun) -> str:
-    """The base of the tree, else what a tree of an earlier release finds: HEAD (ruling O1)."""
+    """Return the tree's base; for a tree of an earlier release, resolve HEAD (ruling O1)."""
     base = run.assignment.base
     if base == UNRESOLVED:
         base = trees.resolve_base(context.store, run.root_job_id, worktrees.tip(repo))
@@ -247,9 +247,9 @@ def _base(context: Context, repo: Path, run: JobRun) -> str:
 
 
 def _start(context: Context, run: JobRun, merged: str) -> str:
-    """Find the first part of the line: what people put on the task's branch before the job's generation began.
+    """Return the first part of the line: people's work on the task's branch from before the job's generation.
 
-    A leg begins from what its coordinator's job began from; run again, also from what people merged meanwhile (I5).
+    A leg begins where its coordinator's job began; a re-run, also from work merged meanwhile (I5).
     """
     if run.delegation_id and run.attempt == 1 and run.parent_job_id:
         before = attempts.of_job(context.store, run.parent_job_id)[-1:]
@@ -258,7 +258,7 @@ def _start(context: Context, run: JobRun, merged: str) -> str:
 
 
 def _without_merged(repo: Path, line: Line, given: list[str]) -> Line:
-    """Tell no conflict of a branch that one of the job's dependencies has merged in."""
+    """Remove conflicts of branches that one of the job's dependencies has merged."""
 
     def is_merged(each: LeftOut) -> bool:
         return bool(each.files) and any(branches.contains(repo, end, each.commit) for end in given)
@@ -267,7 +267,7 @@ def _without_merged(repo: Path, line: Line, given: list[str]) -> Line:
 
 
 def _tell_left_out(context: Context, run: JobRun, line: Line) -> None:
-    """Tell of each branch once in a generation (ruling O3)."""
+    """Record an event for each branch left out, once per generation (ruling O3)."""
     for each in line.left_out:
         others = " and ".join(each.against) or "what was there before"
         why = f"it conflicts with {others} in {', '.join(each.files)}" if each.files else "its commits are gone"
