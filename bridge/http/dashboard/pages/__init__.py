@@ -1,4 +1,4 @@
-"""What each page shows and what can be done on it, one module a subject; none of them knows another."""
+"""The dashboard's pages and their actions, one module per subject; no module imports another."""
 
 from bridge.http.dashboard.frame.page import Action, Page
 from bridge.http.dashboard.pages import (

@@ -1,4 +1,4 @@
-"""Who can work, with which programs, on what and where: agents, runtimes, repositories, hosts (ruling M4)."""
+"""The page of agents, runtimes, repositories and hosts (ruling M4)."""
 
 import time
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
-"""What waits for a person, each with its actions in place (rulings M1, M2).
+"""The page of everything that waits for a person, each with its actions in place (rulings M1, M2).
 
-What is said to pauses: `resuming`. Orders on jobs and trees are sent to their own pages, and come back to this one.
+`resuming` answers pauses. Orders on jobs and trees are sent to their own pages, and return to this one.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Everything the service stands on, with the command that puts right what is wrong (ruling M4)."""
+"""The page of the service's checks, with the remedy of each fault (ruling M4)."""
 
 from collections.abc import Mapping
 

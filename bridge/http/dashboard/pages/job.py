@@ -1,4 +1,4 @@
-"""One job: all that is known of it, and what can be done with it (ruling M3)."""
+"""The page of one job: its facts, and the orders it accepts (ruling M3)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from workflows.policy.decisions import decided
 
 DIFF_BYTES, OUTPUT_LETTERS, TAIL_LETTERS, PROMPT_LETTERS = 40_000, 30_000, 6_000, 30_000
 PROMPT_BYTES = 4 * PROMPT_LETTERS + 64_000
-"""As much is read, so that no secret is cut where it is looked for."""
+"""Bytes read of a prompt: enough not to cut a secret where the redaction looks for it."""
 LISTS = ("findings", "tests_run", "needs")
 OPEN = (JobState.QUEUED, JobState.RUNNING)
 
@@ -101,7 +101,7 @@ def _read_diff(service: Service, job_id: str) -> _ShownDiff:
 
 
 def _told(service: Service, job_id: str, attempts: int) -> _ShownPrompt:
-    """An attempt's prompt stays as it is; what can't be shown now may be there in a moment."""
+    """Return a job's prompt from the cache. An attempt's prompt never changes; errors are not cached."""
     try:
         key = (str(service.home.root), job_id, attempts)
         return _prompts.get(key, lambda: _read_prompt(service, job_id))

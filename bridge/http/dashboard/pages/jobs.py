@@ -1,4 +1,4 @@
-"""Every job there was, newest first: narrowed, searched, paged (ruling M4)."""
+"""The page of all jobs, newest first: filtered, searched, paged (ruling M4)."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What agents should know: what they propose is decided here, what is confirmed is found here (rulings K2, M4)."""
+"""The page of memory: proposed entries are decided and confirmed ones found (rulings K2, M4)."""
 
 from collections.abc import Mapping
 
@@ -32,7 +32,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
 
 
 def _confirmed(service: Service, query: str, agent: str | None, repo: str | None) -> list[Entry]:
-    """The best matches of a query; without one the newest."""
+    """Return the best matches of a query; without one, the newest entries."""
     if query:
         wanted = Recall(query=query, repo=repo, agent=agent, limit=MOST_LISTED)
         return list(memory.recall(service, wanted).entries)
@@ -40,7 +40,7 @@ def _confirmed(service: Service, query: str, agent: str | None, repo: str | None
 
 
 async def _decide(service: Service, form: Form) -> Done:
-    """Each of the chosen ones by itself; what was refused keeps none of the others."""
+    """Confirm or retire each chosen entry; a refusal does not affect the others."""
     wanted = VERBS.get(form.text("do"))
     if wanted is None:
         raise UsageError("an entry is confirmed or retired")

@@ -1,4 +1,4 @@
-"""Pipelines: which there are, what each does, when it fires, what became of its runs, and starting one (ruling M4)."""
+"""The pages of pipelines: definition, schedule, runs, and starting one (ruling M4)."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -21,7 +21,7 @@ RECENT = 20
 
 @lru_cache(256)
 def _definition(text: str, format_: Format) -> Definition:
-    """A list of them is looked at again and again."""
+    """Parse a definition, cached because lists read them repeatedly."""
     return read(text, format_)
 
 
@@ -31,7 +31,7 @@ def _schedule(pipeline: Pipeline) -> str:
 
 
 def _next(service: Service, known: Sequence[Pipeline]) -> firings.Firings | None:
-    """When those that are scheduled fire next; None where Temporal does not say."""
+    """Return the next firings of the scheduled pipelines; None if Temporal does not answer."""
     return firings.next_firings(service, [each.name for each in known if each.scheduled and each.enabled])
 
 
@@ -68,7 +68,7 @@ def _one(service: Service, asked: Asked) -> Mapping[str, object]:
 
 
 def _does(stage: ShellStage) -> str:
-    """A text for `sh -c` stands in the file without those words."""
+    """Return the command as written in the definition, without `sh -c`."""
     return stage.command[-1] if stage.command[:2] == ("sh", "-c") else " ".join(stage.command)
 
 

@@ -1,4 +1,4 @@
-"""Reviews that people record of their own work: a hint for others, and nothing else (ruling M4)."""
+"""The page of reviews that people record of their own work: a hint for others, nothing else (ruling M4)."""
 
 from collections.abc import Mapping
 
@@ -30,7 +30,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
 
 
 def _place(text: str) -> tuple[float, str]:
-    """Where an earlier page ended."""
+    """Parse the cursor of the next page."""
     at, comma, review_id = text.partition(",")
     try:
         return float(at), review_id if comma else ""

@@ -1,4 +1,4 @@
-"""Runs of pipelines: all of them, and one with its stages, what they printed, and its end by order (ruling M4)."""
+"""The pages of pipeline runs: all of them, and one with its stages, output, and cancellation (ruling M4)."""
 
 from collections.abc import Mapping
 
@@ -54,7 +54,7 @@ def _one(service: Service, asked: Asked) -> Mapping[str, object]:
 
 
 def _chosen(run: RunView, wanted: str) -> StageView | None:
-    """Whose output is shown: the stage that is asked for, else one that runs, that halted the run, or the last."""
+    """Return the stage whose output is shown: the requested one, else a running one, the halting one, or the last."""
     begun = [stage for stage in run.stages if stage.kind is StageKind.SHELL and stage.attempt]
     by_worth = (
         [stage for stage in begun if stage.id == wanted],

@@ -1,4 +1,4 @@
-"""The settings in force, where each comes from, and which process still works with others (rulings K4, M4)."""
+"""The page of the settings in force, their origins, and processes that still use older ones (rulings K4, M4)."""
 
 from collections.abc import Mapping
 from itertools import groupby
@@ -11,7 +11,7 @@ from bridge.operations.settings import Setting
 
 
 def _look(service: Service, asked: Asked) -> Mapping[str, object]:
-    """As the file is now: what this bridge has read may be older."""
+    """Read the settings file again: the bridge's own copy may be older."""
     now = Service(service.home)
     try:
         found, fault = settings.in_force(now), ""
@@ -28,7 +28,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
 
 
 def _sections(found: tuple[Setting, ...]) -> list[tuple[str, list[Setting], bool]]:
-    """Each with its settings, and whether somebody has set one of them; those stand first."""
+    """Return the sections with their settings; those with a changed setting come first."""
     groups = [(name, [*group]) for name, group in groupby(found, key=lambda each: each.section)]
     told = [(name, group, any(each.origin != "default" for each in group)) for name, group in groups]
     return sorted(told, key=lambda section: not section[2])

@@ -1,4 +1,4 @@
-"""What was spent, by day, agent, repository and model (ruling M4)."""
+"""The page of spend by day, agent, repository and model (ruling M4)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from workflows.model.errors import UsageError
 CHOICES = (7, 30, 90, 365)
 MOST_NAMED = 30
 WIDTH, HEIGHT = 600, 120
-"""Of the picture, in units of its own; on a page it is as wide as there is room."""
+"""Size of the picture in its own units; on a page it is as wide as there is room."""
 
 _spent = Recent[Spend](seconds=5)
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One day in the picture."""
+    """One day's bar in the picture."""
 
     line: Line
     x: float
@@ -31,7 +31,7 @@ class Bar:
 
 def _look(service: Service, asked: Asked) -> Mapping[str, object]:
     days = _days(asked.query.get("days", "30"))
-    # Adding up looks at every job: an open page has it done every few seconds, and not at every change.
+    # The sum reads every job: an open page repeats it every few seconds, not at every change.
     found = _spent.get((service.home, days), lambda: spend.find(service, days))
     by_dollars = found.total.cost_usd > 0
     tables = (("Agent", found.agents), ("Repository", found.repos), ("Model", found.models))
@@ -56,7 +56,7 @@ def _days(text: str) -> int:
 
 
 def _bars(days: Sequence[Line], *, by_dollars: bool) -> list[Bar]:
-    """Higher is dearer; without dollars, more tokens. What is not nothing can be seen."""
+    """Return the bars: dollars, or tokens if there are none. Any value above zero is visible."""
     most = max(_height(line.used, by_dollars=by_dollars) for line in days) or 1
     step = WIDTH / len(days)
     bars = []
@@ -74,7 +74,7 @@ def _height(used: Used, *, by_dollars: bool) -> float:
 
 
 def _named(lines: Sequence[Line]) -> tuple[Sequence[Line], int, Used]:
-    """The dearest, how many more there are, and what those have used."""
+    """Return the most expensive lines, the number of others, and their sum."""
     rest = lines[MOST_NAMED:]
     return lines[:MOST_NAMED], len(rest), Used.of(line.used for line in rest)
 

@@ -1,4 +1,4 @@
-"""One tree: where it stands, who does what, what it spends, and the orders it takes (ruling M3)."""
+"""The page of one tree: state, jobs, spend, and the orders it accepts (ruling M3)."""
 
 import asyncio
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from bridge.operations.service import Service
 from workflows.model.errors import UsageError
 
 EVENTS = 60
-"""The newest ones; a command tells all."""
+"""Number of newest events shown; a command lists all."""
 
 
 def _look(service: Service, asked: Asked) -> Mapping[str, object]:
@@ -55,7 +55,7 @@ async def _dismiss(service: Service, form: Form) -> Done:
 
 
 async def _branches(service: Service, form: Form) -> Done:
-    """Merge the chosen legs, all or none; or drop them, each for itself."""
+    """Merge the chosen legs, all or none; or drop each of them."""
     chosen = form.all("all") if form.text("do") == "merge-all" else form.all("leg")
     root = jobs.get(service, form.asked.params["root"]).root_job_id
     if not chosen:
@@ -80,7 +80,7 @@ async def _finish(service: Service, form: Form) -> Done:
 
 
 async def _publish(service: Service, form: Form) -> Done:
-    """A tree's work becomes a pull request; its address stands on the page once it is there."""
+    """Publish a tree's work as a pull request; the page shows its address once it exists."""
     found = await asyncio.to_thread(publish.publish, service, form.asked.params["root"], actor=form.signed)
     said = found.url or f"It will be published at {found.github}: {found.says}."
     return Done((Note(said, about=found.branch),))
