@@ -1,4 +1,4 @@
-"""Who is told the title and text of a pull request or an issue, and which command shows the changes (P3)."""
+"""The title and text of a pull request or an issue in prompts, and the command that shows the changes (P3)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a tree belongs to: the numbers that are taken, and how it is said."""
+"""Bindings of a tree: valid numbers, and their texts."""
 
 import pytest
 

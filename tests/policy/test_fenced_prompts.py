@@ -1,4 +1,4 @@
-"""Whatever the parts of a prompt say, the prompt is the one that was meant: every builder, any text."""
+"""Prompts with any text in any part: quoted texts never change the prompt's own, in every builder."""
 
 import re
 from collections.abc import Callable
@@ -171,7 +171,7 @@ def test_a_question_cannot_answer_itself() -> None:
 
 
 def commands(prompt: str) -> set[str]:
-    """Every command of the table that a prompt names, in whatever sentence."""
+    """Return every command of the table that a prompt names, in any sentence."""
     named = COMMAND.findall(prompt)
     return {*named, *(each.partition(" ")[0] for each in named)} & (SERVED | INSTEAD.keys())
 
@@ -190,7 +190,7 @@ def test_no_prompt_names_a_command_that_agents_are_refused(name: str) -> None:
 
 
 NO_TASK = {"repair", "stage", "memory"}
-"""Nothing that these quote is to be done."""
+"""Builders whose quotes are never tasks."""
 
 
 @pytest.mark.ruling("P7")

@@ -1,4 +1,4 @@
-"""What a remote's address tells of a repository on GitHub."""
+"""The GitHub name in a remote's address."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""When a host counts as without a worker."""
+"""The conditions under which a host has no worker."""
 
 import pytest
 

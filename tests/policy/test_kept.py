@@ -1,4 +1,4 @@
-"""How much a tree keeps of what its jobs bring; that it keeps no more is tried in `tests/tree`."""
+"""Limits on what a tree keeps of its jobs' results; `tests/tree` checks that it keeps no more."""
 
 import pytest
 

@@ -8,7 +8,7 @@ from workflows.policy.loops import Ladder, Rung
 
 
 class Chain:
-    """A coordinator, as far as its ladder goes."""
+    """A coordinator's ladder."""
 
     def __init__(self, *dispatched: str) -> None:
         self.ladder = Ladder(window=dispatched)

@@ -1,4 +1,4 @@
-"""The rows of a tree that cannot write them any more."""
+"""The rows of a tree that can't write them itself any more."""
 
 import pytest
 

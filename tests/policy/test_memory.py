@@ -1,4 +1,4 @@
-"""The words memory is found by, and how an agent is shown what was found."""
+"""The words that find memory, and its text for agents."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Claims against the diff: the spec's four rules, by example and against an independent computation."""
+"""Claims compared with the diff: the spec's four rules, by example and against an independent computation."""
 
 import posixpath
 from collections import Counter

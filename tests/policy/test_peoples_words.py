@@ -1,4 +1,4 @@
-"""What people said to a pause, from whatever surface, stands in prompts as fenced data only (rulings E6, L11)."""
+"""People's words to a pause, from any surface: in prompts they are fenced data only (rulings E6, L11)."""
 
 import pytest
 from hypothesis import given, settings

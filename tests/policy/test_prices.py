@@ -1,4 +1,4 @@
-"""Prices: by what the settings say, by the table, by the middle of it; and how dollars are written."""
+"""Prices by the settings, by the table, by the mid tier; and the format of dollars."""
 
 import pytest
 
@@ -11,7 +11,7 @@ MILLION = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
 
 
 def price(model: str | None, overrides: dict[str, tuple[float, float]] | None = None) -> tuple[float, bool]:
-    """Dollars for a million tokens in and a million out, and whether they are a guess."""
+    """Return the dollars for a million tokens in and a million out, and whether they are an estimate."""
     found = cost(MILLION, model, overrides or {})
     return found.usd, found.assumed
 

@@ -9,7 +9,7 @@ from workflows.policy.times import retry_backoff
 
 
 def ballots(*words: str, rule: str | None = None, quorum: int | None = None) -> list[Ballot]:
-    """Every leg decided one of `words`; the first `rule` many are tagged. `crash` and `unrun` are states."""
+    """Return a ballot per word; the first is tagged with the rule, all for a vote. `crash` and `unrun` are states."""
     found = []
     for index, word in enumerate(words):
         tag = SynthesisRule(rule) if rule and (index == 0 or rule == "vote") else None

@@ -1,4 +1,4 @@
-"""A coordinator is told whom it can delegate to, by the names that a delegation takes."""
+"""The agents and runtimes in a coordinator's prompt, by the names that a delegation accepts."""
 
 import pytest
 

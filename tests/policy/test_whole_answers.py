@@ -15,7 +15,7 @@ JOB = "job-1"
 
 
 def refused(text: str, asks: Asks = TWO, *, partial: bool = False, other: bool = False) -> tuple[str, list[str]]:
-    """The faults, and the lines to type instead."""
+    """Return the faults, and the suggested lines."""
     found = refuse(text, asks, Meant(partial, other), JOB, "round 1 of job-1")
     assert found is not None
     assert found.kind is ResumeFault.NOT_WHOLE
