@@ -1,4 +1,4 @@
-"""Trees grown from a string of bytes: every choice is the next byte, and none left means the simplest choice."""
+"""Trees generated from a string of bytes: every choice is the next byte; without any, it is the simplest choice."""
 
 from tests.tree.simulator import CODER, World, delegation, outcome, tree_input
 from workflows.contract.models import Delegation, HumanQuestion
@@ -34,7 +34,7 @@ class Choices:
         self.previous: tuple[Delegation, ...] = ()
 
     def pick(self, count: int) -> int:
-        """A number below `count`; 0 when the bytes are used up."""
+        """Return a number below `count`; 0 when the bytes are used up."""
         if self.at >= len(self.data):
             return 0
         self.at += 1
@@ -58,7 +58,7 @@ def bounds(choices: Choices) -> Bounds:
 
 
 def legs(choices: Choices) -> tuple[Delegation, ...]:
-    """A new set; or the one before, which is how a coordinator goes in circles."""
+    """Return a new set, or the previous one, which makes a coordinator loop."""
     if choices.pick(4) != 3 or not choices.previous:
         choices.previous = tuple(_leg(choices, index) for index in range(choices.pick(6)))
     return choices.previous
@@ -122,7 +122,7 @@ def grow(data: bytes, limit: int = 400) -> World:
 
 
 def _host(choices: Choices, world: World, places: int) -> bool:
-    """A host with few places, some of them other trees': it begins what it can, and gives back what it is asked for."""
+    """Simulate a host with few slots, some taken by other trees: it begins jobs if it can, and returns wanted ones."""
     free = places - len(world.flying) - choices.pick(2)
     idle = not (world.flying or world.timers or world.open())
     if world.asked_back and (free <= 0 or not choices.rare(4)):
@@ -167,7 +167,7 @@ def _fire(choices: Choices, world: World) -> None:
 
 
 def _person(choices: Choices, world: World) -> None:
-    """The right verb mostly; now and then another one, another round, another job, the same request, or too late."""
+    """Send the right verb mostly; sometimes another verb, round or job, an equal request, or a late one."""
     opened = world.open()[choices.pick(len(world.open()))]
     verb = _some(
         choices, list(opened.verbs) if not choices.rare(4) else ["answer", "retry", "continue", "abort", "nap"]
@@ -213,7 +213,7 @@ def _retry_something(choices: Choices, world: World) -> bool:
 
 
 def _dismiss(world: World) -> None:
-    """A kill of a tree that is over: it ends a blocked task without a run, and changes nothing else."""
+    """Kill an ended tree, which ends a blocked task without a run, and changes nothing else."""
     before, runs = world.task_state(), len(world.runs)
     commands = world.feed(KillRequested(now=world.now + 10_000, actor="ann"))
     assert bool(commands) == (before is TaskState.BLOCKED)

@@ -1,4 +1,4 @@
-"""The largest values there can be: every text at its bound (ruling B6)."""
+"""The largest possible values: every text at its limit (ruling B6)."""
 
 from typing import Any
 
@@ -8,16 +8,16 @@ from workflows.contract.strings import BOUNDS, DELEGATIONS_BYTES, fitted, size
 from workflows.model.workers import Worker
 
 BLOB = 2 * 1024 * 1024
-"""What a server takes as one payload."""
+"""Maximum size of a payload for a server."""
 
 
 def largest(text: str, name: str) -> str:
-    """The text again and again, as far as its bound goes."""
+    """Repeat the text up to its limit."""
     return fitted(name, text * BOUNDS[name].characters)
 
 
 def the_largest_leg(number: int, letter: str, room: int) -> Delegation:
-    """Every text at its bound, as long as the whole set has room for it."""
+    """Return a leg with every text at its limit, as far as the set has room."""
     worker = Ephemeral(runtime=Runtime.RUNTIME_C, role=largest(letter, "role"), model=largest(letter, "model"))
     leg = delegation(
         f"{number:02}".ljust(64, "x"),
@@ -36,7 +36,7 @@ def the_largest_leg(number: int, letter: str, room: int) -> Delegation:
 
 
 def the_largest_agent(name: str, letter: str) -> Worker:
-    """As much as a registered agent may say of itself; its template travels by digest."""
+    """Return the largest registered agent; its template is stored by digest."""
     return Worker(
         name=f"{name}".ljust(64, "n"),
         runtime="shell",
@@ -51,7 +51,7 @@ def the_largest_agent(name: str, letter: str) -> Worker:
 
 
 def the_largest_set(agent: Worker, letter: str, count: int) -> dict[str, Any]:
-    """What a result may delegate: as many legs as may be named, each with a prompt just short enough to travel."""
+    """Return the largest delegation of a result: the maximum number of legs, each with a prompt just short enough."""
     room = DELEGATIONS_BYTES // count
     legs = []
     for number in range(count):

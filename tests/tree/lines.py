@@ -1,4 +1,4 @@
-"""What each job of a tree begins from (ruling O2), by a model that knows runs, results, rows and events, no state."""
+"""A model of what each job of a tree begins from (ruling O2), based on runs, results, rows and events, no state."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ Deps = Mapping[str, Sequence[str]]
 
 
 class Set:
-    """The legs of one result: those that run, in order of dispatch, each with those it waits for."""
+    """The acting legs of one result, in dispatch order, each with its dependencies."""
 
     def __init__(self, delegations: Sequence[Delegation]) -> None:
         every = {each.id: each.deps for each in delegations}
@@ -25,15 +25,15 @@ class Set:
         self.deps = {leg: [runs[prints[dep]] for dep in every[leg]] for leg in every if runs[prints[leg]] == leg}
         self.legs = _in_order(self.deps)
         self.ends: dict[str, str] = {}
-        """How each ended, as the story tells."""
+        """End state of each leg, by the events."""
 
     def before(self, leg: str) -> set[str]:
-        """All that a leg waits for, however far back."""
+        """Return all direct and indirect dependencies of a leg."""
         return {each for dep in self.deps[leg] for each in (dep, *self.before(dep))}
 
 
 def _in_order(deps: Deps) -> list[str]:
-    """Legs that wait for nothing, then those that wait for these, and so on, each time as they were given."""
+    """Sort legs by dependency level, within a level in the given order."""
 
     def level(leg: str) -> int:
         return max((1 + level(dep) for dep in deps[leg]), default=0)
@@ -48,22 +48,22 @@ class Chain:
     begins: tuple[Work, ...]
     jobs: list[str]
     sets: dict[str, Set] = field(default_factory=dict)
-    """By the job that returned it."""
+    """Sets by the job that returned them."""
 
 
 class Lines:
-    """Everything that was made, by who made it."""
+    """All work, by its author."""
 
     def __init__(self, start: TreeInput) -> None:
         self.given = tuple(Work(branch=branch) for branch in start.branch_deps)
         self.rows: dict[str, JobRecord] = {}
         self.legs: dict[tuple[str, str], str] = {}
-        """The job of a leg, by the job that delegated it and its id."""
+        """Job of a leg, by the delegating job and the leg's id."""
         root = Chain(self.given, [start.root_job_id])
         if start.legs:
             root.sets[start.root_job_id] = Set(start.legs)
         self.chains = {start.root_job_id: root}
-        """The chain that each job is in, as its first job or a continuation."""
+        """Chain of each job, be it its first job or a continuation."""
 
     def hear(self, outcome: JobOutcome) -> None:
         if outcome.delegations and outcome.job_id in self.chains:
@@ -82,9 +82,9 @@ class Lines:
                 ends.update(dict(each.split(": ") for each in event.data["legs"]))
 
     def check(self, run: JobRun) -> None:
-        """A job goes out with what the model says. An attempt of a leg knows nothing of what the one before made."""
+        """Check a dispatched job against the model. A leg's attempt knows nothing of the previous one's work."""
         parent, leg = run.parent_job_id, run.delegation_id
-        line = deps = tuple[Work, ...]()  # of the root, what it is given is in its `branch_deps`
+        line = deps = tuple[Work, ...]()  # the root has its input in `branch_deps`
         if parent is not None and leg is None:
             chain = self.chains[run.job_id] = self.chains[parent]
             line = self._line(chain, but=run.job_id)
@@ -97,7 +97,7 @@ class Lines:
         assert (run.line, run.deps) == (line, deps), (run.job_id, run.attempt, run.at_base)
 
     def _line(self, chain: Chain, but: str) -> tuple[Work, ...]:
-        """What a chain began from and made since, but for the set that this job returned: it is out."""
+        """Return the chain's start and its work since, without the set of this job, which is running."""
         return _once([*chain.begins, *self._made(chain, but)])
 
     def _made(self, chain: Chain, but: str = "") -> Iterator[Work]:
@@ -110,7 +110,7 @@ class Lines:
                 yield from self._of_legs(job_id, {leg for leg in ends if ends[leg] == JobState.SUCCEEDED})
 
     def _of_legs(self, parent: str, wanted: set[str]) -> Iterator[Work]:
-        """What these legs made, each with all of its chain."""
+        """Yield the work of these legs, each with its whole chain."""
         for leg in self.chains[parent].sets[parent].legs:
             if leg in wanted:
                 job_id = self.legs[parent, leg]

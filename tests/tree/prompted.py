@@ -1,4 +1,4 @@
-"""A run of each kind of job, for the tests of what it is told."""
+"""A run of each kind of job, for tests of prompts."""
 
 import hashlib
 from collections.abc import Callable
@@ -26,7 +26,7 @@ FINDINGS = "- **test_limit fails** (high)\n  ran: pytest"
 
 
 def start(bounds: Bounds | None = None, **fields: Any) -> World:
-    """A tree that has begun; settings of it by their names."""
+    """Start a tree; settings are passed by name."""
     settings = {name: fields.pop(name) for name in [*fields] if name in TreeSettings.model_fields}
     found = TreeSettings.model_validate({"bounds": (bounds or Bounds()).model_dump(), **settings})
     given: dict[str, Any] = {"prompt": Text(digest=_digest(GOAL)), "repo": "acme/shop"} | fields
@@ -54,7 +54,7 @@ def root_again() -> JobRun:
 
 
 def review_panel() -> JobRun:
-    """A review of a pull request, as one leg of the root that was asked for it."""
+    """Return a review of a pull request that is a leg of the root review."""
     tree = start(action="review", worker=READER, **PULL_REQUEST)
     tree.coordinator("approved", delegation("tests", "reader", "review", prompt="Look at the tests alone."))
     return tree.last
@@ -82,7 +82,7 @@ def leg(action: str, agent: str = "coder", **fields: Any) -> JobRun:
 
 
 def follower(agent: str, action: str, **fields: Any) -> JobRun:
-    """A leg that depends on two others."""
+    """Return a leg that depends on two others."""
     tree = start()
     makers = delegation("limiter", prompt="Write the limiter."), delegation("docs", prompt="Write its page.")
     last = delegation("last", agent, action, prompt="Look at both.", deps=("limiter", "docs"), **fields)
@@ -93,7 +93,7 @@ def follower(agent: str, action: str, **fields: Any) -> JobRun:
 
 
 def balloted(rule: str, **fields: Any) -> JobRun:
-    """One of three that vote."""
+    """Return one of three voters."""
     tree = start()
     ballots = (delegation(f"judge{n}", "reader", "review", synthesis_rule=rule, **fields) for n in range(3))
     tree.coordinator("approved", *ballots)
@@ -114,7 +114,7 @@ def with_artifacts() -> JobRun:
 
 
 def retried() -> World:
-    """A leg that a person had run again, twice."""
+    """Return a tree with a leg that a person ran again, twice."""
     tree = start()
     asks = (HumanQuestion(id="port", prompt="Which port?"),)
     first = delegation("a", failure_policy="escalate_human", prompt="Open a port.")
@@ -180,7 +180,7 @@ def replan(attempts: int = 2) -> World:
 
 
 def answered() -> World:
-    """The coordinator asks and delegates at once; one question is answered, one is not."""
+    """Return a coordinator that asked and delegated at once; one of two questions is answered."""
     tree = start()
     asks = (
         HumanQuestion(id="store", prompt="Redis or memory?"),
@@ -199,7 +199,7 @@ def answered() -> World:
 
 
 def answered_leg() -> World:
-    """A leg asks while its siblings run; the continuation has their outcomes and the answer."""
+    """Return a tree in which a leg asked while its siblings ran; the continuation has the outcomes and the answer."""
     tree = start()
     tree.coordinator("approved", delegation("a"), delegation("b"), summary="Two halves.")
     tree.leg("a", "implemented", human_questions=(HumanQuestion(id="q", prompt="Tabs or spaces?"),))
@@ -238,7 +238,7 @@ def too_wide() -> World:
 
 
 def spent(bounds: Bounds, **fields: Any) -> World:
-    """One leg has run, and the second generation is refused."""
+    """Return a tree whose second generation is refused."""
     tree = start(bounds)
     tree.coordinator("approved", delegation("a"), delegation("b"), summary="The plan.")
     tree.leg("b", "implemented", branch="service/b", summary="Half of it.")
@@ -264,7 +264,7 @@ def killed() -> World:
 
 
 def left_out() -> World:
-    """Its set came during a pause, and was too large to be kept."""
+    """Return a tree whose set came during a pause, and was too large to keep."""
     tree = start()
     tree.coordinator("approved", delegation("who"), delegation("lead", "lead", prompt="Do the first half."))
     tree.leg("who", human_questions=(HumanQuestion(id="q", prompt="Which port?"),))
@@ -325,4 +325,4 @@ KINDS: dict[str, Callable[[], JobRun]] = {
     "finalize-unanswered": lambda: expired().last,
     "finalize-killed": lambda: killed().last,
 }
-"""By the name of its golden file."""
+"""Runs by the name of their golden file."""

@@ -1,6 +1,6 @@
-"""A tree played without Temporal: commands are carried out against scripted or generated outcomes, and watched.
+"""A tree played without Temporal: commands are carried out with scripted or generated outcomes, and checked.
 
-`World` is the shell's stand-in. After every step it checks what must hold in any tree, by its own book-keeping.
+`World` replaces the shell. After every step it checks the invariants of any tree, by its own records.
 """
 
 from collections.abc import Callable, Mapping
@@ -61,7 +61,7 @@ Script = Callable[[JobRun], JobOutcome]
 
 
 def delegation(leg_id: str, agent: str | None = "coder", action: str = "implement", **fields: object) -> Delegation:
-    """A leg with everything a test does not care about filled in."""
+    """Return a leg with defaults for everything a test does not specify."""
     if fields.pop("ephemeral", False):
         worker = Ephemeral(runtime=Runtime.RUNTIME_C, autonomy_policy=AutonomyPolicy.DANGER_FULL_ACCESS)
         base: dict[str, object] = {"id": leg_id, "ephemeral": worker, "action": action, "prompt": f"do {leg_id}"}
@@ -71,7 +71,7 @@ def delegation(leg_id: str, agent: str | None = "coder", action: str = "implemen
 
 
 def resume_requested(fields: Mapping[str, object]) -> ResumeRequested:
-    """Somebody speaks to a pause."""
+    """Return a person's request to a pause."""
     order = ResumeOrder.model_validate(
         {name: each for name, each in fields.items() if name in ResumeOrder.model_fields}
     )
@@ -80,7 +80,7 @@ def resume_requested(fields: Mapping[str, object]) -> ResumeRequested:
 
 
 def outcome(run: JobRun, decision: str | None = "approved", *legs: Delegation, **fields: object) -> JobOutcome:
-    """How an attempt ended; without a decision it crashed."""
+    """Return an attempt's outcome; without a decision it crashed."""
     said = Decision(decision) if decision else None
     base: dict[str, object] = {
         "job_id": run.job_id,
@@ -95,7 +95,7 @@ def outcome(run: JobRun, decision: str | None = "approved", *legs: Delegation, *
 
 
 def tree_input(bounds: Bounds | None = None, **fields: object) -> TreeInput:
-    """A tree whose lead is asked to reach a goal."""
+    """Return the input of a tree whose lead is to reach a goal."""
     base: dict[str, object] = {
         "root_job_id": ROOT,
         "task_id": "task-1",
@@ -122,7 +122,7 @@ STORY = frozenset(
         EventKind.CONTINUATION_ENQUEUED,
     }
 )
-"""What every tree tells as it goes; tests of one rule look at the rest."""
+"""Events of every tree, which tests of one rule skip."""
 
 COMMANDS = {
     WaitsFor.RUNS: f"{KILL} {ROOT} --now",
@@ -130,14 +130,14 @@ COMMANDS = {
     WaitsFor.RETRY: RETRY,
     WaitsFor.DISMISS: DISMISS,
 }
-"""What people read in `next` where programs read the word."""
+"""Command in `next` for each value of `waits_for`."""
 
 
 class World:
-    """One tree, everything in flight, and everything it ever said.
+    """One tree, everything in flight, and all its output.
 
-    A patient world leaves what is offered waiting until a test has its host begin it or give it back; another begins
-    everything at once, as a host with room does.
+    A patient world leaves offers waiting until a test lets its host begin or return them. Otherwise everything begins
+    at once, as on a host with room.
     """
 
     def __init__(self, start: TreeInput, *, patient: bool = False) -> None:
@@ -146,12 +146,12 @@ class World:
         self.state: TreeState = new_tree(start)
         self.flying: dict[str, JobRun] = {}
         self.offered: dict[str, JobRun] = {}
-        """Given to the host, and not begun."""
+        """Jobs offered to the host, and not begun."""
         self.asked_back: set[str] = set()
         self.given_back: set[tuple[str, int, int]] = set()
-        """Job, attempt and offer of all that must never begin."""
+        """Job, attempt and offer of all runs that must never begin."""
         self.answers: list[JobBegun] = []
-        """What the tree is told of a job it asked back too late."""
+        """Reports of begins that came before the tree's request to return the job."""
         self.timers: dict[str, float] = {}
         self.log: list[Command] = []
         self.history: list[tuple[Event, list[Command]]] = []
@@ -180,7 +180,7 @@ class World:
         return self
 
     def feed(self, event: Event) -> list[Command]:
-        """One step of the tree, carried out and checked."""
+        """Apply an event, carry out the commands, and check the result."""
         before, closed = self.seen, self.state.closed
         self.was_open = {each.round_id for each in self.open()}
         self.dispatched = False
@@ -204,12 +204,12 @@ class World:
         return commands
 
     def host(self, job_id: str | None = None) -> None:
-        """The host's next move, or its move with this job: given back when it was asked for, else begun."""
+        """Make the host's next move, or its move for this job: return it if that was requested, else begin it."""
         chosen = job_id or next(iter([*self.asked_back, *self.offered]))
         self.give_back(chosen) if chosen in self.asked_back else self.begins(chosen)
 
     def begins(self, job_id: str, *, told: bool = True) -> None:
-        """Its claim comes first: whoever asks for it back later does not get it. The tree may learn of it late."""
+        """Begin a job: its claim comes first, so later requests to return it fail. The tree may learn of it late."""
         run = self.offered.pop(job_id)
         wanted = job_id in self.asked_back
         self.asked_back.discard(job_id)
@@ -227,23 +227,23 @@ class World:
         self.feed(JobEnded(now=self.now, outcome=cancelled))
 
     def end(self, job_id: str, decision: str | None = "approved", *legs: Delegation, **fields: object) -> list[Command]:
-        """A job in flight ends."""
+        """End a job in flight."""
         run = self.flying[job_id]
         fields = {"begun_at": self.now} | fields
         at = self.now + float(str(fields.pop("after", 1.0)))
         return self.feed(JobEnded(now=at, outcome=outcome(run, decision, *legs, **fields)))
 
     def leg(self, leg_id: str, decision: str | None = "approved", *legs: Delegation, **fields: object) -> list[Command]:
-        """The running leg with this delegation id ends."""
+        """End the running leg with this delegation id."""
         job_id = next(run.job_id for run in self.flying.values() if run.delegation_id == leg_id)
         return self.end(job_id, decision, *legs, **fields)
 
     def coordinator(self, decision: str | None = "approved", *legs: Delegation, **fields: object) -> list[Command]:
-        """The root's chain, whichever of its jobs runs, ends."""
+        """End the running job of the root's chain."""
         return self.end(self.state.root.job_id, decision, *legs, **fields)
 
     def fire(self) -> list[Command]:
-        """The next timer goes off."""
+        """Fire the next timer."""
         key = min(self.timers, key=lambda each: self.timers[each])
         return self.feed(TimerFired(now=max(self.now, self.timers.pop(key)), key=key))
 
@@ -254,7 +254,7 @@ class World:
         return self.feed(RetryRequested(now=self.now + 1, actor="ann", job_id=job_id))
 
     def taken_up(self, gap: float = 100.0) -> list[Command]:
-        """Its workflow is lost with all it ran, and somebody has it go on from the state it was in."""
+        """Lose the workflow with all running jobs, and continue the tree from its state."""
         since = self.now
         self.interrupted |= {(run.job_id, run.attempt) for run in self.flying.values()}
         self.flying, self.offered, self.asked_back = {}, {}, set()
@@ -276,11 +276,11 @@ class World:
         return self.feed(resume_requested(base | {"job_id": job_id, "verb": verb, "text": text} | fields))
 
     def open(self) -> list[RoundRecord]:
-        """Rounds nobody has ended, as the rows have it."""
+        """Return the open rounds, by their rows."""
         return [each for each in self.rounds.values() if each.end is None]
 
     def kinds(self) -> list[str]:
-        """Of the events that not every tree has."""
+        """Return the kinds of events that not every tree has."""
         return [event.kind for event in self.said]
 
     @property
@@ -291,7 +291,7 @@ class World:
         return self.state.task.state
 
     def named(self, leg_id: str) -> Leg:
-        """A leg of the root's latest batch."""
+        """Return a leg of the root's latest batch."""
         assert self.state.root.batch is not None
         return self.state.root.batch.legs[leg_id]
 
@@ -350,7 +350,7 @@ class World:
         return self.flying[job_id].attempt if job_id in self.flying else 0
 
     def _run(self, run: JobRun) -> None:
-        """Offered again only after it was given back, as it was."""
+        """Check an offer: a job is offered again only after it was returned, and unchanged."""
         assert run.job_id not in self.flying
         assert run.job_id not in self.offered
         again = any((job_id, attempt) == (run.job_id, run.attempt) for job_id, attempt, _ in self.given_back)
@@ -374,7 +374,7 @@ class World:
             self._check_leg(run)
 
     def _check_begin(self, run: JobRun) -> None:
-        """An attempt runs once."""
+        """Check that an attempt runs once."""
         assert (run.job_id, run.attempt) not in {(r.job_id, r.attempt) for r in self.runs}
         self.runs.append(run)
 
@@ -410,7 +410,7 @@ class World:
         assert self.task in (None, state.task)
 
     def _check_offers(self) -> None:
-        """No printed command would be refused; below a blocked task nothing is asked and nothing starts (B3, D4)."""
+        """Check that no printed command would be refused, and that a blocked task asks and starts nothing (B3, D4)."""
         state = self.state
         rows: list[TaskRecord | JobRecord] = [state.task, *state.jobs.values()]
         for row in rows:
@@ -439,11 +439,11 @@ class World:
                 assert (tried.finalize is not None) == (verb == "abort"), f"{command} has no effect of its own"
 
     def _host_knows_first(self) -> bool:
-        """A begin that the tree has not been told of yet."""
+        """Return whether the books differ only by begins that the tree has not heard of yet."""
         return sorted(self.state.offers) == sorted({*self.offered, *(set(self.flying) & set(self.state.offers))})
 
     def _check_pauses(self) -> None:
-        """At most one round per coordinator, numbered; nothing starts in a pause; its time is nobody's (F1, F8)."""
+        """Check rounds: at most one per coordinator, numbered; nothing starts in a pause; its time is free (F1, F8)."""
         state, still = self.state, self.open()
         assert [each.round_id for each in open_rounds(state)] == [
             each.round_id for each in sorted(still, key=lambda each: each.opened_at)
@@ -466,7 +466,7 @@ class World:
 
 
 def play(world: World, script: Script, limit: int = 500) -> World:
-    """Everything ends in the order it was started, as the script says, until the tree closes."""
+    """End everything in the order it was started, as the script says, until the tree closes."""
     while not world.state.closed and limit:
         limit -= 1
         if world.flying:

@@ -1,4 +1,4 @@
-"""The command that starts a tree anew is the one it was started with."""
+"""The command for a fresh start of a tree, which equals its original command."""
 
 import pytest
 

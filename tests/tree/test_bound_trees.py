@@ -1,4 +1,4 @@
-"""A tree that belongs to a pull request or an issue: everything of it does, and says so."""
+"""A tree of a pull request or an issue: all its jobs, rows and prompts have the binding."""
 
 from typing import Any
 

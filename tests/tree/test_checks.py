@@ -1,4 +1,4 @@
-"""The checks of a set in their order, and what counts against the job budget."""
+"""The checks of a set in their order, and the jobs that count against the budget."""
 
 import pytest
 
@@ -144,7 +144,7 @@ def test_the_wall_clock_runs_from_the_root_s_creation() -> None:
 @pytest.mark.ruling("C1", "spec:ephemeral.leaf_only")
 @pytest.mark.parametrize("decision", ["implemented", "failed"])
 def test_an_ephemeral_root_never_delegates(decision: str) -> None:
-    """A pipeline's stage: no leg, no continuation, and its decision is the tree's."""
+    """The root is a pipeline's stage: no leg, no continuation, and its decision is the tree's."""
     world = World(tree_input(worker=LEAD.model_copy(update={"ephemeral": True}))).begin()
     world.coordinator(decision, delegation("a"), delegation("b"))
     assert world.kinds()[0] == "delegation_ignored_ephemeral"

@@ -258,7 +258,7 @@ def test_a_coordinator_that_blocked_the_task_can_be_run_again(continued: bool) -
 
 
 def nested(*legs: Delegation, policy: str | None = None, deeper: tuple[Delegation, ...] = ()) -> World:
-    """A leg that coordinates two of its own, beside whatever else."""
+    """Return a tree with a leg that coordinates two of its own, beside the given legs."""
     tree = batch(delegation("lead", "lead", failure_policy=policy), *legs)
     tree.leg("lead", "approved", *(deeper or (delegation("x"), delegation("y", deps=("x",)))))
     return tree

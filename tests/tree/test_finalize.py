@@ -126,7 +126,7 @@ def test_a_finalize_that_ends_badly_is_told_and_stands_until_it_is_dismissed(dec
 
 
 def nested(bounds: Bounds | None = None, **fields: object) -> World:
-    """Root delegates to a lead, who delegates in turn, and a sibling that runs meanwhile."""
+    """Return a tree whose root delegates to a lead, which delegates too, and to a sibling that runs meanwhile."""
     tree = batch(
         delegation("lead", "lead", "implement", **fields), delegation("side", failure_policy="continue"), bounds=bounds
     )
@@ -228,7 +228,7 @@ def test_a_bound_tripped_in_a_delegated_coordinator_finalizes_the_tree_once_othe
 
 
 def refused(tree: World) -> list[str]:
-    """What the finalize is told was not dispatched."""
+    """Return the legs that the finalize prompt lists as not dispatched."""
     assert tree.last.continuation is Continuation.FINALIZE
     assert tree.last.brief is not None
     return [leg.id for each in tree.last.brief.refused for leg in each.delegations]

@@ -1,4 +1,4 @@
-"""Trees nobody thought of. `ENGINE_TREES=200000` makes a long run of it."""
+"""Generated trees. `ENGINE_TREES=200000` makes a long run of it."""
 
 import os
 
@@ -37,7 +37,7 @@ BLOCKED_AS_IT_STARTS = bytes.fromhex(
     "69e27e3c78e48006f24318766b15b7e12eac5dfed3ecbb9d4161ec813c409589d7292cd13d785b98fd6437e743d14a5a8303"
     "6c771db798ec93fb42"
 )
-"""One step starts a leg, as a round ends, and then blocks the task: the leg must not leave the step."""
+"""A step starts a leg as a round ends, and then blocks the task: the leg's start must not be sent."""
 
 
 @pytest.mark.ruling("B1", "B2", "C1", "C2", "C3", "C4", "C5", "C6", "C7", "D1", "D2", "D3", "D4", "D5", "D6")
@@ -46,7 +46,7 @@ BLOCKED_AS_IT_STARTS = bytes.fromhex(
 @example(data=BLOCKED_AS_IT_STARTS)
 @given(data=st.binary(min_size=40, max_size=600))
 def test_every_tree_keeps_the_invariants_and_replays(data: bytes) -> None:
-    """`World` checks after every step; here the end, and that the same events give the same commands."""
+    """`World` checks after every step; this checks the end, and that equal events give equal commands."""
     world = grow(data)
     assert world.state.task.state in {TaskState.DONE, TaskState.BLOCKED, TaskState.CANCELLED}
     left = [job for job in world.state.jobs.values() if job.state in {JobState.QUEUED, JobState.RUNNING}]

@@ -1,4 +1,4 @@
-"""Ids that carry their tree (ruling B1)."""
+"""Ids that contain their tree's (ruling B1)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Sets that wait while a tree starts nothing: as many as there is room for, and what becomes of the others (B6)."""
+"""Sets that wait while a tree starts nothing: those that fit are kept, the others are left out (B6)."""
 
 import pytest
 
@@ -15,7 +15,7 @@ FEW = (delegation("y"),)
 
 
 def paused(*leads: str) -> World:
-    """One leg asks; the others are coordinators that come back later."""
+    """Return a tree in which one leg asks, and the others are coordinators that return later."""
     tree = World(tree_input()).begin()
     tree.coordinator("approved", delegation("who"), *(delegation(each, "lead") for each in leads))
     tree.leg("who", human_questions=ASKS)

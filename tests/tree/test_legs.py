@@ -1,4 +1,4 @@
-"""What a leg is started with, what its row says, and what its twin may not do."""
+"""The start, row and duplicate of a leg."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Model, effort and time of every kind of job, resolved in one place when the job is made."""
+"""Model, effort and timeout of every kind of job, resolved in one place when the job is created."""
 
 from collections.abc import Callable
 from typing import Any
@@ -39,7 +39,7 @@ def having(worker: Worker, means: str | None) -> Worker:
 
 
 def grown(settings: TreeSettings, worker: Worker, own: str | None = None, **fields: Any) -> World:
-    """A tree whose root is that worker's."""
+    """Return a tree with this worker at its root."""
     return World(tree_input(settings=settings, worker=worker, model=own, effort=own, **fields)).begin()
 
 
@@ -67,7 +67,7 @@ def ephemeral_leg(own: str | None, workers: str | None, settings: TreeSettings) 
 
 
 def continuation(own: str | None, workers: str | None, settings: TreeSettings) -> Job:
-    """The root again, after a leg with means of its own."""
+    """Return the root's continuation, after a leg with its own model and effort."""
     world = grown(settings, having(LEAD, workers), own)
     world.coordinator("approved", delegation("a", model="a leg's", effort="a leg's", timeout="5m"))
     world.leg("a", model="what the leg used")
@@ -76,7 +76,7 @@ def continuation(own: str | None, workers: str | None, settings: TreeSettings) -
 
 
 def continuation_of_a_leg(own: str | None, workers: str | None, settings: TreeSettings) -> Job:
-    """A delegated coordinator again."""
+    """Return the continuation of a delegated coordinator."""
     world = grown(settings, LEAD)
     agents = (CODER, having(LEAD, workers))
     world.coordinator("approved", delegation("a", "lead", model=own, effort=own), agents=agents)
@@ -96,7 +96,7 @@ def finalize(own: str | None, workers: str | None, settings: TreeSettings) -> Jo
 
 
 def run_again(own: str | None, workers: str | None, settings: TreeSettings) -> Job:
-    """A blocked leg, by an operator's order, after its agent was given other means."""
+    """Return a blocked leg that an operator ran again, after its agent was changed."""
     world = grown(settings, LEAD)
     agents = (having(CODER, workers), *AGENTS[1:])
     world.coordinator("approved", delegation("a", model=own, effort=own), agents=agents)
@@ -119,7 +119,7 @@ def asking_continuation(own: str | None, workers: str | None, settings: TreeSett
 
 
 def recipe_leg(own: str | None, workers: str | None, settings: TreeSettings) -> Job:
-    """A recipe's legs carry no means of their own unless its author writes some."""
+    """Return a leg of a recipe, which has no model and effort unless the recipe sets them."""
     (first, *others) = expand(Recipe.VERIFIER, "a goal", ("runtime_a",))
     assert first.ephemeral is not None
     worker = first.ephemeral.model_copy(update={"model": workers, "effort": workers})
@@ -128,7 +128,7 @@ def recipe_leg(own: str | None, workers: str | None, settings: TreeSettings) -> 
 
 
 def recipe_continuation(own: str | None, workers: str | None, settings: TreeSettings) -> Job:
-    """What sums a recipe up never ran before."""
+    """Return the job that sums up a recipe, and that has not run before."""
     world = grown(settings, having(LEAD, workers), own, legs=expand(Recipe.REVIEW_PANEL, "a goal", ("runtime_a",), 1))
     world.end(f"{ROOT}.1")
     assert world.last.continuation is Continuation.NORMAL

@@ -1,4 +1,4 @@
-"""A job is queued until its host has begun it; whatever stops the tree has it back before (ruling B5)."""
+"""Offers: a job is queued until its host has begun it; before, whatever stops the tree takes it back (ruling B5)."""
 
 import pytest
 
@@ -13,7 +13,7 @@ ASKS = (HumanQuestion(id="q", prompt="which?"),)
 
 
 def waiting(*legs: str, begun: int = 0, bounds: Bounds | None = None, agent: str = "coder") -> World:
-    """A batch of so many legs on a host that has begun the first of them, and has no place for the others."""
+    """Return a batch of these legs on a host that has begun the first of them, and has no slot for the others."""
     world = World(tree_input(bounds), patient=True).begin()
     world.begins(ROOT)
     world.coordinator("approved", *(delegation(leg, agent) for leg in legs))

@@ -1,4 +1,4 @@
-"""Every kind of event, told by a tree that was made to tell it."""
+"""Every kind of event, in a tree that records it."""
 
 from collections.abc import Callable
 from typing import cast
@@ -70,7 +70,7 @@ def lost() -> World:
 
 
 def refused_to_an_agent() -> World:
-    """An operation tells it, not the tree."""
+    """Return a tree with an event that an operation records, not the tree."""
     world = tree(delegation("a"))
     world.events.append(event_of(ROOT, "service job kill", "it was refused", world.now))
     return world
@@ -135,7 +135,7 @@ def taken_back() -> World:
 
 
 def told() -> World:
-    """What reading a real output has to tell, carried into the tree."""
+    """Return a tree with the notices of a real output's reading."""
     body = '{"service_result": {"decision": "approved", "summary": "fine", "sumary": "x"}}'
     reading = read_result(f"{body}\n{body}", after_repair=True)
     assert isinstance(reading, Accepted)

@@ -1,4 +1,4 @@
-"""The sections of a prompt, and what others wrote in them. The whole texts are in `tests/activities/jobs/golden`."""
+"""The sections of a prompt, and quoted texts in them. The complete texts are in `tests/activities/jobs/golden`."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The move tables as the README draws them."""
+"""The move tables as drawn in the README."""
 
 import re
 from collections.abc import Iterator, Mapping, Set
@@ -13,7 +13,7 @@ README = ROOT / "workflows/tree/README.md"
 
 
 def drawn(first: StrEnum, moves: Mapping[JobState, Set[JobState]] | Mapping[TaskState, Set[TaskState]]) -> str:
-    """A mermaid state diagram; ends are where a job or task may rest."""
+    """Return a mermaid state diagram of the moves."""
     return "\n".join(["```mermaid", "stateDiagram-v2", f"    [*] --> {first}", *_arrows(moves), "```"])
 
 

@@ -31,7 +31,7 @@ def failing() -> World:
 
 
 def why(tree: World, verb: str, text: str = "", job_id: str = ROOT, **fields: object) -> tuple[str, str]:
-    """The pure verdict; the tree's own is the same, and neither changes anything."""
+    """Return the pure verdict, after checking that the tree's is equal and that neither changes anything."""
     base = {"now": tree.now, "actor": "bob", "channel": "comment", "job_id": job_id, "verb": verb, "text": text}
     request = resume_requested(base | fields)
     before = tree.state.model_copy(deep=True)

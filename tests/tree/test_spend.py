@@ -1,4 +1,4 @@
-"""What a tree costs: by the models that were really used, a guess marked wherever dollars stand (ruling K5)."""
+"""Cost of a tree: by the models really used, with estimates marked beside all dollars (ruling K5)."""
 
 from typing import Any
 
@@ -24,14 +24,14 @@ def begun(settings: TreeSettings = KNOWN, **fields: Any) -> World:
 
 
 def told(world: World) -> tuple[str, str]:
-    """The prompt of the job that was dispatched last, and what the Temporal web UI shows."""
+    """Return the prompt of the last dispatched job, and the text of the Temporal web UI."""
     assert world.last.brief is not None
     return render_continuation(world.last.brief, {}), details(world.state)
 
 
 @pytest.mark.parametrize("kind", list(Continuation))
 def test_every_kind_of_job_is_priced_by_the_model_it_used(kind: Continuation) -> None:
-    """Asked for `known`, it used `big`."""
+    """The job was to use `known`, and used `big`."""
     world = begun(worker=LEAD.model_copy(update={"model": "known"}))
     match kind:
         case Continuation.NORMAL | Continuation.FINALIZE:
@@ -120,7 +120,7 @@ def test_a_shell_agent_that_reports_no_tokens_costs_nothing() -> None:
 
 
 def test_an_outcome_of_an_earlier_release_costs_what_it_cost_then() -> None:
-    """Its history is replayed: a budget must not trip now that did not trip then."""
+    """Its history is replayed: a budget must not trip now if it did not trip then."""
     world = begun(worker=LEAD.model_copy(update={"runtime": "shell"}), model="known")
     agents = (CODER.model_copy(update={"runtime": "shell"}),)
     world.coordinator("approved", delegation("a"), usage=MILLION, agents=agents)

@@ -17,7 +17,7 @@ LIMIT = 256 * 1024
 
 
 def wide(prompt: str = "p" * 1000) -> World:
-    """Sixty-four jobs in one batch, each with everything a leg can carry."""
+    """Return a tree with sixty-four jobs in one batch, each leg with all its fields."""
     tree = World(tree_input(Bounds(max_delegation_width=64))).begin()
     legs: list[Delegation] = [
         delegation(f"leg-{n:02}", prompt=prompt, synthesis_rule="verify", phase="implement", retry=1) for n in range(64)
@@ -108,7 +108,7 @@ def test_the_largest_tree_there_can_be_continues_as_new_far_below_what_a_server_
 
 COORDINATORS = 61
 TRIED_ALWAYS = (("\U0001f600", 16, False), ("\x01", 256, True))
-"""Each takes seconds: the largest in bytes and the largest in JSON; sets that are kept and sets that are left out."""
+"""Cases that always run, since each takes seconds: the largest in bytes and in JSON; kept sets and left-out sets."""
 
 
 @pytest.mark.ruling("B6", "engine:small")
@@ -122,7 +122,7 @@ TRIED_ALWAYS = (("\U0001f600", 16, False), ("\x01", 256, True))
 def test_a_tree_of_coordinators_that_all_wait_with_the_largest_sets_there_are_is_one_payload(
     letter: str, count: int, asking: bool
 ) -> None:
-    """Each was running when the pause began, and came back with a set, of which nothing starts before its end."""
+    """Each was running when the pause began, and returned a set, which must not start before the pause ends."""
     agent = the_largest_agent("lead", letter)
     tree = World(tree_input(Bounds(max_delegation_width=64))).begin()
     names = [f"{n:02}".ljust(64, "x") for n in range(COORDINATORS)]
@@ -148,7 +148,7 @@ def test_a_tree_of_coordinators_that_all_wait_with_the_largest_sets_there_are_is
 
 
 def check_size(tree: World, commands: list[Command]) -> None:
-    """What continuing as new would carry."""
+    """Check the size of the input for continuing as new."""
     coordinators = tuple(each for each in commands if isinstance(each, RunCoordinator))
     children = tuple(each for each in commands if isinstance(each, RunChild))
     start = TreeStart(input=tree.state.input, host="h", state=tree.state, coordinators=coordinators, children=children)

@@ -1,4 +1,4 @@
-"""A tree whose workflow is lost at any moment of its life goes on as if it had only waited."""
+"""A tree whose workflow is lost at any moment continues as if it had only waited."""
 
 import pytest
 
@@ -18,7 +18,7 @@ LEGS = (
 
 
 def answer(run: JobRun) -> JobOutcome:
-    """Fails once, nests once, is verified badly once; no two do the same."""
+    """Fail once, nest once, fail a verification once; all progress differs."""
     fields = {"progress": f"{run.job_id} {run.attempt}"}
     if run.parent_job_id is None:
         return outcome(run, "approved", *LEGS, **fields)
@@ -32,7 +32,7 @@ def answer(run: JobRun) -> JobOutcome:
 
 
 def steps(world: World, count: int) -> World:
-    """So many ends of runs and timers, or to the close of the tree."""
+    """Play so many ends of runs and timers, or until the tree closes."""
     while not world.state.closed and count:
         count -= 1
         if world.flying:

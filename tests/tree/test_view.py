@@ -1,4 +1,4 @@
-"""What the Temporal web UI shows of a tree fits where it stands."""
+"""The size of the Temporal web UI's texts for a tree."""
 
 import pytest
 

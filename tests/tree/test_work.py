@@ -1,4 +1,4 @@
-"""Whose work a leg gets."""
+"""The work that a leg gets."""
 
 import random
 from pathlib import Path
@@ -16,7 +16,7 @@ from workflows.tree.reducer import reduce
 from workflows.tree.state import TreeState
 
 BEFORE_LINES = Path(__file__).parent / "golden" / "state_before_lines.json"
-"""A blocked tree as a release kept it that knew the names of branches and no line: never written again."""
+"""A blocked tree of a release that stored the names of branches and no line: never written again."""
 
 
 def tree(*legs: Delegation) -> World:
@@ -27,7 +27,7 @@ def tree(*legs: Delegation) -> World:
 
 @pytest.mark.ruling("I1", "I2", "engine:nested")
 def test_a_leg_that_delegated_hands_on_the_work_of_its_whole_chain() -> None:
-    """Two generations, one of them nested once more; readers, failures and what came to nothing hand on nothing."""
+    """Two generations, one with a further level; readers, failures and legs without success pass on nothing."""
     world = tree(delegation("lead", "lead"), delegation("check", "reader", "review", deps=("lead",)))
     gone = delegation("gone", failure_policy="continue")
     world.leg("lead", "approved", delegation("y", deps=("x",)), delegation("x"), delegation("r", action="review"), gone)
@@ -144,7 +144,7 @@ def test_a_leg_asks_for_the_base() -> None:
 
 @pytest.mark.ruling("O2", "engine:nested")
 def test_what_a_chain_was_given_is_on_the_line_once_however_deep_below_it() -> None:
-    """As the leg's work, where that left it; a leg that asks for the base sees nothing of it."""
+    """It is there as the leg's work at its commit; a leg that begins at the base sees none of it."""
     world = World(tree_input(branch_deps=("task",))).begin()
     world.coordinator("approved", delegation("near"), delegation("lead", "lead", deps=("near",)))
     world.leg("near", branch="b-near", head_sha="1")
@@ -162,7 +162,7 @@ def test_what_a_chain_was_given_is_on_the_line_once_however_deep_below_it() -> N
 @pytest.mark.ruling("O2", "I1", "engine:nested")
 @pytest.mark.parametrize("seed", range(cases(60, 2_000)))
 def test_every_job_of_a_deep_tree_begins_from_what_was_made_before_it(seed: int) -> None:
-    """Coordinators below coordinators, legs that fail or begin from the base: `World` holds them to a model."""
+    """Coordinators below coordinators, legs that fail or begin from the base: `World` compares them with a model."""
     chance = random.Random(seed)
     world = World(tree_input(branch_deps=("task",) if seed % 2 else ())).begin()
     while not world.state.closed:
@@ -210,7 +210,7 @@ def test_a_job_that_asked_goes_on_on_its_branch() -> None:
 
 @pytest.mark.ruling("O2", "D4", "engine:restores")
 def test_a_tree_that_an_earlier_release_kept_goes_on_from_the_work_it_had() -> None:
-    """Its second generation failed. The names of branches are read as work without its legs and commits."""
+    """Its second generation failed. The names of branches are read as work without legs and commits."""
     text = BEFORE_LINES.read_text()
     assert '"work":["service/own","service/a","service/lead","service/x"]' in text
     state = TreeState.model_validate_json(text)
