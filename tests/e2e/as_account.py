@@ -1,4 +1,4 @@
-"""Run a command as an account without rights that may use these paths: `as_account UID [PATH ...] -- COMMAND`."""
+"""Start a command as an unprivileged account that may use these paths: `as_account UID [PATH ...] -- COMMAND`."""
 
 import os
 import stat
@@ -9,7 +9,7 @@ from activities.boxes import stage
 
 
 def become(uid: int, shown: list[str]) -> None:
-    """Cover the private folders around what is shown, in this process's own mount namespace, and take the account."""
+    """Cover the private folders around the shown paths, in this process's own mount namespace, and switch accounts."""
     around = {str(each) for path in shown for each in Path(path).parents if not each.stat().st_mode & stat.S_IXOTH}
     covers = [path for path in around if not any(path.startswith(f"{other}/") for other in around)]
     below = [path for path in shown if any(path.startswith(f"{cover}/") for cover in covers)]
@@ -20,7 +20,7 @@ def become(uid: int, shown: list[str]) -> None:
 
 
 def account(uid: int, shown: list[str], command: list[str]) -> list[str]:
-    """The command, run by root as that account."""
+    """Return the command that root runs as that account."""
     return [sys.executable, "-m", "tests.e2e.as_account", str(uid), *shown, "--", *command]
 
 

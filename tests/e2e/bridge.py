@@ -1,4 +1,4 @@
-"""The bridge of a service, for callers."""
+"""Clients of a service's bridge."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ def token(installed: Installed) -> dict[str, str]:
 
 @contextmanager
 def serving(installed: Installed) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
-    """A bridge of the test's own: the daemon would take its time before it starts one again."""
+    """Run a bridge of the test's own, because the daemon delays restarts of its bridge."""
     words = [sys.executable, "-m", "cli.main", "bridge", "serve", "--addr", "127.0.0.1:0"]
     environment = installed.environment
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment, cwd=installed.tmp)

@@ -32,12 +32,12 @@ REPORTING = """
 addEventListener("securitypolicyviolation", (event) =>
   console.error(`policy violated: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
 """
-"""Runs in every page before anything of the page does."""
+"""Runs in every page before the page's own scripts."""
 
 
 @contextmanager
 def started() -> Iterator[Browser]:
-    """The program, for as long as tests need it."""
+    """Run the browser while tests need it."""
     with sync_playwright() as playwright:
         flags = ["--no-sandbox"] if os.geteuid() == 0 else []
         browser = playwright.chromium.launch(executable_path=PROGRAM, args=flags)
@@ -48,7 +48,7 @@ def started() -> Iterator[Browser]:
 
 
 class Person:
-    """One person with a session, and all that went wrong in the pages they looked at."""
+    """A person with a session, and all errors in the pages they opened."""
 
     def __init__(
         self,
@@ -81,23 +81,23 @@ class Person:
             self.faults.append(f"{said.location['url']}: {said.text}")
 
     def enter(self, service: Service, to: str = "/ui/") -> Page:
-        """By a one-time link, as `service dashboard` makes it."""
+        """Enter by a one-time link, as `service dashboard` creates it."""
         page = self.context.new_page()
         page.goto(f"{self.base}/ui/enter?code={dashboard_link.make(service.home, ANN)}&to={to}")
         return page
 
     def open(self, to: str) -> Page:
-        """In a further tab."""
+        """Open a path in a further tab."""
         page = self.context.new_page()
         page.goto(f"{self.base}{to}")
         return page
 
     def forgive(self, words: str) -> None:
-        """What a browser reports by itself and a test has brought about: an answer of 409, a bridge that is gone."""
+        """Ignore expected errors that the browser itself reports: a 409 response, a missing bridge."""
         self.faults[:] = [fault for fault in self.faults if words not in fault]
 
     def leave(self) -> None:
-        """Nothing may have gone wrong."""
+        """Close the session, and check that there were no errors."""
         self.context.close()
         assert self.faults == [], "\n".join(self.faults)
 
@@ -112,7 +112,7 @@ def person(
     still: bool = True,
     touch: bool = False,
 ) -> Iterator[Person]:
-    """Someone who looks; at the end nothing may have gone wrong."""
+    """Open a person's session; at the end, check that there were no errors."""
     someone = Person(browser, base, width=width, scheme=scheme, still=still, touch=touch)
     try:
         yield someone
@@ -124,12 +124,12 @@ def person(
 
 
 def until_shown(page: Page, words: str) -> None:
-    """Until these words stand somewhere on the page."""
+    """Wait until these words are on the page."""
     wait_for(lambda: words in page.inner_text("body"), lambda: page.inner_text("body")[:2000], seconds=60)
 
 
 def tree_page(service: Service, ann: Person, job: str) -> Page:
-    """The page of a tree, marked: a page that is loaded again has no mark."""
+    """Open the page of a tree with a marker, which a reload of the page would remove."""
     tab = ann.enter(service, f"/ui/trees/{job}")
     tab.evaluate("window.neverLoadedAgain = true")
     return tab
@@ -140,18 +140,18 @@ def never_loaded_again(tab: Page) -> bool:
 
 
 def until_state(tab: Page, job: str, state: str) -> None:
-    """Until the grid says so of a job."""
+    """Wait until the grid shows this state of a job."""
     row = tab.locator("[role=treegrid] tbody tr", has=tab.locator(f"a[href='/ui/jobs/{job}']"))
     wait_for(lambda: row.count() == 1 and state in row.inner_text(), lambda: tab.inner_text("main")[:3000])
 
 
 def until_absent(tab: Page, words: str) -> None:
-    """Until these words stand nowhere on the page any more."""
+    """Wait until these words are no longer on the page."""
     wait_for(lambda: words not in tab.inner_text("body"), lambda: tab.inner_text("body")[:2000])
 
 
 def until_standing(tab: Page, words: str) -> None:
-    """Until the page says so of the whole tree."""
+    """Wait until the page shows this of the whole tree."""
     place = tab.get_by_label("Where it stands")
     wait_for(lambda: words in place.inner_text(), lambda: tab.inner_text("main")[:3000])
 
@@ -161,7 +161,7 @@ AXE = "axe-core@4.14.1"
 
 @cache
 def _axe() -> str:
-    """The script that looks whether everybody can use a page, from npm; it is no part of the repository."""
+    """Return the script that checks a page's accessibility, from npm; it is not part of the repository."""
     kept = Path.home() / ".cache" / "service-tests" / f"{AXE}.js"
     if not kept.exists():
         npm = shutil.which("npm")
@@ -182,7 +182,7 @@ def _axe() -> str:
 
 
 def axe(page: Page) -> list[str]:
-    """What somebody could not use or read on this page: serious and critical findings."""
+    """Return the page's serious and critical accessibility findings."""
     page.evaluate(_axe())
     found = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
     return [
@@ -193,13 +193,13 @@ def axe(page: Page) -> list[str]:
 
 
 def picture(page: Page, name: str) -> None:
-    """For people to look at, where `SHOTS` names a folder."""
+    """Take a screenshot for people, if `SHOTS` names a folder."""
     if folder := os.environ.get("SHOTS"):
         page.screenshot(path=Path(folder, re.sub(r"[^\w.-]+", "_", name)[:80] + ".png"), full_page=True)
 
 
 def pictures(page: Page, name: str) -> None:
-    """The same on a phone, on a desk and on a wide screen, light and dark."""
+    """Take screenshots for a phone, a desktop and a wide screen, light and dark."""
     if not os.environ.get("SHOTS"):
         return
     before = page.viewport_size

@@ -1,4 +1,4 @@
-"""Trees whose legs wrote the same file, and the commands that are printed to bring them together."""
+"""Trees whose legs wrote one file, and the printed commands that merge them."""
 
 import shlex
 import subprocess
@@ -17,7 +17,7 @@ def writes(**files: str) -> dict[str, Any]:
 
 
 def conflicting(script: Script, left: dict[str, Any] | None = None) -> str:
-    """A tree whose reader depends on two legs that wrote the same file; what else the first of them says."""
+    """Run a tree whose reader depends on two legs that wrote one file; `left` extends the first leg's result."""
     script.answers(
         none={"delegations": [leg("left"), leg("right"), leg("see", "review", deps=["left", "right"])]},
         left=writes(same_txt="left\n") | (left or {}),
@@ -35,7 +35,7 @@ def commands_of(told: str) -> list[str]:
 
 
 def typed(script: Script, commands: list[str]) -> None:
-    """What a person does with the commands that were printed."""
+    """Run the printed commands as a person would."""
     for command in commands:
         if command.startswith("service "):
             script.service(*shlex.split(command)[1:])

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 LANES = iter(range(10_000, 32_000, 10))
 CLAIMED: list[TextIO] = []
-"""The claims of this process; they end with it."""
+"""The claims of this process, released at its end."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Installed:
         return done
 
     def run(self, *words: str, input: str = "") -> subprocess.CompletedProcess[str]:  # noqa: A002
-        """Type a command, whatever comes of it; only a traceback is never right."""
+        """Run a command with any exit code, and check that it prints no traceback."""
         done = typist().type(words, self.environment, self.tmp, input)
         assert "Traceback" not in done.stderr, done.stderr
         return done
@@ -89,7 +89,7 @@ class Installed:
         return next(child.pid or 0 for child in state.children if child.name == member)
 
     def kill(self, member: str) -> None:
-        """kill -9, and wait until the daemon has it back and all is well."""
+        """Kill a process with -9, and wait until the daemon has restarted it."""
         before = self.pid(member)
         os.kill(before, signal.SIGKILL)
         self.wait_for(lambda: self.pid(member) not in (0, before) and self.is_well())
@@ -103,11 +103,11 @@ class Installed:
 
     @cached_property
     def seen(self) -> Service:
-        """The same home, read without a process of its own: whoever waits looks often."""
+        """The home, read in this process because waits poll it often."""
         return Service(Home(self.home))
 
     def tree(self, job_id: str) -> dict[str, Any]:
-        """What `service job tree --json` prints."""
+        """Return the JSON of `service job tree`."""
         return jobs.tree_as_json(jobs.tree(self.seen, job_id))
 
     def wait_until_ended(self, job_id: str) -> dict[str, Any]:
@@ -122,7 +122,7 @@ class Installed:
 
 
 def lane() -> dict[str, str]:
-    """Ports that no other test of this machine asks for: a server that is killed finds its own free again."""
+    """Claim ports that no other test of this machine uses: a killed server finds its own free again."""
     names = ("SERVICE_TEMPORAL_PORT", "SERVICE_TEMPORAL_UI_PORT", "SERVICE_BRIDGE_PORT")
     for first in LANES:
         claim = Path(tempfile.gettempdir(), f"service-tests-{os.getuid()}-{first}").open("w")  # noqa: SIM115
@@ -135,7 +135,7 @@ def lane() -> dict[str, str]:
 
 
 def set_up(folder: Path) -> Installed:
-    """A home and a registered repository, nothing running."""
+    """Create a home and a registered repository, without running processes."""
     repo = folder / "shop"
     repo.mkdir()
     commit = (
@@ -151,7 +151,7 @@ def set_up(folder: Path) -> Installed:
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Iterator[Installed]:
-    """A service of the test's own, stopped again whatever happens."""
+    """Create a service of the test's own, and stop it in any case."""
     service = set_up(tmp_path)
     try:
         yield service
@@ -160,7 +160,7 @@ def installed(tmp_path: Path) -> Iterator[Installed]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """A program of the agents that was not driven is said out loud, with the reason."""
+    """Report the agents' programs that were not driven prominently, with the reason."""
     from tests.e2e.programs import NOT_DRIVEN, missing
 
     if any(NOT_DRIVEN in str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())):
@@ -177,6 +177,6 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def ann(script: "Script", browser: Browser) -> Iterator[Person]:
-    """Ann at the dashboard of the module's service."""
+    """Open Ann's session at the dashboard of the module's service."""
     with person(browser, script.address) as someone:
         yield someone

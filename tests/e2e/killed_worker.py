@@ -1,4 +1,4 @@
-"""A worker that is killed (-9) and started again, on a server of the test's own."""
+"""A worker that is killed (-9) and restarted, on a server of the test's own."""
 
 import asyncio
 import signal
@@ -15,7 +15,7 @@ WORKER = ("-m", "activities.worker")
 
 
 class KilledWorker:
-    """One at a time; `words` are what Python is to run, when it is not the worker as it is."""
+    """One worker at a time; `words` are Python's arguments if it is not the plain worker."""
 
     def __init__(self, installed: Installed, address: str, words: Sequence[str] = WORKER) -> None:
         self._home = Home(installed.home)
@@ -29,7 +29,7 @@ class KilledWorker:
         return self._process.pid
 
     async def start(self) -> None:
-        """Start it, and wait until it polls."""
+        """Start the worker, and wait until it polls."""
         process = await asyncio.to_thread(
             subprocess.Popen, self._command, env=self._environment, stderr=subprocess.DEVNULL
         )
@@ -44,6 +44,6 @@ class KilledWorker:
 
 
 def use_default_namespace(installed: Installed) -> None:
-    """The one that the server of a test has."""
+    """Set the namespace of a test's server."""
     with (installed.home / "config.toml").open("a") as config:
         config.write('[temporal]\nnamespace = "default"\n')

@@ -1,6 +1,6 @@
 """Jobs of real programs as a worker runs them, in the account that starts this: `python -m tests.e2e.program_jobs`.
 
-Standard input says what to run, and what comes of the jobs is printed; tests of the box need no Temporal.
+Standard input describes the jobs, and their outcomes are printed; tests of the box need no Temporal.
 """
 
 import asyncio
@@ -33,27 +33,27 @@ from workflows.model.workers import Assignment, Worker
 
 @dataclass(frozen=True)
 class Job:
-    """What a program is to do, and what it may."""
+    """A job of a program, and its policy."""
 
     program: str
     policy: AutonomyPolicy
     action: Action
     scenario: str = ""
-    """What the model plays; empty: the scenario of the job's name."""
+    """Scenario of the model; by default the one of the job's name."""
     after: str = ""
-    """The branch of a leg of that name, which is on the line that the job begins from."""
+    """Branch of a leg of that name, which is on the line that the job begins from."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where jobs run: a folder with a repository `shop`, a user's home, and settings."""
+    """The surroundings of jobs: a folder with a repository `shop`, a user's home, and settings."""
 
     folder: Path
     settings: str
     environ: dict[str, str] = field(default_factory=dict)
 
     def play(self, jobs: dict[str, Job], *, uid: int | None = None, shown: list[str]) -> dict[str, dict[str, Any]]:
-        """Run all of them at once, as this account or another one, and tell how each ended."""
+        """Run all jobs at once, as this account or another one, and return their outcomes."""
         told = {"folder": str(self.folder), "settings": self.settings, "environ": self.environ}
         order = json.dumps({"place": told, "jobs": {name: asdict(job) for name, job in jobs.items()}})
         command = [sys.executable, "-m", "tests.e2e.program_jobs"]

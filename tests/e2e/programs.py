@@ -1,4 +1,4 @@
-"""The agents' real programs, where `dev-cluster/agents` put them; what is missing is never skipped in silence."""
+"""The agents' real programs, as installed by `dev-cluster/agents`; a missing one is never skipped silently."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from tests.scripted_model import ScriptedModel
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = {"codex": "runtime_a", "claude": "runtime_b", "kimi": "runtime_c"}
-"""Each program and the runtime it is."""
+"""Runtime of each program."""
 
 NOT_DRIVEN = "not driven: "
 
@@ -27,24 +27,24 @@ def _checked() -> tuple[dict[str, str], dict[str, str]]:
 
 
 def available() -> dict[str, str]:
-    """The command of every program that is there."""
+    """Return the command of every installed program."""
     return _checked()[0]
 
 
 def missing() -> dict[str, str]:
-    """Why each of the others is not there."""
+    """Return why the other programs are missing."""
     return _checked()[1]
 
 
 def need(*programs: str) -> None:
-    """Skip the test when one of them is missing; the run's summary says so out loud."""
+    """Skip the test if one of the programs is missing; the run's summary reports that prominently."""
     for program in programs:
         if program not in available():
             pytest.skip(f"{NOT_DRIVEN}{program}: {missing().get(program)}")
 
 
 def variables(folder: Path, model: ScriptedModel) -> dict[str, str]:
-    """What leads the programs to the model; each has a folder of its own below this one, and does not try again."""
+    """Return the variables that point the programs to the model, each with a folder of its own, and disable retries."""
     (folder / "codex").mkdir(parents=True)
     return {
         "CODEX_HOME": str(folder / "codex"),
@@ -62,7 +62,7 @@ def variables(folder: Path, model: ScriptedModel) -> dict[str, str]:
 
 
 def sections(model: ScriptedModel, *more: str, read: Iterable[str] = ()) -> str:
-    """Settings that name the real programs, with further lines for each and further folders to read."""
+    """Return settings of the real programs, with further lines for each and further folders to read."""
     provider = {"name": "svc", "base_url": f"{model.url()}/v1", "env_key": "SVC_ACCESS", "wire_api": "responses"}
     patience = ("request_max_retries=0", "stream_max_retries=0")
     words = [*(f"{key}={value}" for key, value in provider.items()), *patience]

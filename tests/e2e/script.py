@@ -1,4 +1,4 @@
-"""A service whose agents do what a test tells them, and what its trees look like."""
+"""A service whose agents follow a test's script, and helpers that read its trees."""
 
 import json
 import subprocess
@@ -35,7 +35,7 @@ print(json.dumps({"service_result": {"decision": "approved", "summary": "did " +
 
 
 class Script:
-    """One service for the whole module; each test says what its agents answer."""
+    """The service of a module; each test defines its agents' answers."""
 
     def __init__(self, service: Installed) -> None:
         self.service = service
@@ -63,7 +63,7 @@ class Script:
 
     @cached_property
     def address(self) -> str:
-        """Where its bridge listens."""
+        """Address of the service's bridge."""
         return self.service("dashboard", "--print").stdout.split("/ui/")[0].strip()
 
     def ask(self, goal: str = "reach the goal") -> str:
@@ -81,7 +81,7 @@ class Script:
 
 
 def played(folder: Path, settings: str = "") -> Iterator[Script]:
-    """A service whose agents do what they are told, for as long as a module's tests need it."""
+    """Run a service with scripted agents for a module's tests."""
     service = set_up(folder)
     stage = Script(service)
     with (service.home / "config.toml").open("a") as config:

@@ -1,4 +1,4 @@
-"""The service with the agents' real programs, each talking to a scripted model on this machine."""
+"""The service with the agents' real programs, each using a scripted model on this machine."""
 
 import contextlib
 import json
@@ -18,7 +18,7 @@ from tests.scripted_model import ScriptedModel
 
 @dataclass(frozen=True)
 class Ended:
-    """A job that is over, and what its program asked the model meanwhile."""
+    """An ended job, and its program's requests to the model."""
 
     job: dict[str, Any]
     requests: list[dict[str, Any]]
@@ -33,7 +33,7 @@ class Ended:
 
 
 class Stage:
-    """One service for a whole module."""
+    """The service of a module."""
 
     def __init__(self, service: Installed, model: ScriptedModel) -> None:
         self.service, self.model = service, model
@@ -41,7 +41,7 @@ class Stage:
         self._played: dict[tuple[Play, str], Future[Any]] = {}
 
     def set_up(self) -> None:
-        """Start the service, and register an agent for each program and each thing it may do."""
+        """Start the service, and register an agent for each program and each kind of permission."""
         all_actions, reading = "ask,review,implement", "ask,review"
         kinds = {
             "": (all_actions, "workspace-write", "fresh"),
@@ -58,25 +58,25 @@ class Stage:
         list(self._pool.map(lambda words: self.service(*words), commands))
 
     def begin(self, plays: Iterable["Play"]) -> None:
-        """Have all programs play at the same time: most of a play is waiting."""
+        """Start plays of all programs in parallel: most of a play is waiting."""
         for play in plays:
             for program in available():
                 self._played[play, program] = self._pool.submit(play, self, program)
 
     def played(self, play: "Play", program: str) -> Any:
-        """What came of a play that was begun."""
+        """Return the outcome of a started play."""
         return self._played[play, program].result()
 
     def close(self) -> None:
-        """What has begun plays to its end; nobody need wait for a service that is gone."""
+        """Finish running plays and cancel the others, before the service stops."""
         self._pool.shutdown(cancel_futures=True)
 
     def start(self, program: str, action: str, scenario: str, *options: str) -> str:
-        """Give a program's agent a job that the model plays a scenario for."""
+        """Start a job of a program's agent, with a scenario for the model."""
         return str(json.loads(self._order(program, action, scenario, *options))["job_id"])
 
     def run(self, program: str, action: str, scenario: str, *options: str) -> Ended:
-        """The same, to its end."""
+        """Run a job of a program's agent to its end."""
         job = json.loads(self._order(program, action, scenario, "--wait", *options))
         return Ended(job, self.requests(job["job_id"]))
 
@@ -85,25 +85,25 @@ class Stage:
         return self.service.run(*words, *options).stdout
 
     def end(self, job: str) -> Ended:
-        """A job, to the end of its tree."""
+        """Wait for the end of a job's tree, and return the job."""
         self.tree(job)
         return self.ended(job)
 
     def tree(self, job: str) -> dict[str, Any]:
-        """A tree once it is over."""
+        """Wait for the end of a tree, and return it."""
         self.service.wait_for(lambda: bool(self.service.tree(job)["over"]))
         return self.service.tree(job)
 
     def ended(self, job: str) -> Ended:
-        """A job that is over."""
+        """Return an ended job."""
         return Ended(self.service.json("job", "show", job), self.requests(job))
 
     def requests(self, job: str) -> list[dict[str, Any]]:
-        """What the model was asked from a job's worktree."""
+        """Return the model's requests from a job's worktree."""
         return [one for one in self.model.requests() if f"{job}-" in one.get("cwd", "")]
 
     def processes(self, job: str) -> dict[int, str]:
-        """Every living process of a job: pid and command line."""
+        """Return every living process of a job: pid and command line."""
         found = {}
         for pid, mark in marks():
             if mark.startswith(f"{job}."):
@@ -112,7 +112,7 @@ class Stage:
         return found
 
     def leader(self, job: str) -> int | None:
-        """The job's program: its session leader begun first; the numbers of processes come round."""
+        """Return the job's program: its oldest session leader, by start time because pids wrap around."""
         found = []
         for pid in self.processes(job):
             with contextlib.suppress(OSError):  # it ended meanwhile
@@ -122,7 +122,7 @@ class Stage:
 
 
 Play = Callable[[Stage, str], Any]
-"""What a program does on a stage; tests look at what came of it."""
+"""A program's actions on a stage; tests check its outcome."""
 
 
 def git(repo: Path, *words: str) -> str:
@@ -130,12 +130,12 @@ def git(repo: Path, *words: str) -> str:
 
 
 def result(**more: Any) -> dict[str, Any]:
-    """A step that answers with a result."""
+    """Return a step that answers with a result."""
     return {"result": {"decision": "approved", "summary": "done"} | more}
 
 
 def running(words: str) -> list[Path]:
-    """Every process of this machine whose command line has these words, whoever started it."""
+    """Return every process of this machine whose command line contains these words."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         path = Path("/proc") / pid / "cmdline"
@@ -146,6 +146,6 @@ def running(words: str) -> list[Path]:
 
 
 def configure(service: Installed, model: ScriptedModel) -> None:
-    """Settings that name the real programs; each has a folder of its own, one model, and does not try again itself."""
+    """Write settings of the real programs; each has a folder of its own, one model, and retries disabled."""
     service.extra.update(variables(service.home.parent / "programs", model))
     service.home.joinpath("config.toml").write_text(sections(model))

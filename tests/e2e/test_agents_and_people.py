@@ -1,4 +1,4 @@
-"""Agents without a box try to decide as people do, by every way there is; people go on as before (ruling N5)."""
+"""Attempts of unboxed agents to decide as people, on every channel; people are not affected (ruling N5)."""
 
 import json
 import sys
@@ -175,7 +175,7 @@ def ask(service: Installed, name: str) -> str:
 
 
 def paused(service: Installed, name: str = "asker") -> str:
-    """A tree that waits for a person."""
+    """Return a tree that waits for a person."""
     job = ask(service, name)
     service.wait_for(lambda: rounds.open_rounds(service.seen.store, root=job))
     return job
@@ -183,7 +183,7 @@ def paused(service: Installed, name: str = "asker") -> str:
 
 @pytest.fixture(scope="module")
 def attacked(service: Installed) -> tuple[str, str, dict[str, Any]]:
-    """A question, the job whose agent has tried to answer it, and what came of each way."""
+    """Return a question, the job whose agent tried to answer it, and the outcome of each way."""
     target = paused(service)
     (service.tmp / "target").write_text(target)
     attacker = ask(service, "attacker")
@@ -257,7 +257,7 @@ def test_nothing_was_decided_and_people_see_who_tried(
 
 
 def test_people_answer_where_and_as_they_did(service: Installed) -> None:
-    """In a shell; by the bridge with the operator's token, and with tokens of their own, which the record names."""
+    """Covers the shell; the bridge with the operator's token, and with personal tokens, which the record names."""
     first, second, third = (paused(service) for _ in range(3))
     service("resume", first, "answer", "store: redis")
     body = {"verb": "answer", "text": "store: redis"}
@@ -308,7 +308,7 @@ subprocess.run([sys.executable, "-c", fresh, "resume", (here / "target").read_te
 
 
 def test_what_an_agent_leaves_behind_ends_with_its_run(service: Installed, tmp_path: Path) -> None:
-    """A process that would answer once its run is over, when no supervisor is above it any more."""
+    """A left-over process would answer after its run, when no supervisor is its ancestor any more."""
     for name in ("environment.json", "entries.json"):
         (tmp_path / name).write_text((service.tmp / name).read_text())
     program = tmp_path / "stays.py"

@@ -1,4 +1,4 @@
-"""A service that is copied while it works, and goes on elsewhere."""
+"""A service that is copied while it works, and continues elsewhere."""
 
 import json
 import shutil
@@ -72,7 +72,7 @@ def test_a_backup_is_brought_back_and_used(installed: Installed, tmp_path: Path)
     installed("backup", str(tmp_path / "copy"))
     installed("daemon", "stop")
     shutil.move(installed.home, tmp_path / "gone")
-    again = replace(installed)  # which has not read the store that is gone
+    again = replace(installed)  # a fresh object, which has not read the deleted store
     assert again.json("restore", str(tmp_path / "copy"))["files"] > 3
     again("daemon", "start")
     again("resume", job, "answer", "q1: 8080")

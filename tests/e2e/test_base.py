@@ -1,4 +1,4 @@
-"""A tree stands on the commit of its start, whatever its operator does to the checkout meanwhile (ruling O1)."""
+"""The base of a tree: the commit of its start, whatever its operator does to the checkout meanwhile (ruling O1)."""
 
 import json
 from collections.abc import Iterator
@@ -24,13 +24,13 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
 
 @pytest.fixture
 def repo(script: Script) -> Path:
-    """The checkout as it is before each test: on `main`, clean."""
+    """Return the checkout as it is before each test: on `main`, clean."""
     run_git(script.service.repo, "checkout", "-q", "main")
     return script.service.repo
 
 
 def plan(script: Script, name: str, **said: Any) -> None:
-    """What the next job of this name answers; those that run have read theirs."""
+    """Set the answer of the next job of this name; running ones have read theirs."""
     script.plans.joinpath(name).write_text(json.dumps(said))
 
 
@@ -39,7 +39,7 @@ def until_running(script: Script, job: str) -> None:
 
 
 def bases(script: Script, root: str) -> dict[str, str | None]:
-    """The commit that each job of a tree began from."""
+    """Return the commit that each job of a tree began from."""
     store = script.service.seen.store
     jobs = (job["job_id"] for job in script.tree(root)["jobs"])
     return {job: run.base_sha for job in jobs for run in attempts.of_job(store, job)}

@@ -1,4 +1,4 @@
-"""Branches as people handle them: listed, merged, dropped, and conflicts resolved by hand until the tree goes on."""
+"""Branches as people handle them: listed, merged, dropped, and conflicts resolved by hand until the tree continues."""
 
 import shlex
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The bridge of a running service, called by real connections."""
+"""The bridge of a running service, called over real connections."""
 
 import json
 import threading

@@ -1,4 +1,4 @@
-"""The bridge when everything happens at once: fifty starts, kills at any moment, no Temporal, a foreign page."""
+"""The bridge under load and attack: fifty starts, kills at any moment, no Temporal, a foreign page."""
 
 import asyncio
 import os
@@ -34,7 +34,7 @@ def settings(installed: Installed, more: str) -> None:
 
 
 def pipelines(installed: Installed, count: int) -> list[str]:
-    """Registered under names of their own."""
+    """Register pipelines under names of their own."""
     names = [f"p{number}" for number in range(count)]
     for name in names:
         (installed.tmp / "pipeline.yaml").write_text(PIPELINE.format(name=name))
@@ -44,13 +44,13 @@ def pipelines(installed: Installed, count: int) -> list[str]:
 
 @pytest.mark.ruling("J4")
 async def test_of_fifty_starts_at_once_over_real_connections_one_is_taken_every_time(installed: Installed) -> None:
-    """100 rounds instead of 3, and 60 kills below instead of 6, with BRIDGE_LONG."""
+    """Runs 100 rounds instead of 3, and 60 kills below instead of 6, with BRIDGE_LONG."""
     settings(installed, "")
     installed("daemon", "start")
     names = await asyncio.to_thread(pipelines, installed, STARTS)
     limits = httpx.Limits(max_connections=50)
     url = installed.json("daemon", "status")["state"]["bridge_url"]
-    os.kill(installed.pid("worker"), signal.SIGSTOP)  # nothing ends in between
+    os.kill(installed.pid("worker"), signal.SIGSTOP)  # so that nothing ends meanwhile
     try:
         async with httpx.AsyncClient(base_url=url, headers=token(installed), timeout=60, limits=limits) as http:
             for name in names:
@@ -116,7 +116,7 @@ def test_without_temporal_reads_answer_starts_are_refused_and_nothing_is_half_th
     with client(installed) as http:
         before = http.post(ASK, json=BODY).json()["job_id"]
         bridge, server = installed.pid("bridge"), installed.pid("server")
-        os.kill(server, signal.SIGSTOP)  # it is there and says nothing: worse than to be gone
+        os.kill(server, signal.SIGSTOP)  # it accepts connections but does not answer, which is worse than a missing one
         try:
             assert http.get(f"/v1/jobs/{before}").status_code == 200
             for path, body in ((ASK, BODY), (f"/v1/pipelines/{name}/run", None)):
@@ -153,7 +153,7 @@ Promise.all(tries.map(url => fetch(url, {method: "POST", mode: "no-cors", body: 
 @pytest.mark.ruling("J12")
 @pytest.mark.skipif(CHROMIUM is None, reason="NO BROWSER HERE: chromium is not installed, J12 is not proven in one")
 def test_a_page_from_elsewhere_reaches_nothing_through_a_browser(installed: Installed, tmp_path: Path) -> None:
-    """Neither by our address nor by a name that it has pointed here; even where it knows the token."""
+    """Tries our address and a name that resolves to it, with a known token."""
     settings(installed, "enabled = false\n")
     with serving(installed) as (_, http):
         page = PAGE.replace("PORT", str(http.base_url.port)).replace(

@@ -14,7 +14,7 @@ from tests.e2e.conftest import Installed, set_up
 
 
 class Agent:
-    """One that says it began, and then waits to be let go."""
+    """An agent that reports its begin, and then waits for its release."""
 
     def __init__(self, service: Installed, name: str) -> None:
         self.service, self.name = service, name
@@ -72,7 +72,7 @@ def test_agents_are_in_the_control_group_of_their_home_with_the_next_worker_too(
 
 @pytest.mark.long
 def test_the_worker_dies_while_a_job_waits_to_start(agent: Agent) -> None:
-    os.kill(agent.service.pid("worker"), signal.SIGSTOP)  # it holds its polls but takes nothing: the job can only wait
+    os.kill(agent.service.pid("worker"), signal.SIGSTOP)  # it holds its polls but takes nothing, so the job only waits
     job = agent.begin()
     assert agent.service.json("job", "show", job)["state"] == "queued"
     agent.service.kill("worker")

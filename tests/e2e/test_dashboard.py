@@ -35,7 +35,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
 
 
 def asked(script: Script) -> str:
-    """A tree that waits for an answer."""
+    """Return a tree that waits for an answer."""
     script.answers(none={"human_questions": [QUESTION]}, replan={"decision": "approved"})
     job = script.ask()
     until_paused(script, job)
@@ -87,7 +87,7 @@ def test_every_half_that_is_gone_is_said_and_the_page_comes_back_by_itself(scrip
 
 @contextmanager
 def gone(script: Script, member: str) -> Iterator[None]:
-    """A process that is killed -9, and that its daemon cannot bring back meanwhile."""
+    """Kill a process with -9, and prevent its daemon from restarting it meanwhile."""
     service = script.service
     daemon, before = daemon_state.status(service.seen.home).pid, service.pid(member)
     assert daemon is not None

@@ -1,4 +1,4 @@
-"""What people do on the dashboard's first page, in a real browser against a real service (rulings M1, M2, M8)."""
+"""People's actions on the dashboard's first page, in a real browser against a real service (rulings M1, M2, M8)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -22,7 +22,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
 
 
 def asked(script: Script, goal: str, **then: Any) -> str:
-    """A tree that waits for an answer; `then` is what its agents do next."""
+    """Return a tree that waits for an answer; `then` defines its agents' next answers."""
     script.answers(none={"human_questions": [QUESTION]}, **then)
     job = script.ask(goal)
     until_paused(script, job)
@@ -30,7 +30,7 @@ def asked(script: Script, goal: str, **then: Any) -> str:
 
 
 def failing(script: Script, goal: str) -> str:
-    """A tree that waits for a person because a leg failed; the leg's second attempt succeeds."""
+    """Return a tree that waits for a person because a leg failed; the leg's second attempt succeeds."""
     script.answers(
         none={"delegations": [leg("work", "ask", failure_policy="escalate_human")]},
         work__1={"decision": "failed", "summary": "the compiler does not start"},
@@ -41,7 +41,7 @@ def failing(script: Script, goal: str) -> str:
 
 
 def blocked(script: Script, goal: str) -> str:
-    """A task that a failed leg has blocked; the leg's second attempt succeeds."""
+    """Return a task that a failed leg has blocked; the leg's second attempt succeeds."""
     script.answers(none={"delegations": [leg("work", "ask")]}, work__1={"decision": "failed"})
     job = script.ask(goal)
     assert script.until_over(job)["task"]["state"] == "blocked"
@@ -49,17 +49,17 @@ def blocked(script: Script, goal: str) -> str:
 
 
 def card(tab: Page, job: str) -> Locator:
-    """What the page shows of a tree that waits."""
+    """Locate the card of a waiting tree."""
     return tab.locator("article", has=tab.locator(f'h2 a[href="/ui/trees/{job}"]'))
 
 
 def lately(tab: Page, job: str) -> Locator:
-    """What the page says was done to a tree."""
+    """Locate the page's entries of recent actions on a tree."""
     return tab.locator(".lately li", has=tab.locator(f'a[href="/ui/trees/{job}"]'))
 
 
 def held(ann: Person) -> None:
-    """From now on no open page hears what changes."""
+    """Block live updates of all open pages from now on."""
     ann.context.route("**/ui/live/**", lambda route: None)
 
 
@@ -131,7 +131,7 @@ def test_what_was_typed_for_a_round_that_is_over_stands_in_the_field_of_the_next
 
 
 def until_round(script: Script, job: str, number: int) -> None:
-    """Until this round of a tree waits."""
+    """Wait until this round of a tree is open."""
 
     def numbers() -> list[int]:
         waiting = script.service.json("attention")["waiting"]
@@ -225,7 +225,7 @@ def test_a_question_is_answered_by_keys_alone(script: Script, ann: Person) -> No
 
 
 def to(tab: Page, tag: str, words: str) -> None:
-    """Tab from field to field until this one, which must not be far."""
+    """Tab to this element, which must be near."""
     for _ in range(9):
         tab.keyboard.press("Tab")
         at = tab.evaluate("[document.activeElement.tagName, document.activeElement.textContent.trim()]")

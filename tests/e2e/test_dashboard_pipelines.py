@@ -1,4 +1,4 @@
-"""Pipelines, memory and the pages one looks things up on, in a real browser over a real service (rulings M4, M8)."""
+"""Pipelines, memory and the reference pages, in a real browser against a real service (rulings M4, M8)."""
 
 import re
 import time
@@ -37,7 +37,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
 
 
 def looked_at(tab: Tab, name: str) -> None:
-    """On a telephone, on a laptop and on a large screen, by day and by night: nothing is wider than the screen."""
+    """Check that nothing is wider than the screen: on a phone, a laptop and a large screen, light and dark."""
     for width in (360, 1920, 1280):
         for scheme in ("dark", "light"):
             tab.set_viewport_size({"width": width, "height": 900})
@@ -51,7 +51,7 @@ def press(tab: Tab, words: str) -> None:
 
 
 def check_now(tab: Tab, told: str) -> None:
-    """Once what opening the page has begun is over; until it is over again."""
+    """Repeat the check after the one that opening the page has begun, and wait for its end."""
     button = tab.get_by_role("button", name="Check now")
     button.wait_for(timeout=60_000)
     button.click()
@@ -60,7 +60,7 @@ def check_now(tab: Tab, told: str) -> None:
 
 
 def runs(script: Script) -> list[str]:
-    """The states of all runs, the newest first."""
+    """Return the states of all runs, the newest first."""
     return [run.state.value for run in pipeline_runs.list_runs(script.service.seen, pipeline_runs.RunFilter()).runs]
 
 
@@ -203,7 +203,7 @@ def links(tab: Tab) -> list[str]:
 
 
 def older(tab: Tab) -> bool:
-    """Go on to the older ones, if there are any."""
+    """Open the next page of older jobs; return False if there is none."""
     link = tab.get_by_role("link", name="Older")
     if not link.count():
         return False
@@ -214,7 +214,7 @@ def older(tab: Tab) -> bool:
 
 
 def planted(script: Script, number: int, prefix: str) -> None:
-    """So many trees that are over, as a worker would have left them."""
+    """Insert so many ended trees, as a worker would have left them."""
     now = time.time()
     for each in range(number):
         root, at = f"{prefix}{each:011d}", now - 3600 * (number - each)

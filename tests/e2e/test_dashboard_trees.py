@@ -1,4 +1,4 @@
-"""A tree watched and steered on its pages, in a real browser (rulings M3, M8)."""
+"""A tree watched and controlled on its pages, in a real browser (rulings M3, M8)."""
 
 import json
 import os
@@ -27,7 +27,7 @@ from tests.waiting import wait_for
 pytestmark = [pytest.mark.long, pytest.mark.ruling("M3", "M8"), needs_browser]
 
 GROUPS, LEGS, ALONE = 3, 16, 8
-"""Legs that delegate, what each of them hands out, and legs beside them: with those who sum up, all 64 jobs."""
+"""Numbers of delegating legs, of each one's legs, and of legs beside them: with the continuations, all 64 jobs."""
 
 SHOWN = """() => ({
   grid: Object.fromEntries([...document.querySelectorAll("[role=treegrid] tbody tr")].map((row) =>
@@ -35,7 +35,7 @@ SHOWN = """() => ({
   picture: Object.fromEntries([...document.querySelectorAll(".dag svg a")].map((box) =>
     [box.getAttribute("href"), box.classList[0]])),
 })"""
-"""The state of each job, as the grid tells it and as the picture does, at one moment."""
+"""The state of each job in the grid and in the picture, at one moment."""
 
 
 @pytest.fixture(scope="module")
@@ -44,12 +44,12 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
 
 
 def go(script: Script, name: str) -> None:
-    """What an agent waits for."""
+    """Release an agent that waits for this file."""
     (script.plans / name).touch()
 
 
 def wide(script: Script) -> str:
-    """A tree as wide as its bounds let it be; its legs begin when they are told to."""
+    """Start a tree as wide as its bounds permit; its legs wait for their release."""
     groups = [f"group-{n}" for n in range(GROUPS)]
     alone = [f"alone-{n}" for n in range(ALONE)]
     plans: dict[str, dict[str, Any]] = {"none": {"delegations": [leg(name, "ask") for name in groups + alone]}}
@@ -242,11 +242,11 @@ def test_every_way_to_a_tree_leads_to_its_page(
     until_shown(tab, "Which color?")
     script.service("resume", job, "answer", "red")
     script.until_over(job)
-    ann.faults[:] = [fault for fault in ann.faults if ann.base in fault]  # those of Temporal's pages are not ours
+    ann.faults[:] = [fault for fault in ann.faults if ann.base in fault]  # errors of Temporal's pages are not ours
 
 
 def at_a_terminal(script: Script, *words: str) -> str:
-    """What a command prints for who sits before it."""
+    """Return a command's output on a terminal."""
     spawn = "import pty, sys; pty.spawn(sys.argv[1:])"
     environment = script.service.environment | {"TERM": "dumb"}
     command = [sys.executable, "-c", spawn, "service", *words]

@@ -1,4 +1,4 @@
-"""The demo as it is typed: with nothing set, anywhere, to its end; and nothing of it is left."""
+"""The demo as typed: without settings, anywhere, to its end, without leaving anything behind."""
 
 import json
 import os

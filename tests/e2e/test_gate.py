@@ -1,4 +1,4 @@
-"""From agents' verdicts to a merge: the gate, refused merges, and merges by somebody who insists (rulings L10, I5)."""
+"""Agents' verdicts and merges: the gate, refused merges, and merges by a person who insists (rulings L10, I5)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +18,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
 
 
 def verified(script: Script, **check: Any) -> str:
-    """A tree of two writers and one that checked both."""
+    """Run a tree of two writers and a leg that checked both."""
     wrote = {"one": writes(a_txt="1\n"), "two": writes(b_txt="2\n")}
     script.answers(none={"delegations": VERIFIED}, check=check, **wrote)
     job = script.ask()
@@ -64,7 +64,7 @@ def test_what_a_reviewer_is_against_is_merged_only_by_somebody_who_insists(scrip
 
 @pytest.mark.long
 def test_the_printed_way_out_of_a_conflict_is_taken_whatever_a_leg_decided(script: Script) -> None:
-    """Its first leg is not content with its own work."""
+    """The first leg rejects its own work."""
     job, service = conflicting(script, left={"decision": "changes_requested"}), script.service
     [way] = service.json("attention")["conflicts"]
     assert way["commands"][0] == f"service job merge {job}.1 --anyway"

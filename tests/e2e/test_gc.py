@@ -1,4 +1,4 @@
-"""Room on the disk, beside a tree that runs and one that waits for a person: both go on as if nothing had happened."""
+"""Disk space: removal of old trees does not affect a running tree and one that waits for a person."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def ask(service: Installed, agent: str) -> str:
 
 
 def grow_old(service: Installed, job: str) -> None:
-    """As if it had ended long ago."""
+    """Change a tree's times as if it had ended long ago."""
     with closing(sqlite3.connect(service.home / "store.db")) as store:
         store.execute("UPDATE tasks SET opened_at = ?, ended_at = ? WHERE root_job_id = ?", (AGO, AGO, job))
         store.commit()

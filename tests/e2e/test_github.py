@@ -1,4 +1,4 @@
-"""A tree that belongs to a pull request or an issue, from its start to its end, as people see it there (L1 to L10)."""
+"""A tree of a pull request or an issue, from its start to its end, as people see it there (L1 to L10)."""
 
 import random
 import subprocess
@@ -31,7 +31,7 @@ FINDING = {"title": "The limit is wrong", "file": "limiter.py", "line": 1, "seve
 
 @dataclass
 class Shop:
-    """A service whose repository acme/shop is acme/tool on GitHub, with a pull request that is open there."""
+    """A service whose repository acme/shop is acme/tool on GitHub, with an open pull request."""
 
     github: GitHub
     script: Script
@@ -47,7 +47,7 @@ class Shop:
         return git(self.remote, "rev-parse", f"refs/pull/{self.number}/head").strip()
 
     def push(self, text: str) -> str:
-        """Somebody pushes to the pull request; the new head."""
+        """Push a commit to the pull request as another person, and return the new head."""
         work = self.service.tmp / f"work-{text}"
         git(self.service.tmp, "clone", "-q", str(self.remote), str(work))
         git(work, "fetch", "-q", "origin", f"refs/pull/{self.number}/head")
@@ -61,15 +61,15 @@ class Shop:
         return sha
 
     def mine(self) -> list[dict[str, Any]]:
-        """The pull requests of the service's own branches."""
+        """Return the pull requests of the service's own branches."""
         return [each for each in self.github.pulls() if each["head"]["ref"].startswith("service/")]
 
     def look(self) -> None:
-        """As a webhook would have it: comments are looked at now."""
+        """Request a read of the comments, as a webhook does."""
         reading.want(self.service.seen.store)
 
     def bodies(self, number: int | None = None) -> dict[str, str]:
-        """Our comments, by what they tell."""
+        """Return our comments, by their marks."""
         found = self.github.bodies(number or self.number)
         return {mark: body for body in found if (mark := marked(body))}
 
@@ -79,12 +79,12 @@ class Shop:
         wait_for(what, said)
 
     def wait_for_requests(self, more: int) -> None:
-        """So many, or all there is to do."""
+        """Wait for so many requests, or until all is written."""
         target = len(self.github.requests) + more
         self.wait_for(lambda: len(self.github.requests) >= target or self.written())
 
     def written(self) -> bool:
-        """Nothing is left to be written."""
+        """Return whether nothing is left to write."""
         return facts.waiting_until(self.service.seen.store) is None
 
 
@@ -118,7 +118,7 @@ def shop(github: GitHub, tmp_path: Path) -> Iterator[Shop]:
 
 
 def check(shop: Shop, sha: str, root: str = "") -> str:
-    """What `service/gate` says of a commit; with a root, what it says for that tree."""
+    """Return the conclusion of `service/gate` for a commit; with a root, the one for that tree."""
     ours = (each for each in shop.github.checks(sha) if each["name"] == "service/gate")
     found = [each for each in ours if each["external_id"].startswith(root)]
     return str(found[0]["conclusion"] or found[0]["status"]) if found else ""
@@ -287,7 +287,7 @@ def test_however_often_it_is_published_and_killed_there_is_one_pull_request(shop
     assert len(shop.mine()) == 0
     shop.service.kill("github")  # its branch is pushed
     shop.wait_for(posts.is_set)
-    shop.service.kill("github")  # it is opened, and that is not recorded
+    shop.service.kill("github")  # it is opened, which is not recorded yet
     shop.wait_for(lambda: shop.mine() and shop.written())
     for each in orders:
         each.join()
@@ -299,7 +299,7 @@ def test_however_often_it_is_published_and_killed_there_is_one_pull_request(shop
 
 
 def arriving(github: GitHub, line: str) -> Event:
-    """Set once the first such request is there, which then waits for a while."""
+    """Return an event set by the first such request, which is then delayed."""
     there = Event()
 
     def match(request: Request) -> bool:
@@ -313,7 +313,7 @@ def arriving(github: GitHub, line: str) -> Event:
 
 
 def follow(github: GitHub, remote: Path) -> None:
-    """What is pushed there is on GitHub."""
+    """Mirror pushes to the remote onto GitHub."""
     known: dict[str, str] = {}
     answered = github.respond
 
@@ -354,7 +354,7 @@ print(json.dumps({"service_result": {"decision": "approved", "summary": "looked 
 @pytest.mark.ruling("L2")
 @pytest.mark.long
 def test_the_token_is_nowhere_but_where_it_is_used(hub: Hub, installed: Installed) -> None:
-    """Not before an agent, in no environment it can read, in no file of the home; with everything traced, too."""
+    """Checks that no agent, no environment and no file of the home has it, also with all tracing on."""
     token, number = hub.user("helper", role="write"), hub.pull()
     installed.extra.update(dict.fromkeys(TRACES, "1"), OUR_TOKEN=token)
     (program := installed.tmp / "snoop.py").write_text(SNOOP)

@@ -1,4 +1,4 @@
-"""Commands of a running service, handed to its warm process as people's are: real programs, asked and interrupted."""
+"""Commands of a running service in its warm process: real programs, asked and interrupted."""
 
 import signal
 import subprocess

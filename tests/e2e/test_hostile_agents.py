@@ -1,4 +1,4 @@
-"""Agents that attack whoever waits for them, and the agents after them: a real tree, a real terminal (ruling N6)."""
+"""Agents that attack whoever waits for them, and later agents: a real tree, a real terminal (ruling N6)."""
 
 from collections.abc import Iterator
 from pathlib import Path

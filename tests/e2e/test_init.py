@@ -1,4 +1,4 @@
-"""From nothing to a job that has succeeded, by one command."""
+"""Set-up by one command, up to a job that has succeeded."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ echo '{"service_result": {"decision": "approved", "summary": "There is one folde
 
 
 def typed(service: Installed, *words: str) -> subprocess.CompletedProcess[str]:
-    """As somebody types it who stands in the repository."""
+    """Type a command in the repository."""
     return typist().type(words, service.environment, service.tmp / "garden", "")
 
 

@@ -1,4 +1,4 @@
-"""kill -9 of the worker at any moment, again and again: every command runs once, every outcome is recorded."""
+"""kill -9 of the worker at random moments, repeatedly: every command runs once, every outcome is recorded."""
 
 import asyncio
 import random

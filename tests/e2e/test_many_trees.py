@@ -1,4 +1,4 @@
-"""More trees at once than are worked on at once: no step of any is lost on the way (ruling B1)."""
+"""More trees at once than fit into the workers' memory: no step is lost (ruling B1)."""
 
 import asyncio
 
@@ -27,7 +27,7 @@ def service(installed: Installed) -> Installed:
 
 
 def test_no_step_is_lost_when_many_trees_go_on_at_once(service: Installed) -> None:
-    """A step that is put out of memory for another is given out again only when its time is over: trees wait for it."""
+    """A step evicted from memory is assigned again only after its timeout, and its tree waits for that."""
     roots = asyncio.run(started(service))
     service.wait_for(lambda: all(jobs.get(service.seen, root).ended_at is not None for root in roots))
     state = service.json("daemon", "status")["state"]
@@ -35,13 +35,13 @@ def test_no_step_is_lost_when_many_trees_go_on_at_once(service: Installed) -> No
 
 
 async def started(service: Installed) -> list[str]:
-    """All at once, each a tree of one job."""
+    """Start all trees at once, each of one job."""
     asks = [NewJob(agent="quick", action="ask", message=f"the {number}th", repo="acme/shop") for number in range(TREES)]
     return list(await asyncio.gather(*(new_jobs.start(service.seen, each) for each in asks)))
 
 
 async def timed_out(address: str, namespace: str, roots: list[str]) -> list[tuple[str, str]]:
-    """The trees of which a step was given out and not done in time, each with what took too long."""
+    """Return the trees with a step that was assigned and timed out, and the type of the timeout."""
     client = await Client.connect(address, namespace=namespace)
     return [
         (root, TimeoutType.Name(event.workflow_task_timed_out_event_attributes.timeout_type))

@@ -1,4 +1,4 @@
-"""A person's mistakes, typed at the real command line: a sentence each, and nothing is lost or broken."""
+"""A person's mistakes at the real command line: each gets one sentence, and nothing is lost or broken."""
 
 import fcntl
 import os
@@ -49,7 +49,7 @@ def asking(script: Script) -> str:
 
 @pytest.fixture(scope="module")
 def waiting(script: Script) -> str:
-    """A tree that waits through every mistake that must leave it as it is."""
+    """Return a tree that waits through every mistake that must not change it."""
     script.answers(none=QUESTIONS)
     job = script.ask()
     until_paused(script, job)
@@ -57,7 +57,7 @@ def waiting(script: Script) -> str:
 
 
 def prompted(script: Script, job: str, *said: str, input: str = "") -> str:  # noqa: A002
-    """The prompt of what follows an answer."""
+    """Answer, and return the prompt of the next job."""
     script.service("resume", job, "answer", *said, input=input)
     script.until_over(job)
     return script.prompt(f"{job}.1")
@@ -199,7 +199,7 @@ def test_bytes_that_are_no_text_are_replaced_and_no_traceback(script: Script, as
 
 
 class Terminal:
-    """A command on a terminal, and somebody who types when asked."""
+    """A command on a terminal, with a person's input."""
 
     def __init__(self, service: Installed, *words: str) -> None:
         self.screen, inside = pty.openpty()
@@ -217,7 +217,7 @@ class Terminal:
         self.shown, self.passed = "", 0
 
     def expect(self, text: str) -> None:
-        """Reads on until this text comes, after the one before; both may come at once."""
+        """Read until this text appears after the previous one; both may arrive at once."""
         while (found := self.shown.find(text, self.passed)) < 0:
             assert self._read(), f"{text!r} never came: {self.shown}"
         self.passed = found + len(text)
@@ -235,7 +235,7 @@ class Terminal:
         os.write(self.screen, text.encode())
 
     def end(self) -> int:
-        """Reads on until it has ended."""
+        """Read until the command has ended, and return its exit code."""
         while self._read():
             pass
         os.close(self.screen)
@@ -354,7 +354,7 @@ def test_who_leaves_in_the_middle_has_said_nothing(script: Script, waiting: str,
     terminal.expect("answer: ")
     terminal.type("memory\n")
     terminal.expect("answer: ")
-    for _ in range(60):  # a signal between the prompt and the read waits for the next one: Python's own race
+    for _ in range(60):  # a signal between prompt and read takes effect with the next one only: Python's own race
         if terminal.process.poll() is None:
             terminal.type(key)
             time.sleep(0.5)
@@ -425,7 +425,7 @@ ASKS = "name: {}\nrepo: acme/shop\nstages:\n  - {{id: look, kind: agent, agent: 
 
 @pytest.fixture
 def pipeline(script: Script) -> str:
-    """A pipeline whose only stage asks."""
+    """Return a pipeline whose only stage asks a question."""
     name = f"p-{uuid4().hex[:8]}"
     script.answers(none=CHOICES)
     (script.service.tmp / "asks.yaml").write_text(ASKS.format(name))

@@ -1,4 +1,4 @@
-"""The agents' real programs where nobody has logged in, or the login is not valid any more: blocked, and soon."""
+"""The agents' real programs without a valid login: the job is soon blocked."""
 
 import json
 import time
@@ -17,7 +17,7 @@ from tests.scripted_model import ScriptedModel
 pytestmark = [pytest.mark.ruling("B3"), pytest.mark.long]
 
 GIVES_UP_BY_ITSELF = 175.0
-"""Seconds for which claude goes on trying to be let in."""
+"""Seconds for which claude retries its login."""
 LOGIN = {
     "claudeAiOauth": {
         "accessToken": "sk-ant-oat01-any",
@@ -31,14 +31,14 @@ LOGIN = {
 
 @dataclass(frozen=True)
 class Place:
-    """A service whose account has logged in nowhere, and a model that answers."""
+    """A service whose account is not logged in, and a model that answers."""
 
     service: Installed
     user: Path
     model: ScriptedModel
 
     def ask(self, program: str) -> dict[str, Any]:
-        """What a job for a program's agent ended as."""
+        """Return the ended job of a program's agent."""
         job = self.service.json("agent", "ask", f"{program}-dev", "hello", "--repo", "acme/shop")["job_id"]
         return self.service.wait_until_ended(job)
 

@@ -1,4 +1,4 @@
-"""The service on a server and a database that are somebody else's, from the first refusal to a job that ran."""
+"""The service on an external server and database, from the first refusal to a job that ran."""
 
 import subprocess
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ AGENT = """echo '{"service_result": {"decision": "approved", "summary": "fine"}}
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    """A Temporal server as anybody starts it, which knows nothing of us."""
+    """Start a plain Temporal server, without our set-up."""
     port = choose_port(0, "Temporal").port
     command = (str(find_program()), "server", "start-dev", "--headless", "--port", str(port), "--log-level", "error")
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
@@ -33,7 +33,7 @@ def address() -> Iterator[str]:
 
 @pytest.fixture
 def service(tmp_path: Path, address: str, postgres: str) -> Iterator[Installed]:
-    """A home whose settings name both; the host has a name of its own."""
+    """Create a home whose settings name both; the host has a name of its own."""
     there = set_up(tmp_path)
     server = f'[temporal]\naddress = "{address}"\nnamespace = "team"\n'
     (there.home / "config.toml").write_text(

@@ -1,4 +1,4 @@
-"""People as the service meets them: real processes, the command line from start to end."""
+"""People using the service: real processes, the command line from start to end."""
 
 import json
 import os
@@ -122,7 +122,7 @@ def test_a_pause_survives_everything_and_a_kill_finalizes_it_at_once(script: Scr
     until_paused(script, job)
     for member in ("worker", "server"):
         script.service.kill(member)
-    script.service("resume", job, "extend", "2h")  # taken at once, or kept until the worker is back: never refused
+    script.service("resume", job, "extend", "2h")  # applied at once, or kept until the worker is back, never refused
     script.service("job", "kill", job)
     tree = script.until_over(job)
     assert tree["task"]["state"] == "cancelled"

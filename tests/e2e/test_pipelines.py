@@ -1,4 +1,4 @@
-"""Pipelines as people meet them: real processes, the command line, kill -9."""
+"""Pipelines used by people: real processes, the command line, kill -9."""
 
 import json
 
@@ -25,7 +25,7 @@ echo '{"service_result": {"decision": "approved", "summary": "ok"}}'
 @pytest.mark.long
 @pytest.mark.ruling("K1", "engine:runs")
 def test_a_run_survives_worker_and_server(installed: Installed) -> None:
-    """Both die while a stage runs: it is not repeated, and the run goes on to its end."""
+    """Both die while a stage runs: it is not repeated, and the run continues to its end."""
     installed.agent(
         "scout", """cat > $PROOF.prompt; echo '{"service_result": {"decision": "approved", "summary": "ok"}}'\n"""
     )

@@ -1,4 +1,4 @@
-"""Twelve legs on a host with four places: what has not begun when the tree is stopped never begins (ruling B5)."""
+"""Twelve legs on a host with four slots: legs not begun when the tree is stopped never begin (ruling B5)."""
 
 import json
 from pathlib import Path
@@ -57,7 +57,7 @@ class Wide:
         return {each["delegation_id"]: each["state"] for each in jobs if each["delegation_id"]}
 
     def settled(self, job: str, state: str) -> bool:
-        """Each leg has begun or is taken back, for good; a freed place may have gone to one more before."""
+        """Return whether each leg has begun or is taken back for good; a freed slot may have gone to one more."""
         told = events.of_tree(self.service.seen.store, job)
         back = {event.job_id for event in told if event.kind == "job_taken_back"}
         jobs = [each for each in self.service.tree(job)["jobs"] if each["delegation_id"]]

@@ -1,4 +1,4 @@
-"""A home that was lived in, where the umask keeps nothing back: each file is closed by itself (ruling N8)."""
+"""A used home under a permissive umask: each file has restrictive permissions of its own (ruling N8)."""
 
 import json
 import os
@@ -28,12 +28,14 @@ OPEN_TO = {
     r"runs/[^/]+/(prompt(\.md)?|std(out|err)\.log)": GROUP,
     r"(worktrees|trash|checkouts)/[^/]+/.+": GROUP | OTHERS,
 }
-"""What is not its owner's alone, by the account that needs it.
+"""Permissions for other accounts, by path.
 
-`boxes/etc-*`: copies of public files of /etc, which the account of agents finds when it makes its box.
-`runs/`: a program opens its streams anew, so they are its account's group's too, where that is another account.
-`worktrees/`, `checkouts/`, `trash/`: the modes of files in work folders and in git's directories are git's to say. Each
-of these is a folder of mode 0700 itself; a work folder belongs to the account of agents.
+`boxes/etc-*`: copies of public files of /etc, which the account of agents needs when it makes its box.
+
+`runs/`: a program reopens its streams, so its account's group may read them, if that is another account.
+
+`worktrees/`, `checkouts/`, `trash/`: git sets the modes of files in work folders and in its directories. Each of these
+folders has mode 0700; a work folder belongs to the account of agents.
 """
 
 
@@ -53,7 +55,7 @@ def typed(service: Installed, *words: str) -> str:
 
 
 def open_ones(top: Path) -> Iterator[str]:
-    """What accounts may reach that need it not, with its mode."""
+    """Yield paths that accounts can reach without need, with their modes."""
     for folder, folders, files in os.walk(top):
         for path in (Path(folder, name) for name in (*folders, *files)):
             found, place = path.lstat(), str(path.relative_to(top))
@@ -65,7 +67,7 @@ def open_ones(top: Path) -> Iterator[str]:
 
 
 def lived_in(service: Installed, tmp_path: Path, box: str) -> str:
-    """A daemon, jobs that ended and one at work, a pipeline, tokens, a session, a backup. The job at work."""
+    """Run a daemon, ended jobs and a running one, a pipeline, tokens, a session, a backup; return the running job."""
     works = f"cat > prompt; while [ -e held ]; do sleep 0.1; done; echo {shlex.quote(RESULT)}"
     (tmp_path / "p.yaml").write_text(PIPELINE)
     (service.home / "config.toml").write_text(f"[runtimes.shell]\n{box}\n")

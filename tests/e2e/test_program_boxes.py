@@ -1,6 +1,6 @@
-"""What a policy promises, tried by the real programs in each kind of box, for a service of root and of another account.
+"""Policies, tested by the real programs in each kind of box, for a service of root and of another account.
 
-Each program is told by the scripted model to write its work folder and beside it, to run commands, and to reach a port.
+The scripted model makes each program write to its work folder and beside it, run commands, and connect to a port.
 """
 
 import os
@@ -36,14 +36,14 @@ ACCOUNTS = {"root": None, "ordinary": SOMEBODY}
 
 @dataclass(frozen=True)
 class Promise:
-    """What a program may do under a policy."""
+    """A program's permissions under a policy."""
 
     edits: bool = False
-    """It writes files of its work folder with its own tools."""
+    """True if it writes files of its work folder with its own tools."""
     runs: bool = False
-    """It runs commands."""
+    """True if it runs commands."""
     builds: bool = False
-    """Those write its work folder."""
+    """True if its commands write to its work folder."""
 
 
 NOTHING, EDITS, READS, ALL = Promise(), Promise(edits=True), Promise(runs=True), Promise(True, True, True)
@@ -52,12 +52,12 @@ PROMISES = {
     "claude": {AUTO: NOTHING, READ: NOTHING, WRITE: EDITS, FULL: ALL},
     "kimi": {AUTO: NOTHING, READ: NOTHING, WRITE: EDITS, FULL: ALL},
 }
-"""As `service help runtimes` has it. Codex below full access holds its commands by a sandbox, or by the box."""
+"""As in `service help runtimes`. Below full access, codex confines its commands by a sandbox, or by the box."""
 
 
 @dataclass
 class Tried:
-    """What became of the jobs of all programs under all policies."""
+    """The outcomes of all programs' jobs under all policies."""
 
     folder: Path
     ended: dict[str, dict[str, Any]]
@@ -65,12 +65,12 @@ class Tried:
     reached: list[str]
 
     def said(self, name: str) -> str:
-        """All that a job's program told the model."""
+        """Return everything that a job's program sent to the model."""
         return " ".join(str(one["body"]) for one in self.requests if one["scenario"] == name)
 
 
 def steps(name: str, folder: Path, port: int) -> list[dict[str, Any]]:
-    """What the model has a program do. The words that tell it has stand in no command."""
+    """Return the model's steps for a program. The texts that prove an execution are not in the commands themselves."""
     reach = f"exec 3<>/dev/tcp/127.0.0.1/{port} && echo {name} >&3"
     command = f"echo ran-$((40+2)); echo x > command.txt && echo wrote-$((40+2)); echo x > {folder}/{name}-command.txt"
     result = {"decision": "approved", "summary": "tried it"}
@@ -91,14 +91,14 @@ CHECK: list[dict[str, Any]] = [
     {"run": "git show leg/code:limit.py"},
     {"result": {"decision": "approved", "summary": "ran build and tests"}},
 ]
-"""Of a verify leg."""
+"""Steps of a verify leg."""
 
 REFUSED: list[dict[str, Any]] = [
     {"write_file": {"path": "../beside.txt", "content": "x"}},
     {"run": "python3 -c \"open('../beside.txt', 'w')\""},
     {"result": {"decision": "implemented", "summary": "made it", "changes_made": ["beside.txt: created"]}},
 ]
-"""Of an implement job that may write its work folder, and tries to write beside it."""
+"""Steps of an implement job that may write to its work folder, and tries to write beside it."""
 
 SHOP = {
     "test_shop.py": "def test_shop():\n    assert 1 + 1 == 2\n",
@@ -107,7 +107,7 @@ SHOP = {
 
 
 def prepared(folder: Path) -> None:
-    """A repository with tests, and a user who keeps the programs' settings private."""
+    """Create a repository with tests, and a user with private settings of the programs."""
     (folder / "shop").mkdir()
     for name, text in SHOP.items():
         (folder / "shop" / name).write_text(text)
@@ -123,7 +123,7 @@ def prepared(folder: Path) -> None:
 
 
 def account_of(who: str) -> int | None:
-    """The account to run as; None is root itself."""
+    """Return the account to run as; None is root itself."""
     if os.geteuid() and ACCOUNTS[who] is None:
         pytest.skip("only root runs a service of root's")
     return ACCOUNTS[who] if os.geteuid() == 0 else None

@@ -1,4 +1,4 @@
-"""An agent's program that is not there is not passed over in silence."""
+"""A missing agents' program is not skipped silently."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The agents' real programs through the whole service: fresh, repaired, refused, hanging, cut off, killed, in teams."""
+"""The agents' real programs in the whole service: fresh, repaired, refused, hanging, cut off, killed, in teams."""
 
 import os
 import re
@@ -18,10 +18,10 @@ from workflows.policy.prices import cost as cost_of
 pytestmark = pytest.mark.long
 
 TOKENS = {"codex": (1000, 50), "claude": (570, 50), "kimi": (1000, 50)}
-"""What one request to the model costs, as each program counts it: the model says 1000, of it 430 cached, and 50."""
+"""Cost of one request as each program counts it: the model reports 1000 tokens, of which 430 cached, and 50."""
 
 MODELS = {"codex": "gpt-6.1-sol", "claude": "claude-opus-5-5", "kimi": "kimi-default"}
-"""What each program uses when nobody says a model; kimi's is in its environment."""
+"""Default model of each program; kimi's is in its environment."""
 
 FILE = {"write_file": {"path": "made.txt", "content": "made by the model\n"}}
 MADE = result(decision="implemented", summary="made it", changes_made=["made.txt: created"])
@@ -60,7 +60,7 @@ def program(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def played(request: pytest.FixtureRequest, stage: Stage, program: str) -> Any:
-    """What came of the test's play."""
+    """Return the outcome of the test's play."""
     return stage.played(request.node.get_closest_marker("play").kwargs["of"], program)
 
 
@@ -151,13 +151,13 @@ def test_a_model_that_refuses_or_breaks_off_fails_the_job_and_says_why(
     ended = played[fault]
     assert ended.state == ("blocked" if fault == "http-401" else "failed"), ended.job["reason"]
     assert len(ended.requests) <= 2, "the programs are told not to try again"
-    begun = (570, 1) if (program, fault) == ("claude", "cut") else (0, 0)  # the head of a stream tells the input
+    begun = (570, 1) if (program, fault) == ("claude", "cut") else (0, 0)  # the head of a stream reports the input
     assert ended.tokens in ((0, 0), begun)
     assert re.search(words, ended.job["reason"], re.IGNORECASE), ended.job["reason"]
 
 
 def put_off(stage: Stage, program: str) -> Ended:
-    """A file, then a limit; the next try finds the file and no limit."""
+    """Run a job that writes a file and then meets a limit; the next try finds the file and no limit."""
     limit = {"kind": "status", "status": 429, "first": 1, "message": "rate limit reached, try again in 6s"}
     stage.model.scenarios[f"limit-{program}"] = [FILE, MADE | {"fault": limit}]
     return stage.run(program, "implement", f"limit-{program}")
@@ -166,7 +166,7 @@ def put_off(stage: Stage, program: str) -> Ended:
 @pytest.mark.play(of=put_off)
 @pytest.mark.ruling("B3")
 def test_a_limit_is_waited_for_and_said_and_everything_used_counts(stage: Stage, program: str, played: Ended) -> None:
-    """What `job show` says meanwhile is there for seconds only; the events keep it."""
+    """The output of `job show` changes within seconds, but the events are kept."""
     events = stage.service.json("job", "events", played.job["job_id"])
     (waited,) = [event for event in events if event["kind"] == "runtime_waits"]
     assert re.search(rf"waits for {PROGRAMS[program]} until \S+.*429", waited["message"]), waited
@@ -177,7 +177,7 @@ def test_a_limit_is_waited_for_and_said_and_everything_used_counts(stage: Stage,
 
 
 def meddled(stage: Stage, program: str) -> tuple[Ended, Ended]:
-    """It writes beside its worktree and in its home, by a tool and by a command, and at last where it may."""
+    """Run jobs that write beside the worktree and in the home, by a tool and by a command, and then in the worktree."""
     beside: list[dict[str, Any]] = [
         {"write_file": {"path": f"{stage.service.tmp}/{program}-tool.txt", "content": "x"}},
         {"write_file": {"path": f"../{program}-beside.txt", "content": "x"}},
@@ -197,7 +197,7 @@ def test_no_program_writes_where_its_policy_does_not_let_it(
     assert [len(each.requests) for each in played] == [5, 5]
     assert git(stage.service.repo, "diff", "--name-only", "main", writer.job["branch"]) == "made.txt\n"
     assert not reader.job["branch"], reader.job
-    there = [name for _, _, names in os.walk(stage.service.tmp) for name in names]  # folders may go meanwhile
+    there = [name for _, _, names in os.walk(stage.service.tmp) for name in names]  # folders may be deleted meanwhile
     assert [name for name in there if re.fullmatch(rf"{program}-.*\.txt", name)] == []
 
 
@@ -234,7 +234,7 @@ def sleeping(how: str, program: str) -> str:
 
 
 def interrupted(stage: Stage, program: str, how: str) -> Ended:
-    """A job that is stopped while a tool call of its program runs; whatever sums it up finds a model that answers."""
+    """Stop a job during a tool call of its program; the job that sums up finds a model that answers."""
     scenario = f"{how}-{program}"
     stage.model.scenarios[scenario] = [FILE, {"run": sleeping(how, program)}, result()]
     job = stage.start(f"{program}-free", "implement", scenario)
@@ -310,7 +310,7 @@ def test_one_program_leads_the_others_and_sums_up(
 
 
 def kept(stage: Stage, program: str) -> tuple[str, dict[str, Any]]:
-    """A coordinator whose agent keeps its session, one leg, and the continuation."""
+    """Run a coordinator whose agent keeps its session, one leg, and the continuation."""
     legs = [{"id": "look", "agent": f"{program}-reader-dev", "action": "ask", "prompt": "Look. [[fake:looked]]"}]
     stage.model.scenarios[f"kept-{program}"] = [result(summary="delegates", delegations=legs)]
     job = stage.start(f"{program}-kept", "ask", f"kept-{program}")
@@ -327,7 +327,7 @@ def test_a_coordinator_goes_on_in_the_session_it_began_and_counts_only_what_each
     assert [each["state"] for each in tree["jobs"]] == ["succeeded"] * 3
     spent = [(each["usage"]["input_tokens"], each["usage"]["output_tokens"]) for each in tree["jobs"]]
     assert spent == [cost(program, 1)] * 3
-    begun, gone_on = stage.requests(job)  # both from the one folder
+    begun, gone_on = stage.requests(job)  # both in the one folder
     assert (begun["user_turns"], gone_on["user_turns"]) == (1, 2), "the session's first turn is there"
     assert "Do it." in str(gone_on["body"])
     events = stage.service.json("job", "events", job)

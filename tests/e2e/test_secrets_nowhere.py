@@ -1,4 +1,4 @@
-"""Secrets in every field that agents and people fill, and every place where any of it could be read (ruling N7)."""
+"""Secrets in every field that agents and people fill, and every place where they could be read (ruling N7)."""
 
 import asyncio
 import hashlib
@@ -19,13 +19,13 @@ from tests.e2e.bridge import client
 from tests.e2e.script import Script, leg, played, until_paused
 
 KNOWN = "lantern 93 Zebra" + " Quartz"
-"""The value of a variable of the worker: it has no form at all."""
+"""Value of a variable of the worker, without any recognisable form."""
 
 ANSWER = "The deploy password is "
 
 
 def secret(field: str) -> str:
-    """A token that tells which field it was put into."""
+    """Return a token that identifies its field."""
     drawn = hashlib.sha256(field.encode()).hexdigest()
     return "ghp" + "_" + "".join(each.upper() if number % 3 else each for number, each in enumerate(drawn))[:36]
 
@@ -102,7 +102,7 @@ def _first(of: dict[str, str]) -> dict[str, Any]:
 
 
 def _play(script: Script, of: dict[str, str]) -> tuple[str, str]:
-    """A tree that delegates, asks, is answered and ends; beside it all that people write. Its root, and a run."""
+    """Run a tree that delegates, asks, is answered and ends, and enter all of people's texts; return root and run."""
     service = script.service
     script.answers(
         none=_first(of),
@@ -242,7 +242,7 @@ def test_no_secret_of_anybody_is_read_anywhere(script: Script) -> None:
 
 
 def _who_got_what(script: Script, job: str) -> None:
-    """Who works with a secret gets it as it was written, and nobody else."""
+    """Check that those who work with a secret get it as it was written, and no others do."""
     prompts = {path.name: path.read_text() for path in (script.plans / "prompts").iterdir()}
     got = {name: {field for field, value in EVERYTHING.items() if value in text} for name, text in prompts.items()}
     assert "ask" in got[job]

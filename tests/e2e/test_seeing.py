@@ -1,4 +1,4 @@
-"""Seeing what runs, with and without a worker."""
+"""Views of running jobs, with and without a worker."""
 
 import os
 import signal
@@ -66,7 +66,7 @@ def test_a_running_job_shows_what_its_agent_says_even_without_a_worker(installed
 @pytest.mark.skipif(sys.platform != "linux", reason="leftovers are found in /proc")
 @pytest.mark.long
 def test_what_runs_for_nobody_is_ended_at_the_start_and_shown(installed: Installed) -> None:
-    """Its record is lost, as after the store of a backup was put back."""
+    """The run's record is lost, as after a restore of an older store."""
     run_dir = installed.home / "runs" / "job-0123456789ab.1"
     start = (
         "import asyncio, sys; from pathlib import Path; from activities.runs.supervised_run import RunRequest, run\n"

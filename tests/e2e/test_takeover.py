@@ -1,4 +1,4 @@
-"""Eight agents run, their worker is killed (-9): the next one has them all, before the server could miss anything."""
+"""Take-over of eight running agents from a killed worker (-9), before the server's timeouts."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ LEAD = f"""\
 test "$SERVICE_CONTINUATION" = none || exec echo '{json.dumps({"service_result": SAID})}'
 echo '{json.dumps({"service_result": SAID | {"delegations": LEGS}})}'
 """
-"""Hands out two legs more than run at once."""
+"""Delegates two legs more than run at once."""
 
 UNHURRIED = """
 from datetime import timedelta
@@ -47,7 +47,7 @@ from workflows.temporal import calls
 calls.HEARTBEAT = worker.STICKY_TIMEOUT = timedelta({})
 worker.main()
 """
-"""A worker whose server misses nothing for so long."""
+"""A worker with this heartbeat timeout."""
 
 
 @dataclass
@@ -77,7 +77,7 @@ class Running:
         return self.proof(job.job_id).exists()
 
     async def end_well(self) -> None:
-        """Each went on where it was, and its command ran once."""
+        """Release the agents, and check that each continued and its command ran once."""
         (self.installed.tmp / "proof.go").touch()
         await until(lambda: all(jobs.get(self.service, job).ended_at for job in self.started))
         for job in self.started:
@@ -128,7 +128,7 @@ async def test_a_kill_that_came_while_no_worker_lived_is_read_before_queued_legs
 
 
 async def test_two_workers_that_both_live_run_nothing_twice(running: Running) -> None:
-    """One that was stopped for longer than the server waits, and goes on beside the one that took over."""
+    """One worker was stopped for longer than the server waits, and continues beside its successor."""
     stopped, other = running.worker("seconds=2"), running.worker("seconds=2")
     await stopped.start()
     await running.start()

@@ -1,6 +1,6 @@
-"""Three generations of the real programs: work in conflict, a failed check, a repair on the line, a check that passes.
+"""Three generations of the real programs: a conflict, a failed check, a repair on the line, a check that passes.
 
-Codex writes code, Kimi writes docs that conflict with it, Claude leads and checks. Each looks at its own repository.
+Codex writes code, Kimi writes docs that conflict with it, Claude leads and checks. Each inspects its own repository.
 """
 
 import subprocess
@@ -23,7 +23,7 @@ TEST = "from limits import allowed\n\n\ndef test_limit():\n    assert allowed(3)
 CODE = "LIMIT = 3\n\n\ndef allowed(calls):\n    return calls < LIMIT\n"
 LOOK = {"run": "git branch --list && git log --oneline --graph base line HEAD"}
 AGAIN, OVER = "[[fake:second]]", "[[fake:over]]"
-"""In a summary: what the coordinator plays when it is told of it."""
+"""Parts of summaries that select the coordinator's next scenario."""
 
 
 def leg(name: str, agent: str, action: str, **more: Any) -> dict[str, Any]:
@@ -95,7 +95,7 @@ class Walk:
 
     @cached_property
     def jobs(self) -> dict[str, dict[str, Any]]:
-        """By leg, or by what kind of a continuation it is."""
+        """Jobs by leg, or by kind of continuation."""
         shown = self.stage.service.json
         jobs = (shown("job", "show", job["job_id"]) for job in self.tree["jobs"])
         return {job["delegation_id"] or f"{job['continuation']}": job for job in jobs}
@@ -104,7 +104,7 @@ class Walk:
         return self.stage.service("job", "prompt", self.jobs[name]["job_id"]).stdout
 
     def saw(self, name: str) -> str:
-        """All that a job's program told the model."""
+        """Return everything that a job's program sent to the model."""
         scenario = {"none": "lead", "replan": "second", "normal": "over"}.get(name, name)
         return " ".join(str(one["body"]) for one in self.stage.model.requests() if one["scenario"] == scenario)
 
@@ -116,7 +116,7 @@ def walked(stage: Stage) -> Walk:
 
 
 def opened(folder: Any, model: ScriptedModel) -> Stage:
-    """A service with the real programs, and a repository with a test that fails."""
+    """Create a service with the real programs, and a repository with a failing test."""
     service = set_up(folder)
     service.repo.joinpath("test_limits.py").write_text(TEST)
     git(service.repo, "add", ".")

@@ -1,4 +1,4 @@
-"""The README's tour, executed: every command, and what it says it prints."""
+"""The README's tour, executed: every command, and its printed output."""
 
 import os
 import re
@@ -36,7 +36,7 @@ def steps(text: str) -> Iterator[Step]:
 
 
 def script(tour: list[Step]) -> str:
-    """One shell session that marks off each command's output and exit code; what it started ends with it."""
+    """Return a shell script that marks each command's output and exit code, and stops what it started at its end."""
     at_last = "trap './dev-cluster/down > /dev/null 2>&1' EXIT\n"
     lines = [f'{{ {step.command}\n}} 2>&1; echo; echo "@@@ $?"' for step in tour]
     return at_last + "\n".join(line.replace('echo; echo "@@@ $?"', 'code=$?; echo; echo "@@@ $code"') for line in lines)
@@ -48,7 +48,7 @@ def matches(shown: tuple[str, ...], output: str) -> bool:
 
 
 def test_the_readme_tour_does_what_it_shows(tmp_path: Path) -> None:
-    """As printed, for somebody who has set nothing: the text sets what it uses, and nothing is left behind."""
+    """Runs in a new account: the text sets all it uses, and nothing is left behind."""
     tour = list(steps((ROOT / "README.md").read_text()))
     assert len(tour) >= 12
     before = state_of(ROOT)
@@ -72,21 +72,21 @@ def test_the_readme_tour_does_what_it_shows(tmp_path: Path) -> None:
 
 
 def nothing_set(folder: Path) -> dict[str, str]:
-    """The environment of a new account."""
+    """Return the environment of a new account."""
     home = folder / "person"
     home.mkdir()
     return {"HOME": str(home), "PATH": os.environ["PATH"], "TMPDIR": str(folder), "LANG": "C.UTF-8"}
 
 
 def state_of(clone: Path) -> list[str]:
-    """The commit, the branches and the changes of a repository."""
+    """Return the commit, the branches and the changes of a repository."""
     looks = (("rev-parse", "HEAD"), ("branch", "--list"), ("status", "--porcelain"))
     return [subprocess.run(["git", "-C", clone, *look], capture_output=True, text=True).stdout for look in looks]
 
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """A newcomer's clone, in which `service` does nothing."""
+    """Create a newcomer's clone, in which `service` does nothing."""
     folder = tmp_path / "clone"
     for name in ("dev-cluster/up", ".venv/bin/service"):
         (folder / name).parent.mkdir(parents=True)
@@ -99,7 +99,7 @@ def clone(tmp_path: Path) -> Path:
 
 
 def type_all(commands: list[str], clone: Path) -> None:
-    """As a person does: a line that fails does not end the shell."""
+    """Type commands as a person does: a failing line does not end the shell."""
     typed = "\n".join(commands) + "\n"
     environment = nothing_set(clone.parent) | {"PATH": f"{clone}/.venv/bin:{os.environ['PATH']}"}
     subprocess.run(["bash", "--norc", "-i"], input=typed, cwd=clone, env=environment, capture_output=True, text=True)
@@ -107,7 +107,7 @@ def type_all(commands: list[str], clone: Path) -> None:
 
 
 def test_nobody_who_leaves_lines_out_changes_their_own_clone(clone: Path) -> None:
-    """Each line alone, all but one, and the blocks in the other order."""
+    """Tries each line alone, all but one, and the blocks in reverse order."""
     tour = [step.command for step in steps((ROOT / "README.md").read_text())]
     before = state_of(clone)
     for number, command in enumerate(tour):
@@ -125,7 +125,7 @@ def test_the_look_at_the_clone_can_fail(clone: Path) -> None:
 
 
 def test_every_variable_of_the_tour_is_set_by_the_tour_itself() -> None:
-    """As printed, an unset one would send a newcomer's commands to another folder."""
+    """An unset one would send a newcomer's commands to another folder."""
     known = {"PATH", "PWD", "HOME"}
     for step in steps((ROOT / "README.md").read_text()):
         text = re.sub(r"(?s)(?<=<<'END').*|awk '[^']*'", "", step.command)

@@ -1,4 +1,4 @@
-"""Trees as people meet them: real processes, the command line from start to end."""
+"""Trees as people use them: real processes, the command line from start to end."""
 
 from collections.abc import Iterator
 
@@ -162,7 +162,7 @@ def test_a_review_of_ones_own_is_a_hint_and_says_so(script: Script) -> None:
 
 @pytest.mark.ruling("P6")
 def test_agents_that_print_their_prompt_are_no_result_wherever_they_stand_in_a_tree(script: Script) -> None:
-    """As the root, as a leg and as its check: a repair follows each, and prints its prompt too."""
+    """Tries it as the root, as a leg and as its check: each is repaired, and prints its prompt again."""
     can = ("--capabilities", "ask,review,implement", "--autonomy", "workspace-write", "--repo", "acme/shop")
     for name, command in {"cat": "cat", "tee": "tee /dev/stderr"}.items():
         script.service("agent", "add", name, "--runtime", "shell", "--command", command, *can)

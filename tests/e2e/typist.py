@@ -1,8 +1,8 @@
-"""Types `service` commands for tests: each is a process of its own that finds everything imported already.
+"""A launcher of `service` commands for tests: each is a process of its own, with everything imported already.
 
-A command that is typed takes half a second to import what it needs, and the tests type hundreds. So one process imports
-it once and then forks for every command; what such a command reads, writes and does, and its exit code, are the same.
-Tests of the start itself, of terminals and of signals type the real command.
+A typed command takes half a second to import its modules, and the tests run hundreds. So one process imports them once
+and then forks for every command. Its input, output, effects and exit code are those of the real command. Tests of the
+start itself, of terminals and of signals run the real command.
 """
 
 import importlib
@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Typist:
-    """The process that forks, for as long as a test run needs it."""
+    """The process that forks, while a test run needs it."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="typist-")
@@ -40,7 +40,7 @@ class Typist:
     def type(
         self, words: tuple[str, ...], environment: Mapping[str, str], folder: Path, given: str
     ) -> subprocess.CompletedProcess[str]:
-        """What came of a command."""
+        """Run a command, and return its outcome."""
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, tempfile.TemporaryFile() as typed:
             typed.write(given.encode())
             typed.seek(0)
@@ -61,12 +61,12 @@ class Typist:
 
 @cache
 def typist() -> Typist:
-    """The one of this test run; it goes with it."""
+    """Return the launcher of this test run."""
     return Typist()
 
 
 def serve(address: str) -> None:
-    """Import everything, then fork for every command, until whoever started this has gone."""
+    """Import everything, then fork for every command, until the test run has ended."""
     for package in (cli, operations):
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
@@ -84,7 +84,7 @@ def serve(address: str) -> None:
             listener.close()
             if os.fork() == 0:
                 _answer(line)
-            os._exit(0)  # so that nobody need wait for who answers
+            os._exit(0)  # so that no process needs to wait for the answering one
         line.close()
         os.wait()
 
