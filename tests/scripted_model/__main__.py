@@ -1,4 +1,4 @@
-"""The scripted model by hand, until it is interrupted."""
+"""The scripted model as a command, until it is interrupted."""
 
 import argparse
 import json

@@ -79,7 +79,7 @@ def _finish(answer: Answer) -> str:
 
 
 def _usage(usage: dict[str, int] | None) -> Json | None:
-    """What was cached is part of the input, and is said twice, as kimi's own service does."""
+    """Return the usage as kimi's service does: cached tokens are part of the input, and listed twice."""
     return usage and {
         "prompt_tokens": usage["input"],
         "completion_tokens": usage["output"],

@@ -1,4 +1,4 @@
-"""The HTTP of it: which protocol a request is of, and how a turn is sent, faults included."""
+"""The HTTP handler: it selects a request's protocol, and sends turns, including faults."""
 
 import json
 import re
@@ -22,11 +22,11 @@ PROTOCOLS: tuple[Protocol, ...] = (Responses(), Messages(), Chat())
 SCENARIO = re.compile(r"^/s/([A-Za-z0-9._-]+)(/.*|$)")
 NAMES = ("gpt-6.1-sol", "claude-opus-5-5", "kimi-default")
 HEAD = 3
-"""So many events are sent before a stream is cut off; an error comes one earlier."""
+"""Number of events sent before a stream is cut off; an error comes one earlier."""
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One connection of a program."""
+    """A connection of a program."""
 
     protocol_version = "HTTP/1.1"
     model: "ScriptedModel"
@@ -80,7 +80,7 @@ class Handler(BaseHTTPRequestHandler):
                 self._send(200, protocol.whole(turn.answer))
 
     def _refused(self, protocol: Protocol, turn: "Turn") -> bool:
-        """Whether a fault took the place of the answer."""
+        """Send the turn's fault in place of the answer, and return True; return False if it has none."""
         fault = turn.fault
         if turn.kind == "status":
             status, message = int(fault.get("status", 500)), fault.get("message", "scripted failure")
@@ -133,7 +133,7 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(data)
 
     def _address(self) -> tuple[str, str | None]:
-        """The path, and the scenario that stands before it."""
+        """Return the path, and the scenario before it."""
         path = self.path.split("?", 1)[0]
         named = SCENARIO.match(path)
         return (named[2] or "/", named[1]) if named else (path, None)
@@ -149,8 +149,8 @@ class Handler(BaseHTTPRequestHandler):
         return b"".join(chunks)
 
     def _left(self, seconds: float) -> bool:
-        """Wait so long; whether the program has gone, or the server goes, meanwhile."""
-        end, gone = time.monotonic() + seconds, select.poll()  # select() takes no descriptor above 1023
+        """Wait for a time; return True as soon as the program disconnects or the server closes."""
+        end, gone = time.monotonic() + seconds, select.poll()  # select() does not accept a descriptor above 1023
         gone.register(self.connection, select.POLLIN)
         while time.monotonic() < end and not self.model.closing.is_set():
             if gone.poll(100):

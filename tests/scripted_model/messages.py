@@ -25,7 +25,7 @@ class Messages(Protocol):
             if message.get("role") == "user":
                 texts = [block.get("text", "") for block in blocks if block.get("type") == "text"]
                 texts = [text for text in texts if not text.lstrip().startswith("<system-reminder>")]
-                if texts:  # the results of tools alone are nothing a user says
+                if texts:  # results of tools are not messages of the user
                     into.user_said("\n".join(texts))
             elif message.get("role") == "assistant":
                 into.calls += sum(block.get("type") == "tool_use" for block in blocks)
@@ -84,7 +84,7 @@ def _blocks(answer: Answer) -> list[Json]:
 
 
 def _told(block: Json) -> tuple[Json, list[Json]]:
-    """A block as it begins, and what is added to it."""
+    """Return a block's beginning, and its deltas."""
     if block["type"] == "text":
         deltas: list[Json] = [{"type": "text_delta", "text": piece} for piece in pieces(block["text"])]
         return block | {"text": ""}, deltas
@@ -101,7 +101,7 @@ def _stop(answer: Answer) -> str:
 
 
 def _usage(usage: dict[str, int] | None) -> Json:
-    """What was read from a cache or written to it is no part of the input."""
+    """Return the usage as claude's service does: tokens read from or written to a cache are not part of the input."""
     if usage is None:
         return {"input_tokens": 0, "output_tokens": 0}
     return {

@@ -13,7 +13,7 @@ OF_THE_PROGRAM = (
     "<permissions instructions>",
     "# AGENTS.md instructions",
 )
-"""How messages begin that the program writes in the user's name."""
+"""Beginnings of messages that the program writes in the user's name."""
 CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 
 
@@ -75,7 +75,7 @@ class Responses(Protocol):
 
 
 def _by_name(offered: list[Json]) -> dict[str, Json]:
-    """Every tool by its name; those of a namespace know which."""
+    """Return every tool by name; those of a namespace include its name."""
     tools: dict[str, Json] = {}
     for tool in offered:
         name = tool.get("name") or tool["type"]
@@ -107,7 +107,7 @@ def _items(answer: Answer) -> list[Json]:
 
 
 def _told(item: Json) -> Iterator[tuple[str, Json]]:
-    """The events of an item up to its end."""
+    """Yield the events of an item before its end."""
     if item["type"] == "message":
         part, place = item["content"][0], {"item_id": item["id"], "content_index": 0}
         yield "output_item.added", {"item": item | {"content": [], "status": "in_progress"}}
@@ -127,7 +127,7 @@ def _told(item: Json) -> Iterator[tuple[str, Json]]:
 
 
 def _usage(usage: dict[str, int] | None) -> Json | None:
-    """What was cached is part of the input, what was thought part of the output."""
+    """Return the usage: cached tokens are part of the input, reasoning tokens of the output."""
     return usage and {
         "input_tokens": usage["input"],
         "input_tokens_details": {"cached_tokens": usage["cached"]},

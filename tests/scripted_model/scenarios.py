@@ -1,27 +1,27 @@
-"""What a scenario's steps may hold, and scenarios to use.
+"""The steps of scenarios, and built-in scenarios.
 
 A step is a JSON object; its keys may be combined:
 
-    {"text": "..."}                                     what the assistant says
-    {"result": {...}}                                   the same, as a fenced `service_result`
-    {"write_file": {"path": "a.txt", "content": "x"}}   a write, through whatever tool the request offers
+    {"text": "..."}                                     the assistant's text
+    {"result": {...}}                                   its text with a fenced `service_result`
+    {"write_file": {"path": "a.txt", "content": "x"}}   a write, by any suitable tool of the request
     {"read_file": {"path": "a.txt"}}                    a read, likewise
     {"run": "ls -la"}                                   a shell command, likewise
     {"tool": {"name": "Write", "input": {...}}}         exactly this call; a text as input is for custom tools
-    {"reasoning": "..."}                                what it thinks before that
+    {"reasoning": "..."}                                its reasoning before that
     {"usage": {"input": 1000, "cached": 400, "cache_write": 30, "output": 50, "reasoning": 20}}
-    {"usage": null}                                     says nothing of usage
+    {"usage": null}                                     no usage is reported
     {"fault": {"kind": ..., ...}}                       see below
 
-`${cwd}` in any text becomes the folder that the program said it works in.
+`${cwd}` in any text becomes the program's work folder.
 
-Kinds of faults; with `first` only the first N requests of the step meet it:
+Kinds of faults; with `first`, only the first N requests of the step:
 
-    status      answers HTTP `status` (500) with the protocol's error; `message`, `type` and `headers` if wanted
+    status      answers HTTP `status` (500) with the protocol's error; `message`, `type`, `headers` are optional
     close       closes the connection without an answer
     truncate    sends the head of the stream, then closes the connection
     sse_error   sends the protocol's error in the middle of the stream
-    hang        sends nothing until the program leaves
+    hang        sends nothing until the program disconnects
     slow        waits `delay` seconds, then answers
     drip        waits `delay` seconds between the events of the stream
 """
@@ -32,11 +32,11 @@ Step = dict[str, Any]
 Scenarios = dict[str, list[Step]]
 
 USAGE = {"input": 1000, "cached": 400, "cache_write": 30, "output": 50, "reasoning": 20}
-"""What an answer costs when its step does not say."""
+"""Default usage of a step."""
 
 
 def with_texts(value: Any, cwd: str) -> Any:
-    """A step whose texts name the folder."""
+    """Return a step with the folder's path inserted in its texts."""
     if isinstance(value, str):
         return value.replace("${cwd}", cwd)
     if isinstance(value, list):

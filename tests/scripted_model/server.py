@@ -1,4 +1,4 @@
-"""The server: which scenario and which step a request is given, and what was asked so far."""
+"""The server: it selects a request's scenario and step, and records requests."""
 
 import json
 import re
@@ -16,12 +16,12 @@ from tests.scripted_model.wire import Answer, Asked, Json, Protocol
 MARKER = re.compile(r"\[\[fake:([A-Za-z0-9._-]+)\]\]")
 NO_TOOL = "(the scripted tool is not offered by this program)"
 KEPT = 200
-"""Of so many requests the whole body is kept."""
+"""Number of requests whose whole body is kept."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """What a request is answered with: an answer, and the fault that is met instead or meanwhile."""
+    """The response to a request: an answer, and a fault before or during it."""
 
     answer: Answer
     fault: Json
@@ -33,7 +33,7 @@ class Turn:
 
 
 class ScriptedModel:
-    """Plays scenarios to whoever asks; used as a context manager."""
+    """A server of scenarios, used as a context manager."""
 
     def __init__(self, scenarios: Scenarios | None = None, port: int = 0) -> None:
         self.scenarios: Scenarios = BUILT_IN | (scenarios or {})
@@ -55,16 +55,16 @@ class ScriptedModel:
         self._server.server_close()
 
     def url(self, scenario: str = "") -> str:
-        """Where it is asked; with a scenario for those who name none. The version is not part of it."""
+        """Return the base address without the protocol's version, with a default scenario if one is given."""
         return f"http://127.0.0.1:{self._server.server_address[1]}" + (f"/s/{scenario}" if scenario else "")
 
     def requests(self) -> list[Json]:
-        """Everything that was asked so far."""
+        """Return the requests so far."""
         with self._lock:
             return [dict(each) for each in self._requests]
 
     def turn(self, protocol: Protocol, asked: Asked, scenario: str | None, program: str) -> Turn | None:
-        """The turn of a request, which is noted; None when it names no scenario there is."""
+        """Return and record the turn of a request; None if it names an unknown scenario."""
         named = MARKER.findall(asked.user_text)
         name = named[-1] if named else scenario or "answer"
         steps = self.scenarios.get(name)
@@ -92,14 +92,14 @@ class ScriptedModel:
         return turn
 
     def note(self, **request: Any) -> None:
-        """Keep what was asked."""
+        """Record a request."""
         with self._lock:
             self._requests.append(request)
             if len(self._requests) > KEPT:
                 self._requests[-KEPT - 1].pop("body", None)
 
     def _fault(self, step: Step, key: str) -> Json:
-        """The step's fault, unless it was met as often as it is to be met."""
+        """Return the step's fault, unless it has occurred as often as `first` allows."""
         fault: Json = step.get("fault") or {}
         if "first" not in fault:
             return fault
@@ -130,6 +130,6 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 64
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Programs may leave at any time; everything else is told."""
+        """Report errors, except for disconnected programs."""
         if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
             super().handle_error(request, client_address)

@@ -1,4 +1,4 @@
-"""What the scripted model answers, in each protocol, streamed and whole."""
+"""Tests of the scripted model's answers in each protocol, streamed and whole."""
 
 import json
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def ask(model: ScriptedModel, protocol: str, said: str, **more: Any) -> httpx.Re
 
 
 def told(answer: httpx.Response) -> list[Any]:
-    """Every event's data."""
+    """Return the data of all events."""
     lines = [line.removeprefix("data: ") for line in answer.text.splitlines() if line.startswith("data: ")]
     return [json.loads(line) for line in lines if line != "[DONE]"]
 

@@ -1,4 +1,4 @@
-"""What a step wants done, as a call of a tool that the request really offers: every program has its own."""
+"""Calls of tools for a step, chosen from those the request offers: every program has its own."""
 
 import json
 import shlex
@@ -14,7 +14,7 @@ PATHS = ("file_path", "filePath", "path", "absolute_path")
 
 
 def planned(step: Step, asked: Asked) -> Call | None:
-    """The call of a step, if it has one and the request offers a tool for it."""
+    """Return the call of a step, if it has one and the request offers a tool for it."""
     if "tool" in step:
         return _exactly(step["tool"], asked.tools)
     if _takes_javascript(asked.tools):
@@ -35,7 +35,7 @@ def _exactly(wanted: Json, tools: dict[str, Json]) -> Call:
 
 
 def _takes_javascript(tools: dict[str, Json]) -> bool:
-    """Codex may offer one tool only, which takes JavaScript that calls the others."""
+    """Return whether codex offers only one tool, which runs JavaScript that calls the others."""
     return tools.get("exec", {}).get("type") == "custom" and "exec_command" not in tools
 
 

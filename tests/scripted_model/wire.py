@@ -1,4 +1,4 @@
-"""What the three protocols have in common: what is asked, what is answered, and how a protocol is told apart."""
+"""The common part of the three protocols: requests, answers, and the base class of a protocol."""
 
 import itertools
 import json
@@ -11,7 +11,7 @@ from typing import Any
 
 Json = dict[str, Any]
 Event = tuple[str | None, Json | str]
-"""An event of a stream: its name, where the protocol has names, and its data."""
+"""An event of a stream: its name, if the protocol has names, and its data."""
 
 CWD = (
     re.compile(r"<cwd>\s*(.+?)\s*</cwd>"),  # codex
@@ -19,17 +19,17 @@ CWD = (
     re.compile(r"current working directory(?: is|:)?\s*`?(/[^\s`]+)`?", re.IGNORECASE),  # kimi
     re.compile(r"working directory(?: is|:)?\s*`?(/[^\s`,]+)`?", re.IGNORECASE),
 )
-"""How programs tell the model where they work."""
+"""Patterns of the programs' work folders in requests."""
 
 HOOK_RESULT = "<hook_result "
-"""How the prompt begins that a hook brings: what the user says next only refers to it."""
+"""Beginning of a prompt from a hook: the next user message only refers to it."""
 
 _numbers = itertools.count(1)
 
 
 @dataclass
 class Asked:
-    """A request, whatever its protocol: the newest words of the user, and what came after them."""
+    """A request of any protocol: the newest user message, and what followed it."""
 
     model: str
     stream: bool
@@ -37,9 +37,9 @@ class Asked:
     user_text: str = ""
     user_turns: int = 0
     calls: int = 0
-    """How often the assistant has called a tool since."""
+    """Number of the assistant's tool calls since."""
     hooked: bool = False
-    """The newest words were brought by a hook."""
+    """True if a hook supplied the newest message."""
     tools: dict[str, Json] = field(default_factory=dict)
     effort: str | None = None
     cwd: str = "."
@@ -53,7 +53,7 @@ class Asked:
 
 @dataclass
 class Call:
-    """A call of a tool; `raw` is the input of a tool that takes text, otherwise there are arguments."""
+    """A call of a tool; `raw` is the input of a tool that takes text, others have arguments."""
 
     name: str
     arguments: Json | None = None
@@ -68,7 +68,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the assistant says, thinks and calls, and what that cost."""
+    """The assistant's answer: text, reasoning, call, and usage."""
 
     model: str
     text: str | None
@@ -78,14 +78,14 @@ class Answer:
 
 
 class Protocol(ABC):
-    """One way to ask a model and to answer."""
+    """A protocol of requests to a model and its answers."""
 
     name: str
     path: str
-    """How the addresses of its requests end."""
+    """End of its requests' paths."""
 
     def asked(self, body: Json) -> Asked:
-        """What is asked, and from which folder."""
+        """Parse a request, with the program's folder."""
         found = Asked(model=body.get("model", ""), stream=bool(body.get("stream")), body=body)
         self.read(body, found)
         found.cwd = folder_in(body)
@@ -93,27 +93,27 @@ class Protocol(ABC):
 
     @abstractmethod
     def read(self, body: Json, into: Asked) -> None:
-        """Note who said what, and which tools are offered."""
+        """Record the messages and the offered tools."""
 
     @abstractmethod
     def whole(self, answer: Answer) -> Json:
-        """The answer at once."""
+        """Return the complete answer."""
 
     @abstractmethod
     def stream(self, answer: Answer, asked: Asked) -> Iterator[Event]:
-        """The answer in events."""
+        """Yield the answer as events."""
 
     @abstractmethod
     def refusal(self, status: int, message: str, kind: str | None = None) -> Json:
-        """The body of an HTTP error."""
+        """Return the body of an HTTP error."""
 
     @abstractmethod
     def broken(self, message: str) -> Event:
-        """The event of an error in the middle of a stream."""
+        """Return the event of an error in the middle of a stream."""
 
 
 def folder_in(body: Json) -> str:
-    """The folder that the program says it works in."""
+    """Return the program's work folder, as stated in the request."""
     text = json.dumps(body, ensure_ascii=False).replace("\\n", "\n")
     for pattern in CWD:
         if found := pattern.findall(text):
@@ -122,7 +122,7 @@ def folder_in(body: Json) -> str:
 
 
 def text_of(content: Any) -> str:
-    """The text of a message, whether it is one or a list of parts."""
+    """Return the text of a message, be it one or a list of parts."""
     if isinstance(content, str):
         return content
     parts = [part.get("text") for part in content or [] if isinstance(part, dict)]
@@ -139,7 +139,7 @@ def pieces(text: str, size: int = 48) -> Iterator[str]:
 
 
 def openai_refusal(status: int, message: str, kind: str | None) -> Json:
-    """The error of the two protocols that share one."""
+    """Return the error body of the two OpenAI protocols."""
     invalid = "invalid_request_error"
     kinds = {400: invalid, 401: invalid, 404: invalid, 429: "rate_limit_exceeded"}
     codes = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"}
