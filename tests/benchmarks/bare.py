@@ -1,4 +1,4 @@
-"""Bare Temporal workflows of a tree's shape, and nothing else: what the same work costs without a service."""
+"""Bare Temporal workflows of a tree's shape: the cost of equal work without the service."""
 
 import asyncio
 from datetime import timedelta
@@ -22,7 +22,7 @@ class BareChild:
 
 @workflow.defn
 class BareTree:
-    """A coordinator's activity, children of one activity each, a continuation's activity."""
+    """A coordinator's activity, children of one activity each, and a continuation's activity."""
 
     @workflow.run
     async def run(self, legs: int, queue: str) -> int:
@@ -36,7 +36,7 @@ class BareTree:
 
 @workflow.defn
 class BareChain:
-    """Activities one after another."""
+    """A chain of activities."""
 
     @workflow.run
     async def run(self, length: int, queue: str) -> int:

@@ -1,7 +1,7 @@
-"""Bare Temporal with a process per job: its workers and who asks them, in one process of their own.
+"""Bare Temporal with a process per job: its workers and its client, in one process.
 
-The workflows are those of `bare.py`; their activity runs the program that is the agents of the product beside it.
-Orders and answers are lines of JSON, as in `product_player.py`.
+The workflows are those of `bare.py`; their activity runs the program of the product's agents. Orders and answers are
+lines of JSON, as in `product_player.py`.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ TREES, AGENTS = "bare", "bare-agents"
 
 
 class Player:
-    """Who asks."""
+    """The client."""
 
     def __init__(self, client: Client, folder: Path) -> None:
         self._client = client
@@ -34,7 +34,7 @@ class Player:
 
     @activity.defn(name="nothing")
     async def program(self, word: str) -> str:
-        """A job's program, to its end."""
+        """Run a job's program to its end."""
         answer = answer_of(self._folder, self._legs if word == "root" else None)
         pipe = asyncio.subprocess.PIPE
         argv = command(self._folder, answer, answer)
@@ -45,7 +45,7 @@ class Player:
         return said.decode()
 
     async def tree(self, legs: int) -> dict[str, Any]:
-        """A coordinator, so many children, a continuation."""
+        """Time a coordinator, so many children, and a continuation."""
         self._legs = legs
         began = time.perf_counter()
         done = await self._client.execute_workflow(BareTree.run, args=[legs, AGENTS], id=_name(), task_queue=TREES)
@@ -53,7 +53,7 @@ class Player:
         return {"seconds": time.perf_counter() - began}
 
     async def burst(self, count: int) -> dict[str, Any]:
-        """Workflows of one activity, all at once."""
+        """Time workflows of one activity, all at once."""
         began = time.perf_counter()
         starts = (
             self._client.start_workflow(BareChild.run, AGENTS, id=_name(), task_queue=TREES) for _ in range(count)

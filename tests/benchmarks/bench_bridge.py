@@ -1,9 +1,9 @@
-"""What the bridge costs beside bare frameworks: `python -m tests.benchmarks.bench_bridge [jobs]`.
+"""Cost of the bridge compared with bare frameworks: `python -m tests.benchmarks.bench_bridge [jobs]`.
 
-Reading: `GET /v1/jobs/{id}` in a store of many jobs beside a bare FastAPI route that answers the same bytes, both
-served by uvicorn in processes of their own, called in turns over loopback. Starting: an ask and a pipeline run beside
-a bare FastAPI route that starts a workflow with the same words and as many search attributes, both over HTTP, on one
-embedded server. No limiter. Figures for people; nothing is asserted.
+Reading: `GET /v1/jobs/{id}` in a store of many jobs, compared with a bare FastAPI route that returns equal bytes. Both
+are served by uvicorn in processes of their own, and called in turns over loopback. Starting: an ask and a pipeline run,
+compared with a bare FastAPI route that starts a workflow with equal input and as many search attributes. Both use HTTP
+and one embedded server. No rate limit. Prints figures for people; asserts nothing.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ uvicorn.run(app, port=int(sys.argv[2]), access_log=False, log_level="error", htt
 
 
 def fill(service: Service, count: int) -> list[str]:
-    """So many ended jobs, each with a run and its result; the ids."""
+    """Insert so many ended jobs, each with a run and its result, and return their ids."""
     ids = [root_id(number * 10, number) for number in range(count)]
     result = {"service_result": {"decision": "approved", "summary": "looked", "findings": [], "tests_run": ["make"]}}
     run = {"attempt": 1, "host": "here", "run_dir": "/run", "started_at": 1.0, "payload": result}
@@ -86,7 +86,7 @@ def fill(service: Service, count: int) -> list[str]:
 
 
 def checkout(folder: Path) -> Path:
-    """A repository with a commit: a run asks which one it is."""
+    """Create a repository with a commit, which a run needs."""
     path = folder / "shop"
     who = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
     subprocess.run(["git", "init", "-q", str(path)], check=True)
@@ -122,7 +122,7 @@ async def answering(url: str, headers: dict[str, str]) -> None:
 
 
 async def volley(port: int, ids: list[str], headers: dict[str, str]) -> list[float]:
-    """Calls over connections that stay open, by hand: a client of comfort would be slower than either server."""
+    """Return the times of calls over open connections, hand-written: an HTTP client would be slower than a server."""
     head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
 
     async def caller(mine: list[str]) -> list[float]:
@@ -164,7 +164,7 @@ async def reading(folder: Path, service: Service, bridge_port: int, count: int) 
                 wanted = random.choices(ids, k=CALLS)
                 begun = time.perf_counter()
                 took = await volley(port, wanted, headers)
-                if turn:  # the first one warms up
+                if turn:  # the first round warms up
                     told[name].append(CALLS / (time.perf_counter() - begun))
                     every[name] += took
     ratios = [ours / bare for ours, bare in zip(told["ours"], told["bare"], strict=True)]
@@ -201,7 +201,7 @@ async def starting(folder: Path, service: Service, client: Client, port: int) ->
                 for name, call in kinds.items():
                     begun = time.perf_counter()
                     await call(number)
-                    if number:  # the first one warms up
+                    if number:  # the first round warms up
                         told[name].append(time.perf_counter() - begun)
                 await runs.terminate()  # one run at a time
     median = {name: statistics.median(took) * 1000 for name, took in told.items()}
@@ -212,7 +212,7 @@ async def starting(folder: Path, service: Service, client: Client, port: int) ->
 
 
 async def started_with(client: Client, workflow_id: str) -> dict[str, Any]:
-    """What a bare start needs to be given as much as ours."""
+    """Return the input of our start, for the bare start."""
     history = await client.get_workflow_handle(workflow_id).fetch_history()
     first = history.events[0].workflow_execution_started_event_attributes
     return {

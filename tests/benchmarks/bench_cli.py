@@ -1,7 +1,7 @@
-"""What it costs to type: `service` commands as ratios to `python -c pass`, and 200 exits two at a time.
+"""Cost of commands: `service` commands compared with `python -c pass`, and 200 exits two at a time.
 
-Each command is measured as it is typed while a daemon runs, whose warm process runs it, and in a process of its own, as
-without a daemon; side by side, in turns. Run with `python -m tests.benchmarks.bench_cli`; the daemon is its own.
+Each command is measured in the warm process of a daemon, and in a process of its own, as without a daemon; in turns.
+Run with `python -m tests.benchmarks.bench_cli`; it starts its own daemon.
 """
 
 import os
@@ -27,7 +27,7 @@ FLOOR = (sys.executable, "-c", "pass")
 READS = ("--help", "repo list", "agent list", "job list", "config show", "daemon status", "attention")
 ASKS = ("agent ask scout hello --repo bench/shop", "resume JOB answer red")
 AT_MOST = {**dict.fromkeys(READS, 12.0), **dict.fromkeys(ASKS, 20.0)}
-"""How often `python -c pass` a command may take while a daemon runs."""
+"""Maximum time of a command with a daemon, as a multiple of `python -c pass`."""
 ROUNDS = int(os.environ.get("ROUNDS", "11"))
 EXITS = 200
 ASKING = """
@@ -41,7 +41,7 @@ fi
 
 
 class Bench:
-    """A service of its own, and the time that commands take there."""
+    """A service of its own, and the times of commands there."""
 
     def __init__(self, folder: Path) -> None:
         self.environment = {**os.environ, "SERVICE_HOME": f"{folder}/home"}
@@ -60,7 +60,7 @@ class Bench:
         return spent
 
     def measure(self) -> None:
-        """In turns, so that a slow minute of the machine is everybody's."""
+        """Measure in turns, so that a slow minute of the machine affects all commands."""
         for _ in range(ROUNDS):
             self.times.setdefault(("", True), []).append(self.seconds(FLOOR))
             for name in (*READS, *ASKS):
@@ -70,7 +70,7 @@ class Bench:
                     self.times.setdefault((name, warm), []).append(spent)
 
     def _waiting(self) -> Iterator[str]:
-        """Jobs that wait for an answer."""
+        """Yield jobs that wait for an answer."""
         service = Service(self.home)
         for number in count():
             job = self.run(*SERVICE, "agent", "ask", "asker", f"{number}", "--repo", "bench/shop").split()[0]
@@ -82,7 +82,7 @@ class Bench:
         return lambda: rounds.open_of(service, job)
 
     def say(self) -> bool:
-        """The table; whether all is within its bounds."""
+        """Print the table; return whether all commands are within their limits."""
         median = {name: statistics.median(spent) for name, spent in self.times.items()}
         floor = median["", True]
         print(f"{'python -c pass':44} {floor * 1000:6.0f} ms")
@@ -95,7 +95,7 @@ class Bench:
         return all(median[name, True] / floor <= bound for name, bound in AT_MOST.items())
 
     def exits(self) -> None:
-        """A command that connects to Temporal must leave without a crash, every time, handed over or not."""
+        """Count exits with a code other than 0 of a command that connects to Temporal, warm and alone."""
         for how, entry in (("handed over", SERVICE), ("alone", ALONE)):
             words = (*entry, "agent", "ask", "scout", "hello", "--repo", "bench/shop")
 
@@ -107,7 +107,7 @@ class Bench:
             print(f"{EXITS} exits of a Temporal client, {how}, two at a time: {sum(map(bool, codes))} other than 0")
 
     def memory(self) -> None:
-        """What the warm process keeps."""
+        """Print the memory of the warm process."""
         status = subprocess.run(
             [*SERVICE, "daemon", "status"], env=self.environment, capture_output=True, text=True, check=True
         )

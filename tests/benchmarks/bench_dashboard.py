@@ -1,9 +1,8 @@
-"""What the dashboard's first page costs: `python -m tests.benchmarks.bench_dashboard [jobs] [waiting]`.
+"""Cost of the dashboard's first page: `python -m tests.benchmarks.bench_dashboard [jobs] [waiting]`.
 
-A bridge of its own, over a store of many jobs in which many things of every kind wait. First `GET /ui/` again and
-again: the time until it is there, and its bytes. Then open pages at rest, each with its live stream: the share of one
-processor that the bridge takes. Figures for people; nothing is asserted (ruling M8: 100 ms at the 95th percentile,
-150 KB).
+Uses a bridge of its own, over a store of many jobs in which many things of every kind wait. First it requests `GET
+/ui/` repeatedly, for its time and its size. Then it keeps idle pages open, each with its live stream, for the bridge's
+share of one processor. Prints figures for people; asserts nothing (ruling M8: 100 ms at the 95th percentile, 150 KB).
 """
 
 import asyncio
@@ -29,13 +28,13 @@ from workflows.model.rows import RETRY, QuestionRecord
 from workflows.model.states import JobState, TaskState, WaitsFor
 
 TREE = 10
-"""Jobs of each tree."""
+"""Number of jobs in each tree."""
 CALLS, STREAMS, REST = 100, 50, 20.0
 PROMPT = "Which of the two should the limiter use, and what do we do with what is in the other one? " * 2
 
 
 def fill(service: Service, jobs: int, waiting: int) -> None:
-    """Trees that are over, and so many things that wait: half of them questions, the others of every other kind."""
+    """Insert ended trees, and so many waiting things: half of them questions, the others of every other kind."""
     now, rows = time.time(), dict[str, list[dict[str, Any]]]()
 
     def add(table: str, row: dict[str, Any]) -> None:
@@ -61,7 +60,7 @@ def fill(service: Service, jobs: int, waiting: int) -> None:
 
 
 def _tree(kind: int, root: str, at: float) -> tuple[TaskState, dict[str, Any], dict[str, Any]]:
-    """The task's state, more of its row, and of its root's."""
+    """Return the task's state, and further columns of its row and its root's row."""
     if kind < 5:
         return TaskState.AWAITING_HUMAN, {}, {}
     if kind < 8:

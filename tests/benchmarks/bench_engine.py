@@ -1,4 +1,4 @@
-"""How fast the reducer is: `python -m tests.benchmarks.bench_engine`. Figures for people; nothing is asserted."""
+"""Speed of the reducer: `python -m tests.benchmarks.bench_engine`. Prints figures for people; asserts nothing."""
 
 import time
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from workflows.tree.state import TreeInput, TreeState
 
 
 def wide() -> tuple[TreeInput, list[Event]]:
-    """A root, 62 legs in three layers, a continuation: 64 jobs."""
+    """Return the input and events of a tree of 64 jobs: a root, 62 legs in three layers, a continuation."""
     start = tree_input(Bounds(max_delegation_width=62))
     legs = [delegation(f"l{n}", deps=(f"l{n % 20}",) if n >= 20 else ()) for n in range(62)]
 
@@ -36,7 +36,7 @@ def replay(start: TreeInput, events: list[Event]) -> TreeState:
 
 
 def best(what: Callable[[], object], times: int = 7) -> float:
-    """The shortest of several runs, in seconds of CPU."""
+    """Return the shortest of several runs, in seconds of CPU time."""
     taken = []
     for _ in range(times):
         began = time.process_time()

@@ -1,6 +1,6 @@
-"""What an hour of 20 idle repositories costs on GitHub: `python -m tests.benchmarks.bench_github`.
+"""GitHub requests of 20 idle repositories in an hour: `python -m tests.benchmarks.bench_github`.
 
-The real desk on the small GitHub of the tests, with a clock that goes on when the desk waits. BENCH_MINUTES (60).
+Runs the real desk against the tests' small GitHub, with a clock that advances when the desk waits. BENCH_MINUTES (60).
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""How locating a result scales: seconds against one pass of `json.loads` over a text of the same size.
+"""Scaling of result location: time relative to one pass of `json.loads` over a text of equal size.
 
-Run it on an idle machine: `python tests/benchmarks/bench_locate.py`. A row is linear when its ratios stay level from
-left to right.
+Run it on an idle machine: `python tests/benchmarks/bench_locate.py`. A row is linear if its ratios stay level from left
+to right.
 """
 
 import json
@@ -34,7 +34,7 @@ def seconds(work: Callable[[str], object], text: str) -> float:
 
 
 def plain_scan(size: int) -> float:
-    """What the standard library takes to read JSON of this size."""
+    """Return the standard library's time to parse JSON of this size."""
     text = json.dumps([json.loads(EVENT)] * (size // len(EVENT)))
     return min(seconds(json.loads, text) for _ in range(3))
 

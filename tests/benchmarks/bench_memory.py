@@ -1,7 +1,7 @@
-"""How recall scales: a recall against a bare FTS5 query of the same words over a table of the same entries.
+"""Scaling of recall: a recall compared with a bare FTS5 query for equal words over a table of equal entries.
 
 Run it on an idle machine: `python tests/benchmarks/bench_memory.py`. Where much is found the ratio should stay near 1:
-what is above is the fixed price of a statement, and looking up whose each match is.
+the rest is the fixed cost of a statement, and the look-up of each match's owner.
 """
 
 import random
@@ -28,12 +28,12 @@ LIMIT = 15
 ROUNDS = 15
 WORDS = [f"w{n}" for n in range(20_000)]
 WEIGHTS = [1 / (n + 1) for n in range(len(WORDS))]
-"""Words are spread as in a language: a few are nearly everywhere."""
+"""Words are distributed as in a language: a few occur nearly everywhere."""
 QUERIES = {"a rare word": "w9000", "a frequent word": "w20", "a sentence": "w3 w40 w500 w2000 w9000 w15000"}
 
 
 def fill(store: Engine, size: int) -> None:
-    """Confirmed entries of thirty words, of three owners."""
+    """Insert confirmed entries of thirty words, of three owners."""
     chance = random.Random(7233)
     rows = []
     for number in range(size):
@@ -46,7 +46,7 @@ def fill(store: Engine, size: int) -> None:
 
 
 def bare(path: Path) -> Callable[[str], object]:
-    """The index alone: numbers and ranks, best first."""
+    """Return a query of the index alone: numbers and ranks, best first."""
     connection = sqlite3.connect(path)
     sql = f"SELECT rowid, rank FROM memory_search WHERE memory_search MATCH ? ORDER BY rank LIMIT {LIMIT}"
     return lambda query: connection.execute(sql, (" OR ".join(f'"{w}"' for w in query.split()),)).fetchall()
@@ -59,7 +59,7 @@ def seconds(work: Callable[[str], object], query: str) -> float:
 
 
 def compared(ours: Callable[[str], object], theirs: Callable[[str], object], query: str) -> tuple[float, float]:
-    """Medians, taken in turns."""
+    """Return both medians, measured in turns."""
     pairs = [(seconds(ours, query), seconds(theirs, query)) for _ in range(ROUNDS)]
     return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
 

@@ -1,7 +1,7 @@
-"""What trees that wait for people cost: `python -m tests.benchmarks.bench_paused`, BENCH_TREES of them (2000).
+"""Cost of trees that wait for people: `python -m tests.benchmarks.bench_paused`, with BENCH_TREES trees (2000).
 
-A worker process of its own with the real workflows, the real store and a real log of notifications, on the embedded
-server; only the agent run does nothing but ask. Figures for people; nothing is asserted but that it is the real thing.
+A worker process of its own runs the real workflows, the real store and a real log of notifications, on the embedded
+server; only the agents' runs are fake, and just ask. Prints figures for people; asserts only that trees run.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ QUESTION = HumanQuestion(id="store", prompt="Redis or memory? " * 10, choices=("
 
 @activity.defn(name="run_job")
 def run_job(run: JobRun) -> JobOutcome:
-    """The root asks; what follows its answer says when it was dispatched, and approves."""
+    """Ask in the root job; in the job after its answer, record the time of its dispatch, and approve."""
     if run.continuation is Continuation.NONE:
         return outcome(run, "approved", human_questions=(QUESTION,))
     with Path(os.environ["BENCH_DISPATCHED"]).open("a") as file:
@@ -71,7 +71,7 @@ def run_job(run: JobRun) -> JobOutcome:
 
 
 async def serve(address: str, home: Home) -> None:
-    """The worker as a host has it, with production's cache."""
+    """Run the workers as a host does, with the cache size of production."""
     client, context = (
         await connected(address, data_converter(home, Settings())),
         Context(home, Settings(), open_store(home)),
@@ -100,7 +100,7 @@ async def serve(address: str, home: Home) -> None:
 
 @dataclass
 class Process:
-    """One process, as the kernel accounts for it."""
+    """A process, as the kernel accounts for it."""
 
     pid: int
 
@@ -117,7 +117,7 @@ class Process:
 
 @dataclass
 class Stage:
-    """The server, the worker, and what a person would do."""
+    """The server, the worker, and a person's actions."""
 
     client: Client
     home: Home
@@ -129,7 +129,7 @@ class Stage:
         self.store = open_store(self.home)
 
     async def pause(self, count: int) -> list[str]:
-        """So many trees, started a few at a time, until all of them wait for a person."""
+        """Start so many trees, a few at a time, and wait until all of them wait for a person."""
         gate, before = asyncio.Semaphore(AT_ONCE), len(rounds.open_rounds(self.store))
 
         async def one() -> str:
@@ -151,7 +151,7 @@ class Stage:
         return names
 
     async def until_told(self) -> None:
-        """The notifications are out too: nothing is left to do."""
+        """Wait until the notifications are sent too."""
         while await self._running_notifications():
             await asyncio.sleep(1)
 
@@ -160,7 +160,7 @@ class Stage:
         return (await self.client.count_workflows(query)).count
 
     async def answer(self, tree: str) -> float:
-        """As the command line does; the seconds until what follows is dispatched."""
+        """Answer as the command line does; return the seconds until the next job is dispatched."""
         handle = self.client.get_workflow_handle(tree)
         order = ResumeOrder(actor="bench", job_id=tree, verb="answer", text="store: redis", request_id=uuid4().hex)
         began = time.time()
@@ -172,7 +172,7 @@ class Stage:
         return dict(line.split(" ") for line in self.dispatched.read_text().splitlines())
 
     async def at_rest(self) -> tuple[float, float]:
-        """CPU seconds of the worker and of the server while nobody does anything."""
+        """Return the CPU seconds of the worker and of the server while idle."""
         await asyncio.sleep(8)
         before = self.worker.cpu, self.server.cpu
         await asyncio.sleep(REST)

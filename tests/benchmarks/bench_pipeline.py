@@ -1,7 +1,7 @@
-"""What a stage costs: a chain of stages against the same chain of bare Temporal activities, side by side.
+"""Cost of a stage: a chain of stages compared with an equal chain of bare Temporal activities.
 
-`python -m tests.benchmarks.bench_pipeline`. Stages that are done at once stand for commands, on both sides; rows are
-written to a real store on ours. Ratios only.
+`python -m tests.benchmarks.bench_pipeline`. Stages that end at once represent commands, on both sides; our side writes
+rows to a real store. Prints ratios only.
 """
 
 import asyncio
@@ -45,13 +45,13 @@ Play = Callable[[int], Awaitable[str]]
 
 @asynccontextmanager
 async def ours(client: Client, home: Home) -> AsyncIterator[Play]:
-    """The workers as a host has them."""
+    """Run the workers as a host does."""
     context = Context(home, Settings(), open_store(home))
     recorder, books = TreeRecorder(context), RunRecorder(context)
 
     @activity.defn(name="run_stage")
     async def run_stage(run: StageRun) -> StageOutcome:
-        """A command that is done at once, with the rows that its stage has."""
+        """End at once, with the rows of a real stage."""
         outcome = StageOutcome(state=StageState.SUCCEEDED, summary=run.stage_id)
         await asyncio.to_thread(pipeline_runs.stage_begins, context.store, run.row)
         await asyncio.to_thread(pipeline_runs.stage_ends, context.store, run.row, outcome)
@@ -83,7 +83,7 @@ async def ours(client: Client, home: Home) -> AsyncIterator[Play]:
 
 @asynccontextmanager
 async def bare(client: Client) -> AsyncIterator[Play]:
-    """The same, without us."""
+    """Run the bare workflows."""
 
     async def play(length: int) -> str:
         name = f"bare-{uuid4().hex}"
@@ -108,7 +108,7 @@ async def events(client: Client, name: str) -> int:
 
 
 async def compare(client: Client, one: Play, other: Play, length: int) -> tuple[float, float]:
-    """In turns, so that whatever else the machine does falls on both. What such a run takes, ours and bare."""
+    """Compare in turns, so that other load affects both; return the times of such a run, ours and bare."""
     pairs = []
     for round_ in range(ROUNDS[length]):
         first, second = (one, other) if round_ % 2 else (other, one)

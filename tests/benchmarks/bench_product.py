@@ -1,13 +1,13 @@
-"""The whole product beside bare Temporal with a process per job: `python -m tests.benchmarks.bench_product`.
+"""The whole product compared with bare Temporal with a process per job: `python -m tests.benchmarks.bench_product`.
 
     --quick         a short look: fewer rounds
     --against REV   another revision of the product too, in turns with this one
 
-An installed service (daemon, server, worker, bridge, store, a git repository, work folders, supervisors, boxes) whose
-agents are done at once, the same without boxes, and plain workflows of the same shape on the same server, whose
-activities run the same programs. All sides take turns, so that whatever else the machine does falls on all of them.
-Every ratio is of one side to another: of their minima, and the median of the ratios of the single rounds. Figures for
-people; nothing is asserted but that trees end as they should.
+The sides are: an installed service (daemon, server, worker, bridge, store, a git repository, work folders, supervisors,
+boxes) whose agents end at once; such a service without boxes; and plain workflows of equal shape on that server, whose
+activities run the agents' programs. All sides take turns, so that other load affects all of them. Every ratio compares
+two sides: by their minima, and by the median of the rounds' ratios. Prints figures for people; asserts only that trees
+end as they should.
 """
 
 import argparse
@@ -25,12 +25,12 @@ from tests.benchmarks.product_sides import Side
 from tests.benchmarks.product_tables import bursts, stations, trees
 
 SIZES = (1, 4, 16, 62)
-"""Legs: 62 with their coordinator and its continuation are all the jobs that a tree may have by default."""
+"""Numbers of legs: 62 with their coordinator and its continuation are the default maximum of a tree's jobs."""
 
 
 @dataclass(frozen=True)
 class Depth:
-    """How often each is measured."""
+    """The number of measurements of each kind."""
 
     rounds: dict[int, int]
     stations: int
@@ -44,7 +44,7 @@ QUICK = Depth({1: 5, 4: 3, 16: 2, 62: 1}, stations=7, burst=40, bursts=1)
 
 @contextmanager
 def sides(folder: Path, against: str | None) -> Iterator[list[Side]]:
-    """This product as it comes and without boxes, the other revision if there is one, bare Temporal on its server."""
+    """Start this product with and without boxes, another revision if wanted, and bare Temporal on its server."""
     with ExitStack() as stack:
 
         def installed(name: str, code: Path, more: str = "") -> product.Installed:

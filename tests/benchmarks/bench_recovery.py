@@ -1,8 +1,8 @@
-"""How soon work goes on after kill -9 of the worker, again and again: `python -m tests.benchmarks.bench_recovery`.
+"""Recovery after kill -9 of the worker, repeatedly: `python -m tests.benchmarks.bench_recovery`.
 
-Eight agents that run, and trees of many short steps, on one server; the worker is killed at random moments and started
-again at once, with what a new worker takes over and then without. Figures for people; nothing is asserted. With a
-number as its argument: so many kills on each side.
+Eight running agents, and trees of many short steps, on one server. The worker is killed at random moments and restarted
+at once, first with the take-over by a new worker and then without. Prints figures for people; asserts nothing. The
+argument is the number of kills on each side.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from workflows.temporal import calls
 
 LOOK_SECONDS = 0.2
 AFTER_A_KILL = 15.0
-"""Steps that time out so soon after a kill died with the worker, or waited for it first."""
+"""Seconds after a kill in which a step's timeout counts as caused by it."""
 AGENTS, TREES, STEPS = 8, 4, 12
 WAITS = """while [ ! -e "$PROOF.go" ]; do sleep 0.2; done
 echo '{"service_result": {"decision": "approved", "summary": "done"}}'
@@ -55,7 +55,7 @@ worker.main()
 
 
 def stepping() -> str:
-    """An agent that delegates a chain of steps to another one, each after the one before."""
+    """Return an agent's script that delegates a chain of steps."""
     legs = ", ".join(
         f'{{"id": "s{n}", "agent": "stepper", "action": "ask", "prompt": "go on", "deps": [{before}]}}'
         for n in range(STEPS)
@@ -76,13 +76,13 @@ class Measured:
         self.ready: list[float] = []
         self.attached: list[tuple[float, float]] = []
         self.went_on: list[tuple[float, float]] = []
-        """After the kill; and when the worker was ready."""
+        """Pairs of the time after the kill, and the time at which the worker was ready."""
 
     async def start(self, agent: str) -> str:
         return await new_jobs.start(self.service, NewJob(agent, "ask", "go", "acme/shop"))
 
     async def keep_stepping(self) -> None:
-        """As many trees between steps as ever."""
+        """Start trees until there are `TREES` active ones."""
         self.trees = [tree for tree in self.trees if not self.is_over(tree)]
         while len(self.trees) < TREES:
             self.trees.append(await self.start("leader"))
@@ -117,7 +117,7 @@ class Measured:
         self.ready.append(time.time() - at)
 
     async def until_attached(self, job: str, at: float) -> float:
-        """Until its activity is with the new worker."""
+        """Wait until the job's activity is with the new worker."""
         handle = self.client.get_workflow_handle(job)
         while not (
             (pending := (await handle.describe()).raw_description.pending_activities)
@@ -128,13 +128,13 @@ class Measured:
         return pending[0].last_started_time.ToMilliseconds() / 1000 - at
 
     async def until_on(self, tree: str, last: int, at: float) -> float:
-        """Until its next event."""
+        """Wait for the tree's next event."""
         while self.last_event(tree) == last and not self.is_over(tree):
             await asyncio.sleep(LOOK_SECONDS)
         return time.time() - at
 
     async def false_alarms(self) -> str:
-        """Offers beyond one for each kill, and steps that were given up while no worker was dead."""
+        """Count offers beyond one for each kill, and steps that timed out while no worker was dead."""
         offers = 0
         for job in self.agents:
             described = await self.client.get_workflow_handle(job).describe()

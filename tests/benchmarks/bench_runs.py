@@ -1,8 +1,8 @@
-"""What it costs to run a command under a supervisor that outlives us, and to start that supervisor in either way.
+"""Cost of running a command under a supervisor that outlives the worker, and of both ways to start that supervisor.
 
 Run with `python tests/benchmarks/bench_runs.py`. First whole runs, as a ratio to a plain subprocess; both sides start
-the same command and collect its output from a file. Then starts alone, by the fork server and directly, in turns: the
-time until the claim is settled, and the processor time of all that takes part until the command has begun. Then memory.
+an equal command and collect its output from a file. Then only the starts, by the fork server and directly, in turns:
+the time until the claim is settled, and the CPU time of all participants until the command has begun. Then memory.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ async def seconds(way: object, argv: tuple[str, ...], folder: Path, at_once: int
 
 
 async def measure(folder: Path) -> None:
-    """Interleaved, so that a slow minute of the machine is everybody's."""
+    """Measure in turns, so that a slow minute of the machine affects all sides."""
     for name, argv in COMMANDS.items():
         for at_once in (1, TOGETHER):
             times: dict[object, list[float]] = {plain: [], supervised: []}
@@ -62,7 +62,7 @@ async def measure(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Start:
-    """Milliseconds until the last claim of those started together was settled, and of processors for each."""
+    """Milliseconds until the last of several simultaneous claims was settled, and CPU milliseconds of each."""
 
     wall: float
     processor: float
@@ -81,14 +81,14 @@ WAYS: dict[str, Way] = {"direct": directly, "fork server": forked}
 
 
 def about_to_start(folder: Path) -> Path:
-    """The folder of a run that is about to be started."""
+    """Return the folder of a run that is about to be started."""
     run_dir = folder / "runs" / f"job-{time.monotonic_ns()}.1"
     prepared(RunRequest(run_dir, STAYS, folder, ENV, grace_seconds=1.0))
     return run_dir
 
 
 def processor(pid: int) -> float:
-    """Milliseconds that a process was on a processor."""
+    """Return the CPU milliseconds of a process."""
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e6
 
 
@@ -131,7 +131,7 @@ def least_and_median(numbers: tuple[float, ...]) -> str:
 
 
 def memory_of(pids: list[int]) -> str:
-    """The mean of what they have, in MB: shared pages divided among those that share them, and all of them."""
+    """Return the mean memory in MB: shared pages divided among their users, private pages, and all pages."""
     sums = {"Pss": 0, "Private_Dirty": 0, "Rss": 0}
     for pid in pids:
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():

@@ -1,7 +1,7 @@
-"""What seals cost: the same trees with and without, in turns, on one server: `python -m tests.benchmarks.bench_seals`.
+"""Cost of seals: trees with and without them, in turns, on one server: `python -m tests.benchmarks.bench_seals`.
 
-And with encryption. Times are medians of the ratios of neighbours; bytes are those of all histories of a tree. Figures
-for people; nothing is asserted.
+Also with encryption. Times are medians of the ratios of adjacent runs; bytes are those of all histories of a tree.
+Prints figures for people; asserts nothing.
 """
 
 import asyncio
@@ -24,14 +24,14 @@ ROUNDS = {4: 21, 16: 11}
 
 
 async def size_of(client: Client, tree: str, legs: int) -> int:
-    """Of the root and all its children."""
+    """Return the histories' bytes of the root and all its children."""
     names = [tree, *(f"{tree}.{number}" for number in range(1, legs + 1))]
     histories = [await client.get_workflow_handle(name).fetch_history() for name in names]
     return sum(event.ByteSize() for history in histories for event in history.events)
 
 
 async def compare(client: Client, what: str, one: Play, other: Play, legs: int) -> str:
-    """In turns, so that whatever else the machine does falls on both."""
+    """Compare in turns, so that other load affects both sides."""
     times: list[tuple[float, float]] = []
     last = ["", ""]
     for round_ in range(ROUNDS[legs]):

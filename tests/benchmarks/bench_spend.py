@@ -1,7 +1,4 @@
-"""How long it takes to add up what was spent with 100,000 jobs in the store, and to write a job there.
-
-Run it on an idle machine: `python tests/benchmarks/bench_spend.py [STORE_URL]`; without a URL, on SQLite.
-"""
+"""Time to sum up the spend with 100,000 jobs in the store, and to write a job there."""
 
 import random
 import sys
@@ -28,7 +25,7 @@ DAY = 86_400
 
 
 def fill(store: Engine, days: int) -> None:
-    """Jobs of so many days: 20 agents, 12 repositories, 5 models."""
+    """Insert jobs of so many days: 20 agents, 12 repositories, 5 models."""
     now = time.time()
     like = seeds.job(summary="summary " * 40).model_dump(mode="json", exclude={"usage"})
     rows = []
@@ -46,7 +43,7 @@ def fill(store: Engine, days: int) -> None:
 
 
 def writing(store: Engine, first: int) -> float:
-    """Milliseconds for the three writes of a job's life, as trees write them."""
+    """Return the milliseconds of the three writes of a job's life, as trees write them."""
     began, most = time.perf_counter(), 300
     for number in range(first, first + most):
         job = seeds.job(f"job-{number:012x}.1", summary="summary " * 40, model="model-1", queued_at=time.time())

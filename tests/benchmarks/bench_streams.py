@@ -1,6 +1,6 @@
-"""Reading a transcript of a gigabyte: the worker's memory before and after, and at its highest in between.
+"""Memory use when reading a transcript of a gigabyte: before, after, and the maximum between.
 
-Run it: `python -m tests.benchmarks.bench_streams`. Ratios only; the file is made and removed again.
+Run it: `python -m tests.benchmarks.bench_streams`. Prints ratios only; the file is created and deleted.
 """
 
 import json
@@ -15,11 +15,11 @@ from tests.activities.agents.recorded import a_call, a_run, adapter
 
 SIZE = 1024 * 1024 * 1024
 HIGHEST = 1.5
-"""How much higher than after a small stream the memory may go."""
+"""Maximum memory, relative to that after a small stream."""
 
 
 def stream(path: Path, size: int) -> None:
-    """A Codex transcript: commands with much output, commentary, a result."""
+    """Write a Codex transcript: commands with much output, commentary, a result."""
     noise = {"type": "item.completed", "item": {"type": "command_execution", "aggregated_output": "x" * 60_000}}
     talk = {"type": "item.completed", "item": {"type": "agent_message", "text": "y" * 4_000}}
     block = ((json.dumps(noise) + "\n") * 15 + json.dumps(talk) + "\n").encode()
@@ -49,7 +49,7 @@ def read(size: int) -> None:
 
 
 def main() -> int:
-    """Warm up on as much as is ever kept, then read the gigabyte."""
+    """Warm up with as much as is ever kept, then read the gigabyte."""
     read(SIZE // 4)
     before, low = resident(), highest()
     read(SIZE)

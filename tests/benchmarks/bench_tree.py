@@ -1,7 +1,7 @@
-"""What a tree costs beside bare Temporal workflows of the same shape: `python -m tests.benchmarks.bench_tree`.
+"""Cost of a tree compared with bare Temporal workflows of equal shape: `python -m tests.benchmarks.bench_tree`.
 
-Both sides run in one go on one embedded server, in turns; figures are medians. Ours is the real shell with the real
-store; only the agent run itself does nothing. Figures for people; nothing is asserted.
+Both sides run in one process on one embedded server, in turns; figures are medians. Our side is the real shell with the
+real store; only the agents' runs are empty. Prints figures for people; asserts nothing.
 """
 
 import asyncio
@@ -47,19 +47,19 @@ SIZES = (1, 4, 16, 64)
 ROUNDS = {1: 15, 4: 11, 16: 7, 64: 5}
 BOUNDS = Bounds(max_delegation_width=64, max_delegation_total_jobs=66)
 Play = Callable[[int], Awaitable[str]]
-"""Runs a tree of so many legs; the workflow's id."""
+"""A function that runs a tree of so many legs and returns its workflow's id."""
 
 
 @activity.defn(name="run_job")
 async def run_job(run: JobRun) -> JobOutcome:
-    """An agent that is done at once: the root's prompt says how many legs it delegates."""
+    """End at once: the root's prompt is the number of legs to delegate."""
     count = int(run.assignment.prompt.inline or 0) if run.parent_job_id is None else 0
     return outcome(run, "approved", *(delegation(f"l{n}", action="ask") for n in range(count)))
 
 
 @asynccontextmanager
 async def server(home: Home) -> AsyncIterator[Client]:
-    """The embedded server as the daemon starts it, on a file."""
+    """Run the embedded server as the daemon does, with a file."""
     port = choose_port(0, "the server").port
     command = server_command(home, port, None, search_attributes=tuple(search.NAMES.items()), log_level="error")
     process = await asyncio.create_subprocess_exec(
@@ -86,7 +86,7 @@ async def connected(address: str, converter: DataConverter = pydantic_data_conve
 
 @asynccontextmanager
 async def ours(client: Client, home: Home, queue: str = "ours") -> AsyncIterator[Play]:
-    """The workers as a host has them."""
+    """Run the workers as a host does."""
     context = Context(home, Settings(), open_store(home))
     recorder = TreeRecorder(context)
     trees = Worker(
@@ -112,7 +112,7 @@ async def ours(client: Client, home: Home, queue: str = "ours") -> AsyncIterator
 
 @asynccontextmanager
 async def bare(client: Client, activities: str) -> AsyncIterator[Play]:
-    """The same, without us."""
+    """Run the bare workflows."""
 
     async def play(legs: int) -> str:
         name = f"bare-{uuid4().hex}"
@@ -125,7 +125,7 @@ async def bare(client: Client, activities: str) -> AsyncIterator[Play]:
 
 
 async def events(client: Client, tree: str, legs: int) -> int:
-    """Of the root and all its children."""
+    """Return the number of events of the root and all its children."""
     names = [tree, *(f"{tree}.{n}" for n in (range(legs) if tree.startswith("bare") else range(1, legs + 1)))]
     return sum([len((await client.get_workflow_handle(name).fetch_history()).events) for name in names])
 
@@ -137,7 +137,7 @@ async def timed(play: Play, legs: int) -> tuple[float, str]:
 
 
 async def compare(client: Client, one: Play, other: Play, legs: int) -> str:
-    """In turns, so that whatever else the machine does falls on both."""
+    """Compare in turns, so that other load affects both sides."""
     left: list[tuple[float, str]] = []
     right: list[tuple[float, str]] = []
     for round_ in range(ROUNDS[legs]):

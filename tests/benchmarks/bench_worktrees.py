@@ -1,7 +1,7 @@
-"""Worktrees of a repository with 20 000 files, ours against a plain `git worktree add` and `remove` loop.
+"""Worktrees of a repository with 20 000 files, ours compared with a plain `git worktree add` and `remove` loop.
 
-Run it on an idle machine: `python tests/benchmarks/bench_worktrees.py`. Ours and git's alternate, a worktree each; a
-figure is the median of a round's ratios. The target is at most 1.2 one after another.
+Run it on an idle machine: `python tests/benchmarks/bench_worktrees.py`. Ours and git's alternate, one worktree at a
+time; a figure is the median of the rounds' ratios. The target is at most 1.2 for sequential worktrees.
 """
 
 import os
@@ -55,7 +55,7 @@ def timed(work: Callable[[], object]) -> float:
 
 
 class Legs:
-    """The same work, done by git alone and by us."""
+    """The work of git alone and ours, on one repository."""
 
     def __init__(self, root: Path) -> None:
         self.repo, self.trees = root / "repo", root / "trees"
@@ -64,7 +64,7 @@ class Legs:
         make(self.repo)
 
     def in_turns(self) -> tuple[list[float], list[float]]:
-        """Git's way and ours, a worktree each in turns: seconds of set-up and of disposal, git's and ours."""
+        """Alternate git's worktrees and ours; return the seconds of set-up and of disposal, git's and ours."""
         adding, removing = [0.0, 0.0], [0.0, 0.0]
         theirs = [self.trees / f"git{number}" for number in range(LEGS)]
         for one, other in zip(theirs, self.places, strict=True):
@@ -94,7 +94,7 @@ class Legs:
             print(f"{mode:12} set-up {up:5.2f} x   disposal {down:5.2f} x   of git one by one")
 
     def keeping(self) -> None:
-        """Observing and committing one changed file against `git status` and `git commit -a` of the same change."""
+        """Compare observing and committing one changed file with `git status` and `git commit` of an equal change."""
         ours = add_branch(self.repo, self.trees / "ours", "ours", "main")
         plain(self.repo, "worktree", "add", "-q", "-b", "gits", str(self.trees / "gits"), "main")
         took: dict[str, list[float]] = {"ours": [], "git": []}

@@ -1,11 +1,11 @@
-"""Agents that are done at once: `/bin/sh`, which becomes a `cat` of an answer that stands in a file."""
+"""Agents that end at once: `/bin/sh`, which execs a `cat` of an answer in a file."""
 
 import json
 from collections.abc import Iterable
 from pathlib import Path
 
 AT_ONCE = 8
-"""Programs that run at once, as many as a host runs by default."""
+"""Number of programs that run at once: a host's default."""
 
 _SCRIPT = """\
 case $SERVICE_CONTINUATION in
@@ -16,7 +16,7 @@ esac
 
 
 def write(folder: Path, sizes: Iterable[int]) -> None:
-    """The program, and the answers of coordinators that delegate so many legs."""
+    """Write the program, and the answers of coordinators that delegate so many legs."""
     (folder / "agent.sh").write_text(_SCRIPT)
     answer_of(folder, None).write_text(_result())
     for legs in sizes:
@@ -25,12 +25,12 @@ def write(folder: Path, sizes: Iterable[int]) -> None:
 
 
 def answer_of(folder: Path, legs: int | None) -> Path:
-    """The file with the answer of a coordinator of so many legs, or of whoever delegates nothing."""
+    """Return the file with the answer of a coordinator of so many legs, or of an agent that delegates nothing."""
     return folder / ("done.json" if legs is None else f"plan-{legs}.json")
 
 
 def command(folder: Path, first: Path, later: Path) -> tuple[str, ...]:
-    """What gives one answer when a job begins, and another one when it goes on."""
+    """Return a command with one answer for a job's begin, and another for its continuation."""
     return ("/bin/sh", str(folder / "agent.sh"), str(first), str(later))
 
 

@@ -1,4 +1,4 @@
-"""Processes that end with the benchmark that started them, and what the kernel has counted for them."""
+"""Processes that end with the benchmark that started them, and the kernel's figures for them."""
 
 import contextlib
 import json
@@ -21,7 +21,7 @@ _TICK: int = os.sysconf("SC_CLK_TCK")
 
 
 def end_on_signals() -> None:
-    """A SIGTERM or SIGHUP ends the benchmark as Ctrl-C does: what it started is stopped."""
+    """End the benchmark on SIGTERM or SIGHUP as on Ctrl-C, with all that it started."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda got, _: sys.exit(128 + got))
 
@@ -30,7 +30,7 @@ def end_on_signals() -> None:
 def running(
     words: tuple[str, ...], environment: Mapping[str, str], log: Path, *, talks: bool = False
 ) -> Iterator[subprocess.Popen[str]]:
-    """A program in a session of its own, so that Ctrl-C is ours to pass on; it dies with us even if we are killed."""
+    """Run a program in a session of its own, so that only we get Ctrl-C; it dies with us even if we are killed."""
     pipe = subprocess.PIPE if talks else subprocess.DEVNULL
     argv = (sys.executable, "-I", "-S", tied.__file__, str(os.getpid()), *words)
     with log.open("a") as said:
@@ -51,7 +51,7 @@ def running(
 
 @dataclass(frozen=True)
 class Talk:
-    """A process that is told what to do, and answers, in lines of JSON."""
+    """A process that takes orders and answers in lines of JSON."""
 
     process: subprocess.Popen[str]
     log: Path
@@ -69,7 +69,7 @@ class Talk:
 
 
 def until_gone(folder: Path) -> None:
-    """Wait for programs whose command names this folder: runs outlive a worker, these for a moment only."""
+    """Wait for programs whose command names this folder: runs outlive a worker, but these only for a moment."""
     deadline = time.monotonic() + PATIENCE
     while (left := _naming(folder)) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -89,7 +89,7 @@ def _naming(folder: Path) -> list[int]:
 
 @dataclass(frozen=True)
 class Processor:
-    """Seconds of processor time of a process, and of those children of it that have ended and been waited for."""
+    """CPU seconds of a process, and of its children that have ended and been waited for."""
 
     own: float
     children: float
@@ -102,7 +102,7 @@ class Processor:
 
 
 def machine() -> float:
-    """Seconds of processor time that everything on this machine took so far, whoever started it."""
+    """Return the CPU seconds of everything on this machine so far."""
     user, nice, system, _, _, interrupts, soft, *_ = map(int, Path("/proc/stat").read_text().split("\n")[0].split()[1:])
     return (user + nice + system + interrupts + soft) / _TICK
 
@@ -112,7 +112,7 @@ def free_port() -> int:
 
 
 def environment(code: Path, **more: Any) -> dict[str, str]:
-    """Ours, but nothing that points at another service or cluster; modules come from this checkout."""
+    """Return our environment without other services and clusters; modules come from this checkout."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SERVICE_", "TEMPORAL_"))}
     path = f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', '')}"
     return kept | {"PYTHONPATH": str(code), "PATH": path} | {name: str(value) for name, value in more.items()}

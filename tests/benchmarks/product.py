@@ -1,4 +1,4 @@
-"""Installed services to measure: a daemon and all its members, each on a home of its own, with any revision's code."""
+"""Installed services to measure: a daemon with all its members, each with its own home, of any revision."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ from tests.unboxed import shell
 ROOT = Path(__file__).parents[2]
 _PORTS = ("SERVICE_TEMPORAL_PORT", "SERVICE_TEMPORAL_UI_PORT", "SERVICE_BRIDGE_PORT")
 _SERVICE = (sys.executable, "-P", "-c", "from cli.main import run; run()")
-"""The command of whatever code the environment names."""
+"""Command that runs the code of the environment."""
 
 _SETTINGS = f"""\
 [orchestrate]
@@ -28,20 +28,20 @@ max_delegation_total_jobs = 64
 max_parallel_jobs = {no_op_agents.AT_ONCE}
 """
 WITHOUT_BOX = shell()
-"""What a service needs beside that so that its agents run in no box."""
+"""Settings for a service whose agents run in no box."""
 
 
 @dataclass(frozen=True)
 class Installed:
-    """A service that runs, and who asks it."""
+    """A running service, and its client."""
 
     name: str
     folder: Path
     address: str
-    """Of its Temporal server."""
+    """Address of its Temporal server."""
     talk: Talk
     pids: dict[str, int]
-    """Of the daemon, its members and who asks."""
+    """Process ids of the daemon, its members and the client."""
 
     @property
     def databases(self) -> dict[str, Path]:
@@ -50,7 +50,7 @@ class Installed:
 
 @contextmanager
 def revision(name: str, folder: Path) -> Iterator[Path]:
-    """A checkout of another revision, for as long as it is measured."""
+    """Check another revision out while it is measured."""
     git, path = ("git", "-C", str(ROOT), "worktree"), folder / "code"
     subprocess.run([*git, "add", "--quiet", "--detach", str(path), name], check=True)
     try:
@@ -61,7 +61,7 @@ def revision(name: str, folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def installed(name: str, code: Path, folder: Path, sizes: Sequence[int], more: str = "") -> Iterator[Installed]:
-    """The service of a checkout, with its agents and `more` settings; stopped again with all that it runs."""
+    """Run a checkout's service with its agents and `more` settings; finally stop it with everything it started."""
     home = folder / "home"
     home.mkdir(mode=0o700, parents=True)
     (home / "config.toml").write_text(_SETTINGS + more)
@@ -82,7 +82,7 @@ def installed(name: str, code: Path, folder: Path, sizes: Sequence[int], more: s
 
 @contextmanager
 def bare(address: str, folder: Path) -> Iterator[tuple[Talk, int]]:
-    """Bare workflows on this server, that run the same programs; who asks, and the process of the workers."""
+    """Run bare workflows on this server with the product's programs; yield the client, and the workers' process id."""
     log = folder / "bare.log"
     words = (sys.executable, "-P", "-m", "tests.benchmarks.bare_player", address, str(folder))
     with running(words, environment(ROOT), log, talks=True) as player:
@@ -90,7 +90,7 @@ def bare(address: str, folder: Path) -> Iterator[tuple[Talk, int]]:
 
 
 def _register(folder: Path, given: dict[str, str], sizes: Sequence[int]) -> None:
-    """A repository with a commit, coordinators of so many legs, and who does the legs."""
+    """Register a repository with a commit, coordinators of so many legs, and the legs' agent."""
     no_op_agents.write(folder, sizes)
     commit = "git init -q -b main && git -c user.name=t -c user.email=t@example.invalid commit -q --allow-empty -m one"
     repo = folder / "shop"
@@ -109,7 +109,7 @@ def _type(given: dict[str, str], *words: str) -> None:
 
 
 def _until_up(home: Path, daemon: subprocess.Popen[str], log: Path) -> dict[str, Any]:
-    """What the daemon says of itself, once everything runs."""
+    """Return the daemon's state file once everything runs."""
     deadline, path = time.monotonic() + PATIENCE, home / "daemon.json"
     while daemon.poll() is None and time.monotonic() < deadline:
         if path.exists() and (state := json.loads(path.read_text()))["phase"] == "running":

@@ -1,6 +1,6 @@
-"""Asks an installed service for trees and sees in its store when they are over: orders and answers are lines of JSON.
+"""A client of an installed service that starts trees and waits for their end: orders and answers are lines of JSON.
 
-A script that knows the product's own code only, so that it also runs with that of another revision (PYTHONPATH).
+The script imports only the product's own code, so that it also runs with another revision's (PYTHONPATH).
 """
 
 import asyncio
@@ -18,11 +18,11 @@ from bridge.operations.service import Service
 
 REPO = "acme/shop"
 PAUSE = 0.005
-"""Seconds between two looks at the store. Each reads one row only: the service has to share the processors with it."""
+"""Seconds between two reads of the store. Each reads one row only, to spare the service's processors."""
 
 
 def _record(path: Path) -> dict[str, Any]:
-    """Its first line; what is below is its seal."""
+    """Read a record's first line; its seal follows."""
     found: dict[str, Any] = json.loads(path.read_text().splitlines()[0])
     return found
 
@@ -34,7 +34,7 @@ class Store:
         self._connection = sqlite3.connect(path, isolation_level=None)
 
     def until_over(self, *roots: str) -> None:
-        """No event loop goes on meanwhile: to wake one takes longer than the look."""
+        """Wait for the trees without an event loop: waking one takes longer than the query."""
         for root in roots:
             while self._is_open(root):
                 time.sleep(PAUSE)
@@ -44,7 +44,7 @@ class Store:
         return state == "open" and ended_at is None
 
     def check(self, root: str) -> None:
-        """It is the real thing that is measured."""
+        """Check that the tree succeeded."""
         state, reason = self._one("SELECT state, reason FROM tasks WHERE root_job_id = ?", root)
         assert state == "done", f"{root}: {state}: {reason}"
 
@@ -52,7 +52,7 @@ class Store:
         return int(self._one("SELECT count(*) FROM jobs WHERE root_job_id = ? AND state = 'succeeded'", root)[0])
 
     def times(self, root: str) -> dict[str, float]:
-        """When the stations of a tree of one job were passed, as rows and the files of its run tell."""
+        """Return when the stations of a tree of one job were passed, from rows and its run's files."""
         opened, recorded, folder = self._one("SELECT started_at, ended_at, run_dir FROM runs WHERE job_id = ?", root)
         run_dir = Path(folder)
         end = _record(run_dir / "exit.json")
@@ -73,14 +73,14 @@ class Store:
 
 
 class Player:
-    """Who asks."""
+    """The client."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._store = Store(service.home.store)
 
     async def tree(self, legs: int) -> dict[str, Any]:
-        """A coordinator, so many legs, a continuation."""
+        """Time a coordinator, so many legs, and a continuation."""
         began = time.perf_counter()
         root = await self._start(f"lead-{legs}")
         self._store.until_over(root)
@@ -90,7 +90,7 @@ class Player:
         return {"seconds": seconds}
 
     async def stations(self) -> dict[str, Any]:
-        """One ask, from its start to its end in the store."""
+        """Return the times of one ask's stations, from its start to its end in the store."""
         posted = time.time()
         root = await self._start("dev")
         returned = time.time()
@@ -101,7 +101,7 @@ class Player:
         return {name: at - posted for name, at in times.items()}
 
     async def burst(self, count: int) -> dict[str, Any]:
-        """Asks, all at once."""
+        """Time asks, all at once."""
         began = time.perf_counter()
         roots = await asyncio.gather(*(self._start("dev") for _ in range(count)))
         started = time.perf_counter() - began

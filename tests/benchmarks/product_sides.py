@@ -1,4 +1,4 @@
-"""Those that `bench_product` compares, and what is measured of each."""
+"""The sides that `bench_product` compares, and their measurements."""
 
 import random
 import sqlite3
@@ -12,16 +12,16 @@ from tests.benchmarks.own_processes import Processor, Talk, machine
 
 T = TypeVar("T")
 REST = 0.3
-"""Seconds for what a tree leaves to do: whoever is next does not pay for it."""
+"""Seconds for a tree's remaining work, so that it does not slow the next side down."""
 _LONG_REST = 3.0
-"""The same, of a burst."""
+"""Seconds for a burst's remaining work."""
 _IDLE = 10.0
-"""Seconds in which nobody asks for anything."""
+"""Seconds without any requests."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of those that are compared."""
+    """One of the compared sides."""
 
     name: str
     talk: Talk
@@ -29,7 +29,7 @@ class Side:
     databases: Mapping[str, Path]
 
     def spent(self) -> dict[str, float]:
-        """Seconds of processor time by process; what supervisors and agents take nobody counts but the machine."""
+        """Return the CPU seconds by process; those of supervisors and agents are only in the machine's."""
         found = {}
         for name, pid in self.pids.items():
             spent = Processor.of(pid)
@@ -39,17 +39,17 @@ class Side:
         return found
 
     def sizes(self) -> dict[str, int]:
-        """Bytes in use of each database, with what only stands in its write-ahead log."""
+        """Return each database's bytes in use, including its write-ahead log."""
         return {name: int(_asked(path, _SIZE)) for name, path in self.databases.items()}
 
     def box(self) -> str:
-        """What held the agent that ended last, as its record tells."""
+        """Return the box of the agent that ended last, from its record."""
         store = self.databases.get("store.db")
         return str((store and _asked(store, _BOX)) or "none")
 
 
 def in_turns(sides: Sequence[Side], rounds: int, take: Callable[[Side], T]) -> dict[str, list[T]]:
-    """What each side shows in every round; each round has an order of its own, so that none follows always the same."""
+    """Measure each side in every round; each round has its own order, so that no side always follows another."""
     found: dict[str, list[T]] = {side.name: [] for side in sides}
     for number in range(rounds):
         for side in random.Random(number).sample(sides, len(sides)):
@@ -59,21 +59,21 @@ def in_turns(sides: Sequence[Side], rounds: int, take: Callable[[Side], T]) -> d
 
 @dataclass(frozen=True)
 class Burst:
-    """What many small trees at once took."""
+    """The cost of many simultaneous small trees."""
 
     seconds: float
     started: float
     """Seconds until the last one was started."""
     processor: dict[str, float]
-    """Milliseconds a job, by process."""
+    """CPU milliseconds per job, by process."""
     machine: float
-    """Milliseconds a job of everything that ran on the machine meanwhile: supervisors, boxes and agents too."""
+    """CPU milliseconds per job of the whole machine: supervisors, boxes and agents too."""
     bytes: dict[str, float]
-    """A job, by database."""
+    """Bytes per job, by database."""
 
 
 def burst(count: int, side: Side) -> Burst:
-    """So many at once, and what they leave to do."""
+    """Measure a burst, including its remaining work."""
     before, sizes, whole = side.spent(), side.sizes(), machine()
     took = side.talk("burst", count=count)
     whole = (machine() - whole) * 1000 / count
@@ -84,7 +84,7 @@ def burst(count: int, side: Side) -> Burst:
 
 
 def at_rest(sides: Sequence[Side]) -> dict[str, dict[str, float]]:
-    """Milliseconds of processor time a second that each takes while nobody asks for anything."""
+    """Return the CPU milliseconds per second of each side without any requests."""
     time.sleep(_LONG_REST)
     before = {side.name: side.spent() for side in sides}
     time.sleep(_IDLE)
@@ -101,7 +101,7 @@ _BOX = "SELECT json_extract(diagnostics, '$.box') FROM runs WHERE ended_at IS NO
 
 
 def _asked(path: Path, query: str) -> Any:
-    """The one value that a database answers with."""
+    """Query a single value."""
     connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     try:
         return connection.execute(query).fetchone()[0]

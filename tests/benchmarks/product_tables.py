@@ -1,4 +1,4 @@
-"""What `bench_product` measures, side by side, and the tables it prints."""
+"""Measurements of `bench_product`, side by side, and the tables it prints."""
 
 import statistics
 import time
@@ -11,7 +11,7 @@ _WIDE = 43
 
 
 def trees(sides: Sequence[Side], rounds: Mapping[int, int]) -> None:
-    """Trees of several sizes, one at a time."""
+    """Print trees of several sizes, one at a time."""
     first = sides[0].name
     print("a tree: a coordinator, its legs, its continuation; milliseconds from its start until its task is done")
     print(f"{'legs':>4} {'side':10} {'min':>7} {'median':>7}   {first} / it: {'of minima':>9} {'in turns':>8}")
@@ -34,7 +34,7 @@ def _ratios(one: Sequence[float], other: Sequence[float]) -> str:
 
 
 def stations(sides: Sequence[Side], rounds: int) -> None:
-    """The way of one ask, with nothing else going on."""
+    """Print the stations of one ask, without other load."""
 
     def one(side: Side) -> dict[str, float]:
         time.sleep(REST)
@@ -50,7 +50,7 @@ def stations(sides: Sequence[Side], rounds: int) -> None:
         for name, asks in found.items():
             at = [ask[station] * 1000 for ask in asks]
             step = statistics.median(b - a for a, b in zip(before[name], at, strict=True))
-            beside = station == "start returned"  # while the rest went on
+            beside = station == "start returned"  # concurrent with the others
             figures += f"{statistics.median(at):9.1f} {'' if beside else f'{step:.1f}':>6}"
             before[name] = at
         print(f"{station:26}{figures}", flush=True)
@@ -58,7 +58,7 @@ def stations(sides: Sequence[Side], rounds: int) -> None:
 
 
 def bursts(sides: Sequence[Side], count: int, rounds: int) -> None:
-    """Many trees of one job, all at once."""
+    """Print many trees of one job, all at once."""
     idle, found = at_rest(sides), in_turns(sides, rounds, partial(burst, count))
 
     def medians(figure: Callable[[Burst], float | None]) -> list[float | None]:
