@@ -1,4 +1,4 @@
-"""The set-up of the agents' programs, with an npm that costs nothing."""
+"""The set-up of the agents' programs, with a fake npm."""
 
 import os
 import re
@@ -26,7 +26,7 @@ done
 
 @pytest.fixture
 def npm(tmp_path: Path) -> Path:
-    """The fake npm, first on the path."""
+    """Create the fake npm, first on the path."""
     program = tmp_path / "bin/npm"
     program.parent.mkdir()
     program.write_text(NPM)

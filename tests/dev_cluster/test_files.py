@@ -1,4 +1,4 @@
-"""What must hold of the scripts and requirement files without running a set-up."""
+"""Scripts and requirement files, checked without running a set-up."""
 
 import os
 import re
@@ -24,7 +24,7 @@ HASH = re.compile(r"\s+--hash=sha256:[0-9a-f]{64}")
 
 
 def _packages(path: Path) -> dict[str, list[str]]:
-    """Each pinned line with the hashes that follow it."""
+    """Return each pinned line with the hashes that follow it."""
     found: dict[str, list[str]] = {}
     for line in path.read_text().splitlines():
         text = line.removesuffix(" \\")
@@ -55,7 +55,7 @@ def test_every_requirement_is_pinned_by_version_and_hash_and_no_host_is_named(pa
 
 
 def test_the_tests_environment_contains_the_services_own() -> None:
-    """Each in the same version, wherever the service needs it: a test may need it in more places."""
+    """The versions are equal wherever the service needs a package; tests may need it in more places."""
     run, dev = (_packages(path) for path in PINNED)
     conditions = {name: condition for name, _, condition in (each.partition(" ; ") for each in dev)}
     for requirement, hashes in run.items():
@@ -79,7 +79,7 @@ def test_ci_types_the_readmes_command() -> None:
 
 @pytest.fixture
 def typed(tmp_path: Path) -> Callable[..., str]:
-    """What `dev-cluster/test` with these words would start, where nothing needs to be set up."""
+    """Return a function that runs `dev-cluster/test` with these words, and returns the commands it would start."""
     for name in ("dev-cluster/setup", "dev-cluster/agents", "dev-cluster/github-tools", ".venv/bin/python"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text('#!/bin/sh\necho ran ${0##*/} "THOROUGH=$THOROUGH" "$@" >> "$RAN"\n')
@@ -138,7 +138,7 @@ def _setup(copy: Path, **environment: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def project_copy(tmp_path: Path) -> Path:
-    """As much of the project as a set-up looks at, under a path with a space."""
+    """Copy the part of the project that a set-up reads, to a path with a space."""
     copy = tmp_path / "a project"
     for folder in ("dev-cluster", "cli/warm"):
         (copy / folder).mkdir(parents=True)

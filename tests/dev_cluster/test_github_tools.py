@@ -1,4 +1,4 @@
-"""The set-up of what the GitHub client is proved with, with an npm that costs nothing."""
+"""The set-up of the tools that test the GitHub client, with a fake npm."""
 
 import os
 import subprocess

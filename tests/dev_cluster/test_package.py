@@ -1,4 +1,4 @@
-"""The service as a package: built, installed into an environment elsewhere, and used there with nothing set."""
+"""The service as a package: built, installed into another environment, and used there without settings."""
 
 import json
 import os
@@ -27,7 +27,7 @@ reveal_type(Service.locate().home.root)
 
 
 def run(*words: object, **options: object) -> str:
-    """What a command prints; one that fails is shown."""
+    """Return a command's output; show the output of one that fails."""
     command = [str(word) for word in words]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS, **options)  # type: ignore[call-overload]
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
@@ -35,17 +35,17 @@ def run(*words: object, **options: object) -> str:
 
 
 def built(source: Path, folder: Path) -> tuple[Path, Path]:
-    """Source distribution and wheel."""
+    """Build source distribution and wheel."""
     run(sys.executable, "-m", "hatchling", "build", "-d", folder, cwd=source)
     return next(folder.glob("*.tar.gz")), next(folder.glob("*.whl"))
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from the source distribution alone, as an index has it."""
+    """Build the wheel from the source distribution alone, as from an index."""
     folder = tmp_path_factory.mktemp("package")
     source, direct = built(ROOT, folder / "here")
-    run("tar", "-xf", source, "-C", folder)  # early releases of Python 3.11 know no filter, later ones ask for one
+    run("tar", "-xf", source, "-C", folder)  # early releases of Python 3.11 lack filters, later ones require one
     with tarfile.open(source) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"dev-cluster/setup", "dev-cluster/requirements.txt", "tests/conftest.py", ".ci/run", "LICENSE"} <= names
@@ -58,19 +58,19 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh one in which the wheel is; what it depends on is taken from ours, so that no index is needed."""
+    """Create an environment with the wheel; its dependencies are taken from ours, so that no index is needed."""
     made = tmp_path_factory.mktemp("else where") / "venv"
     run(sys.executable, "-m", "venv", "--without-pip", made)
     libraries = Path(sysconfig.get_path("purelib", vars={"base": str(made), "platbase": str(made)}))
     run(sys.executable, "-m", "pip", "--python", made, "install", "--no-deps", "--quiet", wheel)
-    (libraries / "ours.pth").write_text(f"{sysconfig.get_path('purelib')}\n")  # whose own .pth are not read
+    (libraries / "ours.pth").write_text(f"{sysconfig.get_path('purelib')}\n")  # the .pth files of ours are not read
     (made / "bin" / "temporal").symlink_to(Path(sys.executable).with_name("temporal"))
     return made
 
 
 @pytest.fixture
 def bare(environment: Path, tmp_path: Path) -> dict[str, str]:
-    """A new account's."""
+    """Return the variables of a new account."""
     (tmp_path / "user").mkdir()
     (tmp_path / "tmp").mkdir()
     path = os.pathsep.join((str(environment / "bin"), "/usr/local/bin", "/usr/bin", "/bin"))

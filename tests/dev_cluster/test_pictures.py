@@ -1,4 +1,4 @@
-"""The README's pictures: made from what a terminal showed, small, and of nobody's machine."""
+"""The README's pictures: made from terminal output, small, and without names of a machine."""
 
 import getpass
 import importlib.util
@@ -27,7 +27,7 @@ GREEN = "\x1b[32m"
 
 @pytest.fixture(scope="module")
 def drawing() -> ModuleType:
-    """What draws them; it is no part of a package."""
+    """Import the drawing script, which is not part of a package."""
     path = ROOT / "dev-cluster/terminal_svg.py"
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
@@ -39,7 +39,7 @@ def drawing() -> ModuleType:
 
 
 def spans(svg: str) -> dict[str, dict[str, str]]:
-    """Every piece of text, and how it is drawn."""
+    """Return every piece of text with its attributes."""
     found = ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}tspan")
     return {each.text or "": dict(each.attrib) for each in found}
 
