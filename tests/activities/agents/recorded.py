@@ -1,4 +1,4 @@
-"""What the programs really printed, and adapters to read it with."""
+"""Recorded output of the real programs, and adapters that read it."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,13 +20,13 @@ RUNTIMES = {program.name: runtime for runtime, program in DRIVEN.items()}
 
 
 def adapter(program: str, environ: dict[str, str] | None = None, **section: object) -> Adapter:
-    """The program's adapter, with these settings of its runtime."""
+    """Return the program's adapter, with these settings of its runtime."""
     settings = Settings.model_validate({"runtimes": {RUNTIMES[program]: section}})
     return adapters_of(settings, {"PATH": "/usr/bin:/bin"} | (environ or {}))[RUNTIMES[program]]
 
 
 def a_run(program: str, policy: AutonomyPolicy = AutonomyPolicy.READ_ONLY, **fields: object) -> JobRun:
-    """A job for the program's runtime."""
+    """Return a job for the program's runtime."""
     run = JobRun(
         job_id="job-0123456789ab.2",
         root_job_id="job-0123456789ab",
@@ -42,12 +42,12 @@ def a_run(program: str, policy: AutonomyPolicy = AutonomyPolicy.READ_ONLY, **fie
 
 
 def a_call(folder: Path, run: JobRun, session: str | None = None, prompt: bytes = b"Do it.") -> ProgramCall:
-    """One run of it, below this folder."""
+    """Return a call of the run's program, below this folder."""
     return ProgramCall(run, prompt, session, folder / "runs" / "job-0123456789ab.2.1", folder / "tree", folder / "home")
 
 
 def recorded(program: str, case: str) -> tuple[bytes, bytes]:
-    """What the program printed on its two streams."""
+    """Return the program's output on its two streams."""
     files = (STREAMS / program / f"{case}.{stream}" for stream in ("stdout", "stderr"))
     out, err = (file.read_bytes() if file.exists() else b"" for file in files)
     return out, err
@@ -56,7 +56,7 @@ def recorded(program: str, case: str) -> tuple[bytes, bytes]:
 def read(
     folder: Path, program: str, said: tuple[bytes, bytes], code: int = 0, kind: EndKind = EndKind.EXITED, **environ: str
 ) -> ProgramReport:
-    """What the adapter makes of it."""
+    """Read output with the program's adapter."""
     call = a_call(folder, a_run(program))
     call.run_dir.mkdir(parents=True, exist_ok=True)
     for name, text in zip(("stdout.log", "stderr.log"), said, strict=True):
@@ -65,7 +65,7 @@ def read(
 
 
 def pieces(text: bytes, sizes: Iterable[int]) -> list[bytes]:
-    """A text cut at these sizes, again and again."""
+    """Cut a text into pieces of these sizes, repeatedly."""
     cut: list[bytes] = []
     at = 0
     sizes = list(sizes) or [1]

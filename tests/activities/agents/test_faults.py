@@ -1,4 +1,4 @@
-"""Blockers told apart from failures: every error the programs were seen to make, and when limits end."""
+"""Blockers and failures: all errors the programs were seen to make, and when limits end."""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How each program is started: policy by policy, fresh and going on in a session."""
+"""Launches of each program: by policy, in a new session and a resumed one."""
 
 import json
 import os
@@ -100,14 +100,14 @@ def test_kimi_is_held_by_a_hook_in_a_home_of_the_services(tmp_path: Path, policy
 
 
 def test_kimis_settings_stay_the_same_file_and_as_readable_as_they_were(tmp_path: Path) -> None:
-    """Kimi passes over settings that it cannot read, and the hook with them."""
+    """Kimi ignores settings that it cannot read, and the hook with them."""
     users = tmp_path / ".kimi-code" / "config.toml"
     users.parent.mkdir()
     users.write_text('default_model = "k"\n')
     users.chmod(0o600)
     kimi = adapter("kimi", {"HOME": str(tmp_path)})
     config = Path(kimi.launch(a_call(tmp_path, a_run("kimi"))).env["KIMI_CODE_HOME"]) / "config.toml"
-    config.chmod(0o640)  # as where its account of agents was let read it
+    config.chmod(0o640)  # as if its account of agents had been permitted to read it
     first = config.stat().st_ino
     launch = kimi.launch(a_call(tmp_path, a_run("kimi")))
     assert (config.stat().st_ino, config in launch.settings) == (first, True)
@@ -140,7 +140,7 @@ def test_kimi_with_full_access_has_a_hook_that_gives_it_its_prompt_and_none_that
 def test_a_hook_gives_kimi_its_prompt_whole_and_a_helper_of_its_agent_none(
     tmp_path: Path, policy: AutonomyPolicy
 ) -> None:
-    """Its Read tool gives the model as much as the model asks for, 100,000 characters at most by itself."""
+    """Kimi's Read tool would give the model only what that asks for, 100,000 characters at most by default."""
     prompt = "first line\n" + "é" * 200_000 + "\n\nlast line\n"
     call = a_call(tmp_path, a_run("kimi", policy), "s-1", prompt=prompt.encode())
     launch = adapter("kimi", {"HOME": str(tmp_path)}).launch(call)
@@ -156,7 +156,7 @@ def test_a_hook_gives_kimi_its_prompt_whole_and_a_helper_of_its_agent_none(
 
 
 def test_settings_of_kimis_that_leave_no_room_for_hooks_are_used_as_they_are_with_full_access(tmp_path: Path) -> None:
-    """Nothing has to be refused there, and the prompt says which file it is in."""
+    """Nothing has to be refused there, and the prompt names its file."""
     users = tmp_path / ".kimi-code" / "config.toml"
     users.parent.mkdir()
     users.write_text('hooks = [{event = "Stop", command = "true"}]\n')
@@ -219,7 +219,7 @@ def test_the_hook_lets_only_edits_in_the_worktree_through(
 
 
 def told_to_read(folder: Path) -> str:
-    """Instead of a prompt in the command line."""
+    """Return the expected text in place of a prompt in the command line."""
     file = a_call(folder, a_run("kimi")).run_dir / "prompt.md"
     return (
         "Your instructions are the hook result before this line: do what they say. "

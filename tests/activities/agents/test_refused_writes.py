@@ -1,4 +1,4 @@
-"""What the programs tell of tool calls that their policy refused, in streams that the real ones printed (ruling P5)."""
+"""Refused tool calls, as reported in streams that the real programs printed (ruling P5)."""
 
 import json
 from pathlib import Path
@@ -34,7 +34,7 @@ def test_a_run_in_which_nothing_was_refused_reports_nothing(tmp_path: Path, prog
 
 
 def test_codex_commands_that_its_sandbox_stopped_are_found_in_the_turns_part_of_the_session(tmp_path: Path) -> None:
-    """It prints nothing of them. What was refused in an earlier turn of the session isn't this run's."""
+    """Codex does not print them. Refusals of an earlier turn of the session aren't this run's."""
     said = recorded("codex", "resume-ro")
     name = SESSION.format(read(tmp_path, "codex", said).session)
     file = tmp_path / ".codex" / name

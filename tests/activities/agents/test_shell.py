@@ -1,4 +1,4 @@
-"""The shell runtime: an allow-list for an environment, usage lines, bounded reading."""
+"""The shell runtime: an allow-list for the environment, usage lines, bounded reading."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ ORDER = ProgramCall(RUN, b"", None, Path("run"), Path("cwd"), Path("home"))
 
 
 def ended(stdout: Path, code: int = 0) -> RunEnd:
-    """A run that ended, with this output."""
+    """Return the end of a run with this output."""
     stdout.rename(stdout.with_name("stdout.log"))
     return RunEnd(EndKind.EXITED, stdout.parent, exit_code=code)
 

@@ -1,4 +1,4 @@
-"""Streams of the real programs: the text, the tokens and the session in them, however they are cut."""
+"""Streams of the real programs: their text, tokens and session, for any chunks."""
 
 import json
 import tracemalloc
@@ -178,7 +178,7 @@ def test_codex_failed_turn_is_counted_from_the_sessions_file(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("program", ["codex", "claude", "kimi"])
 def test_nothing_at_all_is_no_success(tmp_path: Path, program: str) -> None:
-    """Claude ends well and prints nothing when it is interrupted."""
+    """Claude exits with 0 and prints nothing when it is interrupted."""
     report = read(tmp_path, program, (b"", b""))
     assert isinstance(report.fault, Failed) or (program == "codex" and report.text == b"")
 
