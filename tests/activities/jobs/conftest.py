@@ -1,4 +1,4 @@
-"""A registered repository with one commit, and a way to run a scripted agent on it."""
+"""Fixtures for jobs: a registered repository with one commit, and a runner of scripted agents."""
 
 import subprocess
 import sys
@@ -45,7 +45,7 @@ def repo(tmp_path: Path) -> Path:
 
 @dataclass
 class Stage:
-    """Runs agents written as Python scripts."""
+    """A runner of agents written as Python scripts."""
 
     context: Context
     jobs: Jobs

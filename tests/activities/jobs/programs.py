@@ -1,4 +1,4 @@
-"""Stand-ins for the agent programs: they print what the real ones print, as the settings' command of a runtime."""
+"""Stand-ins for the agent programs: they print as the real ones do, and are a runtime's command in the settings."""
 
 import json
 import sys
@@ -50,38 +50,38 @@ def kimi(text):
 
 
 def program(stage: Stage, script: str) -> list[str]:
-    """The command of a stand-in."""
+    """Write a stand-in, and return its command."""
     path = stage.tmp / "program.py"
     path.write_text(PRELUDE + script)
     return [sys.executable, str(path)]
 
 
 def driving(stage: Stage, runtime: str, script: str, **section: Any) -> Stage:
-    """The stage with a stand-in behind a runtime."""
+    """Return the stage with a stand-in for a runtime."""
     settings = unboxed({"runtimes": {runtime: {"command": program(stage, script)} | section}})
     context: Context = replace(stage.context, settings=settings)
     return replace(stage, context=context, jobs=Jobs(context, adapters_of(settings, context.environ), Slots(settings)))
 
 
 def a_job(stage: Stage, runtime: str, policy: AutonomyPolicy = AutonomyPolicy.READ_ONLY, **fields: Any) -> JobRun:
-    """A job of a worker of that runtime."""
+    """Return a job of a worker of that runtime."""
     worker = Worker(name="scout", runtime=runtime, autonomy_policy=policy)
     return changed(stage.job("", **fields), worker=worker)
 
 
 def calls(home: Path) -> int:
-    """How often a stand-in was started."""
+    """Return how often a stand-in was started."""
     path = home / "calls"
     return len(path.read_text().splitlines()) if path.exists() else 0
 
 
 def limit_of(run_dir: Path) -> float:
-    """The time that a run was given."""
+    """Return the timeout of a run."""
     return float(json.loads((run_dir / "spec.json").read_text().splitlines()[0])["timeout_seconds"])
 
 
 def lasted(run_dir: Path) -> float:
-    """The time that a run took, as its supervisor recorded it."""
+    """Return the duration of a run, as recorded by its supervisor."""
     end = read_end(run_dir)
     assert end is not None
     assert end.started_at is not None

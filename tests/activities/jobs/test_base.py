@@ -105,7 +105,7 @@ IMPLEMENTED = SEES.replace("approved", "implemented")
 
 
 def agent(*commands: str) -> str:
-    """An agent that writes a file, then has git do something."""
+    """Return an agent's script that writes a file, then runs git commands."""
     typed = "".join(f"subprocess.run(['git', *who, *{each.split()}], check=True)\n" for each in commands)
     return GIT + "open('own.txt', 'w').write('x')\n" + typed + IMPLEMENTED
 
@@ -138,7 +138,7 @@ async def test_nothing_is_recorded_of_what_it_made_itself(stage: Stage) -> None:
 
 
 async def test_it_is_the_same_when_the_work_is_taken_in_again(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commits of the job are in the repository by then."""
+    """The job's commits are in the repository by then."""
     base = git(stage.repo, "rev-parse", "HEAD").strip()
     later = commit(stage.repo, "later.txt")
     twice = workspace.collect

@@ -50,7 +50,7 @@ def users_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def boxed(stage: Stage, **section: Any) -> Stage:
-    """The stage with a box around its agents."""
+    """Return the stage with a box around its agents."""
     settings = Settings.model_validate({"runtimes": {"shell": section}})
     context = replace(stage.context, settings=settings)
     return replace(stage, context=context, jobs=Jobs(context, {"shell": Shell(())}, Slots(settings)))
@@ -70,7 +70,7 @@ def diagnostics(stage: Stage, job_id: str) -> dict[str, Any]:
 
 
 def said_of(stage: Stage, job_id: str, kind: str) -> str:
-    """The network that a job's record names, once its box is seen to be told with what that was found to leak."""
+    """Return the network in a job's record, after checking its box and that it lists known leaks."""
     said, leaks, _ = str(diagnostics(stage, job_id)["box"]).partition("; in it a program can still ")
     assert bool(leaks) is (kind == BoxKind.LANDLOCK)
     box, _, network = said.partition(", ")
@@ -114,7 +114,7 @@ async def test_a_reader_by_policy_cannot_write_its_folder(stage: Stage, kind: st
 
 
 async def test_a_shell_agent_reaches_no_port_of_this_machine_unless_the_settings_name_it(stage: Stage) -> None:
-    """So it cannot answer what people are asked by way of Temporal, whose server asks nobody who calls."""
+    """Otherwise it could answer people's questions through Temporal, whose server does not authenticate callers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         ways = f"""{LOOK}
@@ -163,7 +163,7 @@ async def test_what_an_agent_wrote_is_the_service_s_afterwards(
 async def test_a_reader_s_folder_is_the_service_s_before_it_is_looked_at_and_deleted(
     stage: Stage, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is in it is left as it is: only the service may enter the folder that it stands in."""
+    """Its entries keep their owner: only the service may enter the folder around it."""
     seen = list[tuple[int, str]]()
     collect = workspace.collect
 
@@ -200,7 +200,7 @@ async def test_without_a_box_nothing_is_run_unless_the_settings_say_so(
 
 @pytest.fixture
 def without_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine whose root makes boxes itself and has no bubblewrap."""
+    """Simulate a machine whose root makes boxes itself and has no bubblewrap."""
     there = replace(machine.look(64_100), bwrap=machine.INSTALL, program="no-such-bubblewrap")
     if not there.own_root or there.lacks(BoxKind.LANDLOCK):
         pytest.skip("only root makes a box itself, on Linux 5.12 or newer; and there is to be Landlock too")
@@ -209,7 +209,7 @@ def without_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("without_bubblewrap")
 class TestWithoutBubblewrap:
-    """A service that is root makes the better box itself, but for what only bubblewrap can lay out."""
+    """A service of root makes the better box itself, except for layouts that only bubblewrap supports."""
 
     async def test_the_service_makes_the_better_box_itself(self, stage: Stage) -> None:
         job = stage.job(f'{LOOK}summary = "fine"\n{ANSWER}')
@@ -227,7 +227,7 @@ class TestWithoutBubblewrap:
 
 
 def inner(stage: Stage) -> str:
-    """A folder that agents' account could put something else in the place of."""
+    """Create a folder that the agents' account could replace."""
     around = stage.tmp / "around"
     (around / "inner").mkdir(parents=True)
     around.chmod(0o777)

@@ -1,4 +1,4 @@
-"""What a job hands to the tree and to the jobs after it through files and lists of its host."""
+"""Files and lists of a host that a job passes to the tree and to later jobs."""
 
 import pytest
 
@@ -62,7 +62,7 @@ def test_a_leg_is_handed_the_body_it_names_and_no_other_is_and_both_are_told_the
 
 @pytest.mark.ruling("P4")
 def test_who_cannot_delegate_is_told_the_result_alone(stage: Stage) -> None:
-    """A throwaway worker, a leg at the depth cap, the finalize; neither root nor other leg nor continuation."""
+    """These are a throwaway worker, a leg at the depth cap, and the finalize; not the root or any other job."""
     leaf = explain_contract(leaf=True)
     tree = World(tree_input(settings=TreeSettings(bounds=Bounds(max_delegation_depth=2)), prompt=Text(inline="goal")))
     tree.begin()

@@ -1,4 +1,4 @@
-"""Runs that are put off: limits and a lost network cost a job time, not its life."""
+"""Deferred runs: rate limits and network failures delay a job, but do not end it."""
 
 import asyncio
 import time
@@ -45,7 +45,7 @@ def limited(stage: Stage, script: str, times: int = 1, **section: object) -> Sta
 
 
 async def put_off(stage: Stage, job: JobRun) -> float:
-    """The wait that the run asks Temporal for."""
+    """Return the wait that the run requests from Temporal."""
     with pytest.raises(ApplicationError) as caught:
         await stage.play(job)
     assert not caught.value.non_retryable

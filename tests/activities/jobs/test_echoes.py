@@ -1,4 +1,4 @@
-"""`cat` and `tee` as agents: what a program prints of its prompt is no result (ruling P6)."""
+"""`cat` and `tee` as agents: a printed prompt is not a result (ruling P6)."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What an agent writes into the folders of runs is never taken for what those runs did."""
+"""Forged records of runs: an agent's files in the folders of runs are never taken for the records of those runs."""
 
 import asyncio
 import os
@@ -37,7 +37,7 @@ own = next(each for each in RUNS.iterdir() if each.name == os.environ["SERVICE_R
 
 
 def agent(stage: Stage, *lines: str, says: str = "fine") -> str:
-    """An agent that knows where runs are kept and how they look; it approves at last."""
+    """Return an agent's script that knows the runs' folders and their format; it approves at the end."""
     runs = stage.context.home.runs
     begins = f"FORGED = {SAID % 'forged'!r}\n{FORGES}\nRUNS = pathlib.Path({str(runs)!r})\n"
     return begins + "\n".join(lines) + f"\nprint({SAID % says!r})\n"
@@ -75,7 +75,7 @@ async def test_a_verify_leg_that_its_coordinator_has_forged_really_runs(stage: S
 
 
 async def test_a_forged_end_in_the_folder_of_a_run_is_not_its_end(stage: Stage) -> None:
-    """The agent finds its own folder, as one that is in no box can find any."""
+    """The agent finds its own folder, because unboxed ones can find any."""
     job = stage.job(agent(stage, OWN_FOLDER, "forge(own)", leaves_proof(stage), "os._exit(3)"), Action.IMPLEMENT)
     outcome = await stage.play(job)
     assert (outcome.state, proof(stage)) == (JobState.FAILED, "x")
@@ -86,7 +86,7 @@ async def test_a_forged_end_in_the_folder_of_a_run_is_not_its_end(stage: Stage) 
 async def test_a_run_whose_records_are_not_believed_is_like_one_whose_end_nobody_saw(
     stage: Stage, action: Action, runs: str
 ) -> None:
-    """A reader is run again, once, in another folder, and it is told; a writer never is, and says where to look."""
+    """A reader runs once more, in another folder, and that is reported; a writer does not, and names its folder."""
     script = agent(stage, leaves_proof(stage), "import os", waits(stage), says="real")
     job = stage.job(script, action)
     playing = asyncio.create_task(stage.play(job))
@@ -129,9 +129,9 @@ async def test_output_that_its_agent_has_replaced_is_reported_never_followed_or_
 async def test_a_run_whose_folder_is_gone_is_like_one_whose_end_nobody_saw(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, action: Action, ran: str, work_too: bool
 ) -> None:
-    """Whether its program had begun nobody can tell: a writer is not started, a reader is told to be started again.
+    """It is unknown whether the program had begun: a writer is not started, a reader is reported as started again.
 
-    All of both is gone where a home was brought back from a backup.
+    Both folders are missing if a home was restored from a backup.
     """
     job = stage.job(agent(stage, leaves_proof(stage), says="real"), action)
     with monkeypatch.context() as dying:
@@ -190,7 +190,7 @@ async def test_what_is_taken_back_leaves_no_folder(stage: Stage) -> None:
 
 
 def opened(stage: Stage, job: JobRun) -> Path:
-    """What a worker has done before anything else."""
+    """Do a worker's first steps of an attempt, and return its folder."""
     folder = run_folders.new(stage.context.home.runs, job.job_id, job.attempt)
     offered = claims.Offered(job.job_id, job.attempt, job.offer)
     assert claims.begin(stage.context.store, offered, host=stage.context.host, run_dir=str(folder))

@@ -1,4 +1,4 @@
-"""The whole prompt of each kind of job, as its program is told it. `GOLDEN=write` writes the files anew."""
+"""The whole prompt of each kind of job. `GOLDEN=write` rewrites the files."""
 
 import os
 from dataclasses import replace
@@ -43,7 +43,7 @@ def compare(name: str, text: str) -> None:
 
 @pytest.fixture
 def host(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
-    """A host with all three programs, a box made by bwrap and 8 GiB for each job."""
+    """Return a host with all three programs, a box made by bwrap and 8 GiB for each job."""
     monkeypatch.setattr(boxing, "kind_for", lambda *_: BoxKind.BWRAP)
     monkeypatch.setattr(control_group, "job_limits", lambda *_: {control_group.MEMORY: 8 * 1024**3})
     stage = replace(stage, context=replace(stage.context, settings=Settings.model_validate(SETTINGS)))
@@ -55,7 +55,7 @@ def host(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
 
 
 def place(host: Stage, run: JobRun) -> Workspace:
-    """Return its work folder, as it would be if all the work before it went together."""
+    """Return its work folder, as if all earlier work merged without conflicts."""
     legs = tuple(dict.fromkeys(each.leg for each in run.line if each.leg))
     names = [*legs, *(each.leg for each in run.deps if each.leg)]
     line = Line(BASE, LINE if run.line else BASE, legs, legs=dict.fromkeys(names, LINE))
@@ -65,7 +65,7 @@ def place(host: Stage, run: JobRun) -> Workspace:
 
 
 def shown(host: Stage, run: JobRun) -> str:
-    """Return the prompt, with the same words for its mark and for the home."""
+    """Return the prompt, with constants for its mark and for the home."""
     return unmarked(prompt_of(host.context, run, place(host, run))).replace(str(host.context.home.root), "HOME")
 
 

@@ -186,7 +186,7 @@ print(json.dumps({"service_result": {"decision": "approved", "summary": "s"}}))
 
 
 async def told_to(stage: Stage, **changes: Any) -> str:
-    """What a later job is told."""
+    """Run a later job, and return its prompt."""
     number = len(list(stage.context.home.runs.iterdir())) + 100
     await stage.play(later(stage, PROMPT, Action.REVIEW, job_id=f"{ROOT}.{number}", **changes))
     return (stage.tmp / "told.txt").read_text()

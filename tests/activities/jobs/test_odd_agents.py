@@ -1,4 +1,4 @@
-"""Agents that misbehave, and what becomes of each: this table is the documentation."""
+"""Agents that misbehave, and the outcome of each: this table is the documentation."""
 
 import asyncio
 import subprocess
@@ -43,7 +43,7 @@ NO_RESULT = "the repair returned the same output, byte for byte"
 
 @dataclass(frozen=True)
 class Odd:
-    """An agent, and what the service makes of it."""
+    """An agent, and its outcome."""
 
     does: str
     script: str
@@ -51,7 +51,7 @@ class Odd:
     reason: str = ""
     timeout: float | None = None
     runs: int = 1
-    """How often its program runs; twice where the result is asked for again."""
+    """Number of its program's runs; two if a repair follows."""
 
 
 OK, FAILED = JobState.SUCCEEDED, JobState.FAILED
@@ -89,7 +89,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def impatient(stage: Stage) -> Stage:
-    """The same with a short grace."""
+    """Return the stage with a short grace period."""
     settings = unboxed({"worker": {"stop_grace": f"{GRACE * 1000:g}ms"}})
     context = replace(stage.context, settings=settings)
     return replace(stage, context=context, jobs=Jobs(context, {"shell": Shell(())}, Slots(context.settings)))
@@ -177,7 +177,7 @@ async def test_stopped_before_it_began_it_is_cancelled(impatient: Stage, own_hom
 
 @pytest.fixture
 def small_disk(stage: Stage) -> Iterator[Path]:
-    """Runs of this home are kept on a disk of 256 KiB."""
+    """Mount a disk of 256 KiB for this home's runs."""
     disk = stage.context.home.runs
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(disk)]

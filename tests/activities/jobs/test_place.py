@@ -1,4 +1,4 @@
-"""What a prompt says of a job's folder and box, for each policy, box and setting (ruling P2)."""
+"""A job's folder and box in its prompt, for each policy, box and setting (ruling P2)."""
 
 from dataclasses import replace
 from pathlib import Path

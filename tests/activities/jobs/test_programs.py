@@ -1,4 +1,4 @@
-"""A job through each agent program, from prompt to recorded outcome, by stand-ins that print what they print."""
+"""A job through each agent program, from prompt to recorded outcome, with stand-ins for the programs."""
 
 import asyncio
 import json
@@ -165,7 +165,7 @@ LOGINS = {
 
 
 def by_its_name(stage: Stage, runtime: str, script: str, **section: object) -> Stage:
-    """The stage with a stand-in that is called as the program is."""
+    """Return the stage with a stand-in that has the program's name."""
     path = stage.tmp / LOGINS[runtime][0]
     path.write_text(f"#!{sys.executable}\n{PRELUDE}{script}")
     path.chmod(0o755)

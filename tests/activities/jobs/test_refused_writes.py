@@ -1,4 +1,4 @@
-"""An implement job whose program was refused its writes, wrote nothing and says `implemented` (ruling P5)."""
+"""An implement job whose program was refused its writes, wrote nothing and reports `implemented` (ruling P5)."""
 
 from pathlib import Path
 

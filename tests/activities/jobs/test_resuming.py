@@ -1,4 +1,4 @@
-"""Continuations that go on in a session (ruling K3), and runs that were started again: what happens, what is told."""
+"""Continuations that resume a session (ruling K3), and restarted runs: their course and their notices."""
 
 import json
 from pathlib import Path
@@ -40,7 +40,7 @@ def kept(run: JobRun, scope: SessionScope = SessionScope.TREE) -> JobRun:
 
 
 def next_of(run: JobRun, number: int, **changes: Any) -> JobRun:
-    """The chain's next job, with the brief of one."""
+    """Return the chain's next job, with a brief."""
     world = World(tree_input()).begin()
     world.coordinator("approved", delegation("a"))
     world.leg("a")

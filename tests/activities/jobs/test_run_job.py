@@ -110,7 +110,7 @@ async def test_an_implement_job_gets_a_branch_its_leftovers_are_committed_and_cl
 
 @pytest.mark.ruling("L10", "I2")
 async def test_the_commits_that_a_reader_is_given_are_recorded(stage: Stage) -> None:
-    """Its verdict is about them, wherever the branches are later."""
+    """Its verdict is about these commits, even if the branches move later."""
     heads = []
     for name in (1, 2):
         write = f"open('{name}', 'w').write('x')\n" + APPROVED
@@ -381,7 +381,7 @@ async def test_what_an_agent_plants_runs_nowhere_and_is_told(stage: Stage, actio
 async def test_a_job_s_place_says_which_folders_of_objects_it_reads(
     stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those of the repository, and those that it borrows itself."""
+    """These are the repository's own folder, and those that it borrows from."""
     git(tmp_path, "clone", "-q", "--shared", str(stage.repo), str(tmp_path / "borrower"))
     repos.put(stage.context.store, "acme/shop", str(tmp_path / "borrower"), stage.context.host)
     seen: list[workspace.Workspace] = []

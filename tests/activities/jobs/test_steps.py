@@ -1,4 +1,4 @@
-"""What one job takes of the store: each write is waited for by the job, and by all others of its host."""
+"""A job's use of the store: the job, and all others of its host, wait for each write."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ APPROVED = 'print(\'{"service_result": {"decision": "approved", "summary": "fine
 
 @pytest.fixture
 def counted(stage: Stage) -> Iterator[Counter[str]]:
-    """How often the store was written to, and asked."""
+    """Count the writes and statements of the store."""
     seen: Counter[str] = Counter()
 
     def commits(*_: object) -> None:
@@ -37,8 +37,9 @@ def counted(stage: Stage) -> Iterator[Counter[str]]:
 
 @pytest.mark.parametrize("action", [Action.ASK, Action.IMPLEMENT])
 async def test_a_job_writes_three_times(stage: Stage, counted: Counter[str], action: Action) -> None:
-    """That it has begun, and in which folder; where it works; how it ended. Among its reads are the agents that its
-    prompt names.
+    """It writes that it has begun and in which folder, where it works, and how it ended.
+
+    Its reads include the agents that its prompt names.
     """
     outcome = await stage.play(stage.job(APPROVED, action))
     assert outcome.state is JobState.SUCCEEDED

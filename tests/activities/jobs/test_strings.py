@@ -1,4 +1,4 @@
-"""Whatever a program says of itself can be stored and sent on (ruling B6)."""
+"""Texts of programs: all of them can be stored and transmitted (ruling B6)."""
 
 from pathlib import Path
 

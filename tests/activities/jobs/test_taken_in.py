@@ -1,4 +1,4 @@
-"""An agent's result with a secret in every field of it (ruling N7)."""
+"""Redaction of an agent's result with a secret in every field (ruling N7)."""
 
 from pathlib import Path
 
@@ -66,7 +66,7 @@ def test_an_agent_s_word_for_a_secret_is_put_back_for_nobody(tmp_path: Path) -> 
 
 @pytest.mark.ruling("N7")
 async def test_a_file_that_is_called_like_a_word_for_a_secret_is_told_without_it(stage: Stage) -> None:
-    """Names of files stand in the prompts of others."""
+    """Names of files occur in the prompts of others."""
     word = "redacted-" + "0123456789abcdef0123"
     made = f"open({word + '.py'!r}, 'w').write('x')\n" + SAYS
     outcome = await stage.play(stage.job(made, Action.IMPLEMENT))

@@ -1,4 +1,4 @@
-"""Agents that leave more than can be read: each ends in its time, with a reason."""
+"""Agents that leave more than can be read: each ends in time, with a reason."""
 
 import asyncio
 import re
@@ -79,7 +79,7 @@ async def test_folders_in_folders_in_folders_are_left_out_and_told(stage: Stage)
 
 
 async def test_temporary_files_go_however_deep_they_lie(stage: Stage) -> None:
-    """By a program that knows no depth; the service waits for nothing of it."""
+    """A program without a depth limit deletes them; the service does not wait for it."""
     script = DEEP.replace("for _", "os.makedirs(os.environ['TMPDIR']); os.chdir(os.environ['TMPDIR'])\nfor _")
     where = stage.context.home.runs
     outcome = await play(
@@ -92,7 +92,7 @@ async def test_temporary_files_go_however_deep_they_lie(stage: Stage) -> None:
 
 @pytest.fixture
 def bounded(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
-    """A job may write as many MiB as it usually may GiB."""
+    """Limit a job's writes to as many MiB as it usually has GiB."""
     monkeypatch.setattr(execution, "GIB", 1 << 20)
     monkeypatch.setattr(room, "GIB", 1 << 20)
     context = replace(stage.context, settings=unboxed({"worker": {"job_disk": 4, "free_disk": 0}}))
