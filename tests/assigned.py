@@ -1,4 +1,4 @@
-"""Values with an assignment, from plain fields: what a test says of a job, wherever the model keeps it."""
+"""Runs and tree inputs with an assignment, built from flat fields, so that tests don't depend on their nesting."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -11,14 +11,14 @@ Holder = TypeVar("Holder", JobRun, TreeInput)
 
 
 def nested(fields: Mapping[str, object]) -> dict[str, object]:
-    """The fields as a run or a tree's input takes them."""
+    """Return the fields nested as a run or a tree's input takes them."""
     ours = {name: each for name, each in fields.items() if name in Assignment.model_fields}
     rest = {name: each for name, each in fields.items() if name not in ours}
     return rest | {"assignment": Assignment.model_validate(ours)}
 
 
 def changed(value: Holder, **fields: object) -> Holder:
-    """The same with these fields instead."""
+    """Return a copy with these fields changed."""
     ours = {name: each for name, each in fields.items() if name in Assignment.model_fields}
     rest = {name: each for name, each in fields.items() if name not in ours}
     return value.model_copy(update=rest | {"assignment": value.assignment.model_copy(update=ours)})

@@ -1,4 +1,4 @@
-"""What every ring shares: a service home of its own for each test."""
+"""Fixtures of all rings: a service home of its own for each test."""
 
 import gc
 import os
@@ -17,9 +17,9 @@ from tests.depth import cases
 
 ROOT = Path(__file__).parent
 PURE = ("contract", "policy", "tree", "pipeline")
-"""The rings that need nothing but themselves: what fails there says most, and is known in seconds."""
+"""Rings without external parts: their failures are the most precise, and known in seconds."""
 WAITING = ("e2e", "temporal", "bridge", "activities")
-"""Those that wait for servers and processes, longest first: then several at once end at the same time."""
+"""Rings that wait for servers and processes, longest first, so that parallel workers end at about the same time."""
 
 
 settings.register_profile("ours", deadline=None, max_examples=cases(25, 100))
@@ -44,7 +44,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What is there by now stays: to look for garbage in it again and again takes a tenth of the time, or less."""
+    """Freeze the objects that exist by now: scanning them for garbage repeatedly takes up to a tenth of the time."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
@@ -53,7 +53,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def knows_no_secrets_of_other_tests() -> Iterator[None]:
-    """A process learns the keys of the homes it works in, and goes through every text with all it knows."""
+    """Clear the process's known secrets, which come from the homes it works in and are searched in every text."""
     yield
     if known := sys.modules.get("activities.redaction.known_values"):
         known.process.cache_clear()
@@ -61,8 +61,8 @@ def knows_no_secrets_of_other_tests() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store of this release with nothing in it: made once, since that takes longer than most tests of it."""
-    from activities.store.database import open_store  # the pure tests need not wait for it
+    """Create an empty store of this release, once: that takes longer than most tests of a store."""
+    from activities.store.database import open_store  # the pure tests need not wait for this import
 
     home = Home(tmp_path_factory.mktemp("empty")).ensure()
     open_store(home).dispose()
@@ -71,14 +71,14 @@ def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def home(bare_home: Home, empty_store: Path) -> Home:
-    """A service home that the environment points at, with nothing in its store."""
+    """Create a service home with an empty store, and point the environment at it."""
     shutil.copyfile(empty_store, bare_home.store)
     return bare_home
 
 
 @pytest.fixture
 def bare_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    """A service home without a store."""
+    """Create a service home without a store, and point the environment at it."""
     root = tmp_path / "home"
     monkeypatch.setenv("SERVICE_HOME", str(root))
     for name in ("TEMPORAL_ADDRESS", "SERVICE_TEMPORAL_ADDRESS", "SERVICE_STORE_URL"):

@@ -1,4 +1,4 @@
-"""How many cases are tried by tests that make them up: few, or with `THOROUGH=1` (`dev-cluster/test --all`) many."""
+"""Numbers of generated cases: few, or many with `THOROUGH=1` (`dev-cluster/test --all`)."""
 
 import os
 

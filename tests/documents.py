@@ -1,4 +1,4 @@
-"""What documents for people say that can be looked up: links, headings, pictures, commands."""
+"""Checks of documents for people: links, headings, pictures, commands."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -20,19 +20,19 @@ def without_code(text: str) -> str:
 
 
 def links(text: str) -> Iterator[str]:
-    """Wherever a link or a picture leads, outside code."""
+    """Yield the targets of links and pictures outside code."""
     for in_markdown, in_html in _LINK.findall(re.sub(r"`[^`]*`", "code", without_code(text))):
         yield in_markdown or in_html
 
 
 def anchors(text: str) -> set[str]:
-    """What a link may name of a page: its headings, as GitHub writes them."""
+    """Return the anchors of a page: its headings, as GitHub writes them."""
     headings = re.findall(r"^#+ (.+)$", without_code(text), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def leads_nowhere(page: Path) -> list[str]:
-    """The links of a document to files or headings that do not exist."""
+    """Return a document's links to missing files or headings."""
     text = page.read_text()
     wrong = []
     for link in links(text):
@@ -46,14 +46,14 @@ def leads_nowhere(page: Path) -> list[str]:
 
 
 def commands(text: str) -> Iterator[str]:
-    """Every `service` command in code, a line each."""
+    """Yield every `service` command in code, a line each."""
     for block in _FENCED.findall(text):
         yield from (line.partition("  #")[0] for line in _TYPED.findall(block))
     yield from (" ".join(span.replace("\\|", "|").split()) for span in _SPAN.findall(without_code(text)))
 
 
 def wrong_in(command: str) -> str:
-    """What does not exist of a command as documents write it (`agent ask|review NAME [--wait]`), or nothing."""
+    """Return the first unknown word of a command as documents write it (`agent ask|review NAME [--wait]`), or ""."""
     words = command.partition(" && ")[0].split()[1:]
     if not words or words[0].isupper() or words[0].startswith("-"):
         known = {option for each in root().params for option in each.opts} | {"--help", "-h"}
@@ -77,7 +77,7 @@ def _wrong_page(words: Sequence[str]) -> str:
 
 
 def _walked(commands: list[Any], words: Sequence[str]) -> tuple[list[Any], str]:
-    """The commands that words name, `a|b` both of them; and the word that names none."""
+    """Return the commands of these words, both for `a|b`, and the first unknown word."""
     for word in words:
         below = {name: each for command in commands for name, each in getattr(command, "commands", {}).items()}
         if not below or not re.fullmatch(r"[a-z|-]+", word) or word.startswith("-"):

@@ -1,4 +1,4 @@
-"""A prompt taken apart as the program reads it that is told what its marks mean."""
+"""A parser of prompts, by the marks that they explain to programs."""
 
 import re
 
@@ -8,20 +8,20 @@ _SPAN = re.compile(r"`[^`\n]*`")
 
 
 def blocks(prompt: str) -> list[tuple[str, str]]:
-    """Author and text of each block, in order."""
+    """Return author and text of each block, in order."""
     return [(found[2], found[3]) for found in _BLOCK.finditer(prompt)]
 
 
 def said_in(prompt: str) -> list[str]:
-    """The texts alone."""
+    """Return the texts of the blocks."""
     return [text for _, text in blocks(prompt)]
 
 
 def frame(prompt: str) -> str:
-    """What is left when the texts of others are taken away: our words alone, whatever those texts are."""
+    """Return the prompt without quoted texts: our own words, whatever those texts are."""
     return _MARK.sub("MARK", _SPAN.sub("`...`", _BLOCK.sub("(block)", prompt)))
 
 
 def unmarked(prompt: str) -> str:
-    """The prompt with the same word for its mark, whatever it is."""
+    """Return the prompt with a constant mark."""
     return _MARK.sub("MARK", prompt)

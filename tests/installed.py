@@ -1,4 +1,4 @@
-"""A machine on which only those agent programs are installed, and logged in, that a test installs."""
+"""A machine with only those agent programs installed and logged in that a test asks for."""
 
 import os
 from pathlib import Path
@@ -24,7 +24,7 @@ class Machine:
         monkeypatch.setenv("HOME", str(self._user))
 
     def install(self, *names: str, logged_in: bool = True) -> None:
-        """Programs that tell their version, and no more."""
+        """Install programs that only print their version."""
         for name in names:
             program = self._programs / name
             program.write_text(f"#!/bin/sh\necho {'.'.join(map(str, PROGRAMS[name].minimum))}\n")

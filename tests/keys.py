@@ -1,4 +1,4 @@
-"""The one key that homes of tests have, so that a server's client and every home speak of the same service."""
+"""The common key of tests' homes, so that a server's client and every home belong to one service."""
 
 import os
 
@@ -9,7 +9,7 @@ KEY = b"the key of every home of a test."
 
 
 def give(home: Home) -> Home:
-    """A home with this key, in place of one of its own."""
+    """Write this key into a home, in place of its own."""
     with open(os.open(home.root / seal_key.FILE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(KEY)
     return home

@@ -1,4 +1,4 @@
-"""Which tests prove which rules, read from their markers without running anything; and which of them run every day."""
+"""The tests that prove each rule, read from their markers without running them; and which of them run every day."""
 
 import ast
 from collections.abc import Iterator
@@ -25,11 +25,11 @@ class Proof:
     path: str
     name: str
     long: bool = False
-    """Whether `dev-cluster/test` leaves it out."""
+    """True if `dev-cluster/test` leaves it out."""
 
 
 def proofs(where: str, source: str) -> Iterator[Proof]:
-    """Every rule that a module's markers name: on the module, on classes, on functions."""
+    """Yield every rule that a module's markers name: on the module, on classes, on functions."""
     tree = ast.parse(source)
     marks = [node.value for node in tree.body if isinstance(node, ast.Assign) and _is_pytestmark(node)]
     all_long = any(map(_is_long, marks))
@@ -52,7 +52,7 @@ def _is_pytestmark(node: ast.Assign) -> bool:
 
 
 def _is_long(mark: ast.expr) -> bool:
-    """Whether all that the mark is on is long, not one case of several."""
+    """Return whether the mark makes the whole test long, not just one case of it."""
     marks = mark.elts if isinstance(mark, ast.List) else [mark]
     return any(ast.unparse(each) == LONG for each in marks)
 
@@ -69,7 +69,7 @@ def all_proofs() -> list[Proof]:
 
 
 def table() -> str:
-    """One section per group, one row per rule."""
+    """Return the table: one section per group, one row per rule."""
     lines, found = [HEAD], all_proofs()
     for group, rules in RULES.items():
         lines += [f"\n## {group}\n", "| rule | says | proven by |", "|---|---|---|"]

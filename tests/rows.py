@@ -1,4 +1,4 @@
-"""Rows of a tree as values, each a whole one of which a test says what matters to it."""
+"""Rows of a tree as values: valid defaults, which tests override."""
 
 import time
 from typing import Any

@@ -1,6 +1,6 @@
-"""Every rule the tests must prove: an id, and what it says in a sentence of ours.
+"""Rules that the tests must prove: an id, and its content in one sentence.
 
-A letter and a number is a ruling, which `workflows/RULES.md` says in full, `spec:` a row or sentence of the
+A letter and a number is a ruling, with its full text in `workflows/RULES.md`; `spec:` is a row or sentence of the
 specification, `engine:` a promise of our own.
 """
 
@@ -295,7 +295,7 @@ RULES: dict[str, dict[str, str]] = {
 }
 
 NOT_YET: frozenset[str] = frozenset()
-"""Rules nothing proves yet, because what they rule is not built. A rule leaves this set with its first test."""
+"""Rules without a proof because they are not implemented yet. A rule leaves this set with its first test."""
 
 TEXTS: dict[str, str] = {rule: text for group in RULES.values() for rule, text in group.items()}
 

@@ -1,4 +1,4 @@
-"""How the tests are built: who may take from whom, and where they stand."""
+"""The structure of the tests: permitted imports, and their place."""
 
 import ast
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ FILES = sorted(TESTS.rglob("*.py"))
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Every module that a file imports, wherever in it."""
+    """Yield every module that a file imports at any level."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
@@ -22,7 +22,7 @@ def imported(path: Path) -> Iterator[str]:
 
 
 def test_no_test_takes_from_another() -> None:
-    """What two of them need stands in a module of its own, or in a conftest."""
+    """Check that tests don't import tests: shared helpers are in modules of their own, or in a conftest."""
     taken = {
         f"{path.relative_to(ROOT)}: {name}"
         for path in FILES

@@ -1,4 +1,4 @@
-"""What a newcomer reads: short, its links and pictures are there, its commands exist (ruling K6)."""
+"""Documents for newcomers: short, with valid links and pictures and existing commands (ruling K6)."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""Every rule has a test that proves it, every day; every marker names a rule."""
+"""Rules and tests: every rule has a test that proves it every day; every marker names a rule."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ def test_every_rule_is_proven_or_said_not_to_be() -> None:
 
 
 def test_every_rule_is_proven_by_a_test_that_is_not_long() -> None:
-    """So that `dev-cluster/test` proves them all."""
+    """Ensures that `dev-cluster/test` proves them all."""
     assert TEXTS.keys() - {proof.rule for proof in all_proofs() if not proof.long} == NOT_YET
 
 

@@ -1,4 +1,4 @@
-"""The rules in words, the table of rules and all citations agree; documents name files and folders that exist."""
+"""Agreement of the rules' text, the table of rules and all citations; documents name existing files and folders."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def described() -> list[str]:
 
 
 def cited(text: str) -> set[str]:
-    """Every rule that a text cites: after the word ruling, or alone in parentheses."""
+    """Return every rule that a text cites: after the word ruling, or alone in parentheses."""
     return {number for found in CITED.finditer(text) for number in re.findall(NUMBER, found[0])}
 
 

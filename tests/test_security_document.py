@@ -1,4 +1,4 @@
-"""Each promise of SECURITY.md names the tests that attack it, and they carry the rule of the promise (ruling K6)."""
+"""Promises of SECURITY.md: each names the tests that attack it, and they carry its rule (ruling K6)."""
 
 import re
 

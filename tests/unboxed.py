@@ -1,4 +1,4 @@
-"""Agents without a box, for all tests but those of boxes: scripts that leave proofs in temporary folders."""
+"""Agents without a box, for tests of other subjects: scripts that leave proofs in temporary folders."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,16 +7,16 @@ from activities.runtimes.table import RUNTIMES
 from activities.settings.model import Settings
 
 NO_BOX = 'box = "none"'
-"""A line of `[runtimes.<name>]`."""
+"""A line of the section `[runtimes.<name>]`."""
 
 
 def shell(*lines: str) -> str:
-    """The section of the shell runtime, with further lines."""
+    """Return the section of the shell runtime, with further lines."""
     return "\n".join(("[runtimes.shell]", NO_BOX, *lines, ""))
 
 
 def unboxed(values: Mapping[str, Any] | None = None) -> Settings:
-    """Settings in which no runtime has a box."""
+    """Return settings in which no runtime has a box."""
     given = dict(values or {})
     named = given.get("runtimes", {})
     sections = {name: {"box": "none"} | named.get(name, {}) for name in RUNTIMES}

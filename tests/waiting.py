@@ -1,8 +1,8 @@
-"""The one way to wait: for what stays true once it has come true, looked at again and again, with patience.
+"""Polling with a generous timeout, for conditions that stay true once they are.
 
-A test that passes never waits longer than what it waits for takes, so the patience is generous: on a machine that does
-three times as much beside the tests they are slow and not red. What is there only for a moment is not waited for: look
-for what it leaves behind (a row, an event, a file), or let the test hold it (a file that its agent waits for).
+A passing test never waits longer than the condition takes, so the timeout is generous: on a machine with three times
+the load, tests are slow but not red. Don't wait for a momentary state: wait for its trace (a row, an event, a file), or
+let the test hold it (a file that its agent waits for).
 """
 
 import asyncio
@@ -14,12 +14,12 @@ from typing import TypeVar
 T = TypeVar("T")
 
 PATIENCE = 300.0
-"""Seconds until something must have come true, on a machine that has much else to do."""
+"""Timeout in seconds, also for a busy machine."""
 PAUSE = 0.02
 
 
 def wait_for(what: Callable[[], object], said: Callable[[], object] | str = "", seconds: float = PATIENCE) -> None:
-    """Until this is true; `said` tells who reads the failure what it was, or how things stood."""
+    """Wait until this is true; `said` describes the state in the failure message."""
     deadline = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < deadline, _failure(said, seconds)
@@ -29,7 +29,7 @@ def wait_for(what: Callable[[], object], said: Callable[[], object] | str = "", 
 async def until(
     what: Callable[[], object | Awaitable[object]], said: Callable[[], object] | str = "", seconds: float = PATIENCE
 ) -> None:
-    """`wait_for` in an event loop, where looking may be asynchronous too."""
+    """Wait in an event loop until this is true; the condition may be asynchronous."""
     deadline = time.monotonic() + seconds
     while not await _seen(what()):
         assert time.monotonic() < deadline, _failure(said, seconds)
@@ -37,7 +37,7 @@ async def until(
 
 
 async def soon(work: Awaitable[T]) -> T:
-    """What this comes to; whoever hangs fails."""
+    """Await a result, with the timeout."""
     return await asyncio.wait_for(work, PATIENCE)
 
 
