@@ -9,7 +9,7 @@ from cli.drawing.tables import Column
 from cli.output import say, say_fields, say_json, say_table, tell
 
 if TYPE_CHECKING:
-    from bridge.operations.new_jobs import NewJob
+    from bridge.operations.orders.new_jobs import NewJob
 
 app = typer.Typer(help="Register agents, and ask them.", no_args_is_help=True, rich_markup_mode=None)
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -35,7 +35,8 @@ def add(
     json: Json = False,
 ) -> None:
     """Register an agent."""
-    from bridge.operations import agents, runtimes
+    from bridge.operations.health import runtimes
+    from bridge.operations.registry import agents
     from bridge.operations.service import Service
 
     new = agents.NewAgent(
@@ -56,7 +57,7 @@ def add(
 @app.command(name="list")
 def list_(json: Json = False) -> None:
     """List the registered agents."""
-    from bridge.operations import agents
+    from bridge.operations.registry import agents
     from bridge.operations.service import Service
 
     known = agents.every(Service.locate())
@@ -83,7 +84,7 @@ def list_(json: Json = False) -> None:
 @app.command()
 def show(name: Name, json: Json = False) -> None:
     """Show one agent."""
-    from bridge.operations import agents
+    from bridge.operations.registry import agents
     from bridge.operations.service import Service
     from cli.words import readable
 
@@ -97,7 +98,7 @@ def show(name: Name, json: Json = False) -> None:
 @app.command()
 def remove(name: Name, json: Json = False) -> None:
     """Forget an agent; jobs it has are carried to their end."""
-    from bridge.operations import agents
+    from bridge.operations.registry import agents
     from bridge.operations.service import Service
 
     agents.remove(Service.locate(), name)
@@ -107,7 +108,7 @@ def remove(name: Name, json: Json = False) -> None:
 @app.command()
 def allow(name: Name, repo: Annotated[str, typer.Argument(help="OWNER/NAME")], json: Json = False) -> None:
     """Let an agent work on a repository."""
-    from bridge.operations import agents
+    from bridge.operations.registry import agents
     from bridge.operations.service import Service
 
     service = Service.locate()
@@ -118,7 +119,7 @@ def allow(name: Name, repo: Annotated[str, typer.Argument(help="OWNER/NAME")], j
 @app.command()
 def deny(name: Name, repo: Annotated[str, typer.Argument(help="OWNER/NAME")], json: Json = False) -> None:
     """Stop letting an agent work on a repository; jobs it has there are carried to their end."""
-    from bridge.operations import agents
+    from bridge.operations.registry import agents
     from bridge.operations.service import Service
 
     service = Service.locate()
@@ -198,7 +199,7 @@ def _new(
     means: tuple[str | None, str | None, str | None],
     belongs_to: tuple[int | None, int | None, str | None, str | None],
 ) -> "NewJob":
-    from bridge.operations.new_jobs import NewJob
+    from bridge.operations.orders.new_jobs import NewJob
     from cli.piped import text_of
 
     pr, issue, base, timeout = belongs_to
@@ -208,7 +209,7 @@ def _new(
 def _start(new: "NewJob", wait: bool, json: bool) -> None:
     import asyncio
 
-    from bridge.operations import new_jobs
+    from bridge.operations.orders import new_jobs
     from bridge.operations.service import Service
     from cli.follow import follow
 

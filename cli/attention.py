@@ -15,8 +15,8 @@ from cli.web import Web, open_page
 from cli.words import ago, clock, one_line, way_out_in_words
 
 if TYPE_CHECKING:
-    from bridge.operations.attention import Attention, WaitingTree
     from bridge.operations.service import Service
+    from bridge.operations.waiting.attention import Attention, WaitingTree
     from workflows.model.rows import TaskRecord
 
 app = typer.Typer(rich_markup_mode=None)
@@ -31,9 +31,9 @@ def attention(
     web: Web = False,
 ) -> None:
     """List what waits for a person, oldest first, each with the exact command to type."""
-    from bridge.operations import attention as operation
-    from bridge.operations.dashboard import FIRST
+    from bridge.operations.home.links import FIRST
     from bridge.operations.service import Service
+    from bridge.operations.waiting import attention as operation
     from cli.drawing.screens import can_move
 
     service = Service.locate()
@@ -49,7 +49,7 @@ def attention(
 
 
 def _watch_live(service: "Service") -> None:
-    from bridge.operations import attention as operation
+    from bridge.operations.waiting import attention as operation
     from cli.drawing.viewport import Row
     from cli.live import View, live
 
@@ -61,7 +61,7 @@ def _watch_live(service: "Service") -> None:
 
 
 def _print_changes(service: "Service", *, json: bool) -> None:
-    from bridge.operations import attention as operation
+    from bridge.operations.waiting import attention as operation
 
     shown = None
     while True:

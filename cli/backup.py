@@ -9,7 +9,7 @@ from cli.output import say, say_json
 from cli.sizes import size
 
 if TYPE_CHECKING:
-    from bridge.operations.backup import Backup
+    from bridge.operations.home.backup import Backup
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -20,7 +20,7 @@ def backup(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Copy the home into a folder: store, Temporal's database, artifacts, settings, keys. Nothing has to stop."""
-    from bridge.operations import backup
+    from bridge.operations.home import backup
     from bridge.operations.service import Service
     from cli.progress import progress
     from cli.waiting import if_interrupted

@@ -23,7 +23,7 @@ def init(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Make namespace and search attributes where you may; print the commands where you may not. Exit 3 then."""
-    from bridge.operations import cluster
+    from bridge.operations.home import cluster
     from bridge.operations.service import Service
 
     made = cluster.init(Service.locate(), retention)

@@ -77,7 +77,9 @@ def status(
 ) -> None:
     """Say what runs and where to look. Exit status 1 when nothing runs."""
     from bridge.daemon import control
-    from bridge.operations import hosts, overview, settings
+    from bridge.operations import settings
+    from bridge.operations.home import overview
+    from bridge.operations.jobs import hosts
     from bridge.operations.service import Service
 
     service = Service.locate()

@@ -11,7 +11,7 @@ from cli.sizes import size
 
 if TYPE_CHECKING:
     from bridge.machine.daemon_state import ChildState, DaemonStatus
-    from bridge.operations.overview import Disk, HostNow, Overview
+    from bridge.operations.home.overview import Disk, HostNow, Overview
     from bridge.operations.settings import Process
 
 _COLUMN = 16

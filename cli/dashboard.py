@@ -20,9 +20,9 @@ def dashboard(
     The link is good once and for five minutes. It begins a session of a week in the browser that opens it, under your
     name; all sessions end with `service bridge token --rotate`.
     """
-    from bridge.operations import dashboard
+    from bridge.operations.home import links
     from bridge.operations.service import Service
     from cli.web import open_page
 
     service = Service.locate()
-    open_page(service, dashboard.page_of(service, page), only_print=only_print, json=json)
+    open_page(service, links.page_of(service, page), only_print=only_print, json=json)

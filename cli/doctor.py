@@ -9,7 +9,7 @@ from cli.drawing.looks import Look, of_state
 from cli.output import say, say_json
 
 if TYPE_CHECKING:
-    from bridge.operations.doctor import Finding
+    from bridge.operations.health.doctor import Finding
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -17,7 +17,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 @app.command()
 def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """Look at everything the service stands on. Exit status 1 when something is wrong."""
-    from bridge.operations import doctor
+    from bridge.operations.health import doctor
     from bridge.operations.service import Service
     from cli.progress import progress
     from cli.waiting import if_interrupted

@@ -11,7 +11,7 @@ from cli.waiting import Asker, left_alone
 from cli.words import clock, event_in_words, in_words
 
 if TYPE_CHECKING:
-    from bridge.operations.jobs import Tree
+    from bridge.operations.jobs.jobs import Tree
     from bridge.operations.service import Service
     from workflows.model.rows import EventRecord, JobRecord
 
@@ -22,7 +22,7 @@ NAMED = 3
 
 def follow(service: "Service", job_id: str, *, json: bool) -> int:
     """Print each change once, then the end. Return 0 if the task is done, 1 if it ended otherwise."""
-    from bridge.operations import jobs
+    from bridge.operations.jobs import jobs
     from cli.progress import progress
 
     said: dict[str, str] = {}
@@ -110,7 +110,7 @@ class LastLines:
 
     def say_what_is_new(self, tree: "Tree") -> None:
         """Print at most one line per job in `LINE_INTERVAL` seconds; for a root, of its whole tree."""
-        from bridge.operations import jobs
+        from bridge.operations.jobs import jobs
 
         for job in tree.jobs:
             looked, before = self._said.get(job.job_id, (-LINE_INTERVAL, ""))
@@ -125,7 +125,7 @@ class LastLines:
 
 def _watch(service: "Service", job_id: str) -> "Iterator[tuple[Tree, list[EventRecord]]]":
     """Yield the tree and its new events again and again, the last time when it is over."""
-    from bridge.operations import jobs
+    from bridge.operations.jobs import jobs
 
     after = 0
     waited = 0

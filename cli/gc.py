@@ -29,7 +29,7 @@ def gc(
 
     Trees that run, wait for people or are blocked keep all they have. Rows, branches and backups always stay.
     """
-    from bridge.operations import reclaim
+    from bridge.operations.home import reclaim
     from bridge.operations.service import Service
 
     found = reclaim.reclaim(Service.locate(), older_than, yes=yes)

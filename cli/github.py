@@ -10,7 +10,7 @@ from cli.output import say, say_document, say_fields, say_json, say_table
 from cli.words import LONGEST, ago, clock, one_line
 
 if TYPE_CHECKING:
-    from bridge.operations.github import Requests, Status, Synced
+    from bridge.operations.github.account import Requests, Status, Synced
 
 app = typer.Typer(help="Pull requests and issues on GitHub.", no_args_is_help=True, rich_markup_mode=None)
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -36,11 +36,11 @@ ORDERS = (
 @app.command()
 def status(json: Json = False) -> None:
     """Show the account, what is left of its quota, what is read, what waits to be written, what was ordered."""
-    from bridge.operations import github
+    from bridge.operations.github import account
     from bridge.operations.service import Service
 
-    found = github.status(Service.locate())
-    say_json(github.as_json(found)) if json else _say(found)
+    found = account.status(Service.locate())
+    say_json(account.as_json(found)) if json else _say(found)
 
 
 @app.command()
@@ -53,7 +53,7 @@ def sync(
     """Have comments looked at now, and say when that has happened."""
     from dataclasses import asdict
 
-    from bridge.operations import github
+    from bridge.operations.github import account
     from bridge.operations.service import Service
     from cli.progress import progress
     from cli.waiting import if_interrupted
@@ -63,7 +63,7 @@ def sync(
         raise UsageError("--retry and --drop do not go together", "service github sync --retry")
     goes_on = if_interrupted("it is looked at all the same", "service github status")
     with goes_on, progress() as step:
-        done = github.sync(Service.locate(), name, retry=retry, drop=drop, step=step)
+        done = account.sync(Service.locate(), name, retry=retry, drop=drop, step=step)
     say_json(asdict(done)) if json else say(*_synced(done, drop=drop))
 
 
@@ -76,10 +76,10 @@ def comment_preview(
     """Print the comments of a tree as they would be written; needs no account."""
     from dataclasses import asdict
 
-    from bridge.operations import github_preview
+    from bridge.operations.github import preview
     from bridge.operations.service import Service
 
-    found = github_preview.comments(Service.locate(), job, fact)
+    found = preview.comments(Service.locate(), job, fact)
     if json:
         say_json([asdict(each) for each in found])
         return

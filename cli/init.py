@@ -18,8 +18,8 @@ from cli.output import say, say_json, tell
 from cli.waiting import if_interrupted
 
 if TYPE_CHECKING:
-    from bridge.operations.initiation import Plan
-    from bridge.operations.runtimes import Runtime
+    from bridge.operations.health.runtimes import Runtime
+    from bridge.operations.registry.init import Plan
     from bridge.operations.service import Service
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -47,7 +47,9 @@ def init(
 
     What is registered already is left as it is.
     """
-    from bridge.operations import initiation, runtimes, team
+    from bridge.operations.health import runtimes
+    from bridge.operations.registry import init as initiation
+    from bridge.operations.registry import team
     from bridge.operations.service import Service
     from cli.progress import progress
 
@@ -87,7 +89,9 @@ def _started(service: "Service") -> bool:
 
 def _checked(service: "Service", repo: str, *, json: bool) -> tuple[dict[str, Any], int]:
     """Have the lead answer a tiny question, and return the outcome."""
-    from bridge.operations import initiation, new_jobs, team
+    from bridge.operations.orders import new_jobs
+    from bridge.operations.registry import init as initiation
+    from bridge.operations.registry import team
     from cli.follow import follow, silently
 
     new = new_jobs.NewJob(team.LEAD, "ask", initiation.QUESTION, repo)

@@ -10,10 +10,10 @@ import typer
 from cli.output import asked, confirmed, tell, tell_error
 
 if TYPE_CHECKING:
-    from bridge.operations.initiation import Checkout, Plan
-    from bridge.operations.runtimes import Runtime
+    from bridge.operations.health.runtimes import Runtime
+    from bridge.operations.registry.init import Checkout, Plan
+    from bridge.operations.registry.team import Programs
     from bridge.operations.service import Service
-    from bridge.operations.team import Programs
 
 
 @dataclass(frozen=True)
@@ -49,22 +49,22 @@ class Wanted:
 
 def decide(service: "Service", found: "Checkout", usable: "Sequence[Runtime]", answers: Answers) -> Wanted:
     """Ask one question after the other; change nothing."""
-    from bridge.operations import initiation
+    from bridge.operations.registry import init
 
     github = f", on GitHub {found.github}" if found.github else ""
     tell(f"repository: {found.top}{github}", *(f"program: {_program(each)}" for each in usable))
     name = _name(service, found, answers)
-    plan = initiation.plan(service, found, name, _programs(service, found, name, usable, answers))
+    plan = init.plan(service, found, name, _programs(service, found, name, usable, answers))
     if plan.changes and not answers.yes:
-        boxed = ", each agent in a box" if initiation.boxed(service, plan) else ""
+        boxed = ", each agent in a box" if init.boxed(service, plan) else ""
         tell(f"this would be registered{boxed}:", *(f"  {line}" for line in in_words(plan)))
         if not answers.agree("register it?"):
             tell("nothing was changed")
             raise typer.Exit(1)
     weakened = _weakened(service, plan, answers)
-    runs = initiation.runs(service)
+    runs = init.runs(service)
     start = not runs and answers.agree("the daemon does not run; start it?", answers.start)
-    works = (runs or start) and initiation.may_be_tried(service, plan, usable, weakened)
+    works = (runs or start) and init.may_be_tried(service, plan, usable, weakened)
     if answers.check and not works:
         tell("no job is tried: for that the daemon has to run, and the program of lead to be logged in")
     offered = works and (plan.changes or answers.check is not None)
@@ -76,9 +76,9 @@ def _weakened(service: "Service", plan: "Plan", answers: Answers) -> tuple[str, 
     """Report runtimes whose agents no box can hold, with the remedy. They run only if a person agrees; `--yes` does
     not.
     """
-    from bridge.operations import initiation
+    from bridge.operations.registry import init
 
-    unheld = initiation.unheld(service, plan)
+    unheld = init.unheld(service, plan)
     if not unheld:
         return ()
     for why in unheld.values():
@@ -91,7 +91,7 @@ def _weakened(service: "Service", plan: "Plan", answers: Answers) -> tuple[str, 
 
 def _name(service: "Service", found: "Checkout", answers: Answers) -> str:
     """Return the repository's name, asking until a valid one is given."""
-    from bridge.operations import initiation
+    from bridge.operations.registry import init
     from workflows.model.errors import ServiceError
 
     if answers.name is not None or answers.yes or found.known:
@@ -100,7 +100,7 @@ def _name(service: "Service", found: "Checkout", answers: Answers) -> str:
     while True:
         name = asked(f"its name here, OWNER/NAME [{found.name}]", found.name)
         try:
-            initiation.check_name(service, found, name)
+            init.check_name(service, found, name)
         except ServiceError as error:
             tell_error(error)
         else:
@@ -111,11 +111,11 @@ def _programs(
     service: "Service", found: "Checkout", name: str, usable: "Sequence[Runtime]", answers: Answers
 ) -> "Programs":
     """Choose the team's runtimes; ask if there is a choice and an agent to register."""
-    from bridge.operations import initiation, team
+    from bridge.operations.registry import init, team
 
     chosen = team.choose(usable, answers.builder, answers.checker)
     named = answers.yes or answers.builder is not None or answers.checker is not None
-    plan = initiation.plan(service, found, name, chosen)
+    plan = init.plan(service, found, name, chosen)
     if named or len(usable) < 2 or not any(each.standing is team.Standing.NEW for each in plan.members):
         return chosen
     _require_terminal()
@@ -137,7 +137,7 @@ def _require_terminal() -> None:
 
 def in_words(plan: "Plan") -> list[str]:
     """Describe the plan for the repository and each agent."""
-    from bridge.operations.team import Standing
+    from bridge.operations.registry.team import Standing
 
     known = "already there" if plan.is_known else "registered"
     lines = [f"{plan.repo}: {known} ({plan.checkout.top})"]

@@ -11,7 +11,7 @@ from cli.output import say, say_document, say_json, say_table
 from cli.web import Web, address_of, open_page
 
 if TYPE_CHECKING:
-    from bridge.operations.trees import Killed
+    from bridge.operations.orders.trees import Killed
 
 app = typer.Typer(help="Look at jobs and trees.", no_args_is_help=True, rich_markup_mode=None)
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -36,7 +36,7 @@ def list_(
     web: Web = False,
 ) -> None:
     """List the newest jobs."""
-    from bridge.operations import jobs
+    from bridge.operations.jobs import jobs
     from bridge.operations.service import Service
     from cli.words import LONGEST, ago, one_line
     from workflows.policy.decisions import decided
@@ -44,11 +44,11 @@ def list_(
     wanted = jobs.JobFilter(repo, agent, state, tree, roots, preflight_failed, limit, pull_request=pr, issue=issue)
     service = Service.locate()
     if web:
-        from bridge.operations import dashboard
+        from bridge.operations.home import links
 
         narrowed = {"repo": repo, "agent": agent, "state": state, "pr": pr, "issue": issue}
         flags = {"roots": int(roots), "preflight_failed": int(preflight_failed)}
-        open_page(service, dashboard.page_of_jobs(service, tree, **narrowed, **flags))
+        open_page(service, links.page_of_jobs(service, tree, **narrowed, **flags))
         return
     found = jobs.find(service, wanted)
     if json:
@@ -81,14 +81,17 @@ def show(job_id: JobId, json: Json = False, web: Web = False) -> None:
     """Show one job: its state and why, its result, what was observed, what to type next."""
     from dataclasses import asdict
 
-    from bridge.operations import branches, dashboard, jobs, reviews
+    from bridge.operations.branches import branches
+    from bridge.operations.home import links
+    from bridge.operations.jobs import jobs
+    from bridge.operations.registry import reviews
     from bridge.operations.service import Service
     from cli.words import in_words, review_in_words, way_out_in_words
 
     service = Service.locate()
     if web:
         is_review = job_id.startswith("review-")
-        open_page(service, dashboard.REVIEWS if is_review else dashboard.page_of_job(service, job_id))
+        open_page(service, links.REVIEWS if is_review else links.page_of_job(service, job_id))
         return
     if job_id.startswith("review-"):
         review = reviews.as_json(reviews.get(service, job_id))
@@ -99,7 +102,7 @@ def show(job_id: JobId, json: Json = False, web: Web = False) -> None:
     if json:
         say_json(jobs.as_json(detail) | {"conflicts": [asdict(way) for way in ways]})
         return
-    say(*in_words(detail, address_of(service, dashboard.page_of_record(detail.job))))
+    say(*in_words(detail, address_of(service, links.page_of_record(detail.job))))
     for way in ways:
         say("", *way_out_in_words(way))
 
@@ -113,7 +116,7 @@ def prompt(
     """Print what a job's program was told, without secrets. For people."""
     from dataclasses import asdict
 
-    from bridge.operations import output
+    from bridge.operations.jobs import output
     from bridge.operations.service import Service
 
     told = output.prompt(Service.locate(), job_id, attempt)
@@ -128,13 +131,14 @@ def tree(
     web: Web = False,
 ) -> None:
     """Show a tree: every job under the one that delegated it, and the spend against every bound."""
-    from bridge.operations import dashboard, jobs
+    from bridge.operations.home import links
+    from bridge.operations.jobs import jobs
     from bridge.operations.service import Service
     from cli.tree_view import lines, watch_tree
 
     service = Service.locate()
     if web:
-        open_page(service, dashboard.page_of_tree(service, job_id))
+        open_page(service, links.page_of_tree(service, job_id))
         return
     if watch:
         watch_tree(service, job_id, json=json)
@@ -150,7 +154,7 @@ def events(
     json: Json = False,
 ) -> None:
     """Show what happened to a job; for a root, to its whole tree."""
-    from bridge.operations import jobs
+    from bridge.operations.jobs import jobs
     from bridge.operations.service import Service
     from cli.follow import follow_events
     from cli.words import event_in_words
@@ -175,7 +179,7 @@ def kill(
     """End a tree: what runs finishes, nothing more starts, one last job sums up."""
     import asyncio
 
-    from bridge.operations import trees
+    from bridge.operations.orders import trees
     from bridge.operations.service import Service
     from cli.words import signed
 
@@ -192,7 +196,7 @@ def dismiss(job_id: JobId, json: Json = False) -> None:
     """Give a blocked task up: it is over, and nobody is reminded of it again. Its branches stay."""
     import asyncio
 
-    from bridge.operations import trees
+    from bridge.operations.orders import trees
     from bridge.operations.service import Service
     from cli.words import signed
 
@@ -216,7 +220,7 @@ def retry(job_id: JobId, json: Json = False) -> None:
     """Run a failed leg again; a tree it blocked goes on from there."""
     import asyncio
 
-    from bridge.operations import trees
+    from bridge.operations.orders import trees
     from bridge.operations.service import Service
     from cli.words import signed
 
@@ -250,7 +254,7 @@ def open_(
     json: Json = False,
 ) -> None:
     """Record a pull request review you are doing yourself. A hint for people: it decides nothing."""
-    from bridge.operations import reviews
+    from bridge.operations.registry import reviews
     from bridge.operations.service import Service
 
     review = reviews.open_review(
@@ -267,7 +271,7 @@ def reviews(
     json: Json = False,
 ) -> None:
     """List the reviews people recorded, newest first: what their authors say, no gate reads it."""
-    from bridge.operations import reviews as recorded
+    from bridge.operations.registry import reviews as recorded
     from bridge.operations.service import Service
     from cli.words import review_row
 
@@ -287,7 +291,7 @@ def note(
     json: Json = False,
 ) -> None:
     """Write a progress note into an open review."""
-    from bridge.operations import reviews
+    from bridge.operations.registry import reviews
     from bridge.operations.service import Service
     from cli.words import actor
 
@@ -302,7 +306,7 @@ def close(
     json: Json = False,
 ) -> None:
     """Close a review you recorded."""
-    from bridge.operations import reviews
+    from bridge.operations.registry import reviews
     from bridge.operations.service import Service
 
     review = reviews.close(Service.locate(), review_id, verdict)

@@ -16,8 +16,8 @@ from cli.output import coloured, hand_over, page, say, say_json, say_table, tell
 from workflows.contract.visible import PREFIX
 
 if TYPE_CHECKING:
-    from bridge.operations.branches import LegBranch
-    from bridge.operations.diffs import JobDiff
+    from bridge.operations.branches.branches import LegBranch
+    from bridge.operations.branches.diffs import JobDiff
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id; any job of a tree names the tree.")]
@@ -59,7 +59,7 @@ def merge(
     """Merge what legs did into the branch of their task: all of them, or none. Only --into-mine touches a checkout."""
     from dataclasses import asdict
 
-    from bridge.operations import merges
+    from bridge.operations.branches import merges
     from bridge.operations.service import Service
     from cli.words import signed
 
@@ -95,7 +95,7 @@ def resolve(
     import asyncio
     from dataclasses import asdict
 
-    from bridge.operations import resolving
+    from bridge.operations.orders import resolving
     from bridge.operations.service import Service
     from cli.follow import follow
 
@@ -117,7 +117,7 @@ def gate(
     json: Json = False,
 ) -> None:
     """Say whether a tree's work is ready to be merged. Prints why not, a reason a line, and exits with 3 then."""
-    from bridge.operations import gate as operations
+    from bridge.operations.branches import gate as operations
     from bridge.operations.service import Service
     from workflows.github.gate import GateState
     from workflows.model.errors import RefusedError
@@ -134,8 +134,9 @@ def gate(
 
 def branches(job_id: JobId, json: Json = False) -> None:
     """List every branch of a tree: what it has, whether it is merged, how to merge it."""
-    from bridge.operations import branches as operations
-    from bridge.operations import jobs, lines, publish
+    from bridge.operations.branches import branches as operations
+    from bridge.operations.branches import lines, publish
+    from bridge.operations.jobs import jobs
     from bridge.operations.service import Service
 
     service = Service.locate()
@@ -176,7 +177,7 @@ def drop(
     json: Json = False,
 ) -> None:
     """Remove a leg's branch, or all of a tree. It stays until its work is merged, or you say --force."""
-    from bridge.operations import branches, drops
+    from bridge.operations.branches import branches, drops
     from bridge.operations.service import Service
     from cli.words import signed
 
@@ -198,7 +199,7 @@ def diff(
     json: Json = False,
 ) -> None:
     """Show what a job changed; for one that may not write, what it changed and lost."""
-    from bridge.operations import diffs
+    from bridge.operations.branches import diffs
     from bridge.operations.service import Service
 
     found = diffs.of_job(Service.locate(), job_id)

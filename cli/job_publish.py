@@ -8,7 +8,7 @@ import typer
 from cli.output import say, say_json
 
 if TYPE_CHECKING:
-    from bridge.operations.publish import Published
+    from bridge.operations.branches.publish import Published
     from bridge.operations.service import Service
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -26,7 +26,7 @@ def publish(
     json: Json = False,
 ) -> None:
     """Push the branch to GitHub and open its pull request, or bring the one that is there up to date."""
-    from bridge.operations import publish as operations
+    from bridge.operations.branches import publish as operations
     from bridge.operations.service import Service
     from cli.progress import progress
     from cli.waiting import if_interrupted
@@ -49,7 +49,7 @@ def publish(
 
 def _until_over(service: "Service", found: "Published") -> "Published":
     """Wait until it is published, bounded; publishing continues without us."""
-    from bridge.operations import publish as operations
+    from bridge.operations.branches import publish as operations
 
     until = time.monotonic() + operations.WAIT_SECONDS
     while not found.over and time.monotonic() < until:

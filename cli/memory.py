@@ -37,7 +37,7 @@ def add(
     json: Json = False,
 ) -> None:
     """Write an entry; writing it confirms it."""
-    from bridge.operations import memory
+    from bridge.operations.registry import memory
     from bridge.operations.service import Service
     from cli.words import actor
 
@@ -54,7 +54,7 @@ def propose(
     json: Json = False,
 ) -> None:
     """Propose an entry from a job; it waits until a person confirms it."""
-    from bridge.operations import memory
+    from bridge.operations.registry import memory
     from bridge.operations.service import Service
     from cli.calling import own_job
 
@@ -72,7 +72,7 @@ def list_(
     json: Json = False,
 ) -> None:
     """List the newest entries."""
-    from bridge.operations import memory
+    from bridge.operations.registry import memory
     from bridge.operations.service import Service
     from cli.words import LONGEST, ago, one_line
 
@@ -98,7 +98,7 @@ def list_(
 @app.command()
 def show(entry_id: Id, json: Json = False) -> None:
     """Show one entry: what it says, who wrote it, who decided about it."""
-    from bridge.operations import memory
+    from bridge.operations.registry import memory
     from bridge.operations.service import Service
     from cli.words import clock, state
 
@@ -126,7 +126,7 @@ def show(entry_id: Id, json: Json = False) -> None:
 @app.command()
 def confirm(entry_id: Id, json: Json = False) -> None:
     """Let an entry be recalled."""
-    from bridge.operations import memory
+    from bridge.operations.registry import memory
     from bridge.operations.service import Service
     from cli.words import actor
 
@@ -136,7 +136,7 @@ def confirm(entry_id: Id, json: Json = False) -> None:
 @app.command()
 def retire(entry_id: Id, json: Json = False) -> None:
     """Stop an entry from being recalled; it is kept."""
-    from bridge.operations import memory
+    from bridge.operations.registry import memory
     from bridge.operations.service import Service
     from cli.words import actor
 
@@ -153,7 +153,7 @@ def recall(
     json: Json = False,
 ) -> None:
     """Look up what is confirmed, best match first; what is printed can stand in an agent's prompt."""
-    from bridge.operations import memory
+    from bridge.operations.registry import memory
     from bridge.operations.service import Service
     from workflows.policy.prompts.memory import render_memory
 
@@ -166,7 +166,7 @@ def recall(
 
 
 def _show(entry: "Entry", json: bool) -> None:
-    from bridge.operations import memory
+    from bridge.operations.registry import memory
 
     following = [_next(entry)] if _next(entry) else []
     say_json(memory.as_json(entry)) if json else say(f"{entry.id} is {entry.state}", *following)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bridge.operations.claims import claims, in_sum
+from bridge.operations.jobs.claims import claims, in_sum
 from cli.drawing.lines import prose
 
 SHOWN = 50

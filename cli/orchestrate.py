@@ -79,7 +79,7 @@ def _start(
 ) -> None:
     import asyncio
 
-    from bridge.operations import new_jobs
+    from bridge.operations.orders import new_jobs
     from bridge.operations.service import Service
     from cli.follow import follow
     from cli.piped import text_of

@@ -42,12 +42,12 @@ def add(
     """Register a pipeline, or replace the one of its name; runs that go on keep the file they started with."""
     import asyncio
 
-    from bridge.operations import pipelines
+    from bridge.operations.pipelines import definitions
     from bridge.operations.service import Service
 
-    pipeline = asyncio.run(pipelines.add(Service.locate(), *pipelines.read_file(file)))
+    pipeline = asyncio.run(definitions.add(Service.locate(), *definitions.read_file(file)))
     if json:
-        say_json(pipelines.as_json(pipeline))
+        say_json(definitions.as_json(pipeline))
         return
     say(f"{pipeline.name} is registered")
     say(f"run it: service pipeline run {pipeline.name}" if pipeline.enabled else "it is disabled")
@@ -56,12 +56,12 @@ def add(
 @app.command(name="list")
 def list_(json: Json = False) -> None:
     """List the registered pipelines."""
-    from bridge.operations import pipelines
+    from bridge.operations.pipelines import definitions
     from bridge.operations.service import Service
 
-    known = pipelines.every(Service.locate())
+    known = definitions.every(Service.locate())
     if json:
-        say_json([pipelines.as_json(each) for each in known])
+        say_json([definitions.as_json(each) for each in known])
         return
     rows = [
         (each.name, each.repo or "-", "yes" if each.enabled else "no", "yes" if each.scheduled else "-")
@@ -81,14 +81,15 @@ def show(
     web: Web = False,
 ) -> None:
     """Show a pipeline and its file; or a run with its stages; or what a stage printed."""
-    from bridge.operations import dashboard, pipelines
+    from bridge.operations.home import links
+    from bridge.operations.pipelines import definitions
     from bridge.operations.service import Service
     from cli import pipeline_view
 
     service = Service.locate()
-    is_run = name.startswith("prun-") and not any(each.name == name for each in pipelines.every(service))
+    is_run = name.startswith("prun-") and not any(each.name == name for each in definitions.every(service))
     if web:
-        open_page(service, (dashboard.page_of_run if is_run else dashboard.page_of_pipeline)(service, name))
+        open_page(service, (links.page_of_run if is_run else links.page_of_pipeline)(service, name))
     elif stage is not None:
         pipeline_view.show_output(service, name, stage, attempt, json=json)
     elif attempt is not None:
@@ -115,14 +116,14 @@ def run(
     """Start a run. While one is active, there is no second."""
     import asyncio
 
-    from bridge.operations import pipelines
+    from bridge.operations.pipelines import definitions
     from bridge.operations.service import Service
     from cli.pipeline_follow import follow
     from cli.pipeline_view import pairs
 
     service = Service.locate()
     given, token = pairs(payload or []), token_here(service)
-    begun = pipelines.run(
+    begun = definitions.run(
         service, name, given, pull_request=pr, issue=issue, base=base, stage_timeout=timeout, token=token
     )
     run_id = asyncio.run(begun)
@@ -151,14 +152,15 @@ def runs(
     web: Web = False,
 ) -> None:
     """List the newest runs; or show one: `service pipeline show RUN`."""
-    from bridge.operations import dashboard, pipeline_runs
+    from bridge.operations.home import links
+    from bridge.operations.pipelines import runs as pipeline_runs
     from bridge.operations.service import Service
     from cli.words import LONGEST, ago, one_line
     from workflows.policy.bindings import in_words
 
     if web:
         service = Service.locate()
-        open_page(service, dashboard.page_of_pipeline(service, pipeline) if pipeline else dashboard.RUNS)
+        open_page(service, links.page_of_pipeline(service, pipeline) if pipeline else links.RUNS)
         return
     page = pipeline_runs.list_runs(Service.locate(), pipeline_runs.RunFilter(pipeline, repo, state, limit, cursor))
     if json:
@@ -187,11 +189,11 @@ def cancel(run_id: RunId, json: Json = False) -> None:
     """End a run: its commands and agents are stopped."""
     import asyncio
 
-    from bridge.operations import pipelines
+    from bridge.operations.pipelines import definitions
     from bridge.operations.service import Service
     from cli.words import signed
 
-    shown = asyncio.run(pipelines.cancel(Service.locate(), run_id, actor=signed()))
+    shown = asyncio.run(definitions.cancel(Service.locate(), run_id, actor=signed()))
     if json:
         say_json(shown.model_dump(mode="json"))
         return
@@ -203,11 +205,11 @@ def enable(name: Name, json: Json = False) -> None:
     """Let a pipeline run, by hand and by its schedule."""
     import asyncio
 
-    from bridge.operations import pipelines
+    from bridge.operations.pipelines import definitions
     from bridge.operations.service import Service
 
-    pipeline = asyncio.run(pipelines.enable(Service.locate(), name))
-    say_json(pipelines.as_json(pipeline)) if json else say(f"{name} is enabled")
+    pipeline = asyncio.run(definitions.enable(Service.locate(), name))
+    say_json(definitions.as_json(pipeline)) if json else say(f"{name} is enabled")
 
 
 @app.command()
@@ -215,11 +217,11 @@ def disable(name: Name, json: Json = False) -> None:
     """Start no more runs of a pipeline; one that goes on is not touched."""
     import asyncio
 
-    from bridge.operations import pipelines
+    from bridge.operations.pipelines import definitions
     from bridge.operations.service import Service
 
-    pipeline = asyncio.run(pipelines.disable(Service.locate(), name))
-    say_json(pipelines.as_json(pipeline)) if json else say(f"{name} is disabled")
+    pipeline = asyncio.run(definitions.disable(Service.locate(), name))
+    say_json(definitions.as_json(pipeline)) if json else say(f"{name} is disabled")
 
 
 @app.command()
@@ -227,8 +229,8 @@ def remove(name: Name, json: Json = False) -> None:
     """Forget a pipeline and its schedule; its runs stay."""
     import asyncio
 
-    from bridge.operations import pipelines
+    from bridge.operations.pipelines import definitions
     from bridge.operations.service import Service
 
-    asyncio.run(pipelines.remove(Service.locate(), name))
+    asyncio.run(definitions.remove(Service.locate(), name))
     say_json({"removed": name}) if json else say(f"{name} is forgotten")

@@ -10,7 +10,7 @@ from cli.waiting import Asker, left_alone
 
 if TYPE_CHECKING:
     from bridge.machine.steps import Step
-    from bridge.operations.pipeline_runs import RunView
+    from bridge.operations.pipelines.runs import RunView
     from bridge.operations.service import Service
     from cli.live import View
 
@@ -45,12 +45,12 @@ def _code(run: "RunView") -> int:
 
 
 def _watch_live(service: "Service", run_id: str) -> "RunView":
-    from bridge.operations import pipeline_runs
+    from bridge.operations.pipelines import runs
     from cli.live import live
 
     asker = Asker(service, json=False)
     with live() as shown:
-        while (run := pipeline_runs.show_run(service, run_id)).finished_at is None:
+        while (run := runs.show_run(service, run_id)).finished_at is None:
             shown.show(_view(run))
             for job_id in _asking(run):
                 if asker.has_news(job_id):
@@ -80,12 +80,12 @@ def _asking(run: "RunView") -> list[str]:
 
 
 def _until_over(service: "Service", run_id: str, asker: Asker, step: "Step") -> "RunView":
-    from bridge.operations import pipeline_runs
+    from bridge.operations.pipelines import runs
 
     said: dict[str, tuple[str, int]] = {}
     state = ""
     while True:
-        run = pipeline_runs.show_run(service, run_id)
+        run = runs.show_run(service, run_id)
         step(_goes_on(run))
         for stage in run.stages:
             if said.get(stage.id) != (stage.state, stage.attempt) and stage.state != "pending":

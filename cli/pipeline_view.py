@@ -13,7 +13,7 @@ from workflows.contract.visible import prefixed
 from workflows.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from bridge.operations.pipeline_runs import RunView, StageView
+    from bridge.operations.pipelines.runs import RunView, StageView
     from bridge.operations.service import Service
 
 
@@ -32,9 +32,9 @@ def pairs(words: Sequence[str]) -> dict[str, str]:
 
 def show_pipeline(service: "Service", name: str, *, definition: bool, json: bool) -> None:
     """Print a pipeline's fields and its file."""
-    from bridge.operations import pipelines
+    from bridge.operations.pipelines import definitions
 
-    value = pipelines.as_json(pipelines.get(service, name))
+    value = definitions.as_json(definitions.get(service, name))
     text = value["definition"]
     if definition:
         _say_file({"name": name, "definition": text}, json=json)
@@ -49,13 +49,13 @@ def show_pipeline(service: "Service", name: str, *, definition: bool, json: bool
 
 def show_run(service: "Service", run_id: str, *, definition: bool, json: bool) -> None:
     """Print a run, or the definition it was started with."""
-    from bridge.operations import pipeline_runs
+    from bridge.operations.pipelines import runs
 
     if definition:
-        text = pipeline_runs.definition_of_run(service, run_id)
+        text = runs.definition_of_run(service, run_id)
         _say_file({"run_id": run_id, "definition": text}, json=json)
         return
-    run = pipeline_runs.show_run(service, run_id)
+    run = runs.show_run(service, run_id)
     say_json(run.model_dump(mode="json")) if json else say(*lines(run))
 
 
@@ -65,9 +65,9 @@ def _say_file(value: dict[str, str], *, json: bool) -> None:
 
 def show_output(service: "Service", run_id: str, stage: str, attempt: int | None, *, json: bool) -> None:
     """Print a stage's output: standard output, then standard error."""
-    from bridge.operations import pipeline_runs
+    from bridge.operations.pipelines import runs
 
-    shown = pipeline_runs.stage_output(service, run_id, stage, attempt)
+    shown = runs.stage_output(service, run_id, stage, attempt)
     if json:
         say_json(asdict(shown))
         return

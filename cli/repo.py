@@ -25,7 +25,7 @@ def add(
     json: Json = False,
 ) -> None:
     """Register a repository, or point its name at another checkout."""
-    from bridge.operations import repos
+    from bridge.operations.registry import repos
     from bridge.operations.service import Service
 
     repo = repos.add(Service.locate(), name, path, github)
@@ -36,7 +36,7 @@ def add(
 @app.command(name="list")
 def list_(json: Json = False) -> None:
     """List the registered repositories."""
-    from bridge.operations import repos
+    from bridge.operations.registry import repos
     from bridge.operations.service import Service
 
     known = repos.every(Service.locate())
@@ -50,7 +50,7 @@ def list_(json: Json = False) -> None:
 @app.command()
 def remove(name: Annotated[str, typer.Argument(help="OWNER/NAME")], json: Json = False) -> None:
     """Forget a repository; its checkout is not touched."""
-    from bridge.operations import repos
+    from bridge.operations.registry import repos
     from bridge.operations.service import Service
 
     repos.remove(Service.locate(), name)
@@ -64,7 +64,7 @@ def sweep(
     json: Json = False,
 ) -> None:
     """List worktrees, merged branches and locks that killed processes left; never removes work that is nowhere else."""
-    from bridge.operations import leftovers
+    from bridge.operations.home import sweep as leftovers
     from bridge.operations.service import Service
     from cli.progress import progress
     from cli.waiting import if_interrupted

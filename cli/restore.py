@@ -17,7 +17,7 @@ def restore(
 ) -> None:
     """Put a backup in the place of an empty home. Its trees go on from where they were once the daemon is started."""
     from activities.settings.home import Home
-    from bridge.operations import backup
+    from bridge.operations.home import backup
     from cli.backup import lines
     from cli.progress import progress
     from cli.waiting import if_interrupted

@@ -22,7 +22,7 @@ def check(
     """Print the result found in an output, or every fault of it (exit 1)."""
     import json
 
-    from bridge.operations import results
+    from bridge.operations.jobs import results
     from cli.output import say_json_text, tell
     from workflows.contract.canonical import canonical_json
     from workflows.contract.parse import Rejected
@@ -46,7 +46,7 @@ def schema(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, what agents are told too.")] = False,
 ) -> None:
     """Print the JSON Schema of the result object."""
-    from bridge.operations import results
+    from bridge.operations.jobs import results
     from cli.output import say, say_json
 
     if not prompt:
@@ -63,7 +63,7 @@ def render(
     as_json: Annotated[bool, typer.Option("--json", help="Print the comment or the faults as JSON.")] = False,
 ) -> None:
     """Print the comment a result would be posted as, or every fault of it (exit 1)."""
-    from bridge.operations import results
+    from bridge.operations.jobs import results
     from cli.output import say_document, say_json
     from workflows.contract.parse import Rejected
 

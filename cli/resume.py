@@ -25,8 +25,8 @@ def resume(
     import asyncio
     import sys
 
-    from bridge.operations import resume as operation
-    from bridge.operations import rounds
+    from bridge.operations.jobs import rounds
+    from bridge.operations.orders import resume as operation
     from bridge.operations.service import Service
     from cli.asking import Said, ask
     from workflows.model.errors import Commands, UsageError

@@ -11,7 +11,7 @@ from cli.output import say, say_json, say_table
 from cli.words import one_line
 
 if TYPE_CHECKING:
-    from bridge.operations.runtimes import Runtime
+    from bridge.operations.health.runtimes import Runtime
 
 app = typer.Typer(help="See which programs can do the work here.", no_args_is_help=True, rich_markup_mode=None)
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -27,7 +27,7 @@ HEADINGS = (
 @app.command(name="list")
 def list_(json: Json = False) -> None:
     """List every runtime, the program behind it, and whether it works."""
-    from bridge.operations import runtimes
+    from bridge.operations.health import runtimes
     from bridge.operations.service import Service
 
     found = runtimes.check(Service.locate())
@@ -44,7 +44,7 @@ def check(
 
     Each program that is there builds something under the policy that checks get, in its box; no model is asked.
     """
-    from bridge.operations import runtimes
+    from bridge.operations.health import runtimes
     from bridge.operations.service import Service
 
     found = runtimes.check(Service.locate(), runtime, build=True)

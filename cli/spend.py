@@ -10,7 +10,7 @@ from cli.output import say, say_json, say_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bridge.operations.spend import Line
+    from bridge.operations.jobs.spend import Line
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 NUMBERS = [Column(heading, right=True) for heading in ("JOBS", "TOKENS_IN", "TOKENS_OUT", "DOLLARS")]
@@ -22,7 +22,7 @@ def spend(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show tokens and dollars by day, agent, repository and model. `~` marks what is partly a guess."""
-    from bridge.operations import spend as operation
+    from bridge.operations.jobs import spend as operation
     from bridge.operations.service import Service
 
     found = operation.find(Service.locate(), days)

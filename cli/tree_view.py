@@ -12,7 +12,7 @@ from cli.waiting import left_alone
 from cli.words import one_line
 
 if TYPE_CHECKING:
-    from bridge.operations.jobs import Tree
+    from bridge.operations.jobs.jobs import Tree
     from bridge.operations.service import Service
     from cli.drawing.viewport import Row
     from cli.live import View
@@ -73,7 +73,7 @@ def watch_tree(service: "Service", job_id: str, *, json: bool = False) -> None:
 
 
 def _watch_live(service: "Service", job_id: str) -> None:
-    from bridge.operations import jobs
+    from bridge.operations.jobs import jobs
     from cli.live import live
 
     with live() as shown:
@@ -84,7 +84,7 @@ def _watch_live(service: "Service", job_id: str) -> None:
 
 
 def _print_changes(service: "Service", job_id: str, *, json: bool) -> None:
-    from bridge.operations import jobs
+    from bridge.operations.jobs import jobs
 
     shown: list[str] = []
     while True:

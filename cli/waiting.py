@@ -38,12 +38,12 @@ class Asker:
                 self._offer(each)
 
     def _news(self, root: str) -> "list[RoundRecord]":
-        from bridge.operations import rounds
+        from bridge.operations.jobs import rounds
 
         return [each for each in rounds.open_of(self._service, root) if (each.round_id, each.digest) not in self._seen]
 
     def _offer(self, waiting: "RoundRecord") -> None:
-        from bridge.operations.resume import resume
+        from bridge.operations.orders.resume import resume
         from cli.calling import for_people
         from workflows.model.errors import ServiceError
 

@@ -19,12 +19,12 @@ Web = Annotated[bool, typer.Option("--web", help="Open it in the browser instead
 
 def open_page(service: "Service", page: str, *, only_print: bool = False, json: bool = False) -> None:
     """Print a one-time link, and open it if there is a browser."""
-    from bridge.operations import dashboard
+    from bridge.operations.home import links
     from cli.calling import for_people
     from cli.words import actor
 
     for_people("dashboard")
-    link = dashboard.link(service, actor(), page)
+    link = links.link(service, actor(), page)
     if json:
         say_json({"link": link})
         return

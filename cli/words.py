@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from bridge.operations.claims import entry
+from bridge.operations.jobs.claims import entry
 from cli import observation
 from cli.drawing.fields import headed, in_fields
 from cli.drawing.lines import FOLDED, Line, Piece, path, prose
@@ -16,8 +16,8 @@ from workflows.contract.visible import prefixed
 
 if TYPE_CHECKING:
     from activities.runs.status import RunStatus
-    from bridge.operations.branches import WayOut
-    from bridge.operations.jobs import JobDetail
+    from bridge.operations.branches.branches import WayOut
+    from bridge.operations.jobs.jobs import JobDetail
     from workflows.model.rows import EventRecord
 
 ENDED_BADLY = ("failed", "blocked", "cancelled")

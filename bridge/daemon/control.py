@@ -14,7 +14,8 @@ from bridge.daemon.options import DaemonOptions
 from bridge.machine import address, daemon_state
 from bridge.machine.daemon_state import DaemonStatus
 from bridge.machine.steps import Step, unheard
-from bridge.operations import cluster, jobs
+from bridge.operations.home import cluster
+from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from bridge.operations.settings import DAEMON_READS
 from workflows.temporal import search

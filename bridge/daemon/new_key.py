@@ -46,14 +46,14 @@ def is_at_work(service: Service) -> bool:
 
 async def seal_schedules(home: Home, running: Callable[[], bool]) -> None:
     """Once everything is `running`, write the schedules of pipelines again if the key was replaced."""
-    from bridge.operations import pipelines
+    from bridge.operations.pipelines import definitions
 
     while home.seal_key_new.exists():
         await asyncio.sleep(LOOK_SECONDS)
         if not running():
             continue
         try:
-            await pipelines.schedule_again(Service(home))
+            await definitions.schedule_again(Service(home))
             home.seal_key_new.unlink(missing_ok=True)
         except ServiceError as error:
             log.warning("the schedules of pipelines cannot be sealed with the new key yet: %s", error.message)

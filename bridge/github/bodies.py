@@ -6,7 +6,7 @@ from activities.store.github import comments
 from activities.store.github.facts import FactRow
 from bridge.github.session import Session
 from bridge.github.wrote import Never
-from bridge.operations.github_tree import bound_tree
+from bridge.operations.github.tree import bound_tree
 from workflows.github.bound import BoundTree
 from workflows.github.facts import FactKind, due, fact_of
 from workflows.github.refused import Refused

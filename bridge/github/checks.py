@@ -16,8 +16,8 @@ from activities.store.github.facts import FactRow
 from activities.store.github.threads import Thread
 from bridge.github.session import Session
 from bridge.github.wrote import Needless, Wrote
-from bridge.operations import gate
-from bridge.operations.github_tree import result_of
+from bridge.operations.branches import gate
+from bridge.operations.github.tree import result_of
 from workflows.github.bound import BoundTree
 from workflows.github.checks import deciding, queued_number
 from workflows.github.facts import FactKind, check_id

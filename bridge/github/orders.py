@@ -12,9 +12,10 @@ from activities.store.github.comments import CommentRow
 from activities.store.github.threads import Thread
 from bridge.github.pauses import Pauses, open_then
 from bridge.github.session import Session
-from bridge.operations import new_jobs, rounds, trees
-from bridge.operations.new_jobs import NewJob
-from bridge.operations.resume import resume
+from bridge.operations.jobs import rounds
+from bridge.operations.orders import new_jobs, trees
+from bridge.operations.orders.new_jobs import NewJob
+from bridge.operations.orders.resume import resume
 from workflows.github.comment import Comment
 from workflows.github.facts import COMMENT
 from workflows.github.marks import marked

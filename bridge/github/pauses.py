@@ -13,7 +13,7 @@ from activities.github.models import Comment
 from activities.store import jobs as stored_jobs
 from activities.store.github.comments import CommentRow
 from bridge.github.session import Session
-from bridge.operations import rounds
+from bridge.operations.jobs import rounds
 from workflows.github.facts import fact_of, pause_id
 from workflows.github.marks import marked
 from workflows.model.rows import RoundRecord

@@ -16,8 +16,8 @@ from activities.store.github import publishing as stored
 from activities.store.github.facts import FactRow
 from activities.store.repos import Repo
 from bridge.github.session import Session
-from bridge.operations.publish import publication
-from bridge.operations.published_work import NothingToPublishError, Work, work_of
+from bridge.operations.branches.publish import publication
+from bridge.operations.branches.published_work import NothingToPublishError, Work, work_of
 from bridge.operations.service import Service
 from workflows.github.facts import FactKind, publish_id
 from workflows.github.publication import BY_ITSELF, OURS, Publication

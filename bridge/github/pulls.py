@@ -14,7 +14,7 @@ from activities.store.github import facts
 from activities.store.github.facts import FactRow
 from bridge.github.session import Session
 from bridge.github.wrote import APART, Later, Never, Wrote
-from bridge.operations.publish import publication
+from bridge.operations.branches.publish import publication
 from workflows.contract.models import ServiceResult
 from workflows.github.bound import BoundTree, last_job
 from workflows.github.marks import marked

@@ -12,8 +12,8 @@ from activities.store.github.reading import Reading
 from bridge.github import checks
 from bridge.github.acting import written
 from bridge.github.session import Session
-from bridge.operations import github_interest
-from bridge.operations.github_interest import STARTING
+from bridge.operations.github import interest
+from bridge.operations.github.interest import STARTING
 from workflows.github.commands import commands_in
 from workflows.github.comment import why_ignored
 
@@ -31,7 +31,7 @@ LATE_SECONDS = 60.0
 
 def of_interest(session: Session) -> list[Reading]:
     """Return the repositories to read: those with an unfinished tree, or that may be given commands."""
-    wanted = github_interest.of_interest(session.service)
+    wanted = interest.of_interest(session.service)
     return [each for each in reading.every(session.store) if each.github in wanted]
 
 
@@ -97,6 +97,6 @@ def _begin_new(session: Session) -> None:
     """Begin to read repositories that are newly of interest, from their first tree on."""
     store = session.store
     known = {each.github for each in reading.every(store)}
-    for github in github_interest.of_interest(session.service) - known:
+    for github in interest.of_interest(session.service) - known:
         since = min((each.bound_at for each in threads.of_github(store, github)), default=time.time())
         reading.begin(store, github, since)

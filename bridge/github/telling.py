@@ -8,8 +8,8 @@ from activities.store.github.facts import FactRow
 from activities.store.github.threads import Thread
 from bridge.github import checks, publishing
 from bridge.github.session import Session
-from bridge.operations.github_interest import of_interest
-from bridge.operations.github_tree import bound_tree, last_event
+from bridge.operations.github.interest import of_interest
+from bridge.operations.github.tree import bound_tree, last_event
 from bridge.operations.service import Service
 from workflows.github.bound import BoundTree
 from workflows.github.facts import EDITED, ON_PULLS, Fact, FactKind, due, on_pull

@@ -25,8 +25,8 @@ from bridge.http.wire import document, refusals
 from bridge.http.wire.by_people import AgentAt, nobody_s
 from bridge.machine import token
 from bridge.machine.named_tokens import NamedTokens
-from bridge.operations import github_webhook
-from bridge.operations.dashboard import web_ui_origins
+from bridge.operations.github import webhook
+from bridge.operations.home.links import web_ui_origins
 from bridge.operations.service import Service
 
 DESCRIPTION = "Starts work, reads its state, carries people's decisions to it. The same operations as the command line."
@@ -44,7 +44,7 @@ def create_app(service: Service, agent_at: AgentAt = nobody_s) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.service, app.state.agent_at = service, agent_at
-    secret = github_webhook.secret(service, os.environ)
+    secret = webhook.secret(service, os.environ)
     parts = (health, jobs, agents, pipelines, memory, reviews, *((github,) if secret else ()))
     routers = [part.router(service) for part in parts]
     for router in routers:

@@ -15,7 +15,7 @@ from bridge.http.app import create_app
 from bridge.http.connections import Connection
 from bridge.machine import tcp_callers
 from bridge.machine.address import Address, bind, bound, wanted
-from bridge.operations import finishing
+from bridge.operations.branches import finishing
 from bridge.operations.service import Service
 
 GRACE_SECONDS = 3

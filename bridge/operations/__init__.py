@@ -1,1 +1,1 @@
-"""The functions that every surface calls: one module per noun."""
+"""The functions that every surface calls, in rooms by subject."""

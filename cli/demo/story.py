@@ -28,8 +28,8 @@ class Told:
 def the_daemon(stage: Stage, told: Told) -> None:
     """A Temporal server, its web UI, a worker and the bridge, in a home of their own."""
     from activities.settings.home import Home
-    from bridge.operations import doctor
-    from bridge.operations.findings import Level
+    from bridge.operations.health import doctor
+    from bridge.operations.health.findings import Level
     from bridge.operations.service import Service
 
     del told

@@ -16,7 +16,7 @@ from itertools import count
 from pathlib import Path
 
 from activities.settings.home import Home
-from bridge.operations import rounds
+from bridge.operations.jobs import rounds
 from bridge.operations.service import Service
 from tests.cli.warm.warming import warmed
 from tests.waiting import wait_for

@@ -21,8 +21,9 @@ from temporalio.client import Client
 
 from activities.settings.home import Home
 from activities.store import schema
-from bridge.operations import jobs, new_jobs, trees
-from bridge.operations.new_jobs import NewJob
+from bridge.operations.jobs import jobs
+from bridge.operations.orders import new_jobs, trees
+from bridge.operations.orders.new_jobs import NewJob
 from bridge.operations.service import Service
 from tests.e2e.conftest import set_up
 from tests.e2e.killed_worker import WORKER, KilledWorker, use_default_namespace

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from activities.settings.home import Home
 from activities.store import jobs, schema
 from activities.store.database import open_store
-from bridge.operations import spend
+from bridge.operations.jobs import spend
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from workflows.model.rows import Records

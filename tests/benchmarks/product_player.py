@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bridge.operations import new_jobs
-from bridge.operations.new_jobs import NewJob
+from bridge.operations.orders import new_jobs
+from bridge.operations.orders.new_jobs import NewJob
 from bridge.operations.service import Service
 
 REPO = "acme/shop"

@@ -5,7 +5,8 @@ import pkgutil
 
 import cli
 from bridge import operations
-from bridge.operations import new_jobs, pipelines
+from bridge.operations.orders import new_jobs
+from bridge.operations.pipelines import definitions
 from cli.demo import story
 from cli.main import NOUNS, command_of
 from tests.evil import EVIL
@@ -33,5 +34,5 @@ def starts_nothing() -> None:
     async def run(*_: object, **__: object) -> str:
         return RAN
 
-    new_jobs.start, new_jobs.orchestrate, pipelines.run = job, recipe, run
+    new_jobs.start, new_jobs.orchestrate, definitions.run = job, recipe, run
     story.STORY = ()

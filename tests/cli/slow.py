@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bridge.machine.steps import unheard
-from bridge.operations import new_jobs
+from bridge.operations.orders import new_jobs
 from tests.rows import ROOT
 
 SAYS = "this lasts"

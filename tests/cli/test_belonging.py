@@ -7,7 +7,8 @@ import pytest
 
 from activities.settings.home import Home
 from activities.store import agents, repos
-from bridge.operations import pipeline_workflows, trees
+from bridge.operations.orders import trees
+from bridge.operations.pipelines import workflows
 from bridge.operations.service import Service
 from cli.main import main
 from tests.activities.git.conftest import commit_file, make_repository, run_git
@@ -62,7 +63,7 @@ def bases(
         return run.run_id
 
     monkeypatch.setattr(trees, "start", start_tree)
-    monkeypatch.setattr(pipeline_workflows, "start", start_run)
+    monkeypatch.setattr(workflows, "start", start_run)
     checkout = clone(hub, tmp_path / "checkout")
     propose(hub, 7, "a change")
     with served(hub.parent, token=SECRET) as server:

@@ -166,7 +166,7 @@ def test_an_agent_not_allowed_on_the_repository_is_refused_with_the_command_that
 def test_an_ask_runs_with_its_own_model_the_agents_or_the_runtimes(
     repo: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], means: tuple[str, str]
 ) -> None:
-    from bridge.operations import trees
+    from bridge.operations.orders import trees
     from workflows.tree.reducer import root_run
     from workflows.tree.state import TreeInput
 

@@ -15,7 +15,7 @@ from activities.settings.home import Home
 from activities.store import outbox, schema
 from activities.store.github import account, comments, reading
 from activities.store.github.comments import CommentRow
-from bridge.operations import memory
+from bridge.operations.registry import memory
 from bridge.operations.service import Service
 from cli.faults import BUG
 from cli.main import NOUNS, command_of
@@ -318,7 +318,7 @@ def read_json(text: str, words: Words) -> None:
 
 
 def reviews_of(service: Service) -> Any:
-    from bridge.operations import reviews
+    from bridge.operations.registry import reviews
 
     found = reviews.find(service, reviews.ReviewFilter(None, None, 50))
     service.store.dispose()

@@ -12,7 +12,8 @@ from activities.boxes import machine as boxes
 from activities.boxes import probes
 from activities.boxes.probes import Proof
 from activities.settings.home import Home
-from bridge.operations import agents, initiation, new_jobs, repos
+from bridge.operations.orders import new_jobs
+from bridge.operations.registry import agents, init, repos
 from bridge.operations.service import Service
 from cli import follow, init_questions
 from cli.main import main
@@ -222,7 +223,7 @@ def test_a_program_without_a_login_is_registered_and_not_tried(
     shop: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     machine.install("codex", logged_in=False)
-    monkeypatch.setattr(initiation, "runs", lambda _: True)
+    monkeypatch.setattr(init, "runs", lambda _: True)
     assert main(["init", "--yes", "--check"]) == 0
     printed = capsys.readouterr()
     assert "no job is tried" in printed.err
@@ -243,7 +244,7 @@ def test_a_try_that_fails_says_how_to_go_on_and_is_told_by_the_exit_code(
 
     monkeypatch.setattr(new_jobs, "start", start)
     monkeypatch.setattr(follow, "follow", lambda *_, json: ended)
-    monkeypatch.setattr(initiation, "runs", lambda _: True)
+    monkeypatch.setattr(init, "runs", lambda _: True)
     assert main(["init", "--yes"]) == ended
     printed = capsys.readouterr()
     assert ("service job retry job-1\n" in printed.err) is tells

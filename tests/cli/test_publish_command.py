@@ -10,7 +10,7 @@ import pytest
 
 from activities.settings.home import Home
 from activities.store.github import account, facts
-from bridge.operations import publish
+from bridge.operations.branches import publish
 from cli.main import main
 from tests.bridge.published import FACT, LEGS, SHOP, TASK_BRANCH, Scene, scene
 from tests.bridge.seeds import ROOT

@@ -12,7 +12,7 @@ from tests.bridge.github_seeds import SETTINGS
 
 pytestmark = pytest.mark.ruling("L2", "L8")
 
-FOREIGN = ("gidgethub", "httpx", "jwt", "bridge.github", "activities.github", "bridge.operations.github_doctor")
+FOREIGN = ("gidgethub", "httpx", "jwt", "bridge.github", "activities.github", "bridge.operations.health.github")
 PROGRAM = """
 import json, sys
 import activities.worker, activities.outside, bridge.daemon.control, bridge.daemon.__main__

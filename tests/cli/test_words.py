@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from activities.runs.status import RunStatus, Stage
-from bridge.operations.branches import BranchState, LegBranch
-from bridge.operations.jobs import JobDetail
+from bridge.operations.branches.branches import BranchState, LegBranch
+from bridge.operations.jobs.jobs import JobDetail
 from cli.job_branches import _row
 from cli.words import clock, in_words, readable
 from tests import rows

@@ -21,7 +21,7 @@ from activities.settings.home import Home
 from bridge.machine import daemon_state
 from bridge.machine.daemon_state import Phase
 from bridge.machine.ports import is_free
-from bridge.operations import jobs
+from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from tests.e2e.browser import Person, person, started
 from tests.e2e.typist import typist

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page as Tab
 
-from bridge.operations import memory, pipeline_runs
-from bridge.operations.memory import MemoryFilter
+from bridge.operations.pipelines import runs as pipeline_runs
+from bridge.operations.registry import memory
+from bridge.operations.registry.memory import MemoryFilter
 from tests.bridge import seeds
 from tests.e2e.browser import Person, needs_browser, picture, until_shown
 from tests.e2e.script import Script, played

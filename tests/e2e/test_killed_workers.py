@@ -11,8 +11,9 @@ from activities.runs.os_processes import marks
 from activities.runs.supervised_run import home_mark
 from activities.settings.home import Home
 from activities.store import attempts
-from bridge.operations import jobs, new_jobs
-from bridge.operations.new_jobs import NewJob
+from bridge.operations.jobs import jobs
+from bridge.operations.orders import new_jobs
+from bridge.operations.orders.new_jobs import NewJob
 from bridge.operations.service import Service
 from tests.e2e.conftest import set_up
 from tests.e2e.killed_worker import KilledWorker, use_default_namespace

@@ -7,8 +7,9 @@ from temporalio.api.enums.v1 import EventType, TimeoutType
 from temporalio.client import Client
 
 from activities.worker import TREE_STEPS
-from bridge.operations import jobs, new_jobs
-from bridge.operations.new_jobs import NewJob
+from bridge.operations.jobs import jobs
+from bridge.operations.orders import new_jobs
+from bridge.operations.orders.new_jobs import NewJob
 from tests.e2e.conftest import Installed
 
 pytestmark = [pytest.mark.long, pytest.mark.ruling("B1")]

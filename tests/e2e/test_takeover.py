@@ -12,8 +12,9 @@ import pytest
 
 from activities.settings.home import Home
 from activities.store import jobs as stored
-from bridge.operations import jobs, new_jobs, trees
-from bridge.operations.new_jobs import NewJob
+from bridge.operations.jobs import jobs
+from bridge.operations.orders import new_jobs, trees
+from bridge.operations.orders.new_jobs import NewJob
 from bridge.operations.service import Service
 from tests.e2e.conftest import Installed, set_up
 from tests.e2e.killed_worker import KilledWorker, use_default_namespace

@@ -13,8 +13,9 @@ from temporalio.client import Client
 from activities.host.context import Context
 from activities.settings.home import Home
 from activities.worker import workers
-from bridge.operations import agents, pipeline_runs, pipelines, repos
-from bridge.operations.pipeline_runs import RunView
+from bridge.operations.pipelines import definitions, runs
+from bridge.operations.pipelines.runs import RunView
+from bridge.operations.registry import agents, repos
 from bridge.operations.service import Service
 from tests.unboxed import shell
 from tests.waiting import until
@@ -63,16 +64,16 @@ class PipelineHost:
             yield
 
     async def add(self, text: str) -> None:
-        await pipelines.add(self.service, text.replace("name: p\n", f"name: {self.name}\n", 1), Format.YAML)
+        await definitions.add(self.service, text.replace("name: p\n", f"name: {self.name}\n", 1), Format.YAML)
 
     async def run(self, **payload: str) -> str:
-        return await pipelines.run(self.service, self.name, payload)
+        return await definitions.run(self.service, self.name, payload)
 
     def show(self, run_id: str) -> RunView:
-        return pipeline_runs.show_run(self.service, run_id)
+        return runs.show_run(self.service, run_id)
 
     async def until(self, what: Callable[[], object]) -> None:
-        await until(what, lambda: pipeline_runs.list_runs(self.service, pipeline_runs.RunFilter()))
+        await until(what, lambda: runs.list_runs(self.service, runs.RunFilter()))
 
     async def until_state(self, run_id: str, *states: str) -> RunView:
         await self.until(lambda: self.show(run_id).state in states)

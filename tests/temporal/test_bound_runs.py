@@ -10,7 +10,8 @@ from temporalio.client import Client
 from activities.settings.home import Home
 from activities.store import jobs as stored_jobs
 from activities.store import repos as stored_repos
-from bridge.operations import new_jobs, pipelines
+from bridge.operations.orders import new_jobs
+from bridge.operations.pipelines import definitions
 from tests.activities.git.conftest import commit_file, make_repository, run_git
 from tests.activities.git.hub import propose
 from tests.temporal.pipeline_stage import PipelineHost, pipeline_host
@@ -51,7 +52,7 @@ async def test_every_stage_of_a_run_starts_from_the_head(host: PipelineHost) -> 
     head = proposed(host, 7)
     await host.add(FILE)
     async with host.working():
-        run_id = await pipelines.run(host.service, host.name, {}, pull_request=7)
+        run_id = await definitions.run(host.service, host.name, {}, pull_request=7)
         proposed(host, 7)
         shown = await host.until_over(run_id)
     assert (shown.state, shown.reason) == ("succeeded", "")
@@ -88,7 +89,7 @@ async def test_a_job_starts_from_the_head_and_its_agent_is_told(host: PipelineHo
 async def test_a_run_of_an_issue_tells_its_stages_the_issue(host: PipelineHost) -> None:
     await host.add(FILE)
     async with host.working():
-        shown = await host.until_over(await pipelines.run(host.service, host.name, {}, issue=3))
+        shown = await host.until_over(await definitions.run(host.service, host.name, {}, issue=3))
     assert shown.state == "succeeded"
     assert (host.folder / "look").read_text().split() == ["/3", run_git(host.repo, "rev-parse", "HEAD")]
     assert "This work belongs to issue #3 of acme/web." in (host.folder / "prompt").read_text()

@@ -23,7 +23,9 @@ from activities.store import events as stored_events
 from activities.store import jobs as stored_jobs
 from activities.store import outbox, rounds, schema, writers
 from bridge.daemon.server import find_program
-from bridge.operations import attention, new_jobs, pipelines, resume, trees
+from bridge.operations.orders import new_jobs, resume, trees
+from bridge.operations.pipelines import definitions
+from bridge.operations.waiting import attention
 from cli.main import main
 from tests.bridge import seeds
 from tests.temporal.pipeline_stage import PipelineHost, pipeline_host
@@ -268,7 +270,7 @@ async def test_the_tree_of_a_stage_is_taken_up_by_a_reset_pipeline_run(host: Pip
         run = host.client.get_workflow_handle(workflow_id)
         await until(lambda: paused(run))
         if cancelled:
-            await pipelines.cancel(host.service, run_id, actor="ann")
+            await definitions.cancel(host.service, run_id, actor="ann")
         else:
             await resume.resume(host.service, answer(root))
         shown = await host.until_over(run_id)

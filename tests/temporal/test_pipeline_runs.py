@@ -16,8 +16,9 @@ from activities.settings.home import Home
 from activities.store import attempts as stored_runs
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
-from bridge.operations import pipeline_runs, pipeline_schedules, pipeline_workflows, pipelines, resume, trees
-from bridge.operations.pipeline_runs import ActiveRunError, RunFilter, RunView
+from bridge.operations.orders import resume, trees
+from bridge.operations.pipelines import definitions, runs, schedules, workflows
+from bridge.operations.pipelines.runs import ActiveRunError, RunFilter, RunView
 from bridge.operations.service import Service
 from cli import pipeline_view
 from tests.temporal.people import failed_tasks, shows
@@ -46,7 +47,7 @@ async def host(
     made = pipeline_host(client, queue, home, tmp_path)
     yield made
     made.touch("go")  # releases stages that still wait
-    await pipeline_schedules.delete(made.service, made.name)
+    await schedules.delete(made.service, made.name)
 
 
 def shell(name: str, command: str, **more: object) -> str:
@@ -144,7 +145,7 @@ async def test_of_fifty_at_once_exactly_one_runs(host: PipelineHost) -> None:
         assert begun[0] in refused[0].message
         host.touch("go")
         await host.until_over(begun[0])
-        assert [run.id for run in pipeline_runs.list_runs(host.service, RunFilter()).runs] == begun
+        assert [run.id for run in runs.list_runs(host.service, RunFilter()).runs] == begun
         again = await host.run()
         await host.until_over(again)
 
@@ -154,7 +155,7 @@ async def test_a_caller_that_brings_an_id_has_one_run_however_often_it_asks(host
     await host.add(f"{HEAD}stages:\n" + shell("a", HOLD))
 
     async def ask(run_id: str) -> str:
-        return await pipelines.run(host.service, host.name, {}, Trigger.BRIDGE, run_id)
+        return await definitions.run(host.service, host.name, {}, Trigger.BRIDGE, run_id)
 
     async with host.working():
         assert set(await asyncio.gather(*(ask("prun-mine") for _ in range(5)))) == {"prun-mine"}
@@ -163,7 +164,7 @@ async def test_a_caller_that_brings_an_id_has_one_run_however_often_it_asks(host
         host.touch("go")
         await host.until_over("prun-mine")
         assert await ask("prun-mine") == "prun-mine"
-        assert len(pipeline_runs.list_runs(host.service, RunFilter()).runs) == 1
+        assert len(runs.list_runs(host.service, RunFilter()).runs) == 1
 
 
 @pytest.mark.ruling("J4")
@@ -180,10 +181,10 @@ async def test_a_caller_that_asks_again_just_as_its_run_ends_starts_nothing_twic
         payload={},
     )
     async with host.working():
-        await pipelines.run(host.service, host.name, {}, Trigger.BRIDGE, "prun-again")
+        await definitions.run(host.service, host.name, {}, Trigger.BRIDGE, "prun-again")
         before = await host.until_over("prun-again")
         await host.client.get_workflow_handle(ids.workflow_id(host.name)).result()  # its rows end before it closes
-        assert await pipeline_workflows.start(host.service, late) == "prun-again"
+        assert await workflows.start(host.service, late) == "prun-again"
         with pytest.raises(WorkflowFailureError) as over:
             await host.client.get_workflow_handle(ids.workflow_id(host.name)).result()
         assert "prun-again is over: succeeded" in str(over.value.cause)
@@ -216,7 +217,7 @@ async def test_every_stage_of_a_run_starts_from_the_commit_it_was_started_on(hos
     attempts = [stored_runs.get(host.service.store, shown[stage].job_id or "", 1) for stage in ("look", "make")]
     assert [attempt and attempt.base_sha for attempt in attempts] == [first, first]
     assert shown["c"].summary == "made.txt"
-    assert pipeline_runs.stage_output(host.service, run_id, "c").output == "made.txt\n"
+    assert runs.stage_output(host.service, run_id, "c").output == "made.txt\n"
     assert again.stages[0].summary == later
 
 
@@ -232,19 +233,19 @@ async def test_what_a_stage_printed_can_be_read(host: PipelineHost, capsys: pyte
     async with host.working():
         run_id = await host.run()
         shown = await host.until_over(run_id)
-    said = pipeline_runs.stage_output(host.service, run_id, "talk")
+    said = runs.stage_output(host.service, run_id, "talk")
     assert (said.state, said.attempt, said.said, said.stderr) == ("succeeded", 1, "last", "oh\n")
     assert said.output.endswith("\nlast\n")
     assert "99999\n100000\n" in said.output
     assert "ghp_0123" not in said.output
     assert len(said.output) < 13_000
     with pytest.raises(RefusedError, match="is an agent's") as agents:
-        pipeline_runs.stage_output(host.service, run_id, "think")
+        runs.stage_output(host.service, run_id, "think")
     assert agents.value.hint == f"service job show {shown.stages[1].job_id}"
     with pytest.raises(NotFoundError, match="has no stage thnk; it has talk, think, after"):
-        pipeline_runs.stage_output(host.service, run_id, "thnk")
+        runs.stage_output(host.service, run_id, "thnk")
     with pytest.raises(NotFoundError, match="has no recorded attempt 2"):
-        pipeline_runs.stage_output(host.service, run_id, "talk", 2)
+        runs.stage_output(host.service, run_id, "talk", 2)
     pipeline_view.show_output(host.service, run_id, "talk", None, json=False)
     printed = capsys.readouterr().out
     assert printed.startswith("talk succeeded attempt 1  last\n\noutput:\n  | [")
@@ -262,7 +263,7 @@ async def test_later_edits_never_touch_a_run(host: PipelineHost) -> None:
         host.touch("go")
         shown = await host.until_over(run_id)
         assert [(stage.id, stage.summary) for stage in shown.stages] == [("a", ""), ("b", "first")]
-        assert pipeline_runs.definition_of_run(host.service, run_id) == first.replace("name: p", f"name: {host.name}")
+        assert runs.definition_of_run(host.service, run_id) == first.replace("name: p", f"name: {host.name}")
         again = await host.until_over(await host.run())
     assert [(stage.id, stage.summary) for stage in again.stages] == [("b", "second")]
 
@@ -290,7 +291,7 @@ async def test_a_cancel_stops_commands_and_agents(host: PipelineHost) -> None:
     async with host.working():
         run_id = await host.run()
         await host.until(lambda: host.there("looping") and host.there("held"))
-        await pipelines.cancel(host.service, run_id, actor="ann")
+        await definitions.cancel(host.service, run_id, actor="ann")
         shown = await host.until_over(run_id)
     assert (shown.state, shown.reason) == ("cancelled", "cancelled by ann")
     assert host.states(run_id) == dict.fromkeys(("loop", "think", "later"), "cancelled")
@@ -298,7 +299,7 @@ async def test_a_cancel_stops_commands_and_agents(host: PipelineHost) -> None:
     assert job is not None
     assert [each.state for each in stored_jobs.tree(host.service.store, job)] == ["cancelled"]
     with pytest.raises(RefusedError, match="has ended"):
-        await pipelines.cancel(host.service, run_id, actor="ann")
+        await definitions.cancel(host.service, run_id, actor="ann")
 
 
 async def told(client: Client, host: PipelineHost, wanted: dict[str, str]) -> None:
@@ -366,7 +367,7 @@ async def test_a_failed_stage_is_tried_again_and_a_decision_that_is_no_success_h
 @pytest.mark.ruling("K1")
 async def test_a_schedule_runs_what_is_registered_and_skips_while_one_is_active(host: PipelineHost) -> None:
     def seen() -> list[str]:
-        return [run.state.value for run in pipeline_runs.list_runs(host.service, RunFilter()).runs]
+        return [run.state.value for run in runs.list_runs(host.service, RunFilter()).runs]
 
     async with host.working():
         await host.add(f"{HEAD}schedule: {{interval: 1s}}\nstages:\n" + shell("a", HOLD))
@@ -374,13 +375,13 @@ async def test_a_schedule_runs_what_is_registered_and_skips_while_one_is_active(
         await host.add(f"{HEAD}schedule: {{interval: 1s}}\nstages:\n" + shell("new", "true"))
         host.touch("go")
         await host.until(lambda: seen().count("succeeded") >= 2)
-        await pipelines.disable(host.service, host.name)
+        await definitions.disable(host.service, host.name)
         await asyncio.sleep(1.2)  # a firing of a moment before
         await host.until(lambda: "running" not in seen() and "pending" not in seen())
-        listed = pipeline_runs.list_runs(host.service, RunFilter()).runs
+        listed = runs.list_runs(host.service, RunFilter()).runs
         await asyncio.sleep(1.5)
-        assert len(pipeline_runs.list_runs(host.service, RunFilter()).runs) == len(listed), "a disabled schedule rests"
-        await pipelines.remove(host.service, host.name)
+        assert len(runs.list_runs(host.service, RunFilter()).runs) == len(listed), "a disabled schedule rests"
+        await definitions.remove(host.service, host.name)
     assert len({run.id for run in listed}) == len(listed), "each firing has a run of its own"
     assert {run.trigger for run in listed} == {Trigger.SCHEDULE}
     skipped = next(run for run in listed if run.state is RunState.SKIPPED)
@@ -397,7 +398,7 @@ async def test_a_firing_that_cannot_run_leaves_a_row_that_says_why(host: Pipelin
         said = await host.client.execute_workflow(
             PipelineFiring.run, Firing(pipeline=host.name), id=f"firing-{queue}", task_queue=queue
         )
-    (run,) = pipeline_runs.list_runs(host.service, RunFilter()).runs
+    (run,) = runs.list_runs(host.service, RunFilter()).runs
     assert (run.state, run.reason) == (RunState.FAILED, f"the pipeline {host.name} is disabled")
     assert said == f"{run.id} failed: the pipeline {host.name} is disabled"
 
@@ -409,19 +410,19 @@ async def test_without_temporal_nothing_is_recorded(host: PipelineHost) -> None:
     config.write_text(config.read_text().replace(host.client.service_client.config.target_host, "127.0.0.1:1"))
     cut_off = Service(host.service.home)
     with pytest.raises(UnreachableError):
-        await pipelines.run(cut_off, host.name)
-    assert pipeline_runs.list_runs(cut_off, RunFilter()).runs == ()
+        await definitions.run(cut_off, host.name)
+    assert runs.list_runs(cut_off, RunFilter()).runs == ()
     scheduled = "name: q\nschedule: {cron: '@daily'}\nstages:\n" + shell("a", "true")
     with pytest.raises(UnreachableError):
-        await pipelines.add(cut_off, scheduled, Format.YAML)
+        await definitions.add(cut_off, scheduled, Format.YAML)
     with pytest.raises(NotFoundError):
-        pipelines.get(cut_off, "q")
+        definitions.get(cut_off, "q")
 
 
 @pytest.mark.ruling("J4")
 async def test_what_may_not_run_is_refused_with_the_specs_status(host: PipelineHost) -> None:
     with pytest.raises(NotFoundError) as missing:
-        await pipelines.run(host.service, "nope")
+        await definitions.run(host.service, "nope")
     assert (missing.value.status, missing.value.exit_code) == (404, 4)
     await host.add("name: p\nstages:\n" + shell("a", "true"))
     with pytest.raises(RefusedError, match="has no repo") as homeless:
@@ -430,26 +431,26 @@ async def test_what_may_not_run_is_refused_with_the_specs_status(host: PipelineH
     with pytest.raises(RefusedError, match="acme/other is not registered") as unknown:
         await host.run()
     await host.add(f"{HEAD}stages:\n" + shell("a", "true"))
-    await pipelines.disable(host.service, host.name)
+    await definitions.disable(host.service, host.name)
     with pytest.raises(RefusedError, match="is disabled") as disabled:
         await host.run()
     await host.add(f"{HEAD}stages:\n  - {{id: a, kind: agent, agent: nobody, action: ask, prompt: x}}\n")
     with pytest.raises(RefusedError, match=": no agent nobody") as gate:
         await host.run()
     assert {each.value.status for each in (homeless, unknown, disabled, gate)} == {400}
-    assert pipeline_runs.list_runs(host.service, RunFilter()).runs == ()
+    assert runs.list_runs(host.service, RunFilter()).runs == ()
 
 
 async def test_runs_are_listed_newest_first_page_by_page(host: PipelineHost) -> None:
     await host.add(f"{HEAD}stages:\n" + shell("a", "true"))
     async with host.working():
         begun = [(await host.until_over(await host.run())).id for _ in range(3)]
-    page = pipeline_runs.list_runs(host.service, RunFilter(limit=2))
+    page = runs.list_runs(host.service, RunFilter(limit=2))
     assert [run.id for run in page.runs] == begun[:0:-1]
-    rest = pipeline_runs.list_runs(host.service, RunFilter(limit=2, cursor=page.next_cursor))
+    rest = runs.list_runs(host.service, RunFilter(limit=2, cursor=page.next_cursor))
     assert ([run.id for run in rest.runs], rest.next_cursor) == (begun[:1], None)
-    assert pipeline_runs.list_runs(host.service, RunFilter(state="failed")).runs == ()
-    assert pipeline_runs.list_runs(host.service, RunFilter(pipeline="other")).runs == ()
+    assert runs.list_runs(host.service, RunFilter(state="failed")).runs == ()
+    assert runs.list_runs(host.service, RunFilter(pipeline="other")).runs == ()
 
 
 @pytest.mark.long
@@ -470,11 +471,11 @@ async def test_a_run_whose_workflow_was_terminated_can_be_closed(host: PipelineH
         run_id = await host.run()
         await host.until(lambda: host.there("held"))
         await host.client.get_workflow_handle(ids.workflow_id(host.name)).terminate()
-        shown = await pipelines.cancel(host.service, run_id, actor="ann")
+        shown = await definitions.cancel(host.service, run_id, actor="ann")
     why = f"its workflow was ended from outside; closed by ann; start it again: service pipeline run {host.name}"
     assert (shown.state, shown.reason) == ("cancelled", why)
     assert host.states(run_id) == {"a": "cancelled", "b": "cancelled"}
-    await pipelines.remove(host.service, host.name)
+    await definitions.remove(host.service, host.name)
 
 
 @pytest.mark.ruling("B6")
@@ -533,7 +534,7 @@ async def test_where_messages_by_hand_are_turned_off_no_run_is_cancelled_by_one(
             await workflow.signal("cancel", args=what)
             await shows(workflow, "[temporal].by_hand")
         assert host.show(run_id).state == "running"
-        await pipelines.cancel(host.service, run_id, actor="ann")
+        await definitions.cancel(host.service, run_id, actor="ann")
         shown = await host.until_over(run_id)
     assert shown.reason == "cancelled by ann"
 

@@ -9,8 +9,8 @@ import pytest_asyncio
 from temporalio.client import Client
 
 from activities.settings.home import Home
-from bridge.operations import new_jobs
-from bridge.operations.new_jobs import NewJob
+from bridge.operations.orders import new_jobs
+from bridge.operations.orders.new_jobs import NewJob
 from tests.temporal.host import Host, ended, script, serving, start
 from tests.temporal.pipeline_stage import PipelineHost, pipeline_host
 from tests.temporal.server import histories

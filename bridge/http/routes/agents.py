@@ -9,8 +9,8 @@ from bridge.http.wire.schemas import AskAnswer, AskRequest, OrchestrateAnswer, O
 from bridge.http.wire.scopes import needs
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.machine.named_tokens import Scope
-from bridge.operations import new_jobs, trees
 from bridge.operations.idempotency import Answer, KeyReusedError
+from bridge.operations.orders import new_jobs, trees
 from bridge.operations.service import Service
 from workflows.contract.models import Action
 from workflows.model.errors import NotFoundError, RefusedError

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 
 from bridge.http.wire import projections
 from bridge.http.wire.off_loop import read
-from bridge.operations import jobs
+from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
 from workflows.model.rows import EventRecord

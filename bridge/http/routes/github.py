@@ -9,8 +9,8 @@ from bridge.http.wire.off_loop import read
 from bridge.http.wire.schemas import Delivered
 from bridge.http.wire.scopes import FREE
 from bridge.http.wire.webhook import PATH
-from bridge.operations import github_webhook
-from bridge.operations.github_webhook import Delivery
+from bridge.operations.github import webhook
+from bridge.operations.github.webhook import Delivery
 from bridge.operations.service import Service
 
 HeaderText = Annotated[str, Header()]
@@ -27,6 +27,6 @@ def router(service: Service) -> APIRouter:
         """A webhook's delivery, signed in `X-Hub-Signature-256`: it only has the repository looked at sooner."""
         kind = request.headers.get("content-type", "")
         delivery = Delivery(x_github_delivery, x_github_event, kind, await request.body())
-        return Delivered(says=await read(github_webhook.take, service, delivery))
+        return Delivered(says=await read(webhook.take, service, delivery))
 
     return made

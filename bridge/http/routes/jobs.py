@@ -57,10 +57,12 @@ from bridge.http.wire.schemas import (
 from bridge.http.wire.scopes import needs
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.machine.named_tokens import Scope
-from bridge.operations import drops, gate, jobs, merges, publish, resolving, trees
+from bridge.operations.branches import drops, gate, merges, publish
 from bridge.operations.idempotency import Answer, KeyReusedError
+from bridge.operations.jobs import jobs
+from bridge.operations.orders import resolving, trees
+from bridge.operations.orders.resume import resume
 from bridge.operations.paging import page, place
-from bridge.operations.resume import resume
 from bridge.operations.service import Service
 from workflows.contract.durations import DurationError, parse_duration
 from workflows.model.errors import NotFoundError, RefusedError, UsageError

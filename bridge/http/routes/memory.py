@@ -7,8 +7,8 @@ from bridge.http.wire.off_loop import read
 from bridge.http.wire.scopes import needs
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.machine.named_tokens import Scope
-from bridge.operations import memory
-from bridge.operations.memory import Recall, Recollection
+from bridge.operations.registry import memory
+from bridge.operations.registry.memory import Recall, Recollection
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError
 

@@ -12,9 +12,9 @@ from bridge.http.wire.schemas import RunAnswer, RunList, RunRequest
 from bridge.http.wire.scopes import needs
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.machine.named_tokens import Scope
-from bridge.operations import pipeline_runs, pipelines
 from bridge.operations.idempotency import Answer, KeyReusedError
-from bridge.operations.pipeline_runs import ActiveRunError, RunFilter, RunView
+from bridge.operations.pipelines import definitions, runs
+from bridge.operations.pipelines.runs import ActiveRunError, RunFilter, RunView
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError
 from workflows.pipeline.payload import PayloadError
@@ -36,7 +36,7 @@ def router(service: Service) -> APIRouter:
         wanted = body or RunRequest()
 
         async def start(run_id: str | None) -> Answer:
-            started = await pipelines.run(
+            started = await definitions.run(
                 service,
                 name,
                 wanted.payload,
@@ -49,7 +49,7 @@ def router(service: Service) -> APIRouter:
             )
             return {"run_id": started}
 
-        answer = RunAnswer(**await repeatable(service, request, wanted, idempotency_key, pipelines.new_run_id, start))
+        answer = RunAnswer(**await repeatable(service, request, wanted, idempotency_key, definitions.new_run_id, start))
         created(request, answer.run_id)
         return answer
 
@@ -67,7 +67,7 @@ def router(service: Service) -> APIRouter:
     @made.get("/v1/runs/{run_id}", responses=errors(NotFoundError), openapi_extra=needs(Scope.READ))
     async def get_run(run_id: str) -> RunView:
         """A run with its stages."""
-        return await read(lambda: hidden(service, pipeline_runs.show_run(service, run_id)))
+        return await read(lambda: hidden(service, runs.show_run(service, run_id)))
 
     @made.post(
         "/v1/runs/{run_id}/cancel",
@@ -77,11 +77,11 @@ def router(service: Service) -> APIRouter:
     async def cancel_run(run_id: str, request: Request) -> RunView:
         """End a run: its commands and agents are stopped."""
         actor = call_of(request.scope).signed
-        return await read(hidden, service, await act(lambda: pipelines.cancel(service, run_id, actor=actor)))
+        return await read(hidden, service, await act(lambda: definitions.cancel(service, run_id, actor=actor)))
 
     return made
 
 
 def _page(service: Service, wanted: RunFilter) -> RunList:
-    found = pipeline_runs.list_runs(service, wanted)
+    found = runs.list_runs(service, wanted)
     return hidden(service, RunList(runs=list(found.runs), next_cursor=found.next_cursor))

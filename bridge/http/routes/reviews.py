@@ -10,8 +10,8 @@ from bridge.http.wire.schemas import ReviewList
 from bridge.http.wire.scopes import needs
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.machine.named_tokens import Scope
-from bridge.operations import reviews
 from bridge.operations.paging import page, place
+from bridge.operations.registry import reviews
 from bridge.operations.service import Service
 
 

@@ -17,7 +17,7 @@ from activities.store.projection import JOB_COLUMNS, ROUND_COLUMNS
 from bridge.http.wire.schemas import Event, Job, JobSummary, Links, Task, Tree, Usage
 from bridge.machine.daemon_state import DaemonState, read_state
 from bridge.machine.watched_file import WatchedFile
-from bridge.operations import hosts, jobs
+from bridge.operations.jobs import hosts, jobs
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError
 from workflows.model.rows import EventRecord, JobRecord

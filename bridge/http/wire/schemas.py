@@ -7,8 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from activities.host.binding import LONGEST_REF
 from activities.runtimes.table import RUNTIMES
 from bridge.http.wire.parameters import DURATION_PATTERN, JOB_PATTERN, LARGEST
-from bridge.operations.pipeline_runs import RunLine
-from bridge.operations.reviews import ReviewView
+from bridge.operations.pipelines.runs import RunLine
+from bridge.operations.registry.reviews import ReviewView
 from workflows.contract.strings import BOUNDS
 from workflows.github.gate import GateState
 from workflows.model import spend

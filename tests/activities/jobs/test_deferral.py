@@ -15,7 +15,7 @@ from activities.settings.model import RuntimeSection
 from activities.store import attempts, deferrals
 from activities.store import jobs as stored
 from activities.store.deferrals import Deferral
-from bridge.operations import jobs as shown
+from bridge.operations.jobs import jobs as shown
 from bridge.operations.service import Service
 from tests.activities.jobs.conftest import Stage, git
 from tests.activities.jobs.programs import a_job, calls, driving, lasted, limit_of

@@ -8,8 +8,9 @@ import pytest
 from activities.sealing import seal_key
 from activities.settings.home import Home
 from bridge.daemon import new_key
-from bridge.operations import doctor, pipelines
-from bridge.operations.doctor import Finding, Level
+from bridge.operations.health import doctor
+from bridge.operations.health.doctor import Finding, Level
+from bridge.operations.pipelines import definitions
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.waiting import until
@@ -85,7 +86,7 @@ async def test_schedules_are_sealed_anew_once_everything_runs(
         if len(put) == 1:
             raise UnreachableError("not yet")
 
-    monkeypatch.setattr(pipelines, "schedule_again", schedule_again)
+    monkeypatch.setattr(definitions, "schedule_again", schedule_again)
     monkeypatch.setattr(new_key, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(new_key, "AGAIN_SECONDS", 0.01)
     new_key.turn(service.home, alone=True)

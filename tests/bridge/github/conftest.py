@@ -16,7 +16,7 @@ from activities.store.github import account, reading
 from bridge.github import orders
 from bridge.github.desk import Desk
 from bridge.github.session import Session
-from bridge.operations.resume import Verdict
+from bridge.operations.orders.resume import Verdict
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.http.conftest import NO_TEMPORAL

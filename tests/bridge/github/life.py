@@ -12,7 +12,7 @@ from activities.settings.home import Home
 from activities.store.github import account, facts, reading
 from bridge.github import publishing
 from bridge.github.session import Session
-from bridge.operations import publish
+from bridge.operations.branches import publish
 from bridge.operations.service import Service
 from tests.activities.git.conftest import run_git
 from tests.bridge import seeds

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from activities.store.github import comments
-from bridge.operations import trees
+from bridge.operations.orders import trees
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office, answers, bind, heard, waiting

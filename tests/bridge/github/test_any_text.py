@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from activities.settings.home import Home
 from activities.store.github import reading
-from bridge.operations import new_jobs
-from bridge.operations.new_jobs import NewJob
+from bridge.operations.orders import new_jobs
+from bridge.operations.orders.new_jobs import NewJob
 from bridge.operations.service import Service
 from tests.activities.agents.recorded import a_run
 from tests.bridge import seeds

@@ -8,7 +8,7 @@ import pytest
 from activities.settings.home import Home
 from activities.store.github import comments, facts
 from bridge.github import orders
-from bridge.operations.resume import Verdict
+from bridge.operations.orders.resume import Verdict
 from bridge.operations.service import Service
 from tests.bridge.github.life import FINDINGS, ROOT, Kind, live, opened, peopled
 from tests.bridge.published import FACT

@@ -16,7 +16,7 @@ from bridge.github.bodies import Body, body_of
 from bridge.github.desk import Desk
 from bridge.github.session import Session
 from bridge.github.telling import is_news
-from bridge.operations import github as operations
+from bridge.operations.github import account as operations
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office, bind
 from workflows.github.marks import marked, marker

@@ -12,7 +12,7 @@ from activities.store import repos
 from activities.store.github import account, facts
 from activities.store.github import publishing as stored
 from bridge.github import publishing
-from bridge.operations import publish
+from bridge.operations.branches import publish
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, run_git
 from tests.bridge import seeds

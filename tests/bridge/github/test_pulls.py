@@ -16,7 +16,7 @@ from activities.store.github import facts, threads
 from bridge.github import publishing, pulls, writing
 from bridge.github.bodies import body_of
 from bridge.github.wrote import Later, Never, Wrote
-from bridge.operations import publish
+from bridge.operations.branches import publish
 from tests.bridge import seeds
 from tests.bridge.published import FACT, LEGS, SHOP, TASK_BRANCH, Scene, scene
 from tests.bridge.seeds import ROOT

@@ -8,7 +8,7 @@ import pytest
 
 from activities.settings.home import Home
 from bridge.github import orders
-from bridge.operations.resume import Verdict
+from bridge.operations.orders.resume import Verdict
 from bridge.operations.service import Service
 from tests.bridge.github.life import FINDINGS, live, opened, peopled
 from tests.bridge.published import FACT, SHOP, TASK_BRANCH

@@ -12,7 +12,7 @@ import pytest
 from activities.settings.home import Home
 from activities.store.github import reading
 from bridge.github import orders
-from bridge.operations.resume import Verdict
+from bridge.operations.orders.resume import Verdict
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office, bind, working

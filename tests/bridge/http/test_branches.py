@@ -10,8 +10,9 @@ import pytest
 from activities.settings.home import Home
 from bridge.http.app import create_app
 from bridge.machine import named_tokens
-from bridge.operations import agents, trees
-from bridge.operations.agents import NewAgent
+from bridge.operations.orders import trees
+from bridge.operations.registry import agents
+from bridge.operations.registry.agents import NewAgent
 from bridge.operations.service import Service
 from tests.activities.git.conftest import run_git
 from tests.bridge import seeds

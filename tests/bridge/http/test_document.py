@@ -10,7 +10,7 @@ from fastapi.routing import APIRoute
 from bridge.http.app import create_app
 from bridge.http.wire.document import meaning
 from bridge.operations.idempotency import KeyReusedError
-from bridge.operations.pipeline_runs import ActiveRunError
+from bridge.operations.pipelines.runs import ActiveRunError
 from bridge.operations.service import Service
 from tests.written import ROOT, keep
 from workflows.model.errors import ServiceError

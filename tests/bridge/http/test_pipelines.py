@@ -14,8 +14,8 @@ from activities.settings import ready
 from activities.store import memory, pipelines
 from activities.store.memory import Written
 from bridge.http.wire.schemas import RunList
-from bridge.operations import pipeline_runs
-from bridge.operations.pipeline_runs import RunView
+from bridge.operations.pipelines import runs
+from bridge.operations.pipelines.runs import RunView
 from bridge.operations.service import Service
 from bridge.operations.temporal import client_of
 from tests.bridge import seeds
@@ -167,9 +167,9 @@ class TestRun:
         path = register(with_temporal, "frozen")
         async with caller(with_temporal) as client:
             run_id = (await client.post(path)).json()["run_id"]
-        before = pipeline_runs.definition_of_run(with_temporal, run_id)
+        before = runs.definition_of_run(with_temporal, run_id)
         register(with_temporal, "frozen", "repo: acme/shop\nenabled: false")
-        assert pipeline_runs.definition_of_run(with_temporal, run_id) == before
+        assert runs.definition_of_run(with_temporal, run_id) == before
 
 
 @pytest.mark.ruling("J5")

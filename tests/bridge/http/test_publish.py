@@ -8,7 +8,7 @@ import pytest
 
 from activities.settings.home import Home
 from bridge.http.app import create_app
-from bridge.operations import publish
+from bridge.operations.branches import publish
 from tests.bridge.conftest import bearer
 from tests.bridge.http.conftest import BASE
 from tests.bridge.published import FACT, LEGS, SHOP, TASK_BRANCH, Scene, scene

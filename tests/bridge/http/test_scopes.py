@@ -145,7 +145,7 @@ async def test_an_order_is_recorded_under_the_token_s_name(
         told.append(actor)
         raise ServiceError("enough")
 
-    monkeypatch.setattr("bridge.operations.trees.kill", kill)
+    monkeypatch.setattr("bridge.operations.orders.trees.kill", kill)
     headers = sent(named_tokens.add(service.home, shown, "act")) if shown else {}
     async with caller(service) as client:
         await client.post(f"/v1/jobs/{seeds.ROOT}/kill", headers=headers)

@@ -16,7 +16,7 @@ from temporalio.client import Client
 from activities.store import idempotency
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
-from bridge.operations import new_jobs, trees
+from bridge.operations.orders import new_jobs, trees
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, make_repository, run_git
 from tests.activities.git.hub import clone, propose

@@ -14,7 +14,8 @@ from activities.settings.home import Home
 from activities.settings.load import load
 from bridge.machine.daemon_state import ChildState, DaemonState, Phase
 from bridge.machine.locks import FileLock
-from bridge.operations import doctor, settings
+from bridge.operations import settings
+from bridge.operations.health import doctor
 from bridge.operations.service import Service
 from bridge.operations.settings import DAEMON_READS
 from cli.main import main

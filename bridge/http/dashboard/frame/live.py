@@ -20,8 +20,8 @@ from activities.store.database import Changes
 from bridge.http.dashboard.frame.gone import Gone, gone
 from bridge.http.dashboard.frame.page import Asked, Page
 from bridge.http.wire.off_loop import act, read
-from bridge.operations import waiting
 from bridge.operations.service import Service
+from bridge.operations.waiting import waiting
 
 log = logging.getLogger(__name__)
 

@@ -4,9 +4,11 @@ import time
 from collections.abc import Mapping
 
 from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
-from bridge.operations import agents, hosts, repos, runtimes
 from bridge.operations.background import Background
-from bridge.operations.runtimes import Runtime
+from bridge.operations.health import runtimes
+from bridge.operations.health.runtimes import Runtime
+from bridge.operations.jobs import hosts
+from bridge.operations.registry import agents, repos
 from bridge.operations.service import Service
 from workflows.contract.models import AutonomyPolicy
 from workflows.model.workers import SessionScope

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from bridge.http.dashboard.frame.page import Action, Asked, Page
 from bridge.http.dashboard.parts import resuming
-from bridge.operations import waiting
 from bridge.operations.service import Service
+from bridge.operations.waiting import waiting
 
 
 def _look(service: Service, asked: Asked) -> Mapping[str, object]:

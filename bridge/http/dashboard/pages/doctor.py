@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
-from bridge.operations import doctor
 from bridge.operations.background import Background
-from bridge.operations.doctor import Finding, Level
+from bridge.operations.health import doctor
+from bridge.operations.health.doctor import Finding, Level
 from bridge.operations.service import Service
 
 FINDINGS: Background[list[Finding]] = Background(doctor.examine)

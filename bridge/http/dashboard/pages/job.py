@@ -7,9 +7,12 @@ from typing import Any
 from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
 from bridge.http.dashboard.parts import grid, legs, patches
 from bridge.http.dashboard.parts.recent import Recent
-from bridge.operations import dashboard, diffs, jobs, output, trees
-from bridge.operations.claims import claims, entry, in_sum
-from bridge.operations.jobs import JobDetail
+from bridge.operations.branches import diffs
+from bridge.operations.home import links
+from bridge.operations.jobs import jobs, output
+from bridge.operations.jobs.claims import claims, entry, in_sum
+from bridge.operations.jobs.jobs import JobDetail
+from bridge.operations.orders import trees
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError
 from workflows.model.states import Continuation, JobState
@@ -71,7 +74,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "output": output.of_job(service, job.job_id, TAIL_LETTERS if running else OUTPUT_LETTERS),
         "events": sorted([*told, *jobs.waits(service, job.job_id)], key=lambda event: event.at),
         "running": running,
-        "web_ui": dashboard.web_ui(service, workflow),
+        "web_ui": links.web_ui(service, workflow),
     }
 
 

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 
 from bridge.http.dashboard.frame.page import Action, Asked, Page
 from bridge.http.dashboard.parts import lists
-from bridge.operations import jobs, paging, repos
-from bridge.operations.jobs import JobFilter
+from bridge.operations import paging
+from bridge.operations.jobs import jobs
+from bridge.operations.jobs.jobs import JobFilter
+from bridge.operations.registry import repos
 from bridge.operations.service import Service
 from workflows.model.states import JobState
 from workflows.policy.decisions import decided

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Note, Page, done
-from bridge.operations import agents, memory, repos
-from bridge.operations.memory import MemoryFilter, NewEntry, Recall
+from bridge.operations.registry import agents, memory, repos
+from bridge.operations.registry.memory import MemoryFilter, NewEntry, Recall
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError, UsageError
 from workflows.policy.memory import CONTENT_LIMIT, KEY_LIMIT, Entry, MemoryState

@@ -7,8 +7,8 @@ from activities.store.pipelines import Pipeline
 from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
 from bridge.http.dashboard.parts import firings, lists
 from bridge.http.dashboard.parts.payload import EMPTY_ROWS, keys_read, payload_of
-from bridge.operations import pipeline_runs, pipelines
-from bridge.operations.pipeline_runs import RunFilter
+from bridge.operations.pipelines import definitions, runs
+from bridge.operations.pipelines.runs import RunFilter
 from bridge.operations.service import Service
 from workflows.pipeline.definition import Definition, ShellStage
 from workflows.pipeline.plan import Trigger
@@ -36,21 +36,21 @@ def _next(service: Service, known: Sequence[Pipeline]) -> firings.Firings | None
 
 
 def _every(service: Service, asked: Asked) -> Mapping[str, object]:
-    known = pipelines.every(service)
+    known = definitions.every(service)
     return {
         "title": "Pipelines",
         "pipelines": known,
         "schedules": {each.name: _schedule(each) for each in known},
         "next": _next(service, known),
-        "latest": pipeline_runs.latest(service),
+        "latest": runs.latest(service),
     }
 
 
 def _one(service: Service, asked: Asked) -> Mapping[str, object]:
-    pipeline = pipelines.get(service, asked.params["name"])
+    pipeline = definitions.get(service, asked.params["name"])
     definition = _definition(pipeline.definition, pipeline.format)
     wanted = RunFilter(pipeline=pipeline.name, limit=RECENT, cursor=asked.query.get("cursor"))
-    page = pipeline_runs.list_runs(service, wanted)
+    page = runs.list_runs(service, wanted)
     keys = keys_read(definition)
     return {
         "title": pipeline.name,
@@ -62,7 +62,7 @@ def _one(service: Service, asked: Asked) -> Mapping[str, object]:
         "keys": keys + ("",) * EMPTY_ROWS,
         "reads": keys,
         "runs": page.runs,
-        "active": pipeline_runs.active(service, pipeline.name),
+        "active": runs.active(service, pipeline.name),
         "ways": lists.ways(asked, {}, page.next_cursor),
     }
 
@@ -74,7 +74,7 @@ def _does(stage: ShellStage) -> str:
 
 async def _run(service: Service, form: Form) -> Done:
     name = form.asked.params["name"]
-    run_id = await pipelines.run(
+    run_id = await definitions.run(
         service,
         name,
         payload_of(form),
@@ -87,14 +87,14 @@ async def _run(service: Service, form: Form) -> Done:
 
 async def _enable(service: Service, form: Form) -> Done:
     name = form.asked.params["name"]
-    await pipelines.enable(service, name)
+    await definitions.enable(service, name)
     firings.forget(service, name)
     return done(f"{name} is enabled.")
 
 
 async def _disable(service: Service, form: Form) -> Done:
     name = form.asked.params["name"]
-    await pipelines.disable(service, name)
+    await definitions.disable(service, name)
     firings.forget(service, name)
     return done(f"{name} is disabled: no run begins any more.")
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
 from bridge.http.dashboard.parts import lists
-from bridge.operations import repos, reviews
-from bridge.operations.reviews import ReviewFilter
+from bridge.operations.registry import repos, reviews
+from bridge.operations.registry.reviews import ReviewFilter
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
 from bridge.http.dashboard.parts import lists
-from bridge.operations import pipeline_runs, pipelines
-from bridge.operations.pipeline_runs import RunFilter, RunView, StageOutput, StageView
+from bridge.operations.pipelines import definitions, runs
+from bridge.operations.pipelines.runs import RunFilter, RunView, StageOutput, StageView
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError
 from workflows.pipeline.definition import StageKind
@@ -24,20 +24,20 @@ def _every(service: Service, asked: Asked) -> Mapping[str, object]:
         limit=lists.PER_PAGE,
         cursor=asked.query.get("cursor"),
     )
-    page = pipeline_runs.list_runs(service, wanted)
+    page = runs.list_runs(service, wanted)
     return {
         "title": "Runs",
         "said": said,
         "narrowed": any(said.values()),
         "runs": page.runs,
         "states": list(RunState),
-        "names": [each.name for each in pipelines.every(service)],
+        "names": [each.name for each in definitions.every(service)],
         "ways": lists.ways(asked, said, page.next_cursor),
     }
 
 
 def _one(service: Service, asked: Asked) -> Mapping[str, object]:
-    run = pipeline_runs.show_run(service, asked.params["run_id"])
+    run = runs.show_run(service, asked.params["run_id"])
     chosen = _chosen(run, asked.query.get("stage", ""))
     attempt = asked.query.get("attempt", "")
     return {
@@ -45,8 +45,8 @@ def _one(service: Service, asked: Asked) -> Mapping[str, object]:
         "run": run,
         "goes_on": run.state in OPEN_RUNS,
         "waits": [stage.job_id for stage in run.stages if stage.job_id and stage.state is StageState.RUNNING],
-        "definition": pipeline_runs.definition_of_run(service, run.id),
-        "registered": any(each.name == run.pipeline for each in pipelines.every(service)),
+        "definition": runs.definition_of_run(service, run.id),
+        "registered": any(each.name == run.pipeline for each in definitions.every(service)),
         "decided": decided,
         "log": chosen and _printed(service, run, chosen, int(attempt) if attempt.isdecimal() else None),
         "chosen": chosen,
@@ -66,16 +66,16 @@ def _chosen(run: RunView, wanted: str) -> StageView | None:
 
 
 def _printed(service: Service, run: RunView, stage: StageView, attempt: int | None) -> StageOutput | None:
-    if attempt in (None, stage.attempt) and (so_far := pipeline_runs.stage_so_far(service, run.id, stage.id)):
+    if attempt in (None, stage.attempt) and (so_far := runs.stage_so_far(service, run.id, stage.id)):
         return so_far
     try:
-        return pipeline_runs.stage_output(service, run.id, stage.id, attempt)
+        return runs.stage_output(service, run.id, stage.id, attempt)
     except NotFoundError:  # it has not ended, and runs on another host
         return None
 
 
 async def _cancel(service: Service, form: Form) -> Done:
-    await pipelines.cancel(service, form.asked.params["run_id"], actor=form.signed)
+    await definitions.cancel(service, form.asked.params["run_id"], actor=form.signed)
     return done("The run is being ended: its commands and agents are stopped.")
 
 

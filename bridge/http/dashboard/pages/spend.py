@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from bridge.http.dashboard.frame.page import Asked, Page
 from bridge.http.dashboard.parts.recent import Recent
-from bridge.operations import spend
+from bridge.operations.jobs import spend
+from bridge.operations.jobs.spend import Line, Spend, Used
 from bridge.operations.service import Service
-from bridge.operations.spend import Line, Spend, Used
 from workflows.model.errors import UsageError
 
 CHOICES = (7, 30, 90, 365)

@@ -5,7 +5,10 @@ from collections.abc import Mapping
 
 from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Note, Page
 from bridge.http.dashboard.parts import dag, grid, legs
-from bridge.operations import dashboard, follows, jobs, publish, rounds, trees
+from bridge.operations.branches import publish
+from bridge.operations.home import links
+from bridge.operations.jobs import follows, jobs, rounds
+from bridge.operations.orders import trees
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
 
@@ -36,7 +39,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "rounds": rounds.of_tree(service, root),
         "events": told[-EVENTS:],
         "all_events": len(told),
-        "web_ui": dashboard.web_ui(service, root),
+        "web_ui": links.web_ui(service, root),
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bridge.http.dashboard.frame.render import count, money, span
-from bridge.operations.jobs import Tree
+from bridge.operations.jobs.jobs import Tree
 from workflows.model.rows import JobRecord
 from workflows.model.states import Continuation
 from workflows.policy.decisions import decided

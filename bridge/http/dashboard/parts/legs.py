@@ -8,12 +8,13 @@ from pathlib import Path
 from activities.git import branches as git
 from bridge.http.dashboard.frame.page import Done, Form, Note
 from bridge.http.dashboard.parts.recent import Recent
-from bridge.operations import branches, drops, gate, lines, merges, resolving
-from bridge.operations.branches import Branches, WayOut
-from bridge.operations.jobs import Tree
-from bridge.operations.lines import LeftOut
+from bridge.operations.branches import branches, drops, gate, lines, merges
+from bridge.operations.branches.branches import Branches, WayOut
+from bridge.operations.branches.lines import LeftOut
+from bridge.operations.jobs.jobs import Tree
+from bridge.operations.orders import resolving
+from bridge.operations.orders.trees import Killed
 from bridge.operations.service import Service
-from bridge.operations.trees import Killed
 from workflows.contract.models import Action
 from workflows.github.gate import Verdict
 from workflows.model.errors import ServiceError

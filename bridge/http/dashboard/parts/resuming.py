@@ -7,8 +7,10 @@ from hashlib import sha256
 from urllib.parse import parse_qsl, urlsplit
 
 from bridge.http.dashboard.frame.page import CHANNEL, Done, Form, Note
-from bridge.operations import jobs, resume, rounds, waiting
+from bridge.operations.jobs import jobs, rounds
+from bridge.operations.orders import resume
 from bridge.operations.service import Service
+from bridge.operations.waiting import waiting
 from workflows.model.errors import RefusedError, ServiceError, UsageError
 from workflows.model.orders import ResumeOrder
 from workflows.model.rounds import RoundEnd

@@ -9,7 +9,7 @@ from sqlalchemy import insert, update
 
 from activities.store import agents, hosts, outbox, pipelines, schema
 from activities.store import pipeline_runs as stored_runs
-from bridge.operations import memory, reviews
+from bridge.operations.registry import memory, reviews
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.http.dashboard import planted

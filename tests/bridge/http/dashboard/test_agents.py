@@ -10,8 +10,8 @@ from activities.store import agents, hosts
 from bridge.http.dashboard.pages import agents as agents_page
 from bridge.http.dashboard.pages import doctor as doctor_page
 from bridge.operations.background import Background
-from bridge.operations.doctor import Finding, Level
-from bridge.operations.runtimes import Runtime
+from bridge.operations.health.doctor import Finding, Level
+from bridge.operations.health.runtimes import Runtime
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.http.dashboard.surfer import Surfer

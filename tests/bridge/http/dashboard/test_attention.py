@@ -9,8 +9,8 @@ from sqlalchemy import event, insert
 
 from activities.store import jobs, outbox, schema
 from activities.store.github import account
-from bridge.operations import attention, waiting
 from bridge.operations.service import Service
+from bridge.operations.waiting import attention, waiting
 from tests.bridge import github_seeds, seeds
 from tests.bridge.http.dashboard.surfer import Shown, Surfer
 from workflows.model.event_kinds import EventKind

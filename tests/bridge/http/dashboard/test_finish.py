@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from bridge.operations import agents, trees
-from bridge.operations.agents import NewAgent
+from bridge.operations.orders import trees
+from bridge.operations.registry import agents
+from bridge.operations.registry.agents import NewAgent
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, run_git
 from tests.bridge.grown import DOCS, FILE, TASK_BRANCH, Grown, grown

@@ -6,7 +6,8 @@ import pytest
 from sqlalchemy import update
 
 from activities.store import schema
-from bridge.operations import gate, jobs
+from bridge.operations.branches import gate
+from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.http.dashboard.surfer import Surfer

@@ -3,8 +3,8 @@
 import pytest
 
 from activities.store import agents
-from bridge.operations import memory
-from bridge.operations.memory import MemoryFilter, NewEntry, Proposal
+from bridge.operations.registry import memory
+from bridge.operations.registry.memory import MemoryFilter, NewEntry, Proposal
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.http.dashboard.surfer import ANN, Surfer

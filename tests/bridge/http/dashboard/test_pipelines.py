@@ -13,7 +13,7 @@ from activities.store import pipeline_runs as stored_runs
 from activities.store import pipelines as stored
 from activities.store import repos as stored_repos
 from bridge.http.dashboard.parts import firings
-from bridge.operations import pipeline_runs, pipeline_schedules, pipelines
+from bridge.operations.pipelines import definitions, runs, schedules
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.http.dashboard.surfer import Shown, Surfer
@@ -54,7 +54,7 @@ async def host(
     made = pipeline_host(client, f"dashboard-{tmp_path.name}", home, tmp_path)
     yield made
     made.touch("go")  # releases stages that still wait
-    await pipeline_schedules.delete(made.service, made.name)
+    await schedules.delete(made.service, made.name)
     made.service.store.dispose()
 
 
@@ -107,7 +107,7 @@ class TestList:
 
     async def test_the_next_firing_is_told(self, host: PipelineHost, bob: Surfer) -> None:
         await host.add(FILE)
-        at = (await pipeline_schedules.next_firings(host.service, [host.name]))[host.name][0]
+        at = (await schedules.next_firings(host.service, [host.name]))[host.name][0]
         assert at > time.time()
         for path in ("/ui/pipelines", f"/ui/pipelines/{host.name}"):
             shown = await bob.open(path)
@@ -161,13 +161,13 @@ class TestOne:
         await host.add(FILE)
         place = f"/ui/pipelines/{host.name}"
         off = await bob.send((await bob.open(place)).form(f"{place}/disable"))
-        assert (off.status, pipelines.get(host.service, host.name).enabled) == (200, False)
+        assert (off.status, definitions.get(host.service, host.name).enabled) == (200, False)
         assert f"{host.name} is disabled: no run begins any more." in off.words
         assert "none while it is disabled" in off.words
         refused = await bob.send(off.form(f"{place}/run"))
         assert (refused.status, f"the pipeline {host.name} is disabled" in refused.words) == (400, True)
         on = await bob.send(refused.form(f"{place}/enable"))
-        assert pipelines.get(host.service, host.name).enabled
+        assert definitions.get(host.service, host.name).enabled
         assert "none while it is disabled" not in on.words
 
     async def test_runs_follow_one_another_page_by_page(self, service: Service, ann: Surfer) -> None:
@@ -199,7 +199,7 @@ class TestRunNow:
         form = (await bob.open(place)).form(f"{place}/run")
         filled = {"value-1": "T-1", "key-3": "level", "value-3": "high", "more": '{"extra": "a\\nb"}'}
         shown = await bob.send(form, **filled)
-        (run,) = pipeline_runs.list_runs(host.service, pipeline_runs.RunFilter()).runs
+        (run,) = runs.list_runs(host.service, runs.RunFilter()).runs
         assert (shown.status, shown.address.partition("?")[0].endswith(f"/ui/runs/{run.id}")) == (200, True)
         assert f"{host.name} runs: {run.id}." in shown.words
         told = host.show(run.id)
@@ -230,7 +230,7 @@ class TestRunNow:
             name: [value] for name, value in filled.items() if name != "value-1"
         }
         assert kept["value-1"] == [HOSTILE.replace("\u202e", "\\u202e")]
-        assert len(pipeline_runs.list_runs(host.service, pipeline_runs.RunFilter()).runs) == 1
+        assert len(runs.list_runs(host.service, runs.RunFilter()).runs) == 1
 
     @pytest.mark.ruling("L1")
     async def test_it_may_belong_to_a_pull_request_or_an_issue(self, host: PipelineHost, bob: Surfer) -> None:
@@ -285,7 +285,7 @@ class TestRun:
         async with host.working():
             await host.until(lambda: host.there("held"))
             shown = await bob.open(place)
-            await until(lambda: (pipeline_runs.stage_so_far(host.service, run_id, "wait") or _NONE).output == "begun\n")
+            await until(lambda: (runs.stage_so_far(host.service, run_id, "wait") or _NONE).output == "begun\n")
             shown = await bob.open(place)
             for said in ("◐ running", "What wait printed", "Output begun", "The file it was started with"):
                 assert said in shown.words, said
@@ -343,4 +343,4 @@ class TestRun:
         assert (refused.status, "'done' is not a state of a run" in refused.words) == (400, True)
 
 
-_NONE = pipeline_runs.StageOutput("", "", StageState.PENDING, 0, "", "", "")
+_NONE = runs.StageOutput("", "", StageState.PENDING, 0, "", "", "")

@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from activities.settings.home import Home
 from activities.store.github import facts
-from bridge.operations import publish
+from bridge.operations.branches import publish
 from bridge.operations.service import Service
 from tests.bridge.http.dashboard.surfer import Surfer
 from tests.bridge.published import FACT, LEGS, SHOP, TASK_BRANCH, Scene, scene

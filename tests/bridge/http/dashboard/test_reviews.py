@@ -4,7 +4,7 @@ import pytest
 
 from activities.store import reviews as stored
 from activities.store.reviews import Review
-from bridge.operations import reviews
+from bridge.operations.registry import reviews
 from bridge.operations.service import Service
 from tests.bridge.http.dashboard.surfer import ANN, Surfer
 

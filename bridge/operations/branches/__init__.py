@@ -1,0 +1,1 @@
+"""The branches of a tree: where work is, merging and dropping it, diffs, the gate, publishing."""

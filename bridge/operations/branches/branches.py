@@ -1,0 +1,297 @@
+"""The branches of a tree: what is where, merging and dropping them by an operator's word (ruling I5)."""
+
+import shlex
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from activities.git import branches as git
+from activities.git.command import printable
+from activities.git.registered import common_directory
+from activities.store import attempts as stored_runs
+from activities.store import branches as told
+from activities.store import repos as stored_repos
+from activities.store import trees as stored_trees
+from activities.store.repos import Repo
+from bridge.operations.branches.verdicts import Objections
+from bridge.operations.jobs import jobs
+from bridge.operations.jobs.jobs import Tree
+from bridge.operations.service import Service
+from workflows.contract.models import Action
+from workflows.github.generations import chain_of
+from workflows.model.branch_events import BranchEventKind
+from workflows.model.errors import NotFoundError, RefusedError, ServiceError
+from workflows.model.rows import JobRecord
+from workflows.model.states import JobState, WaitsFor
+
+
+class BranchState(StrEnum):
+    """What became of a branch."""
+
+    WAITING = "waiting"
+    """Its job has not made it yet."""
+    RUNNING = "running"
+    """Its job works on it."""
+    EMPTY = "empty"
+    """Its job committed nothing."""
+    UNMERGED = "unmerged"
+    MERGED = "merged"
+    DROPPED = "dropped"
+    GONE = "gone"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class LegBranch:
+    """A branch of the tree, and how far it is from the task branch."""
+
+    leg: str
+    job_id: str
+    job_state: JobState
+    branch: str
+    head_sha: str | None
+    base_sha: str | None
+    state: BranchState
+    exists: bool = False
+    ahead: int | None = None
+    behind: int | None = None
+    files: int | None = None
+    objection: str = ""
+    """Why it is merged only when somebody insists."""
+    objector: str = ""
+    """The job that says so."""
+
+    @property
+    def merge_command(self) -> str:
+        """What to type; empty where there is nothing to merge."""
+        ready = self.state is BranchState.UNMERGED and self.job_state is JobState.SUCCEEDED
+        return self.insisting(f"service job merge {self.job_id}") if ready else ""
+
+    def insisting(self, command: str) -> str:
+        """The command to merge it, as it is taken."""
+        return f"{command} --anyway" if self.objection else command
+
+
+@dataclass(frozen=True)
+class Branches:
+    """Every branch of a tree. A problem: the repository cannot be looked at, and the rows are the store's alone."""
+
+    root_job_id: str
+    repo: str
+    path: str
+    task_branch: str
+    head: str | None
+    legs: tuple[LegBranch, ...]
+    problem: str = ""
+    way_on: str = ""
+    """The command that ends the problem."""
+    base: str = ""
+    """The commit the tree began from; empty for trees of earlier releases (ruling O1)."""
+    line: str = ""
+    """The commit that has all of the tree's work that goes together; only of a tree that is over (ruling O2).
+
+    Empty where a person dropped a part of it.
+    """
+    owns_task_branch: bool = True
+    """False of a tree that resolves conflicts of another one: its task branch is that tree's."""
+
+
+def checkout(service: Service, name: str) -> Repo:
+    """The repository, here and usable; else why not, and what to type."""
+    repo = stored_repos.get(service.store, name)
+    if repo is None:
+        raise NotFoundError(f"the repository {name} is not registered", f"service repo add {name} PATH")
+    if repo.host != service.settings.host:
+        raise RefusedError(f"the repository {name} is on the host {repo.host}, not here", f"ssh {repo.host}")
+    try:
+        common_directory(Path(repo.path))
+    except ServiceError as error:
+        raise NotFoundError(
+            f"{error.message}: has {name} moved?", f"service repo add {name} PATH, with where it is now"
+        ) from None
+    return repo
+
+
+def of_tree(service: Service, job_id: str, *, only: str | None = None) -> Branches:
+    """Every branch of the tree a job belongs to (ruling B1), or one job's, as far as it can be seen from here."""
+    tree = jobs.tree(service, job_id)
+    root = tree.task.root_job_id
+    base, of_another = stored_trees.base_of(service.store, root)
+    name = of_another or f"service/{tree.task.task_id}"
+    writers = [job for job in tree.jobs if job.action is Action.IMPLEMENT and only in (None, job.job_id)]
+    try:
+        repo = Path(checkout(service, tree.task.repo).path)
+        head = git.tip(repo, name)
+        look, problem, way_on = _Look(service, tree, repo, head), "", ""
+        legs = tuple(look.at(job) for job in writers)
+    except ServiceError as error:
+        head, problem, way_on = None, error.message, error.hint
+        look = _Look(service, tree, None, None)
+        legs = tuple(look.at(job) for job in writers)
+    known = stored_repos.get(service.store, tree.task.repo)
+    path = known.path if known else ""
+    line = "" if problem else _line(service, tree, Path(path), base)
+    if any(leg.state is BranchState.DROPPED and line and _has(Path(path), line, leg) for leg in legs):
+        line = ""
+    return Branches(root, tree.task.repo, path, name, head, legs, problem, way_on, base, line, not of_another)
+
+
+def _line(service: Service, tree: Tree, repo: Path, base: str) -> str:
+    """Return what the tree's last job left, else what it began from; empty where its legs came after that job.
+
+    So has a tree of an earlier release none: all its jobs began from the base.
+    """
+    last = chain_of(tree.jobs, tree.jobs[0]).jobs[-1]
+    if not base or not tree.over or any(job.parent_job_id == last.job_id and job.delegation_id for job in tree.jobs):
+        return ""
+    began = [run.base_sha for run in stored_runs.of_job(service.store, last.job_id)[-1:]]
+    left = last.head_sha if last.state is JobState.SUCCEEDED else None
+    line = left or next(iter(began), None)
+    return line if line and line != base and git.commit(repo, line) else ""
+
+
+def _has(repo: Path, commit: str, leg: LegBranch) -> bool:
+    return leg.ahead is not None and _contains(repo, commit, leg.head_sha or "")
+
+
+class _Look:
+    """One look at a repository, for a whole tree."""
+
+    def __init__(self, service: Service, tree: Tree, repo: Path | None, head: str | None) -> None:
+        self._service, self._repo, self._head = service, repo, head
+        self._objections = Objections(service, tree.jobs)
+        events = told.told(service.store, tree.task.root_job_id)
+        self._merged = {(event.branch, event.head_sha) for kind, _, event in events if event.merged}
+        self._dropped = {event.branch for kind, _, event in events if kind is BranchEventKind.DROPPED}
+
+    def at(self, job: JobRecord) -> LegBranch:
+        runs = stored_runs.of_job(self._service.store, job.job_id)
+        run = next((run for run in reversed(runs) if run.branch and job.branch in (run.branch, None)), None)
+        branch = job.branch or (run.branch if run else None) or ""
+        base = run.base_sha if run else None
+        name = job.delegation_id or ("root" if job.continuation == "none" else str(job.continuation))
+        seen = LegBranch(name, job.job_id, job.state, branch, job.head_sha, base, BranchState.UNKNOWN)
+        if job.state in {JobState.QUEUED, JobState.RUNNING}:
+            state = BranchState.RUNNING if branch else BranchState.WAITING
+            return replace(seen, state=state)
+        if job.head_sha is None:
+            return replace(seen, state=BranchState.EMPTY)
+        leg = self._seen(seen, job.head_sha) if self._repo else seen
+        objection, objector = self._objections.to(job, leg.head_sha)
+        return replace(leg, objection=objection, objector=objector)
+
+    def _seen(self, leg: LegBranch, recorded: str) -> LegBranch:
+        repo = self._repo or Path()
+        tip = git.tip(repo, leg.branch)
+        head = tip or git.commit(repo, recorded)
+        state = self._state(leg, tip, head)
+        found: dict[str, Any] = {"state": state, "exists": tip is not None, "head_sha": head or recorded}
+        if head is not None:
+            other = self._head or leg.base_sha or head
+            found |= _apart(repo, head, other, leg.base_sha or other)
+        return replace(leg, **found)
+
+    def _state(self, leg: LegBranch, tip: str | None, head: str | None) -> BranchState:
+        repo = self._repo or Path()
+        if head is not None and self._head is not None and _contains(repo, self._head, head):
+            return BranchState.MERGED
+        if self._head is None and (leg.branch, head or leg.head_sha) in self._merged:
+            return BranchState.MERGED
+        if tip is not None:
+            return BranchState.UNMERGED
+        return BranchState.DROPPED if leg.branch in self._dropped else BranchState.GONE
+
+
+@lru_cache(maxsize=1024)
+def _apart(repo: Path, head: str, other: str, base: str) -> dict[str, int]:
+    """Commits do not change: who looks at a tree again and again asks git once."""
+    return asdict(git.distance(repo, head, other)) | {"files": len(git.changes(repo, base, head))}
+
+
+@lru_cache(maxsize=1024)
+def _contains(repo: Path, newer: str, older: str) -> bool:
+    return git.contains(repo, newer, older)
+
+
+def as_json(found: Branches) -> dict[str, Any]:
+    """What `--json` prints."""
+    legs = [asdict(leg) | {"merge": leg.merge_command} for leg in found.legs]
+    return asdict(found) | {"legs": legs}
+
+
+@dataclass(frozen=True)
+class WayOut:
+    """A conflict between legs that blocks a task, and every command to get it going again (rulings B3, I5)."""
+
+    job_id: str
+    root_job_id: str
+    what: str
+    files: tuple[str, ...]
+    commands: tuple[str, ...]
+
+
+def ways_out(service: Service, roots: Collection[str]) -> Iterator[WayOut]:
+    """The conflicts that block these trees; what is merged meanwhile is not asked for again."""
+    for each in told.conflicts(service.store, roots):
+        tree = of_tree(service, each.root_job_id)
+        names = (*each.against, each.branch)
+        legs = [next((leg for leg in tree.legs if leg.branch == name), None) for name in names]
+        left = [leg for leg in legs if leg and leg.state in {BranchState.UNMERGED, BranchState.UNKNOWN}]
+        others = " and ".join(map(_named(tree.legs), each.against)) or f"what is on {tree.task_branch}"
+        what = f"leg {_named(tree.legs)(each.branch)} conflicts with {others}"
+        job = jobs.get(service, each.job_id)
+        commands = (
+            *(leg.insisting(f"service job merge {leg.job_id}") for leg in left[:-1]),
+            *(by_hand(tree.path, tree.task_branch, left[-1].branch) if left else ()),
+            *([f"service job retry {job.job_id}"] if job.waits_for is WaitsFor.RETRY else []),
+        )
+        yield WayOut(each.job_id, each.root_job_id, what, each.files, commands)
+
+
+def _named(legs: Sequence[LegBranch]) -> Any:
+    known = {leg.branch: leg for leg in legs}
+    return lambda name: f"{known[name].leg} ({known[name].job_id})" if name in known else name
+
+
+def touched(repo: Path, leg: LegBranch) -> set[str]:
+    """The files a leg's commits changed, as they are shown."""
+    if not leg.base_sha or not leg.head_sha or git.commit(repo, leg.head_sha) is None:
+        return set()
+    return {printable(each.path) for each in git.changes(repo, leg.base_sha, leg.head_sha)}
+
+
+def by_hand(path: str, task_branch: str, branch: str) -> tuple[str, ...]:
+    """Return the commands that merge one leg where its conflicts can be resolved.
+
+    That is a worktree beside the checkout, gone again afterwards; or where the branch is checked out already.
+    """
+    there = None
+    with suppress(ServiceError):
+        there = git.checkout_of(Path(path), task_branch)
+    repo, place = shlex.quote(path), shlex.quote(str(there or f"{path}-{task_branch.removeprefix('service/')}"))
+    merges = (
+        f"git -C {place} merge --no-ff {branch}   # resolve the files it names, `git add` them",
+        f"git -C {place} commit --no-edit",
+    )
+    if there:
+        return merges
+    return (f"git -C {repo} worktree add {place} {task_branch}", *merges, f"git -C {repo} worktree remove {place}")
+
+
+def again(job: JobRecord) -> str:
+    """Return the command that runs a job again where its tree takes it, else the one that says why it ended."""
+    return f"service job {'retry' if job.waits_for is WaitsFor.RETRY else 'show'} {job.job_id}"
+
+
+def restore(path: str, branch: str, head: str) -> str:
+    """The command that brings a branch back."""
+    return f"git -C {shlex.quote(path)} branch {branch} {head}"
+
+
+def leave(where: Path) -> str:
+    """Return the command after which a branch is not checked out there any more; nothing else changes."""
+    return f"git -C {shlex.quote(str(where))} switch --detach"

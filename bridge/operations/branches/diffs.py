@@ -1,0 +1,94 @@
+"""What a job changed, as a diff: of its commits, of its worktree while it runs, or what a reader changed and lost."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from activities.git import branches as git
+from activities.git import worktrees
+from activities.git.branches import FileChange
+from activities.git.command import printable
+from activities.git.patches import changes_of, patch
+from activities.git.worktree_changes import capture_diff
+from activities.host.apart import apart
+from activities.redaction.redacted import redacted
+from activities.store import attempts as stored_runs
+from bridge.operations.branches import branches
+from bridge.operations.jobs import jobs
+from bridge.operations.service import Service
+from workflows.model.errors import NotFoundError
+from workflows.model.states import JobState
+
+DIFF_SECONDS = 30.0
+"""Within which the work folder of a job that runs is looked at."""
+
+JSON_LIMIT = 1_000_000
+
+
+@dataclass(frozen=True)
+class JobDiff:
+    """Where the diff is: between two commits of a repository, or a text that was kept or just taken."""
+
+    job_id: str
+    source: str
+    """`commits`, `worktree` (it still runs) or `discarded` (a reader's changes, thrown away)."""
+    repo: Path | None = None
+    base: str = ""
+    head: str = ""
+    text: str = ""
+
+    @property
+    def files(self) -> tuple[FileChange, ...]:
+        """What changed, file by file."""
+        return git.changes(self.repo, self.base, self.head) if self.repo else changes_of(self.text)
+
+    def pieces(self, *, binary: bool = False) -> Iterator[bytes]:
+        """The diff itself, however large."""
+        if self.repo is None:
+            return iter([self.text.encode()])
+        return patch(self.repo, self.base, self.head, binary=binary)
+
+
+def of_job(service: Service, job_id: str) -> JobDiff:
+    """The job's diff against what it started from."""
+    job = jobs.get(service, job_id)
+    runs = stored_runs.of_job(service.store, job_id)
+    if job.state in {JobState.QUEUED, JobState.RUNNING}:
+        worktree = worktrees.find(Path(runs[-1].worktree)) if runs and runs[-1].worktree else None
+        if worktree is None:
+            raise NotFoundError(f"{job_id} is {job.state} and has no worktree here", f"service job show {job_id}")
+        diff = apart(DIFF_SECONDS, capture_diff, worktree)
+        return JobDiff(job_id, "worktree", text=redacted(diff.text) + ("\n[cut here]\n" if diff.cut else ""))
+    if job.head_sha and job.branch:
+        repo, head = Path(branches.checkout(service, job.repo).path), job.head_sha
+        run = next((run for run in reversed(runs) if run.branch == job.branch), None)
+        base = ((run.diagnostics or {}).get("start_sha") or run.base_sha) if run else None
+        if base is None or git.commit(repo, head) is None or git.commit(repo, base) is None:
+            raise NotFoundError(
+                f"the commits of {job_id} are no longer in {printable(str(repo))}: {job.branch} was at {head}",
+                f"service job branches {job_id}",
+            )
+        return JobDiff(job_id, "commits", repo, base, head)
+    kept = next((run for run in reversed(runs) if (run.diagnostics or {}).get("discarded_diff")), None)
+    text = (kept.diagnostics or {})["discarded_diff"] if kept else ""
+    return JobDiff(job_id, "discarded", text=text)
+
+
+def as_json(diff: JobDiff) -> dict[str, Any]:
+    """What `--json` prints: the diff up to a limit."""
+    files = [asdict(each) | {"path": printable(each.path)} for each in diff.files]
+    taken = b""
+    for piece in diff.pieces():
+        taken += piece
+        if len(taken) > JSON_LIMIT:
+            break
+    return {
+        "job_id": diff.job_id,
+        "source": diff.source,
+        "base": diff.base or None,
+        "head": diff.head or None,
+        "files": files,
+        "diff": taken[:JSON_LIMIT].decode("utf-8", "replace"),
+        "cut": len(taken) > JSON_LIMIT,
+    }

@@ -1,0 +1,148 @@
+"""Branches of a tree that an operator removes: one leg's, or all of a tree (rulings I5, O6)."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from activities.git import branches as git
+from activities.store import branches as stored
+from bridge.operations.branches import branches, lines
+from bridge.operations.branches.branches import Branches, BranchState, LegBranch
+from bridge.operations.branches.merges import event_of, writer
+from bridge.operations.jobs import jobs
+from bridge.operations.service import Service
+from workflows.model.branch_events import BranchEvent, BranchEventKind
+from workflows.model.errors import Commands, NotFoundError, RefusedError
+from workflows.model.states import JobState
+
+SHOWN = 3
+"""Branches that a refusal names."""
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A branch that is gone, and where it pointed."""
+
+    job_id: str
+    branch: str
+    head_sha: str
+    path: str
+    merged: bool
+
+
+@dataclass(frozen=True)
+class Gone:
+    """The branches that are gone, and the one of the task where it stays because it alone has the work."""
+
+    root_job_id: str
+    dropped: tuple[Dropped, ...]
+    stays: str = ""
+
+    @property
+    def ways_on(self) -> tuple[str, ...]:
+        """The commands after which what stays can be dropped too, and the one that drops it now."""
+        root = self.root_job_id
+        ways = (f"service job merge {root} --into-mine", f"service job drop {root}", f"service job drop {root} --force")
+        return ways if self.stays else ()
+
+
+def as_json(gone: Gone) -> dict[str, Any]:
+    """Return what `--json` prints: of a tree also the first branch, as of a leg."""
+    return asdict(gone.dropped[0]) | asdict(gone)
+
+
+def drop(service: Service, job_id: str, *, actor: str, force: bool) -> Gone:
+    """Remove the branch of a leg, or, by the job id of its root, every branch of a tree (ruling O6)."""
+    if jobs.get(service, job_id).parent_job_id is None:
+        return _drop_tree(service, job_id, actor, force)
+    return _drop_leg(service, job_id, actor, force)
+
+
+def _drop_leg(service: Service, job_id: str, actor: str, force: bool) -> Gone:
+    """Remove a leg's branch: a merged one, or with `force` any; what depends on the leg then goes without its work."""
+    job = writer(service, job_id)
+    path = Path(branches.checkout(service, job.repo).path)
+    tree = branches.of_tree(service, job_id)
+    leg = next(each for each in tree.legs if each.job_id == job_id)
+    busy = [each for each in tree.legs if each.branch == leg.branch and each.state is BranchState.RUNNING]
+    if busy or leg.state is BranchState.WAITING:
+        raise RefusedError(f"{job_id} is still {job.state}: its branch is in use", f"service job kill {job_id}")
+    if not leg.exists:
+        raise NotFoundError(f"{job_id} has no branch (any more)", f"service job branches {tree.root_job_id}")
+    if leg.state is BranchState.UNMERGED and not force:
+        merge = [leg.merge_command] if leg.merge_command else []
+        raise RefusedError(
+            f"{leg.branch} has {leg.ahead} commit(s) that are not in {tree.task_branch}; dropping it loses them",
+            Commands(*merge, f"service job drop {job_id} --force"),
+        )
+    _refuse_in_use(path, leg.branch)
+    return Gone(tree.root_job_id, (_drop(service, path, tree, leg, actor),))
+
+
+def _drop_tree(service: Service, job_id: str, actor: str, force: bool) -> Gone:
+    """Remove every branch of a tree, or none: what is merged nowhere takes `force`.
+
+    The task's branch stays without it until its work is in the branch that is checked out.
+    """
+    tree = branches.of_tree(service, job_id)
+    path = Path(branches.checkout(service, tree.repo).path)
+    legs = list({leg.branch: leg for leg in tree.legs if leg.exists}.values())
+    if busy := [leg.job_id for leg in tree.legs if leg.state in {BranchState.RUNNING, BranchState.WAITING}]:
+        raise RefusedError(f"{busy[0]} still works on its branch", f"service job kill {tree.root_job_id}")
+    head = tree.head if tree.owns_task_branch else None
+    if not legs and head is None:
+        raise NotFoundError(f"{tree.root_job_id} has no branch (any more)", f"service job branches {tree.root_job_id}")
+    stays = "" if force or head is None or git.contains(path, "HEAD", head) else tree.task_branch
+    if not force:
+        _refuse_lost(path, tree, legs, stays)
+    head = None if stays else head
+    for branch in (*(leg.branch for leg in legs), *([tree.task_branch] if head else [])):
+        _refuse_in_use(path, branch)
+    gone = [_drop(service, path, tree, leg, actor) for leg in legs]
+    gone += [_drop_task_branch(service, path, tree, head, actor)] if head else []
+    return Gone(tree.root_job_id, tuple(gone), stays)
+
+
+def _refuse_lost(path: Path, tree: Branches, legs: Sequence[LegBranch], stays: str) -> None:
+    lost = [leg for leg in legs if leg.state is BranchState.UNMERGED and not git.contains(path, "HEAD", leg.branch)]
+    if tree.line and tree.head and git.contains(path, tree.head, tree.line):  # the result was taken
+        lost = [leg for leg in lost if leg.job_state is JobState.SUCCEEDED]
+    if not lost and (legs or not stays):
+        return
+    kept, root = [*(leg.branch for leg in lost), *([stays] if stays else [])], tree.root_job_id
+    taken = lines.on_line(tree) if tree.line else [leg for leg in lost if not leg.objection]
+    helps = bool(stays) or any(leg in taken and leg.merge_command for leg in lost)
+    raise RefusedError(
+        f"{len(kept)} branch(es) of {root} have commits that are merged nowhere; dropping loses them: "
+        f"{', '.join(kept[:SHOWN])}{', …' if len(kept) > SHOWN else ''}",
+        Commands(
+            *([f"service job merge {root} --into-mine"] if helps else []),
+            f"service job branches {root}",
+            f"service job drop {root} --force",
+        ),
+    )
+
+
+def _refuse_in_use(path: Path, branch: str) -> None:
+    if where := git.checkout_of(path, branch):
+        raise RefusedError(f"{branch} is checked out in {where}", branches.leave(where))
+
+
+def _drop(service: Service, path: Path, tree: Branches, leg: LegBranch, actor: str) -> Dropped:
+    """Record it before it is done: a branch that is gone without a record counts as lost."""
+    tip = leg.head_sha or ""
+    merged = leg.state is not BranchState.UNMERGED or git.contains(path, "HEAD", tip)
+    message = f"{actor} dropped {leg.branch} ({'merged' if merged else 'not merged'}); it was at {tip}"
+    stored.tell(service.store, BranchEventKind.DROPPED, leg.job_id, event_of(tree, leg, actor, merged=merged), message)
+    git.delete(path, leg.branch, tip)
+    return Dropped(leg.job_id, leg.branch, tip, str(path), merged)
+
+
+def _drop_task_branch(service: Service, path: Path, tree: Branches, head: str, actor: str) -> Dropped:
+    branch, merged = tree.task_branch, git.contains(path, "HEAD", head)
+    event = BranchEvent(actor=actor, branch=branch, head_sha=head, task_branch=branch, merged=merged)
+    message = f"{actor} dropped {branch} ({'merged' if merged else 'not merged'}); it was at {head}"
+    stored.tell(service.store, BranchEventKind.DROPPED, tree.root_job_id, event, message)
+    git.delete(path, branch, head)
+    return Dropped(tree.root_job_id, branch, head, str(path), merged)

@@ -1,0 +1,79 @@
+"""Task branches that are moved to the line of their tree without a word of a person, where settings say so (O6)."""
+
+import asyncio
+import logging
+import time
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from activities.store import branches as stored
+from activities.store import repos as stored_repos
+from activities.store import trees as stored_trees
+from bridge.operations.branches import branches, gate, lines, merges
+from bridge.operations.branches.branches import Branches
+from bridge.operations.service import Service
+from workflows.github.gate import GateState
+from workflows.model.branch_events import BranchEventKind
+from workflows.model.errors import ServiceError
+
+log = logging.getLogger("service")
+
+LOOK_SECONDS = 2.0
+REACHES_BACK = 24 * 3600.0
+"""A tree that ended longer ago is left to people: nobody expects its branch to move any more."""
+ACTOR = "[orchestrate].merge"
+
+
+class Finishing:
+    """Looks at each tree that ended once: its verdict changes only when it is opened again, and then it ends anew."""
+
+    def __init__(self) -> None:
+        self._seen: set[tuple[str, float]] = set()
+
+    def look(self, service: Service) -> list[str]:
+        """Merge the trees that ended done, whose gate passes, and return their roots. Once more merges nothing.
+
+        So the look after a process was killed between the merge and its record makes up for the record.
+        """
+        done = []
+        for root, repo, ended_at in stored_trees.to_merge(service.store, time.time() - REACHES_BACK):
+            there = stored_repos.get(service.store, repo)
+            if (root, ended_at) in self._seen or there is None or there.host != service.settings.host:
+                continue
+            self._seen.add((root, ended_at))
+            if self._merged(service, root):
+                done.append(root)
+        return done
+
+    def _merged(self, service: Service, root: str) -> bool:
+        try:
+            found = branches.of_tree(service, root)
+            if not found.line or _handled(service, found):
+                return False
+            if gate.of_tree(service, root, found=found, at_line=True).state is not GateState.PASSING:
+                return False
+            merges.merge(service, [root], actor=ACTOR)
+        except ServiceError as error:
+            log.warning("the tree %s is not merged by itself: %s", root, error.message)
+            return False
+        return True
+
+
+def _handled(service: Service, found: Branches) -> bool:
+    """All that is on the line is recorded as merged, or people have dropped something: then the rest is theirs too."""
+    told = stored.told(service.store, found.root_job_id)
+    merged = {event.branch for kind, _, event in told if kind is BranchEventKind.MERGED}
+    dropped = any(kind is BranchEventKind.DROPPED for kind, _, _ in told)
+    return dropped or all(leg.branch in merged for leg in lines.on_line(found))
+
+
+async def keep(service: Service) -> None:
+    """Look now and again, for as long as the process lives."""
+    finishing = Finishing()
+    while True:
+        try:
+            for root in await asyncio.to_thread(finishing.look, service):
+                log.info("the tree %s is merged into the branch of its task", root)
+        except (SQLAlchemyError, ServiceError, OSError) as error:
+            log.warning("trees that ended cannot be looked at: %s", error)
+        await asyncio.sleep(LOOK_SECONDS)

@@ -1,0 +1,101 @@
+"""Commits on a tree's branches that are not of the tree: with one, it isn't merged or published (ruling O1)."""
+
+import shlex
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from activities.git import branches as git
+from activities.git.command import printable
+from activities.store import attempts
+from activities.store import trees as stored_trees
+from activities.store.attempts import AttemptRow
+from bridge.operations.branches.branches import Branches, LegBranch
+from bridge.operations.jobs import jobs
+from bridge.operations.service import Service
+from workflows.model.errors import Commands, RefusedError
+
+MOST_NAMED = 5
+SHORT, LONGEST_SUBJECT = 7, 72
+
+
+class ForeignCommitsError(RefusedError):
+    """A branch holds commits that are not in the base, not the tree's own, and not on the task's branch."""
+
+    code = "foreign_commits"
+
+
+def refuse_foreign(service: Service, tree: Branches, leg: LegBranch, but: str) -> None:
+    """Name the foreign commits of a leg's branch, and refuse it; trees of earlier releases have no base to compare."""
+    commits = _foreign(service, tree, leg.head_sha) if tree.base and leg.head_sha else ()
+    if not commits:
+        return
+    told = git.subjects(Path(tree.path), commits[:MOST_NAMED])
+    named = ", ".join(f"{each[:SHORT]} {printable(subject[:LONGEST_SUBJECT])}" for each, subject in told)
+    more = f" and {len(commits) - MOST_NAMED} more" if len(commits) > MOST_NAMED else ""
+    holds = "a commit that is" if len(commits) == 1 else f"{len(commits)} commits that are"
+    message = f"{leg.branch} of leg {leg.leg} ({leg.job_id}) holds {holds} not of this tree: {named}{more}{but}"
+    raise ForeignCommitsError(message, Commands(*_without(service, tree, leg), *_with(tree, leg)))
+
+
+def _without(service: Service, tree: Branches, leg: LegBranch) -> list[str]:
+    """Go back to what the job left; where that holds foreign commits itself, there is no such way."""
+    whole = jobs.tree(service, leg.job_id).jobs  # later jobs may have gone on on the branch
+    heads = [job.head_sha for job in whole if job.branch == leg.branch and job.head_sha]
+    left = heads[-1] if heads else None
+    if left is None or left == leg.head_sha or _foreign(service, tree, left):
+        return []
+    where = git.checkout_of(Path(tree.path), leg.branch)
+    first = [f"git -C {shlex.quote(str(where))} checkout --detach"] if where else []
+    return [*first, f"git -C {shlex.quote(tree.path)} branch -f {leg.branch} {left}   # leaves them out"]
+
+
+def _with(tree: Branches, leg: LegBranch) -> list[str]:
+    """Put the branch onto the task's: what stands there a person has put there."""
+    repo, work = f"git -C {shlex.quote(tree.path)}", leg.branch if leg.exists else leg.head_sha
+    if tree.head is None:
+        return [f"{repo} branch {tree.task_branch} {work}   # takes them in"]
+    merge = f"merge --no-ff --no-edit {work}   # takes them in"
+    if where := git.checkout_of(Path(tree.path), tree.task_branch):
+        return [f"git -C {shlex.quote(str(where))} {merge}"]
+    place = shlex.quote(f"{tree.path}-{tree.task_branch.removeprefix('service/')}")
+    return [
+        f"{repo} worktree add {place} {tree.task_branch}",
+        f"git -C {place} {merge}",
+        f"{repo} worktree remove {place}",
+    ]
+
+
+def _foreign(service: Service, tree: Branches, head: str) -> tuple[str, ...]:
+    """The commits of a head that are neither in the base nor of the tree nor on its task's branch, newest first."""
+    rows = attempts.of_tree(service.store, tree.root_job_id)
+    start = stored_trees.get(service.store, tree.root_job_id)
+    of_run = len(start.start.branch_deps) if start else 0
+    given = {commit for row in rows for commit in (row.given or ())[:of_run]}
+    given |= {each.head for each in start.start.line} if start else set()
+    repo, hidden = Path(tree.path), frozenset({tree.base, *given, *([tree.head] if tree.head else [])})
+    own = {commit for row in rows for commit in _own(repo, row)} | _merged(repo, rows, hidden)
+    return tuple(each for each in _reached(repo, head, hidden) if each not in own)
+
+
+def _merged(repo: Path, rows: Sequence[AttemptRow], hidden: frozenset[str]) -> set[str]:
+    """Return the merges by which the service made lines of what jobs left (ruling O2): jobs began from them."""
+    heads = {str(row.outcome["head_sha"]) for row in rows if row.outcome and row.outcome.get("head_sha")}
+    lines = {row.base_sha for row in rows if row.base_sha} - hidden
+    return {commit for line in lines for commit in _reached(repo, line, hidden | heads)}
+
+
+def _own(repo: Path, row: AttemptRow) -> tuple[str, ...]:
+    """What an attempt added to what it began from and was given: its own commits, and the merges made for it."""
+    head = (row.outcome or {}).get("head_sha")
+    if row.ended_at is None and row.branch:
+        head = git.tip(repo, row.branch)
+    if not head or not row.base_sha:
+        return ()
+    joined = (row.diagnostics or {}).get("joined", ())
+    return _reached(repo, head, frozenset({row.base_sha, *(row.given or ()), *joined}))
+
+
+@lru_cache(maxsize=1024)
+def _reached(repo: Path, head: str, hidden: frozenset[str]) -> tuple[str, ...]:
+    return git.reached(repo, head, hidden)

@@ -1,0 +1,295 @@
+"""Merging the work of a tree into the branch of its task, and that into the operator's own (rulings I5, O6)."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from activities.git import branches as git
+from activities.git import command as program
+from activities.git.registered import git_directory
+from activities.git.task_branch import Contribution, Merged, TaskBranchConflict, merge_all
+from activities.store import branches as stored
+from bridge.operations.branches import branches, lines
+from bridge.operations.branches.branches import Branches, BranchState, LegBranch
+from bridge.operations.branches.foreign import refuse_foreign
+from bridge.operations.branches.lines import LeftOut
+from bridge.operations.jobs import jobs
+from bridge.operations.service import Service
+from workflows.contract.models import Action
+from workflows.model.branch_events import BranchEvent, BranchEventKind
+from workflows.model.errors import Commands, NotFoundError, RefusedError, UsageError
+from workflows.model.rows import JobRecord, TaskRecord
+from workflows.model.states import JobState, WaitsFor
+
+
+@dataclass(frozen=True)
+class MergedLegs:
+    """What a merge did: legs that are in the task branch now, those that were already, those that conflict."""
+
+    repo: str
+    task_branch: str
+    head: str
+    path: str
+    merged: tuple[str, ...]
+    already: tuple[str, ...]
+    left_out: tuple[LeftOut, ...] = ()
+    into_mine: str = ""
+    """How the checkout of the operator took it over; empty where that was not asked for."""
+
+
+def merge(
+    service: Service, job_ids: Sequence[str], *, actor: str, anyway: bool = False, into_mine: bool = False
+) -> MergedLegs:
+    """Merge legs into the branch of their task, and `into_mine` that into the branch that the operator has checked out.
+
+    A checkout with uncommitted changes is refused, before anything is merged.
+    """
+    if not into_mine:
+        return _into_task_branch(service, job_ids, actor, anyway)
+    path = Path(branches.checkout(service, jobs.get(service, job_ids[0]).repo).path)
+    again = f"service job merge {' '.join(job_ids)}{' --anyway' if anyway else ''} --into-mine"
+    _refuse_unfit(path, again)
+    done = _into_task_branch(service, job_ids, actor, anyway)
+    taken = _into_checkout(path, branches.of_tree(service, job_ids[0]), again)
+    return replace(done, into_mine=taken)
+
+
+def _into_task_branch(service: Service, job_ids: Sequence[str], actor: str, anyway: bool) -> MergedLegs:
+    """Merge legs in the order given: all of them or, with a reason, none.
+
+    A root stands for the line of its tree once that is over (ruling O6), else, where it has no branch of its own, for
+    all legs that can be merged. What was decided against, by the leg or by who checked it, is merged only `anyway`,
+    and that is recorded (ruling L10).
+    """
+    if len(job_ids) == 1 and jobs.get(service, job_ids[0]).parent_job_id is None:
+        tree = branches.of_tree(service, job_ids[0])
+        if tree.line:
+            return _merge_line(service, tree, actor, anyway)
+    job_ids = [leg for job_id in job_ids for leg in _ready(service, job_id, anyway)]
+    wanted = [writer(service, job_id) for job_id in dict.fromkeys(job_ids)]
+    if len({job.root_job_id for job in wanted}) > 1:
+        each = {job.root_job_id: [leg.job_id for leg in wanted if leg.root_job_id == job.root_job_id] for job in wanted}
+        ways = (f"service job merge {' '.join(legs)}{' --anyway' if anyway else ''}" for legs in each.values())
+        raise UsageError(f"{wanted[0].job_id} and the others are of several trees", Commands(*ways))
+    branches.checkout(service, wanted[0].repo)
+    tree = branches.of_tree(service, wanted[0].job_id)
+    legs = [_mergeable(tree, job) for job in wanted]
+    pending = [leg for leg in legs if leg.state is BranchState.UNMERGED]
+    for leg in pending:
+        refuse_foreign(service, tree, leg, "; nothing was merged")
+    if not anyway:
+        against = [leg for leg in pending if leg.objection]
+        _refuse_objected(against, jobs.tree(service, tree.root_job_id).task, job_ids)
+    done = _merge(tree, pending, [_contribution(service, leg) for leg in pending])
+    _tell(service, tree, legs if done else (), pending, actor)
+    return _answer(tree, legs, pending, done)
+
+
+def _merge_line(service: Service, tree: Branches, actor: str, anyway: bool) -> MergedLegs:
+    """Move the task's branch to the line of the tree, or merge that where the branch has something else as well."""
+    branches.checkout(service, tree.repo)
+    whole, legs = jobs.tree(service, tree.root_job_id), lines.on_line(tree)
+    pending = [leg for leg in legs if leg.state is BranchState.UNMERGED]
+    lines.refuse_foreign_on(service, tree, "; nothing was merged")
+    against = lines.objected(service, whole, pending)
+    if not anyway:
+        _refuse_objected(against, whole.task, [tree.root_job_id])
+    there = tree.head and all(leg.state is BranchState.MERGED for leg in legs)
+    all_of_it = Contribution("", tree.root_job_id, tree.line, tree.line, whole.task.title, forwards=True)
+    done = _merge(tree, pending, [] if there else [all_of_it])
+    _tell(service, tree, legs, against, actor)
+    head = done.head if done else tree.head or tree.line
+    return replace(_answer(tree, legs, pending, done), left_out=tuple(lines.left_out(tree, head)))
+
+
+def _contribution(service: Service, leg: LegBranch) -> Contribution:
+    summary = jobs.get(service, leg.job_id).summary
+    return Contribution(leg.leg, leg.job_id, leg.branch, leg.head_sha or "", summary)
+
+
+def _tell(
+    service: Service, tree: Branches, legs: Sequence[LegBranch], pending: Sequence[LegBranch], actor: str
+) -> None:
+    """Record each leg that is in the task's branch, with the objection in spite of which it was merged now."""
+    for leg in legs:
+        objection = leg.objection if leg in pending else ""
+        message = f"{actor} merged {leg.branch} into {tree.task_branch}"
+        message += f", although {objection}" if objection else ""
+        event = event_of(tree, leg, actor, merged=True).model_copy(update={"anyway": objection})
+        stored.tell(service.store, BranchEventKind.MERGED, leg.job_id, event, message)
+
+
+def _answer(tree: Branches, legs: Sequence[LegBranch], pending: Sequence[LegBranch], done: Merged | None) -> MergedLegs:
+    fresh = {leg.job_id for leg in pending} if done and done.fresh else set()
+    return MergedLegs(
+        repo=tree.repo,
+        task_branch=tree.task_branch,
+        head=done.head if done else tree.head or "",
+        path=tree.path,
+        merged=tuple(leg.job_id for leg in legs if leg.job_id in fresh),
+        already=tuple(leg.job_id for leg in legs if leg.job_id not in fresh),
+    )
+
+
+def _ready(service: Service, job_id: str, anyway: bool) -> list[str]:
+    """The job, or the legs of the tree of a root that writes nothing itself, in the order they were dispatched."""
+    job = jobs.get(service, job_id)
+    if job.action is Action.IMPLEMENT or job.parent_job_id is not None:
+        return [job_id]
+    legs = branches.of_tree(service, job_id).legs
+    left = [leg for leg in legs if leg.merge_command]
+    ready = left if anyway else [leg for leg in left if not leg.objection]
+    found = ready or [leg for leg in legs if leg.state is BranchState.MERGED] or left
+    if not found:
+        raise RefusedError(f"no leg of {job_id} can be merged", f"service job branches {job_id}")
+    return [leg.job_id for leg in found]
+
+
+def _refuse_objected(against: Sequence[LegBranch], task: TaskRecord, job_ids: Sequence[str]) -> None:
+    if not against:
+        return
+    said = "; ".join(f"leg {leg.leg} ({leg.job_id}) is not approved: {leg.objection}" for leg in against)
+    ways = [
+        *(f"service job show {each}" for each in dict.fromkeys(leg.objector for leg in against)),
+        *([task.next] if task.waits_for is WaitsFor.RETRY else []),
+        f"service job merge {' '.join(job_ids)} --anyway",
+    ]
+    raise RefusedError(f"{said}; nothing was merged", Commands(*ways))
+
+
+def _merge(tree: Branches, legs: Sequence[LegBranch], parts: Sequence[Contribution]) -> Merged | None:
+    """Merge them, also when nothing is left to merge: so a merge whose record got lost is recorded."""
+    if tree.head is None and not parts:
+        return None
+    path = Path(tree.path)
+    try:
+        start = tree.head or tree.base or next((leg.base_sha or leg.head_sha for leg in legs), None) or ""
+        return merge_all(path, tree.task_branch, start, parts)
+    except TaskBranchConflict as conflict:
+        raise _explained(path, tree, legs, conflict) from None
+    except RefusedError as refused:
+        if refused.hint or not (where := git.checkout_of(path, tree.task_branch)):
+            raise
+        at = shlex.quote(str(where))
+        by_hand = (f"git -C {at} merge --no-ff --no-edit {part.branch}" for part in parts)
+        raise RefusedError(refused.message, Commands(*by_hand)) from None
+
+
+def _explained(
+    path: Path, tree: Branches, legs: Sequence[LegBranch], conflict: TaskBranchConflict
+) -> TaskBranchConflict:
+    """With the legs it clashes with by name, and what a person types to go on."""
+    clashing = next((leg for leg in legs if leg.job_id == conflict.clashing.job_id), None)
+    if clashing is None or conflict.clashing.forwards:
+        return _against_line(tree, conflict)
+    before = [each.job_id for each in conflict.before]
+    there = [leg for leg in tree.legs if leg.state is BranchState.MERGED or leg.job_id in before]
+    touching = [leg for leg in there if branches.touched(path, leg) & set(conflict.files)]
+    others = " and ".join(f"leg {leg.leg} ({leg.job_id})" for leg in touching) or f"what is on {tree.task_branch}"
+    conflict.message = (
+        f"leg {clashing.leg} ({clashing.job_id}) conflicts with {others} in {', '.join(conflict.files)};"
+        " nothing was changed"
+    )
+    insists = " --anyway" if any(leg.objection for leg in legs if leg.job_id in before) else ""
+    first = [f"service job merge {' '.join(before)}{insists}"] if before else []
+    conflict.hint = Commands(*first, *branches.by_hand(tree.path, tree.task_branch, clashing.branch))
+    return conflict
+
+
+def _against_line(tree: Branches, conflict: TaskBranchConflict) -> TaskBranchConflict:
+    conflict.message = (
+        f"the work of {tree.root_job_id} conflicts with what is on {tree.task_branch} in {', '.join(conflict.files)};"
+        " nothing was changed"
+    )
+    resolve = f"service job resolve {tree.root_job_id}"
+    conflict.hint = Commands(resolve, *branches.by_hand(tree.path, tree.task_branch, tree.line))
+    return conflict
+
+
+def event_of(tree: Branches, leg: LegBranch, actor: str, *, merged: bool) -> BranchEvent:
+    """Describe what somebody did to a leg's branch."""
+    return BranchEvent(
+        actor=actor, branch=leg.branch, head_sha=leg.head_sha or "", task_branch=tree.task_branch, merged=merged
+    )
+
+
+def writer(service: Service, job_id: str) -> JobRecord:
+    """Return a job that may have a branch, or refuse it."""
+    job = jobs.get(service, job_id)
+    if job.action is not Action.IMPLEMENT:
+        raise RefusedError(
+            f"{job_id} ({job.action}) has no branch: what it changed was thrown away",
+            f"service job diff {job_id}",
+        )
+    return job
+
+
+def _mergeable(tree: Branches, job: JobRecord) -> LegBranch:
+    leg = next(each for each in tree.legs if each.job_id == job.job_id)
+    match job.state:
+        case JobState.SUCCEEDED:
+            pass
+        case JobState.QUEUED | JobState.RUNNING:
+            raise RefusedError(f"{job.job_id} is still {job.state}", f"service job tree {job.job_id} --watch")
+        case JobState.FAILED | JobState.BLOCKED | JobState.CANCELLED | JobState.SKIPPED:
+            why = f": {job.reason}" if job.reason else ""
+            raise RefusedError(
+                f"{job.job_id} ended {job.state}{why}; only work that succeeded is merged",
+                branches.again(job),
+            )
+    if leg.state is BranchState.EMPTY:
+        raise RefusedError(f"{job.job_id} changed nothing: there is nothing to merge", f"service job show {job.job_id}")
+    if leg.state in {BranchState.GONE, BranchState.DROPPED}:
+        raise _lost(tree, leg)
+    return leg
+
+
+def _lost(tree: Branches, leg: LegBranch) -> NotFoundError:
+    """Its commits can outlive a branch: then one command brings it back."""
+    how = "was dropped" if leg.state is BranchState.DROPPED else "is gone"
+    message = f"the branch {leg.branch} of {leg.job_id} {how}"
+    if leg.ahead is None:
+        return NotFoundError(f"{message}, and so are its commits", f"service job branches {tree.root_job_id}")
+    return NotFoundError(
+        f"{message}; its commits are still there", branches.restore(tree.path, leg.branch, leg.head_sha or "")
+    )
+
+
+def _refuse_unfit(path: Path, again: str) -> None:
+    """Refuse a checkout into which nothing can be merged now, before anything is."""
+    where = shlex.quote(str(path))
+    if (git_directory(path) / "MERGE_HEAD").exists():
+        ends = f"git -C {where} merge --abort   # or, once it is resolved: git -C {where} merge --continue"
+        raise RefusedError(f"{path} is in the middle of a merge; nothing was merged", Commands(ends, again))
+    if not (git_directory(path) / "HEAD").read_text().startswith("ref: "):
+        named = f"git -C {where} switch -c NAME   # or to a branch that you have"
+        raise RefusedError(f"{path} has no branch checked out; nothing was merged", Commands(named, again))
+    if changed := program.git(path, "status", "--porcelain", "--untracked-files=no").splitlines():
+        raise RefusedError(
+            f"{path} has {len(changed)} changed file(s) that are not committed; nothing was merged",
+            Commands(f"git -C {where} stash", again, f"git -C {where} stash pop"),
+        )
+
+
+def _into_checkout(path: Path, tree: Branches, again: str) -> str:
+    """Take the branch of a task over into the operator's own branch, by their own git; return how that was done.
+
+    A conflict leaves the checkout as it was.
+    """
+    before, where = program.line(path, "rev-parse", "HEAD"), shlex.quote(str(path))
+    try:
+        program.git(path, "merge", "--no-edit", tree.task_branch)
+    except program.GitError as error:
+        files = program.all_printable(program.paths(program.git(path, "diff", "--name-only", "--diff-filter=U", "-z")))
+        if (git_directory(path) / "MERGE_HEAD").exists():
+            program.git(path, "merge", "--abort")
+        stash = f"git -C {where} stash --include-untracked   # keeps your own files for later"
+        by_hand = f"git -C {where} merge {tree.task_branch}   # resolve the files it names, then: git commit"
+        why = f"it conflicts in {', '.join(files)}" if files else str(error)
+        raise RefusedError(
+            f"{tree.task_branch} has the work, and is not merged into {path}: {why}; the checkout is as it was",
+            Commands(*((f"service job resolve {tree.root_job_id} --with-mine", by_hand) if files else (stash, again))),
+        ) from None
+    after, theirs = program.line(path, "rev-parse", "HEAD"), program.line(path, "rev-parse", tree.task_branch)
+    return "was there already" if after == before else "fast-forwarded" if after == theirs else "merged"

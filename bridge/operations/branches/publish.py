@@ -1,0 +1,184 @@
+"""A tree's work as a pull request: what is published, and how far that is (ruling L9)."""
+
+import re
+import time
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from activities.settings import ready
+from activities.store import repos as stored_repos
+from activities.store.github import account, facts
+from activities.store.github import publishing as stored
+from activities.store.github.facts import FactRow
+from activities.store.repos import Repo
+from bridge.operations.branches.published_work import work_of
+from bridge.operations.jobs import jobs
+from bridge.operations.service import Service
+from workflows.github.facts import FactKind, publish_id
+from workflows.github.publication import Publication
+from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError
+from workflows.policy import bindings
+from workflows.policy.times import clock
+
+WAIT_SECONDS = 60.0
+_BRANCH = re.compile(r"(?![-/.])(?!.*(?:\.\.|//|@\{|\.lock$|[/.]$))[!-~]{1,200}")
+_NEVER = re.compile(r"[\s~^:?*\[\\]")
+_STATES = {
+    "draft": "a draft until the tree is done",
+    "closed": "it was closed with exactly this work: nothing was done",
+    "merged": "it is merged already, with exactly this work: nothing was done",
+}
+
+
+@dataclass(frozen=True)
+class Published:
+    """The work of a job on its way to a pull request."""
+
+    job_id: str
+    root_job_id: str
+    github: str
+    branch: str
+    state: str
+    """`push`: to be pushed; `open`: to be opened; `done`; `failed`."""
+    commit: str = ""
+    """What was pushed last; empty while nothing was."""
+    url: str = ""
+    """Of the pull request, once there is one."""
+    says: str = ""
+    """What is to be known beside that."""
+
+    @property
+    def over(self) -> bool:
+        """Nothing is left to be done."""
+        return self.state in {facts.DONE, facts.FAILED}
+
+
+def publish(service: Service, job_id: str, *, actor: str, base: str | None = None) -> Published:
+    """Have the work of a tree or of a leg published; asked again, what is new since is, in the same pull request."""
+    job = jobs.get(service, job_id)
+    repo = served(service, job.repo)
+    work = work_of(service, job)
+    base = _base(base, work.branch)
+    fact_id = publish_id(job.job_id)
+    wanted = Publication(job_id=job.job_id, actor=actor, base=base)
+    row = FactRow(
+        *(fact_id, FactKind.PUBLISH, job.root_job_id, repo.github, job.pull_request or 0, work.branch),
+        text=wanted.model_dump_json(),
+        state=facts.PUSH,
+        host=repo.host,
+    )
+    known = facts.get(service.store, fact_id)
+    if known is None:
+        facts.declare(service.store, [row])
+    elif known.state != facts.DONE or _is_new(known, work.commit, base):
+        was = publication(known)
+        text = was.model_copy(update={"base": base or was.base, "actor": actor}).model_dump_json()
+        news = {"text": text, "github": repo.github, "subject": work.branch, "host": repo.host}
+        facts.again(service.store, fact_id, state=facts.PUSH, **news)
+    return look(service, facts.get(service.store, fact_id) or row)
+
+
+def _is_new(known: FactRow, commit: str, base: str) -> bool:
+    was = publication(known)
+    return was.commit != commit or (base not in {"", was.base})
+
+
+def publication(fact: FactRow) -> Publication:
+    """What the row of a fact keeps of it."""
+    return Publication.model_validate_json(fact.text)
+
+
+def served(service: Service, name: str) -> Repo:
+    """The repository, where its pull requests can be written; else why not, and what to type."""
+    settings = service.settings.github
+    if not settings.configured:
+        message = f"GitHub is not set up: {service.home.config} has no [github] with an account"
+        raise RefusedError(message, "set [github].token_env there, then: service config check")
+    repo = stored_repos.get(service.store, name)
+    if repo is None:
+        raise NotFoundError(f"the repository {name} is not registered", f"service repo add {name} PATH")
+    bindings.check_github(repo.name, repo.path, repo.github)
+    if settings.repos and name not in settings.repos:
+        message = f"[github].repos does not name {name}: nothing of it is written to GitHub"
+        raise RefusedError(message, f"add it in {service.home.config}, then: service config check")
+    return repo
+
+
+def is_possible(service: Service, name: str) -> bool:
+    """Pull requests of this repository can be written."""
+    try:
+        served(service, name)
+    except ServiceError:
+        return False
+    return True
+
+
+def _base(base: str | None, branch: str) -> str:
+    if not base:
+        return ""
+    if not _BRANCH.fullmatch(base) or _NEVER.search(base):
+        raise UsageError(f"{base!r} is no branch", "--base BRANCH")
+    if base == branch:
+        raise UsageError(f"{base} is what is published: it cannot take itself", "--base BRANCH")
+    return base
+
+
+def current(service: Service, job_id: str) -> Published | None:
+    """How far the work of a job is; None when nobody wants it published."""
+    fact = facts.get(service.store, publish_id(job_id))
+    return look(service, fact) if fact else None
+
+
+def of_tree(service: Service, root: str) -> list[Published]:
+    """All that is published of a tree, or is to be."""
+    return [look(service, fact) for fact in stored.of_trees(service.store, [root])]
+
+
+def urls(service: Service, jobs: Collection[str]) -> dict[str, str]:
+    """The pull requests of jobs that have one."""
+    known = (facts.get(service.store, publish_id(job)) for job in jobs)
+    return {publication(fact).job_id: fact.url for fact in known if fact and fact.url}
+
+
+def look(service: Service, fact: FactRow) -> Published:
+    """How far it is, in words."""
+    what = publication(fact)
+    return Published(
+        job_id=what.job_id,
+        root_job_id=fact.root_job_id,
+        github=fact.github,
+        branch=fact.subject,
+        state=fact.state,
+        commit=what.commit,
+        url=fact.url,
+        says=_says(service, fact, what),
+    )
+
+
+def _says(service: Service, fact: FactRow, what: Publication) -> str:
+    if fact.state == facts.DONE:
+        if what.base and what.into not in {"", what.base}:
+            return f"it was open already and goes into {what.into}, not {what.base}: change that on its page"
+        return _STATES.get(what.state, "") or fact.error
+    if fact.state == facts.FAILED:
+        return fact.error
+    known = account.read(service.store)
+    if known.blocked_until and known.blocked_until > time.time():
+        return f"GitHub is left alone until {clock(known.blocked_until)}: {known.problem}; it will be done then"
+    if fact.error:
+        return f"{fact.error}; it is tried again"
+    seen = ready.read(service.home.github_ready) if fact.host == service.settings.host else None
+    if fact.host == service.settings.host and not (seen and seen.alive):
+        return "the process that has the GitHub account does not run; it is done when it does: service daemon start"
+    return "it is being pushed" if fact.state == facts.PUSH else "its pull request is being written"
+
+
+def is_held_up(service: Service) -> bool:
+    """GitHub wants to be left alone, or cannot be reached, for longer than somebody waits."""
+    return (account.read(service.store).blocked_until or 0.0) > time.time() + WAIT_SECONDS
+
+
+def as_json(found: Published) -> dict[str, Any]:
+    """What `--json` prints."""
+    return asdict(found) | {"over": found.over}

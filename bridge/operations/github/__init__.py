@@ -1,0 +1,1 @@
+"""The GitHub account at work, and what is told there of a tree."""

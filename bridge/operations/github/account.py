@@ -1,0 +1,217 @@
+"""The GitHub account at work: what it has read and written, what waits, what failed; and having it look now."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from activities.settings import ready
+from activities.store import jobs as stored_jobs
+from activities.store import repos
+from activities.store.github import account, comments, facts, reading, threads
+from activities.store.github.account import Account, Hour
+from activities.store.github.comments import CommentRow
+from activities.store.github.facts import FactRow
+from activities.store.github.reading import Reading
+from activities.store.github.threads import Thread
+from bridge.machine.steps import Step, unheard
+from bridge.operations.github.interest import of_interest
+from bridge.operations.service import Service
+from workflows.model.errors import NotFoundError, RefusedError, UnreachableError
+
+LATEST = 10
+"""Commands that are listed."""
+
+DAY = 86_400.0
+WAIT_SECONDS = 30.0
+_LOOK_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Requests:
+    """What was asked of GitHub: what cost quota, what was free, what wrote."""
+
+    counted: int = 0
+    free: int = 0
+    written: int = 0
+
+
+@dataclass(frozen=True)
+class RepoStatus:
+    """A repository that is read, or was."""
+
+    reading: Reading
+    of_interest: bool
+    """It is looked at now: something of it can be answered or ordered."""
+    hour: Requests
+    day: Requests
+
+
+@dataclass(frozen=True)
+class OpenThread:
+    """A tree that is not over, and where it is discussed."""
+
+    thread: Thread
+    title: str
+
+
+@dataclass(frozen=True)
+class Status:
+    """Everything `service github status` shows."""
+
+    account: Account
+    process: int | None
+    """Its pid; None when it does not run."""
+    api_url: str
+    hour: Requests
+    """Of all repositories and of the account itself, since the full hour; `day`: since a day."""
+    day: Requests
+    repos: tuple[RepoStatus, ...]
+    threads: tuple[OpenThread, ...]
+    waiting: tuple[FactRow, ...]
+    failed: tuple[FactRow, ...]
+    commands: tuple[CommentRow, ...]
+    webhook: bool
+    """Deliveries are expected."""
+    delivery: tuple[str, float] | None
+    """The event that was delivered last, and when."""
+
+
+def require(service: Service) -> None:
+    """Refuse where no account is set up, and say how it is."""
+    if not service.settings.github.configured:
+        how = f"set [github].token_env in {service.home.config}, export that variable"
+        raise RefusedError(
+            "no GitHub account is set up: nothing is read or written there",
+            f"{how}, then: service daemon stop && service daemon start",
+        )
+
+
+def status(service: Service) -> Status:
+    """How it stands."""
+    require(service)
+    store, now = service.store, time.time()
+    hours = account.hours(store, now - DAY)
+    interest = of_interest(service)
+    bound = threads.open_ones(store)
+    tasks = stored_jobs.tasks_of(store, {each.root_job_id for each in bound})
+    titles = {root: task.title for root, task in tasks.items()}
+    return Status(
+        account=account.read(store),
+        process=process(service),
+        api_url=service.settings.github.api_url,
+        hour=_sum(each for each in hours if each.hour == int(now // 3600)),
+        day=_sum(hours),
+        repos=tuple(_repo(each, hours, now, of_interest=each.github in interest) for each in reading.every(store)),
+        threads=tuple(OpenThread(each, titles.get(each.root_job_id, "")) for each in bound),
+        waiting=tuple(facts.waiting(store)),
+        failed=tuple(facts.failed(store)),
+        commands=tuple(comments.latest(store, LATEST)),
+        webhook=bool(service.settings.github.webhook_secret_env),
+        delivery=reading.last_delivery(store),
+    )
+
+
+def as_json(found: Status) -> dict[str, Any]:
+    """What `--json` prints."""
+    told = asdict(found)
+    told["repos"] = [
+        each.pop("reading") | {"requests": {"hour": each.pop("hour"), "day": each.pop("day")}} | each
+        for each in told["repos"]
+    ]
+    told["threads"] = [each["thread"] | {"title": each["title"]} for each in told["threads"]]
+    told["requests"] = {"hour": told.pop("hour"), "day": told.pop("day")}
+    return told
+
+
+def process(service: Service) -> int | None:
+    """The process that speaks to GitHub."""
+    said = ready.read(service.home.github_ready)
+    return said.pid if said and said.alive else None
+
+
+@dataclass(frozen=True)
+class Synced:
+    """What came of having it look now."""
+
+    looked: tuple[Reading, ...]
+    """The repositories that were looked at."""
+    late: tuple[Reading, ...]
+    """Those it has not come to yet."""
+    tried: int
+    """What had failed and is tried again; or, dropped, is not."""
+    problem: str
+    """Why GitHub is not asked now."""
+
+
+def sync(
+    service: Service,
+    name: str | None,
+    *,
+    retry: bool,
+    drop: bool,
+    wait: float = WAIT_SECONDS,
+    step: Step = unheard,
+) -> Synced:
+    """Have repositories looked at now; wait until that has happened, or for a while."""
+    require(service)
+    github = _named(service, name) if name else ""
+    runs = process(service) is not None
+    tried = _again(service, github, drop=drop) if drop or (retry and runs) else 0
+    if not runs and not drop:
+        raise UnreachableError("the process that speaks to GitHub does not run", "service daemon status")
+    interest = of_interest(service) if runs else set()
+    wanted = [each for each in _readings(service, github) if each.github in interest]
+    if github and not wanted and not tried:
+        raise RefusedError(
+            f"nothing of {github} is read now: no tree of it waits or runs for a pull request or issue",
+            "service github status",
+        )
+    account.ask_anew(service.store)
+    for each in wanted:
+        reading.want(service.store, each.github)
+    names, asked = {each.github for each in wanted}, time.time()
+    while True:
+        now = [each for each in reading.every(service.store) if each.github in names]
+        late = tuple(each for each in now if each.wanted_at > each.polled_at)
+        known = account.read(service.store)
+        blocked = known.problem if (known.blocked_until or 0.0) > time.time() else ""
+        if not late or blocked or time.time() - asked > wait:
+            return Synced(tuple(each for each in now if each not in late), late, tried, blocked)
+        step(f"waiting until {', '.join(each.github for each in late)} was looked at, {wait:.0f} s at most")
+        time.sleep(_LOOK_SECONDS)
+
+
+def _readings(service: Service, github: str) -> list[Reading]:
+    return [each for each in reading.every(service.store) if github in {"", each.github}]
+
+
+def _named(service: Service, name: str) -> str:
+    """A repository by its name on GitHub or by the one it is registered under."""
+    known = {each.github for each in reading.every(service.store)}
+    registered = {repo.name: repo.github for repo in repos.every(service.store) if repo.github}
+    if name in known | {*registered.values()}:
+        return name
+    if name in registered:
+        return registered[name]
+    raise NotFoundError(f"no repository {name} is known on GitHub", "service repo list")
+
+
+def _again(service: Service, github: str, *, drop: bool) -> int:
+    """Open again what failed, or leave it for good."""
+    found = facts.failed(service.store, github)
+    for each in found:
+        facts.drop(service.store, each.fact_id) if drop else facts.again(service.store, each.fact_id)
+    return len(found)
+
+
+def _repo(known: Reading, hours: list[Hour], now: float, *, of_interest: bool) -> RepoStatus:
+    mine = [each for each in hours if each.github == known.github]
+    return RepoStatus(known, of_interest, _sum(each for each in mine if each.hour == int(now // 3600)), _sum(mine))
+
+
+def _sum(hours: Iterable[Hour]) -> Requests:
+    found = list(hours)
+    return Requests(
+        sum(each.counted for each in found), sum(each.free for each in found), sum(each.written for each in found)
+    )

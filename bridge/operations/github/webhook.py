@@ -1,0 +1,63 @@
+"""A delivery of GitHub's: only the repository's name is read of it, and that only wakes the poller (ruling L7)."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import parse_qs
+
+from activities.store.github import reading
+from bridge.operations.github.interest import of_interest
+from bridge.operations.service import Service
+from workflows.model.errors import UsageError
+
+WAKING = frozenset({"issue_comment", "issues", "pull_request", "merge_group", "push"})
+"""The events after which there may be something to read: comments, heads of pull requests, a merge queue."""
+
+NOTHING, BEFORE = "nothing to do", "taken before"
+_DELIVERY = re.compile(r"[A-Za-z0-9-]{1,100}")
+_EVENT = re.compile(r"[a-z0-9_]{1,60}")
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What was sent, once its signature was found to be right."""
+
+    delivery_id: str
+    event: str
+    content_type: str
+    body: bytes = field(repr=False)
+
+
+def secret(service: Service, environ: Mapping[str, str]) -> str:
+    """The webhook's secret; empty where no account or no secret is set up."""
+    wanted = service.settings.github
+    return environ.get(wanted.webhook_secret_env, "").strip() if wanted.configured else ""
+
+
+def take(service: Service, delivery: Delivery) -> str:
+    """Have the repository looked at as soon as possible; what came of it, in words."""
+    if not _DELIVERY.fullmatch(delivery.delivery_id):
+        raise UsageError("X-GitHub-Delivery is missing, or is no id of a delivery")
+    event = delivery.event if _EVENT.fullmatch(delivery.event) else ""
+    if not reading.is_new_delivery(service.store, delivery.delivery_id, event):
+        return BEFORE
+    if event not in WAKING:
+        return NOTHING
+    named = _repository(delivery).lower()
+    mine = next((each for each in of_interest(service) if each.lower() == named), None)
+    if mine is None or not reading.want(service.store, mine):
+        return NOTHING
+    return f"{mine} is looked at"
+
+
+def _repository(delivery: Delivery) -> str:
+    """`repository.full_name`, or nothing: whatever else is sent is no fault."""
+    try:
+        sent = delivery.body
+        if delivery.content_type.lower().startswith("application/x-www-form-urlencoded"):
+            sent = parse_qs(sent.decode(), max_num_fields=10)["payload"][0].encode()
+        name = json.loads(sent)["repository"]["full_name"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return ""
+    return name if isinstance(name, str) else ""

@@ -1,0 +1,1 @@
+"""What works on this machine and with its accounts: `service doctor` and `service runtime check`."""

@@ -1,0 +1,90 @@
+"""What `service doctor` says of boxes: which one each runtime's programs get here, and whether it holds (ruling N2)."""
+
+import contextlib
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from activities.agents.adapter import CannotLaunchError, Launch
+from activities.boxes import control_group, machine, probes
+from activities.boxes.box import BoxKind, Network
+from activities.host import boxing
+from activities.host.boxing import Wanted
+from activities.runtimes.table import SHELL
+from activities.settings import ready
+from bridge.operations.health.findings import Finding, Level
+from bridge.operations.service import Service
+
+DELEGATE = (
+    "run the daemon as root, or where systemd hands it control groups: service daemon install, or "
+    "systemd-run --user --scope -p Delegate=yes service daemon start"
+)
+
+
+def findings(service: Service) -> Iterator[Finding]:
+    """A line for each box that is in use, and one for each runtime without any."""
+    settings, root = service.settings, service.home.root
+    there = machine.look(settings.worker.agents_uid)
+    used: dict[tuple[BoxKind, Network, tuple[str, ...]], list[str]] = {}
+    for name in (*settings.configured_runtimes, SHELL):
+        try:
+            box = boxing.box_of(service.home, settings, os.environ, Wanted(name, Launch((), {}), (), root, root))
+        except CannotLaunchError as refused:
+            yield Finding("box", Level.WRONG, refused.message, refused.hint)
+            continue
+        if box is None:
+            says = f"{name} runs in no box: its agents can do whatever this account can"
+            yield Finding("box", Level.WARNING, says, f"remove box from [runtimes.{name}] in {service.home.config}")
+        else:
+            used.setdefault((box.kind, box.network, box.leaks), []).append(name)
+    for (kind, network, leaks), names in used.items():
+        yield _in_use(kind, network, leaks, names, there)
+
+
+def bounds(service: Service) -> Iterator[Finding]:
+    """What agents may take, as far as the worker can limit that here, or this process where no worker runs."""
+    own, worker = service.settings.worker, ready.read(service.home.worker_ready)
+    limits = control_group.limits(own.agents_memory)
+    jobs = control_group.job_limits(own.job_memory, own.job_pids)
+    pid = worker.pid if worker and worker.alive else None
+    group = control_group.made(f"service-doctor-{os.getpid()}", limits, jobs, pid)
+    if group is None:
+        says = "no control group can be made here: agents can use up the machine's memory and processes"
+        yield Finding("bounds", Level.WARNING, says, DELEGATE)
+        return
+    job = group.job()
+    each = job.make()
+    job.remove()
+    group.remove()
+    together = _may_take(group.folders.keys() & limits.keys(), own.agents_memory, control_group.MOST_PROCESSES)
+    says = f"all agents together may take {together}, each job {_may_take(each, own.job_memory, own.job_pids)}"
+    lacking = (limits.keys() - group.folders.keys()) | (jobs.keys() - each)
+    if instances := _inotify_instances():
+        says += f"; the {instances} inotify instances of an account are shared by all"
+    level = Level.WARNING if lacking & {control_group.MEMORY, control_group.PROCESSES} else Level.OK
+    yield Finding("bounds", level, says, DELEGATE if level is Level.WARNING else "")
+
+
+def _inotify_instances() -> str:
+    with contextlib.suppress(OSError):
+        return Path("/proc/sys/fs/inotify/max_user_instances").read_text().strip()
+    return ""
+
+
+def _may_take(limited: Collection[str], percent: int, most: int) -> str:
+    memory = f"{percent} % of this machine's memory" if control_group.MEMORY in limited else "all of the memory"
+    processes = most if control_group.PROCESSES in limited else "any number of"
+    return f"{memory} and {processes} processes"
+
+
+def _in_use(
+    kind: BoxKind, network: Network, leaks: tuple[str, ...], names: list[str], there: machine.Machine
+) -> Finding:
+    whose = f"{kind}, network {network}, for {', '.join(names)}"
+    account = f", as account {there.uid}" if there.uid is not None else ""
+    if leaks:
+        says = f"{whose}{account}: your settings name it, and in it a program can {', '.join(leaks)}"
+        fix = there.remedy if there.lacks(BoxKind.BWRAP, network) else f"remove box from [runtimes.{names[0]}]"
+        return Finding("box", Level.WARNING, says, fix)
+    wide = "; all of the network is open, this machine's loopback too" if network is Network.FULL else ""
+    return Finding("box", Level.OK, f"{whose}{account}: {len(probes.PROBES)} ways out were tried, none leads out{wide}")

@@ -1,0 +1,282 @@
+"""`service doctor`: everything the service stands on, one by one, with the command that puts it right."""
+
+import asyncio
+import contextlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from activities.git.command import OLDEST_GIT
+from activities.runs.orphans import recent
+from activities.sealing import seal_key
+from activities.settings import closing
+from activities.settings.load import SettingsError
+from bridge.machine import daemon_state
+from bridge.machine.locks import holder
+from bridge.machine.steps import Step, unheard
+from bridge.machine.writable import usable
+from bridge.operations import settings as settings_in_force
+from bridge.operations.health import runtimes as installed
+from bridge.operations.health.findings import Finding as Finding
+from bridge.operations.health.findings import Level as Level
+from bridge.operations.service import Service
+from workflows.model.errors import ServiceError, UnreachableError
+
+PYTHON = (3, 11)
+
+SCARCE_BYTES, FULL_BYTES = 5 * 1024**3, 512 * 1024**2
+LEFT_OVER_SECONDS = 86_400.0
+OPENED_SECONDS = 7 * 86_400.0
+
+
+def examine(service: Service, step: Step = unheard) -> list[Finding]:
+    """Look at everything; what one part lacks does not hide the others."""
+    found = list[Finding]()
+    for number, check in enumerate(CHECKS, 1):
+        step(f"looking at {check.__name__}, {number} of {len(CHECKS)}")
+        found += _carefully(check, service)
+    return found
+
+
+def foundation(service: Service) -> list[Finding]:
+    """Only what nothing can start without."""
+    return [finding for check in (settings, store, temporal) for finding in _carefully(check, service)]
+
+
+def healthy(findings: list[Finding]) -> bool:
+    """Nothing is wrong; warnings are allowed."""
+    return all(finding.level is not Level.WRONG for finding in findings)
+
+
+def as_json(findings: list[Finding]) -> dict[str, Any]:
+    """What `--json` prints."""
+    return {"healthy": healthy(findings), "findings": [asdict(finding) for finding in findings]}
+
+
+def python(_: Service) -> Iterator[Finding]:
+    running = ".".join(map(str, sys.version_info[:3]))
+    good = sys.version_info >= PYTHON
+    fix = "" if good else f"install Python {PYTHON[0]}.{PYTHON[1]} or newer"
+    yield Finding("python", Level.OK if good else Level.WRONG, f"{running}, {sys.executable}", fix)
+
+
+def git(_: Service) -> Iterator[Finding]:
+    path, fix = shutil.which("git"), f"install git {OLDEST_GIT[0]}.{OLDEST_GIT[1]} or newer"
+    if path is None:
+        yield Finding("git", Level.WRONG, "there is no git on the PATH", fix)
+        return
+    said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=False).stdout.strip()
+    version = re.search(r"(\d+)\.(\d+)", said)
+    good = version is not None and (int(version[1]), int(version[2])) >= OLDEST_GIT
+    yield Finding("git", Level.OK if good else Level.WRONG, f"{said}, {path}", "" if good else fix)
+
+
+def libgit2(_: Service) -> Iterator[Finding]:
+    from activities.git import limits
+
+    yield Finding("libgit2", Level.OK, limits.version())
+
+
+def repositories(service: Service) -> Iterator[Finding]:
+    """What cannot be done with which repository of this host; without a store, which has its own finding, none."""
+    from activities.git.limits import limits
+    from activities.store import repos
+
+    if not service.settings.store.url and not service.home.store.exists():
+        return
+    try:
+        here = [repo for repo in repos.every(service.store) if repo.host == service.settings.host]
+    except Exception:
+        return
+    for repo in here:
+        for limit in limits(Path(repo.path)):
+            level = Level.WRONG if limit.unusable else Level.WARNING
+            yield Finding(f"repository {repo.name}", level, limit.says, limit.fix)
+
+
+def home(service: Service) -> Iterator[Finding]:
+    root = service.home.root
+    if not root.exists():
+        yield Finding("home", Level.OK, f"{root} is made at first use")
+        return
+    usable(service.home)
+    opened = closing.every(root, time.time() - OPENED_SECONDS)
+    for each in opened:
+        at = time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(each.at))
+        yield Finding("home", Level.WARNING, f"{at}: {each.said}", f"less '{service.home.opened}'")
+    if not opened:
+        yield Finding("home", Level.OK, f"{root}, private")
+
+
+def disk(service: Service) -> Iterator[Finding]:
+    place = next(path for path in (service.home.root, *service.home.root.parents) if path.exists())
+    free, floor = shutil.disk_usage(place).free, _floor(service)
+    level = Level.WRONG if free < floor else Level.WARNING if free < SCARCE_BYTES else Level.OK
+    fix = "" if level is Level.OK else f"service gc; what is kept how long: [worker].keep_runs in {service.home.config}"
+    held = f"; below {floor / 1024**3:g} GiB nothing starts" if free < floor else ""
+    yield Finding("disk", level, f"{free / 1024**3:.1f} GiB free for {service.home.root}{held}", fix)
+
+
+def _floor(service: Service) -> float:
+    """Bytes below which no job starts; where the settings set none, or cannot be read, a disk counts as full."""
+    with contextlib.suppress(SettingsError):
+        return service.settings.worker.free_disk * 1024**3 or FULL_BYTES
+    return FULL_BYTES
+
+
+def settings(service: Service) -> Iterator[Finding]:
+    _ = service.settings
+    config = service.home.config
+    yield Finding("settings", Level.OK, f"{config} is good" if config.exists() else "the defaults are in force")
+
+
+def store(service: Service) -> Iterator[Finding]:
+    from activities.store.database import HEAD
+
+    url = service.settings.store.url
+    if not url and not service.home.store.exists():
+        yield Finding("store", Level.OK, "made at first use")
+        return
+    where = service.store.url.render_as_string(hide_password=True)
+    yield Finding("store", Level.OK, f"{where}, schema {HEAD}")
+
+
+def temporal(service: Service) -> Iterator[Finding]:
+    from activities import cluster
+    from activities.temporal import connect, external_config
+
+    runs = holder(service.home.daemon_lock) is not None
+    if not runs and external_config(service.settings) is None:  # what answers at the default port is somebody else's
+        yield Finding("temporal", Level.WARNING, "its server runs with the daemon", "service daemon start")
+        return
+
+    async def look() -> cluster.Survey:
+        return await cluster.require(await connect(service.home, service.settings))
+
+    try:
+        seen = asyncio.run(look())
+    except cluster.NotPreparedError as error:
+        yield Finding("temporal", Level.WRONG, error.message, error.hint)
+    except UnreachableError as error:
+        fix = "service daemon status" if runs else "check [temporal].address and that server"
+        yield Finding("temporal", Level.WRONG, error.message, fix)
+    else:
+        has = f"has the namespace {seen.place.namespace} and every search attribute"
+        yield Finding("temporal", Level.OK, f"{seen.place.address} {has}")
+
+
+def seals(service: Service) -> Iterator[Finding]:
+    """Which key: the hosts of one service need the same, and here they can be compared (ruling N1)."""
+    key, settings = seal_key.read(service.home.root), service.settings
+    if key is None:
+        yield Finding("seals", Level.OK, "there is no seal.key yet; it is made when something is started")
+        return
+    how = "encrypted" if settings.temporal.encrypt else "sealed"
+    by_hand = "taken" if settings.by_hand else "refused"
+    if near := settings.reach_the_server:
+        by_hand += f", and agents of {', '.join(near)} can reach the server"
+    fingerprint = seal_key.derived(key, "fingerprint").hex()[:12]
+    says = f"what is written for Temporal is {how}, seal.key {fingerprint}; messages by hand are {by_hand}"
+    level, fix = Level.OK, ""
+    if near and settings.by_hand:
+        says, level, fix = f"{says}: they can answer for people", Level.WARNING, "set by_hand = false in [temporal]"
+    if service.home.seal_key_open.exists():
+        says, level, fix = f"{says}; {KEY_OPEN}", Level.WRONG, _replaced(service)
+    yield Finding("seals", level, says, fix)
+
+
+def _replaced(service: Service) -> str:
+    """What replaces a key that others could have read."""
+    now = f"service daemon stop; rm '{service.home.seal_key}'; service daemon start"
+    if service.settings.store.url or service.settings.temporal.address:
+        return f"stop the daemon of every host; {now}; copy that key to all hosts  (this ends what is under way)"
+    return f"service daemon restart, when nothing is under way  (or now, which ends what is under way: {now})"
+
+
+KEY_OPEN = (
+    "other accounts could have read it, so they could speak as the service: it is replaced when the daemon starts and "
+    "no tree or run is under way or blocked"
+)
+
+
+def daemon(service: Service) -> Iterator[Finding]:
+    seen = daemon_state.status(service.home)
+    if not seen.running:
+        problem = f"; the last start failed: {seen.state.problem}" if seen.state and seen.state.problem else ""
+        yield Finding("daemon", Level.WARNING, f"not running, so nothing is worked on{problem}", "service daemon start")
+        return
+    yield Finding("daemon", Level.OK, f"process {seen.pid}, up {seen.uptime}")
+    for child in seen.state.children if seen.state else ():
+        good = child.phase == "running"
+        waits = f", at {child.again_at.astimezone():%H:%M:%S %Z}" if child.again_at else ""
+        says = f"{child.note}{waits}" if child.note else f"{child.phase}, restarted {child.restarts} times"
+        yield Finding(child.name, Level.OK if good else Level.WRONG, says, "" if good else f"tail '{child.log}'")
+
+
+def stale(service: Service) -> Iterator[Finding]:
+    """Processes that work with other settings than those there are now (ruling K4)."""
+    for process in settings_in_force.changed(service):
+        yield Finding("settings", Level.WARNING, "\n".join(settings_in_force.in_words(process)), process.restart)
+
+
+def runtimes(service: Service) -> Iterator[Finding]:
+    """One is enough, and without one the shell runtime's agents still work: nothing here is wrong."""
+    found = [runtime for runtime in installed.check(service) if runtime.name != "shell"]
+    if not (some := installed.any_works(found)):
+        says = "none works: only agents of the shell runtime can do anything"
+        yield Finding("runtimes", Level.WARNING, says, "service runtime check")
+    for runtime in found:
+        says = " ".join(word for word in (runtime.program, runtime.version, runtime.says) if word)
+        needless = some and runtime.path is None
+        level = Level.OK if needless or not runtime.fix else Level.WARNING
+        yield Finding(runtime.name, level, says, "" if needless else runtime.fix)
+
+
+def boxes(service: Service) -> Iterator[Finding]:
+    """What holds agents' programs, proved by a program that tries to get out."""
+    from bridge.operations.health import boxes as tried
+
+    yield from tried.findings(service)
+    yield from tried.bounds(service)
+
+
+def leftovers(service: Service) -> Iterator[Finding]:
+    """What workers found at their start in the last day, and ended."""
+    for orphan in recent(service.home.orphans, LEFT_OVER_SECONDS):
+        at = time.strftime("%H:%M %Z", time.localtime(orphan["at"]))
+        fix = f"less '{service.home.orphans}'"
+        yield Finding("left over", Level.WARNING, f"{orphan['said']}; ended at {at}", fix)
+
+
+def github(service: Service) -> Iterator[Finding]:
+    """Nothing where there is no account; what it needs is not even imported then."""
+    if service.settings.github.configured:
+        from bridge.operations.health import github as github_doctor
+
+        yield from github_doctor.findings(service)
+
+
+Check = Callable[[Service], Iterator[Finding]]
+CHECKS: tuple[Check, ...] = (
+    *(python, git, home, disk, settings, stale, store, temporal, seals, daemon),
+    *(github, libgit2, repositories, runtimes, boxes, leftovers),
+)
+
+
+def _carefully(check: Check, service: Service) -> Iterator[Finding]:
+    """A check that cannot be made is a finding too."""
+    try:
+        yield from check(service)
+    except SettingsError as error:
+        if check is settings:  # said once: the others cannot go on without them
+            yield Finding(check.__name__, Level.WRONG, error.message, error.hint)
+    except ServiceError as error:
+        yield Finding(check.__name__, Level.WRONG, error.message, error.hint)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        yield Finding(check.__name__, Level.WRONG, f"cannot be looked at: {error}")

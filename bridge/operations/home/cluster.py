@@ -1,0 +1,44 @@
+"""A cluster of one's own: making what the service needs there, and saying what is missing before anything starts."""
+
+import asyncio
+from datetime import timedelta
+
+from activities import cluster
+from activities.cluster import Made, NotPreparedError
+from activities.temporal import connect, external_config
+from bridge.operations.health import doctor
+from bridge.operations.service import Service
+from workflows.contract.durations import DurationError, parse_duration
+from workflows.model.errors import Commands, RefusedError, UsageError
+
+__all__ = ["Made", "init", "require"]
+
+
+def init(service: Service, retention: str | None) -> Made:
+    """Namespace, retention and search attributes, where the settings' server lets us."""
+    if external_config(service.settings) is None:
+        raise RefusedError(
+            "no server is named, so the daemon runs one of its own and prepares it itself",
+            "service daemon start  (or, for a cluster of your own: export TEMPORAL_ADDRESS=host:7233)",
+        )
+    length = None
+    if retention:
+        try:
+            length = timedelta(seconds=parse_duration(retention))
+        except DurationError as error:
+            raise UsageError(f"--retention {error}", "service cluster init --retention 30d") from None
+        if length < timedelta(days=1):
+            raise UsageError("--retention must be a day at least", "service cluster init --retention 30d")
+
+    async def make() -> Made:
+        return await cluster.make(await connect(service.home, service.settings), length)
+
+    return asyncio.run(make())
+
+
+def require(service: Service) -> None:
+    """Store and server are there with all that is needed; else every fault at once, each with its command."""
+    wrong = [found for found in doctor.foundation(service) if found.level is doctor.Level.WRONG]
+    if wrong:
+        fixes = dict.fromkeys(found.fix for found in wrong if found.fix)
+        raise NotPreparedError("\n".join(f"{found.about}: {found.says}" for found in wrong), Commands(*fixes))

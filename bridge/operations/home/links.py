@@ -1,0 +1,79 @@
+"""Where the dashboard is, and links that open it (ruling M6)."""
+
+from urllib.parse import quote, urlencode
+
+from activities.settings import ready
+from bridge.machine import daemon_state, dashboard_link, token
+from bridge.operations.jobs import jobs
+from bridge.operations.pipelines import definitions, runs
+from bridge.operations.service import Service
+from workflows.model.errors import RefusedError
+from workflows.model.rows import JobRecord
+
+FIRST, RUNS, REVIEWS = "/ui/", "/ui/runs", "/ui/reviews"
+
+
+def link(service: Service, actor: str, page: str = FIRST) -> str:
+    """A link that begins a session, once, at a page of the dashboard."""
+    bridge = ready.read(service.home.bridge_ready)
+    if bridge is None or not bridge.alive or not bridge.address:
+        raise RefusedError("the dashboard is served by the bridge, which does not run", "service daemon start")
+    token.ensure(service.home)
+    where = ready.dashboard_url(service.home, service.settings.bridge)
+    return f"{where}/ui/enter?code={dashboard_link.make(service.home, actor)}&to={quote(page, safe='/')}"
+
+
+def page_of(service: Service, what: str) -> str:
+    """The page that somebody means: a job or tree by its id, a page by its path, or the first one."""
+    if what.startswith("/ui/"):
+        return what
+    return page_of_job(service, what) if what else FIRST
+
+
+def page_of_job(service: Service, job_id: str) -> str:
+    """The page of a tree, by its root, or of one job in it."""
+    return page_of_record(jobs.get(service, job_id))
+
+
+def page_of_record(job: JobRecord) -> str:
+    """The same of a job that was read already."""
+    return f"/ui/trees/{job.job_id}" if job.root_job_id == job.job_id else f"/ui/jobs/{job.job_id}"
+
+
+def page_of_jobs(service: Service, tree: str | None, **narrowed: object) -> str:
+    """The list of jobs, narrowed as it is there; the page of a tree, where its jobs are meant."""
+    if tree is not None:
+        return page_of_tree(service, tree)
+    query = urlencode({name: str(value) for name, value in narrowed.items() if value})
+    return f"/ui/jobs?{query}" if query else "/ui/jobs"
+
+
+def page_of_tree(service: Service, job_id: str) -> str:
+    """The page of the tree that a job belongs to."""
+    return f"/ui/trees/{jobs.get(service, job_id).root_job_id}"
+
+
+def page_of_pipeline(service: Service, name: str) -> str:
+    """The page of a pipeline."""
+    return f"/ui/pipelines/{quote(definitions.get(service, name).name, safe='')}"
+
+
+def page_of_run(service: Service, run_id: str) -> str:
+    """The page of one run of a pipeline."""
+    return f"/ui/runs/{runs.show_run(service, run_id).id}"
+
+
+def web_ui(service: Service, workflow_id: str) -> str | None:
+    """The same in Temporal's web UI, where the daemon has one."""
+    said = daemon_state.status(service.home)
+    if not said.running or said.state is None or not said.state.ui_url:
+        return None
+    return f"{said.state.ui_url}/namespaces/{said.state.namespace}/workflows/{workflow_id}"
+
+
+def web_ui_origins(service: Service) -> frozenset[str]:
+    """What a browser calls Temporal's web UI: the embedded server's, or the one that the settings name."""
+    said = daemon_state.read_state(service.home.daemon_state)
+    ours = said.ui_url if said and said.ui_url else ""
+    named = {service.settings.temporal.web_ui, ours, ours.replace("127.0.0.1", "localhost")}
+    return frozenset(each.lower() for each in named if each)

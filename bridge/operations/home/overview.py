@@ -1,0 +1,128 @@
+"""How the service is doing, in figures that a glance takes in and no look takes long to find."""
+
+import shutil
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from activities.git.own_side import FOLDER as OWN_SIDES
+from activities.settings.home import Home
+from activities.store import counts
+from activities.store import hosts as stored_hosts
+from activities.store.counts import Counts
+from bridge.machine.sizes import sizes
+from bridge.operations.jobs import spend
+from bridge.operations.jobs.spend import Used
+from bridge.operations.service import Service
+from workflows.policy.hosts import lacks_worker
+
+GLANCE_SECONDS, LOOK_SECONDS = 0.03, 5.0
+"""The home is measured for so long at a glance, and where all is asked for; what was found by then is a minimum."""
+
+
+@dataclass(frozen=True)
+class HostNow:
+    """A host, and how many of its places are taken."""
+
+    name: str
+    slots: int
+    running: int
+    works: bool
+    """Its worker was seen in the last minute."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Something in the home, and its size."""
+
+    name: str
+    bytes: int
+    whole: bool
+    """Otherwise it is larger: the time was up."""
+
+
+@dataclass(frozen=True)
+class Disk:
+    """The room the home takes, and what is left."""
+
+    parts: tuple[Part, ...]
+    free: int
+
+    @property
+    def bytes(self) -> int:
+        return sum(part.bytes for part in self.parts)
+
+    @property
+    def whole(self) -> bool:
+        return all(part.whole for part in self.parts)
+
+
+@dataclass(frozen=True)
+class Overview:
+    """All of it; without a store only the disk."""
+
+    disk: Disk
+    counts: Counts | None = None
+    hosts: tuple[HostNow, ...] = ()
+    spent_today: Used = field(default_factory=Used)
+
+
+def find(service: Service, seconds: float = GLANCE_SECONDS) -> Overview:
+    """As it is now."""
+    disk = measured(service.home, seconds)
+    if not service.settings.store.url and not service.home.store.exists():
+        return Overview(disk)
+    now = time.time()
+    hosts = tuple(
+        HostNow(host.name, host.slots, host.running, works=not lacks_worker(host.seen, now))
+        for host in stored_hosts.every(service.store)
+    )
+    return Overview(disk, counts.now(service.store), hosts, spend.find(service, days=1).total)
+
+
+def as_json(found: Overview) -> dict[str, Any]:
+    """What `--json` prints; the figures of the store are null where there is none."""
+    disk = {"bytes": found.disk.bytes, "whole": found.disk.whole, **asdict(found.disk)}
+    known = found.counts is not None
+    return {
+        "counts": asdict(found.counts) if found.counts else None,
+        "slots": [asdict(host) for host in found.hosts] if known else None,
+        "spent_today": asdict(found.spent_today) if known else None,
+        "disk": disk,
+    }
+
+
+def measured(home: Home, seconds: float) -> Disk:
+    """The home's size by what it is for, as far as that is found in this time."""
+    until = time.monotonic() + seconds
+    parts = tuple(_part(name, paths, until) for name, paths in _places(home).items())
+    place = next(path for path in (home.root, *home.root.parents) if path.exists())
+    return Disk(tuple(part for part in parts if part.bytes or not part.whole), shutil.disk_usage(place).free)
+
+
+def _places(home: Home) -> dict[str, tuple[Path, ...]]:
+    """The quick ones first."""
+    return {
+        "store": _database(home.store),
+        "temporal": _database(home.temporal_db),
+        "logs": (home.logs, home.audit.parent),
+        "artifacts": (home.artifacts,),
+        "transcripts": (home.runs,),
+        "worktrees": (home.worktrees, home.root / OWN_SIDES),
+    }
+
+
+def _database(path: Path) -> tuple[Path, ...]:
+    """A database of SQLite, with what is not yet written into its file."""
+    return (path, *(path.with_name(f"{path.name}-{more}") for more in ("wal", "shm")))
+
+
+def _part(name: str, paths: tuple[Path, ...], until: float) -> Part:
+    total = 0
+    for path in paths:
+        for size in sizes(path):
+            total += size
+            if time.monotonic() > until:
+                return Part(name, total, whole=False)
+    return Part(name, total, whole=True)

@@ -1,0 +1,199 @@
+"""What nothing needs any more, and how much room it takes: listed first, removed when told to.
+
+Only of trees and pipelines' runs that are over for good for some time: what runs, waits for people or is blocked keeps
+all it has, for it may go on. Rows stay, and so do branches, settings, keys, audits and backups.
+"""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from activities.git import sweep
+from activities.git.own_side import side_of
+from activities.git.sweep import Ground, Kind, Leftover
+from activities.git.worktrees import worktree_prefix
+from activities.host.apart import worth_keeping
+from activities.runs import old_runs
+from activities.runs.run_folders import Key
+from activities.store import attempts, old_artifacts
+from activities.store.over import Over, over
+from bridge.machine.sizes import sizes
+from bridge.operations.home import sweep as leftovers
+from bridge.operations.home.home_lock import by_itself
+from bridge.operations.registry import repos
+from bridge.operations.service import Service
+from workflows.contract.durations import DurationError, format_duration, parse_duration
+from workflows.model.errors import ServiceError, UsageError
+
+LEAST = 3600.0
+AGAIN = "service gc --older-than 30d"
+
+
+class What(StrEnum):
+    """What takes room."""
+
+    RUNS = "runs"
+    ARTIFACTS = "artifacts"
+    WORKTREES = "worktrees"
+    LOGS = "logs"
+
+
+@dataclass(frozen=True)
+class Thing:
+    """One that can go."""
+
+    what: What
+    path: Path
+    bytes: int
+    remove: Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Room:
+    """What all things of a kind take."""
+
+    what: What
+    count: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Reclaimed:
+    """What could go, or has gone."""
+
+    before: float
+    older_than: str
+    removed: bool
+    rooms: tuple[Room, ...]
+    kept: tuple[str, ...]
+    """What stays, and why."""
+    problems: tuple[str, ...] = ()
+    """What should have gone, and could not."""
+
+    @property
+    def bytes(self) -> int:
+        return sum(room.bytes for room in self.rooms)
+
+
+@by_itself
+def reclaim(service: Service, older_than: str, *, yes: bool) -> Reclaimed:
+    """List what can go, or remove it. What is killed meanwhile is gone on with by the next one."""
+    seconds = _seconds(older_than)
+    before = time.time() - seconds
+    ended = over(service.store, before)
+    needed = _artifacts_needed(service, ended)
+    things = [*_runs(service, ended), *_worktrees(service, ended), *_logs(service, before)]
+    things += () if needed else _artifacts(service, ended, before)
+    gone, problems = _removed(things) if yes else (things, ())
+    rooms = tuple(_room(what, gone) for what in What)
+    kept = (_still_open(ended.open), needed)
+    return Reclaimed(before, format_duration(seconds), yes, rooms, tuple(filter(None, kept)), problems)
+
+
+def as_json(found: Reclaimed) -> dict[str, Any]:
+    """What `--json` prints."""
+    before = datetime.fromtimestamp(found.before, UTC).isoformat(timespec="seconds")
+    return asdict(found) | {"before": before, "bytes": found.bytes}
+
+
+def _seconds(older_than: str) -> float:
+    try:
+        seconds = parse_duration(older_than)
+    except DurationError as error:
+        raise UsageError(f"--older-than {error}", AGAIN) from None
+    if seconds < LEAST:
+        raise UsageError("--older-than must be an hour at least", AGAIN)
+    return seconds
+
+
+def _still_open(count: int) -> str:
+    if not count:
+        return ""
+    they = "a tree that is not over: it" if count == 1 else f"{count} trees that are not over: they"
+    return f"all of {they} may go on (running, waiting for people, or blocked)"
+
+
+def _runs(service: Service, ended: Over) -> Iterator[Thing]:
+    def is_over(key: Key) -> bool:
+        if not ended.has(key[0]):
+            return False
+        row = attempts.get(service.store, *key)
+        return row is not None and row.ended_at is not None
+
+    for run_dir in old_runs.old(service.home.runs, is_over):
+        yield Thing(What.RUNS, run_dir, _size(run_dir), partial(old_runs.discard, run_dir))
+
+
+def _artifacts_needed(service: Service, ended: Over) -> str:
+    """Why no artifact can go; empty when the old ones can."""
+    if ended.since is None or ended.since > old_artifacts.counted_since(service.home.artifacts):
+        return ""
+    return "something began before this release and is not over: all artifacts stay until it is"
+
+
+def _artifacts(service: Service, ended: Over, before: float) -> Iterator[Thing]:
+    """Those that are older than all that may need them, and what was gathered for coordinators that are over."""
+    root = service.home.artifacts
+    oldest = min(before, ended.since or before)
+    for path in old_artifacts.old(root, oldest):
+        yield Thing(What.ARTIFACTS, path, _size(path), partial(old_artifacts.discard, root, path, oldest))
+    for folder in sorted((root / "delegations").glob("*/")):
+        if ended.has(folder.name):
+            yield Thing(What.ARTIFACTS, folder, _size(folder), partial(shutil.rmtree, folder))
+
+
+def _worktrees(service: Service, ended: Over) -> Iterator[Thing]:
+    """Those of which all is elsewhere too: as `service repo sweep` finds them."""
+
+    def busy(name: str) -> bool:
+        return not ended.has(leftovers.root_in(name)) or leftovers.is_busy(service, name)
+
+    for repo in (each for each in repos.every(service) if each.host == service.settings.host):
+        ground = Ground(Path(repo.path), service.home.worktrees, worktree_prefix(repo.name), busy, worth_keeping)
+        found = []
+        with suppress(ServiceError):  # a checkout that is gone: `service doctor` says so
+            found = [each for each in sweep.leftovers(ground) if each.kind is Kind.WORKTREE and not each.keep]
+        for left in found:
+            path = Path(left.name)
+            yield Thing(What.WORKTREES, path, _size(path) + _size(side_of(path)), partial(_sweep, ground, left))
+
+
+def _sweep(ground: Ground, left: Leftover) -> None:
+    if why := sweep.remove(ground, left).keep:
+        raise ServiceError(why)
+
+
+def _logs(service: Service, before: float) -> Iterator[Thing]:
+    """What was set aside of logs that had grown too long."""
+    for path in sorted(service.home.logs.glob("*.log.1")):
+        if path.lstat().st_mtime < before:
+            yield Thing(What.LOGS, path, _size(path), path.unlink)
+
+
+def _removed(things: list[Thing]) -> tuple[list[Thing], tuple[str, ...]]:
+    gone, problems = [], []
+    for thing in things:
+        try:
+            thing.remove()
+            gone.append(thing)
+        except FileNotFoundError:
+            continue  # the worker tidies up too
+        except (OSError, ServiceError) as error:
+            problems.append(f"{thing.path} could not be removed: {error}")
+    return gone, tuple(problems)
+
+
+def _room(what: What, things: list[Thing]) -> Room:
+    sizes = [thing.bytes for thing in things if thing.what is what]
+    return Room(what, len(sizes), sum(sizes))
+
+
+def _size(path: Path) -> int:
+    return sum(sizes(path))

@@ -1,0 +1,223 @@
+"""Reading jobs and trees back."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from activities.runs.status import RunStatus, Stage, look
+from activities.store import attempts as stored_runs
+from activities.store import deferrals as stored_deferrals
+from activities.store import events as stored_events
+from activities.store import jobs as stored
+from activities.store import trees as stored_trees
+from bridge.operations.jobs import belonging, hosts
+from bridge.operations.jobs.belonging import NOTHING, Belonging
+from bridge.operations.service import Service
+from workflows.model import ids
+from workflows.model.errors import NotFoundError, UsageError
+from workflows.model.rows import EventRecord, JobRecord, TaskRecord
+from workflows.model.settings import Bounds
+from workflows.model.spend import Ledger
+from workflows.model.states import JobState
+from workflows.policy.bounds import ledger_of
+from workflows.policy.times import clock
+
+LONGEST_SEARCH = 200
+
+
+@dataclass(frozen=True)
+class JobDetail:
+    """Everything there is to say about one job."""
+
+    job: JobRecord
+    task: TaskRecord | None
+    payload: dict[str, Any] | None
+    diagnostics: dict[str, Any] | None
+    worktree: str | None
+    live: RunStatus | None = None
+    attempts: tuple[stored_runs.AttemptRow, ...] = ()
+    belongs_to: Belonging = NOTHING
+
+
+def get(service: Service, job_id: str) -> JobRecord:
+    """One job, or a sentence that says there is none."""
+    if ids.root_of(job_id) is None:
+        raise UsageError(
+            f"{job_id!r} is not a job id; they look like job-0c5e2v7q9a3k or job-0c5e2v7q9a3k.2", "service job list"
+        )
+    job = stored.get(service.store, job_id)
+    if job is None:
+        raise NotFoundError(f"no job {job_id}", "service job list")
+    return job
+
+
+@dataclass(frozen=True)
+class JobFilter:
+    """Which jobs `job list` shows."""
+
+    repo: str | None = None
+    agent: str | None = None
+    state: str | None = None
+    tree: str | None = None
+    roots_only: bool = False
+    preflight_failed: bool = False
+    limit: int = 50
+    before: tuple[float, str] | None = None
+    """The time and id of the last one seen."""
+    text: str = ""
+    """Stands in a job's id, agent or leg, or in its task's title."""
+    pull_request: int | None = None
+    issue: int | None = None
+
+
+def find(service: Service, wanted: JobFilter) -> list[JobRecord]:
+    """The newest jobs that match."""
+    if wanted.state is not None and wanted.state not in list(JobState):
+        raise UsageError(f"{wanted.state!r} is not a job state; they are {', '.join(JobState)}")
+    if len(wanted.text) > LONGEST_SEARCH:
+        raise UsageError(f"a search has at most {LONGEST_SEARCH} characters, not {len(wanted.text)}")
+    found = stored.find(
+        service.store,
+        repo=wanted.repo,
+        agent=wanted.agent,
+        root=get(service, wanted.tree).root_job_id if wanted.tree is not None else None,
+        states=(JobState(wanted.state),) if wanted.state else (),
+        roots_only=wanted.roots_only,
+        preflight_failed=wanted.preflight_failed,
+        text=wanted.text,
+        pull_request=wanted.pull_request,
+        issue=wanted.issue,
+        before=wanted.before,
+        limit=wanted.limit,
+    )
+    return hosts.told(service, found)
+
+
+def titles(service: Service, found: Sequence[JobRecord]) -> dict[str, str]:
+    """What the trees of these jobs are about, by their roots."""
+    return stored.titles(service.store, {job.root_job_id for job in found})
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A whole tree: its task, its jobs in dispatch order, the bounds it lives by."""
+
+    task: TaskRecord
+    jobs: tuple[JobRecord, ...]
+    bounds: Bounds
+    belongs_to: Belonging = NOTHING
+
+    @property
+    def over(self) -> bool:
+        """Nothing of it will move by itself any more."""
+        return self.task.state.closed and all(job.state.ended for job in self.jobs)
+
+    @property
+    def ledger(self) -> Ledger:
+        """What is used, as far as the rows tell."""
+        return ledger_of(self.task, self.jobs, time.time())
+
+
+def tree(service: Service, job_id: str) -> Tree:
+    """The tree a job belongs to."""
+    root = get(service, job_id).root_job_id
+    task, kept = stored.task_of(service.store, root), stored_trees.get(service.store, root)
+    if task is None:
+        raise NotFoundError(f"no tree {root}", "service job list")
+    bounds = kept.start.settings.bounds if kept else service.settings.snapshot().bounds
+    found = tuple(hosts.told(service, stored.tree(service.store, root)))
+    belongs_to = belonging.belonging(service, found[0]) if found else NOTHING
+    return Tree(task, found, bounds, belongs_to)
+
+
+def tree_as_json(tree: Tree) -> dict[str, Any]:
+    """What `--json` prints."""
+    return {
+        "task": tree.task.model_dump(mode="json", exclude={"revision"}),
+        "jobs": [job.model_dump(mode="json", exclude={"revision"}) for job in tree.jobs],
+        "bounds": tree.bounds.model_dump(mode="json"),
+        "spent": asdict(tree.ledger),
+        "over": tree.over,
+        "belongs_to": asdict(tree.belongs_to),
+    }
+
+
+def preflight_failures(service: Service) -> int:
+    """Coordinators whose delegations could not be routed (spec: `service daemon status`)."""
+    return stored.count_preflight_failures(service.store)
+
+
+def events(
+    service: Service,
+    job_id: str,
+    *,
+    after: int = 0,
+    limit: int | None = None,
+    whole_tree: bool | None = None,
+) -> list[EventRecord]:
+    """A tree's lifecycle events or one job's; unless told which, the tree's for its root, its own for any other."""
+    job = get(service, job_id)
+    whole = job.job_id == job.root_job_id if whole_tree is None else whole_tree
+    only = None if whole else job.job_id
+    return stored_events.of_tree(service.store, job.root_job_id, job_id=only, after=after, limit=limit)
+
+
+def waits(service: Service, job_id: str) -> list[EventRecord]:
+    """When runs of a job, or of a whole tree, were put off because their program could not work, and until when."""
+    job = get(service, job_id)
+    return [
+        EventRecord(
+            event_id=f"{each.job_id}.{each.attempt}-w{each.number}",
+            job_id=each.job_id,
+            root_job_id=job.root_job_id,
+            kind="runtime_waits",
+            at=each.at,
+            message=f"waits for {each.runtime} until {clock(each.until)}: {each.message}",
+            data={"attempt": each.attempt, "number": each.number, "kind": each.kind, "until": each.until},
+        )
+        for each in stored_deferrals.of_job(service.store, job_id)
+    ]
+
+
+def detail(service: Service, job_id: str) -> JobDetail:
+    """One job with its result, its observation and the evidence of its last run."""
+    [job] = hosts.told(service, [get(service, job_id)])
+    runs = stored_runs.of_job(service.store, job_id)
+    last = runs[-1] if runs else None
+    return JobDetail(
+        job=job,
+        task=stored.task_of(service.store, job.root_job_id),
+        payload=last.payload if last else None,
+        diagnostics=last.diagnostics if last else None,
+        worktree=last.worktree if last else None,
+        belongs_to=belonging.belonging(service, job),
+        live=live(service, job),
+        attempts=tuple(runs),
+    )
+
+
+def live(service: Service, job: JobRecord) -> RunStatus | None:
+    """What a running job's agent is doing; None when it does not run, or runs on another host."""
+    if job.state is not JobState.RUNNING:
+        return None
+    run = stored_runs.get(service.store, job.job_id, job.attempt)
+    if run is None:
+        return RunStatus()
+    if run.host != service.settings.host:
+        return None
+    seen = look(Path(run.run_dir))
+    put_off = stored_deferrals.of_run(service.store, job.job_id, job.attempt)[-1:]
+    waits = seen.stage is Stage.ENDED and any(each.until > time.time() for each in put_off)
+    return replace(seen, stage=Stage.PUT_OFF) if waits else seen
+
+
+def as_json(detail: JobDetail) -> dict[str, Any]:
+    """What `--json` prints."""
+    job = detail.job.model_dump(mode="json", exclude={"revision"})
+    task = detail.task.model_dump(mode="json", exclude={"revision"}) if detail.task else None
+    live = asdict(detail.live) if detail.live else None
+    belongs_to = asdict(detail.belongs_to)
+    told = {"task": task, "payload": detail.payload, "diagnostics": detail.diagnostics}
+    return job | told | {"live": live, "belongs_to": belongs_to}

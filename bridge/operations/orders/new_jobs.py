@@ -1,0 +1,198 @@
+"""What people ask for: one agent to do one thing, or a recipe of several workers for a goal."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from activities.runtimes.table import DRIVEN, PROGRAMS, program_of
+from activities.store import jobs as stored_jobs
+from activities.store import trees as stored_trees
+from activities.store.repos import Repo
+from bridge.operations.jobs import belonging
+from bridge.operations.orders import trees
+from bridge.operations.registry import agents, repos
+from bridge.operations.registry.texts import bounded_or_none, limit
+from bridge.operations.service import Service
+from workflows.contract.models import Action, AutonomyPolicy, Delegation
+from workflows.contract.strings import storable
+from workflows.model import ids
+from workflows.model.errors import RefusedError, UsageError
+from workflows.model.workers import Assignment, Worker
+from workflows.policy.recipes import Recipe, caveat, expand
+from workflows.tree.state import TreeInput
+
+TITLE_LENGTH = 80
+MESSAGE_LIMIT = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class NewJob:
+    """What a person asks an agent to do."""
+
+    agent: str
+    action: str
+    message: str
+    repo: str
+    model: str | None = None
+    effort: str | None = None
+    runtime: str | None = None
+    """Another runtime than the agent's own, for this job only."""
+    pull_request: int | None = None
+    issue: int | None = None
+    """What its tree belongs to (ruling L1)."""
+    base: str | None = None
+    """What names the commit it begins from; the pull request's head or HEAD when left out (ruling O1)."""
+    timeout: str | None = None
+    """How long each attempt of its coordinator's jobs may take (ruling A10)."""
+
+
+@dataclass(frozen=True)
+class NewRecipe:
+    """A goal for a built-in recipe (spec: `service orchestrate`)."""
+
+    recipe: Recipe
+    goal: str
+    repo: str | None = None
+    runtimes: tuple[str, ...] = ()
+    legs: int | None = None
+    pull_request: int | None = None
+    issue: int | None = None
+    base: str | None = None
+    timeout: str | None = None
+
+
+async def start(service: Service, new: NewJob, root: str | None = None, token: str | None = None) -> str:
+    """Start a tree for it; the root job's id. One that was started under this id before is found again.
+
+    A token is shown to GitHub alone, to fetch the head of a pull request.
+    """
+    if root and stored_jobs.get(service.store, root):
+        return root
+    message = _checked(service, new.message)
+    agent, repo = agents.get(service, new.agent), repos.get(service, new.repo)
+    agent.check(new.action, repo.name)
+    worker = _on_runtime(service, agent.worker, new.runtime)
+    tree = tree_of(service, worker, Action(new.action), message, repo, root=root)
+    model, effort = _named("model", new.model), _named("effort", new.effort)
+    seconds = limit(new.timeout)
+    binding = await belonging.bound(service, repo, new.pull_request, new.issue, token, new.base)
+    means = {"model": model, "effort": effort, "timeout_seconds": seconds} | binding.fields
+    tree = tree.model_copy(update={"assignment": tree.assignment.model_copy(update=means)})
+    return await trees.start(service, tree, repo.host)
+
+
+def _named(option: str, text: str | None) -> str | None:
+    """Return a bounded option; an empty one is a slip, such as a shell variable that is not set."""
+    if text is not None and not text.strip():
+        raise UsageError(f"--{option} is empty: name one, or leave --{option} out")
+    return bounded_or_none(option, option, text)
+
+
+@dataclass(frozen=True)
+class Orchestrated:
+    """A recipe's tree."""
+
+    job_id: str
+    caveat: str
+    """What its result must be read with; empty when nothing."""
+
+
+async def orchestrate(
+    service: Service, new: NewRecipe, token: str | None = None, root: str | None = None
+) -> Orchestrated:
+    """Start a tree whose legs the recipe makes; one that was started under this id before is found again."""
+    if root and (kept := stored_trees.get(service.store, root)):
+        return Orchestrated(root, kept.start.caveat)
+    goal, seconds = _checked(service, new.goal), limit(new.timeout)
+    runtimes = _runtimes(service, new.runtimes)
+    # The policy under which each runtime's program can run a build; a script does as it likes.
+    sections = service.settings.runtimes
+    adapters = {name: sections[name].adapter if name in sections else "" for name in runtimes}
+    programs = {name: program_of(name, adapter) for name, adapter in adapters.items()}
+    builds = {name: program.builds_with for name, program in programs.items() if program}
+    legs = expand(new.recipe, goal, runtimes, new.legs, builds)
+    repo = repos.get(service, new.repo) if new.repo else _repo_here(service)
+    worker = Worker(
+        name=new.recipe.value,
+        runtime=runtimes[0],
+        role="coordinator",
+        capabilities=(Action.ASK, Action.REVIEW),
+        autonomy_policy=AutonomyPolicy.READ_ONLY,
+    )
+    binding = await belonging.bound(service, repo, new.pull_request, new.issue, token, new.base)
+    tree = tree_of(service, worker, Action.ASK, goal, repo, legs, root)
+    asked = tree.assignment.model_copy(update=binding.fields | {"timeout_seconds": seconds})
+    tree = tree.model_copy(update={"caveat": caveat(new.recipe, runtimes), "assignment": asked})
+    return Orchestrated(await trees.start(service, tree, repo.host), tree.caveat)
+
+
+def tree_of(
+    service: Service,
+    worker: Worker,
+    action: Action,
+    message: str,
+    repo: Repo,
+    legs: tuple[Delegation, ...] = (),
+    root: str | None = None,
+) -> TreeInput:
+    """Return what a tree is started with, as far as every kind of work has it."""
+    root = root or trees.new_root_id()
+    title = message.strip().splitlines()[0]
+    return TreeInput(
+        root_job_id=root,
+        task_id=ids.task_id(root),
+        title=title if len(title) <= TITLE_LENGTH else title[: TITLE_LENGTH - 1] + "…",
+        repo=repo.name,
+        assignment=Assignment(
+            worker=service.artifacts.travelling(worker), action=action, prompt=service.artifacts.text(message)
+        ),
+        settings=service.settings.snapshot(),
+        created_at=time.time(),
+        legs=legs,
+    )
+
+
+def _on_runtime(service: Service, worker: Worker, runtime: str | None) -> Worker:
+    """The agent on another runtime: its command and its model were meant for its own."""
+    if runtime in (None, worker.runtime):
+        return worker
+    if runtime not in DRIVEN:
+        others = ", ".join(DRIVEN)
+        raise UsageError(f"{runtime!r} is no runtime for {worker.name}; there are its own and {others}")
+    if runtime not in service.settings.configured_runtimes:
+        known = ", ".join(service.settings.configured_runtimes) or "none"
+        raise RefusedError(f"{runtime} is not configured; configured: {known}", "service config show")
+    return worker.model_copy(update={"runtime": runtime, "command": (), "model": None, "effort": None})
+
+
+def _checked(service: Service, message: str) -> str:
+    """What is asked, as it can be stored (rulings B6, N7): agents get it as it is written here."""
+    message = service.kept.hide(storable(message))
+    if not message.strip():
+        raise UsageError("the message is empty", "say what to do, or pipe it in with `-`")
+    if len(message.encode()) > MESSAGE_LIMIT:
+        raise UsageError("the message is larger than 1 MiB", "put it into the repository and name the file")
+    return message
+
+
+def _runtimes(service: Service, wanted: tuple[str, ...]) -> tuple[str, ...]:
+    configured = service.settings.configured_runtimes
+    if not configured:
+        raise RefusedError(
+            "a recipe needs a configured runtime, and there is none",
+            f"install one of {', '.join(PROGRAMS)}: service runtime check; "
+            f"or set [runtimes.<name>].command in {service.home.config}",
+        )
+    if missing := [name for name in wanted if name not in configured]:
+        raise UsageError(f"{missing[0]} is not configured; configured: {', '.join(configured)}", "service config show")
+    return wanted or configured
+
+
+def _repo_here(service: Service) -> Repo:
+    """The repository of the folder one stands in, or the only one there is."""
+    known = repos.every(service)
+    here = [repo for repo in known if Path.cwd().is_relative_to(repo.path)]
+    if len(found := here or known) == 1:
+        return found[0]
+    names = ", ".join(repo.name for repo in known) or "none"
+    raise UsageError(f"which repository? Registered: {names}", "--repo OWNER/NAME")

@@ -1,0 +1,169 @@
+"""An agent that brings together what conflicts in the work of a tree (ruling O6)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from activities.git import command as program
+from activities.git.line import LeftOut, Part, draw, name_of
+from activities.jobs.place import may_commit
+from activities.store import agents as stored_agents
+from activities.store import jobs as stored_jobs
+from activities.store import trees as stored_trees
+from activities.store.agents import Agent
+from activities.store.repos import Repo
+from bridge.operations.branches import branches
+from bridge.operations.branches.branches import Branches, BranchState
+from bridge.operations.branches.foreign import refuse_foreign
+from bridge.operations.jobs import jobs
+from bridge.operations.jobs.jobs import Tree
+from bridge.operations.orders import new_jobs, trees
+from bridge.operations.registry import agents
+from bridge.operations.service import Service
+from workflows.contract.fences import inline
+from workflows.contract.models import Action
+from workflows.model.errors import Commands, RefusedError, ServiceError, UsageError
+from workflows.model.jobs import Work
+from workflows.model.states import JobState
+from workflows.tree.state import TreeInput
+
+MINE = "mine"
+"""The name of the operator's own branch, beside those of legs."""
+
+BELONGING = ("pull_request", "issue", "github", "web", "about", "into", "head")
+"""What its tree has of the other: what that belongs to."""
+
+
+@dataclass(frozen=True)
+class Resolving:
+    """A job that resolves the conflicts of a tree."""
+
+    job_id: str
+    root_job_id: str
+    agent: str
+    task_branch: str
+    conflicts: tuple[LeftOut, ...]
+
+
+async def resolve(
+    service: Service, job_id: str, *, agent: str = "", with_mine: bool = False, root: str | None = None
+) -> Resolving:
+    """Start an implement job that begins from all of a tree's work that goes together, and merges the rest.
+
+    With `with_mine` the branch that the operator has checked out is a part of it. What it makes is merged into the
+    branch of the tree's task. A job that was started under this id before is found again.
+    """
+    whole = jobs.tree(service, job_id)
+    tree = branches.of_tree(service, whole.task.root_job_id)
+    repo = branches.checkout(service, tree.repo)
+    _refuse_early(whole, tree)
+    parts, conflicts = _conflicts(service, tree, Path(repo.path), with_mine=with_mine)
+    chosen = _agent(service, whole, conflicts, repo, agent)
+    if root is None or stored_jobs.get(service.store, root) is None:
+        start = _start(service, whole, tree, chosen, parts, conflicts, root)
+        root = await trees.start(service, start, repo.host)
+    return Resolving(root, tree.root_job_id, chosen.worker.name, tree.task_branch, tuple(conflicts))
+
+
+def _refuse_early(whole: Tree, tree: Branches) -> None:
+    if not whole.over:
+        raise RefusedError(f"{tree.root_job_id} is still at work", f"service job tree {tree.root_job_id} --watch")
+    if not tree.base:
+        raise RefusedError(
+            f"{tree.root_job_id} is of an earlier release, which kept no base: it can't be told what conflicts",
+            f"service job branches {tree.root_job_id}",
+        )
+
+
+def _conflicts(service: Service, tree: Branches, repo: Path, *, with_mine: bool) -> tuple[list[Part], list[LeftOut]]:
+    """Return the tree's work in order of dispatch, and what of it doesn't go together."""
+    legs = [leg for leg in tree.legs if leg.job_state is JobState.SUCCEEDED and leg.ahead is not None]
+    legs = [leg for leg in legs if leg.state is not BranchState.DROPPED]
+    for leg in legs:
+        if leg.state is BranchState.UNMERGED:
+            refuse_foreign(service, tree, leg, "; nothing was started")
+    known = stored_trees.get(service.store, tree.root_job_id)
+    parts = [Part(each.leg, each.job_id, each.branch, each.head) for each in (known.start.line if known else ())]
+    parts += [Part(leg.leg, leg.job_id, leg.branch, leg.head_sha or "") for leg in legs]
+    if with_mine:
+        parts.append(Part(MINE, MINE, _checked_out(repo), program.line(repo, "rev-parse", "HEAD")))
+    conflicts = [each for each in draw(repo, tree.base, tree.head or tree.base, parts).left_out if each.files]
+    if not conflicts:
+        into = " --into-mine" if with_mine else ""
+        root = tree.root_job_id
+        raise RefusedError(f"nothing of {root} conflicts", Commands(f"service job merge {root}{into}"))
+    return parts, conflicts
+
+
+def _checked_out(repo: Path) -> str:
+    return program.line(repo, "rev-parse", "--abbrev-ref", "HEAD")
+
+
+def _agent(service: Service, whole: Tree, conflicts: Sequence[LeftOut], repo: Repo, wanted: str) -> Agent:
+    """Return the agent that is asked for, else the first that can: whose leg conflicts, who else worked here."""
+    if wanted:
+        agent = agents.get(service, wanted)
+        agent.check(Action.IMPLEMENT, repo.name)
+        if not may_commit(service.settings, agent.worker):
+            policy = agent.worker.autonomy_policy
+            raise RefusedError(
+                f"{wanted} ({policy}) can't write .git, and so can't merge", f"service agent show {wanted}"
+            )
+        return agent
+    left_out = {each.branch for each in conflicts}
+    first = [job.agent for job in whole.jobs if job.branch in left_out]
+    names = dict.fromkeys([*first, *(job.agent for job in whole.jobs)])
+    known = {each.worker.name: each for each in stored_agents.every(service.store)}
+    order = [*(known[name] for name in names if name in known), *known.values()]
+    able = next((each for each in order if _able(service, each, repo)), None)
+    if able is None:
+        raise UsageError(
+            f"no agent can merge on {repo.name}: it takes the capability implement and a policy that may write .git",
+            "service agent list",
+        )
+    return able
+
+
+def _able(service: Service, agent: Agent, repo: Repo) -> bool:
+    try:
+        agent.check(Action.IMPLEMENT, repo.name)
+    except ServiceError:
+        return False
+    return may_commit(service.settings, agent.worker)
+
+
+def _start(
+    service: Service,
+    whole: Tree,
+    tree: Branches,
+    agent: Agent,
+    parts: Sequence[Part],
+    conflicts: Sequence[LeftOut],
+    root: str | None,
+) -> TreeInput:
+    message = "\n".join(_message(whole, conflicts))
+    repo = branches.checkout(service, tree.repo)
+    start = new_jobs.tree_of(service, agent.worker, Action.IMPLEMENT, message, repo, root=root)
+    known = stored_trees.get(service.store, tree.root_job_id)
+    bound = known.start.assignment if known else start.assignment
+    belongs = {
+        name: getattr(bound, name) for name in ("pull_request", "issue", "github", "web", "about", "into", "head")
+    }
+    means = {"base": tree.base, "task_branch": tree.task_branch} | belongs
+    line = tuple(Work(leg=each.leg, job_id=each.job_id, branch=each.branch, head=each.commit) for each in parts)
+    title = f"Resolve the conflicts of {whole.task.title}"[: new_jobs.TITLE_LENGTH]
+    assignment = start.assignment.model_copy(update=means)
+    return start.model_copy(update={"title": title, "assignment": assignment, "line": line})
+
+
+def _message(whole: Tree, conflicts: Sequence[LeftOut]) -> Iterator[str]:
+    """Tell the agent what to merge; where it is, its prompt says (ruling P2)."""
+    yield f"Bring together the work of the task {inline(whole.task.title)}."
+    yield "You begin from all of it that goes together. The rest conflicts with that: merge each of these, and commit."
+    yield ""
+    for each in conflicts:
+        against = f" with {', '.join(map(inline, each.against))}" if each.against else ""
+        files = ", ".join(map(inline, each.files))
+        yield f"- {inline(f'git merge {name_of(each.leg)}')}, which conflicts{against} in {files}"
+    yield ""
+    yield "Resolve the conflicts so that what both sides are for is kept, and change nothing else. Run the tests."

@@ -1,0 +1,162 @@
+"""Ending a pause: what is said of an order before Temporal is asked, then the tree's own verdict (rulings F4, F5, F6).
+
+The order is one value from the surface to the tree: `ResumeOrder`.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+from temporalio.client import WorkflowHandle
+
+from activities.redaction.redacted import redacted
+from activities.store import events
+from activities.store import jobs as stored_jobs
+from activities.temporal import RPC_TIMEOUT
+from bridge.operations.jobs import jobs, rounds
+from bridge.operations.service import Service
+from bridge.operations.temporal import (
+    DeclinedError,
+    NoWorkerError,
+    NoWorkflowError,
+    client_of,
+    settled,
+    translated,
+)
+from workflows.contract.faults import nearest
+from workflows.contract.strings import fitted
+from workflows.github.facts import COMMENT
+from workflows.model.errors import Commands, NotFoundError, RefusedError, UsageError
+from workflows.model.event_kinds import EventKind
+from workflows.model.orders import ResumeOrder
+from workflows.model.refusals import Refusal, ResumeFault
+from workflows.model.rows import RoundRecord
+from workflows.policy import whole_answers
+from workflows.policy.answers import clean, one_line
+from workflows.policy.verbs import Verb, refuse_length, refuse_verb
+from workflows.policy.whole_answers import ASKS_BACK, Meant
+from workflows.temporal.delegation_tree import DelegationTree
+from workflows.tree.commands import CloseTree
+
+PATIENCE = timedelta(seconds=4)
+"""How long a verdict is waited for before the words are left with Temporal."""
+
+CATCHES_UP = 15.0
+"""Seconds that a tree whose worker died as it wrote a round's rows has to come to that round again."""
+
+_ASKS_BACK = ASKS_BACK | {COMMENT}
+"""A refused comment is answered by a reply. To a tree a comment is lenient: its replayed history has such answers."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of an order."""
+
+    message: str
+    applied: bool
+    """False: no worker is there; the words are kept by Temporal and take effect when one comes."""
+
+
+async def resume(service: Service, order: ResumeOrder) -> Verdict:
+    """Say something to a pause; a verdict at once where a worker can give it."""
+    if order.verb not in list(Verb):
+        near = nearest(order.verb, list(Verb))
+        hint = f"service resume {order.job_id} {near}" if near else f"service resume {order.job_id}"
+        raise UsageError(f"{one_line(redacted(order.verb))!r} is no verb; they are {', '.join(Verb)}", hint)
+    root = jobs.get(service, order.job_id).root_job_id
+    if taken := _taken_before(service, root, order):
+        return taken
+    if refusal := refuse_length(order.text):
+        raise RefusedError(refusal.message, f"service job tree {order.job_id}")
+    found = rounds.open_of(service, root)
+    if not found and (task := stored_jobs.task_of(service.store, root)) and task.state.ended:
+        raise RefusedError(_too_late(service, root, order), f"service job tree {root}")
+    _check_answer(order, found)
+    by = order.request_id or f"{order.channel}-{int(time.time())}-{uuid4().hex[:12]}"
+    return await _carried(service, root, order.model_copy(update={"request_id": by, "text": clean(order.text)}))
+
+
+def _taken_before(service: Service, root: str, order: ResumeOrder) -> Verdict | None:
+    """The same request once more: whoever sent it has not heard that it was taken, and the tree may be over by now."""
+    accepted = events.of_tree(service.store, root, kind=EventKind.RESUME_ACCEPTED) if order.request_id else []
+    request = fitted("request", order.request_id)
+    return next((Verdict(each.message, applied=True) for each in accepted if each.data.get("request") == request), None)
+
+
+def _check_answer(order: ResumeOrder, found: list[RoundRecord]) -> None:
+    """The tree's own verdict, given here too: where no worker is, nobody could ask back later (ruling F5)."""
+    mine = rounds.meant_by(order.job_id, found)
+    if order.verb != Verb.ANSWER or order.channel not in _ASKS_BACK or len(mine) != 1:
+        return
+    meant = mine[0]
+    if Verb.ANSWER not in meant.verbs:
+        return  # the tree says why
+    if order.round not in (None, meant.number) or not meant.digest.startswith(order.digest) or not meant.questions:
+        return
+    asks, what = {each.id: each.choices for each in meant.questions}, f"round {meant.number} of {meant.coordinator_id}"
+
+    def refusal_of(text: str) -> Refusal | None:
+        means = Meant(partial=order.partial, other=order.other)
+        return refuse_verb(order.verb, text, meant.kind, list(asks), what) or whole_answers.refuse(
+            text, asks, means, meant.coordinator_id, what
+        )
+
+    if refusal := refusal_of(order.text):
+        # Of a long text a refusal quotes the beginning: half a secret would not be known as one.
+        refusal = refusal_of(redacted(order.text)) or refusal
+        raise RefusedError(refusal.message, _lines_to_type(refusal.data, order.job_id))
+
+
+async def _carried(service: Service, root: str, order: ResumeOrder) -> Verdict:
+    """The tree's verdict, or the promise that the words are kept."""
+    client, until = await client_of(service), time.monotonic() + CATCHES_UP
+    while True:
+        try:
+            return await _asked(client.get_workflow_handle_for(DelegationTree.run, root), order)
+        except DeclinedError as no:
+            if no.kind == ResumeFault.NO_OPEN_ROUND and rounds.open_of(service, root) and time.monotonic() < until:
+                await asyncio.sleep(0.2)
+                continue
+            if no.kind == ResumeFault.UNKNOWN_JOB:
+                raise NotFoundError(no.message, f"service job tree {order.job_id}") from None
+            raise RefusedError(no.message, _lines_to_type(no.data, order.job_id)) from None
+        except NoWorkflowError:
+            await settled(service, client, root)
+            break
+    task = stored_jobs.task_of(service.store, root)
+    way_on = task.next if task and task.next else f"service job tree {root}"
+    raise RefusedError(_too_late(service, root, order), way_on)
+
+
+async def _asked(handle: WorkflowHandle[DelegationTree, CloseTree], order: ResumeOrder) -> Verdict:
+    """By update where a worker answers, by signal where none does."""
+    try:
+        with translated():
+            answer: Any = await handle.execute_update(
+                "resume", order, id=order.request_id, result_type=str, rpc_timeout=PATIENCE
+            )
+        return Verdict(str(answer), applied=True)
+    except NoWorkerError:
+        # The same request id: whichever of the two arrives, it acts once.
+        with translated():
+            await handle.signal("resume", order, rpc_timeout=RPC_TIMEOUT)
+    kept = f"{order.verb} {one_line(redacted(order.text), 300)}".strip()
+    return Verdict(f"no worker is there to take it; it is kept, and takes effect when one comes: {kept}", applied=False)
+
+
+def _too_late(service: Service, root: str, order: ResumeOrder) -> str:
+    """For who speaks to a tree that has ended: who was heard before, how and when (ruling F4)."""
+    task = stored_jobs.task_of(service.store, root)
+    ended = f"the tree {root} has ended ({task.state})" if task else f"the tree {root} has ended"
+    over = rounds.last_words(service, root, order.job_id, order.round)
+    return f"{ended}; {over}" if over else f"{ended}; nothing in it waits"
+
+
+def _lines_to_type(data: Mapping[str, object], job_id: str) -> str:
+    """What a refusal says to type instead."""
+    lines = data.get("commands")
+    return Commands(*map(str, lines)) if isinstance(lines, list) and lines else f"service job tree {job_id}"

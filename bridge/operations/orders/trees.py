@@ -1,0 +1,220 @@
+"""Trees as a whole: starting one, ending one, running a part of one again."""
+
+import secrets
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+
+from temporalio.client import Client
+from temporalio.common import WorkflowIDReusePolicy
+
+from activities.store import jobs as stored_jobs
+from activities.store import pipeline_runs as stored_runs
+from activities.store import trees as stored
+from activities.temporal import RPC_TIMEOUT
+from bridge.operations.branches import branches
+from bridge.operations.branches.branches import BranchState, LegBranch
+from bridge.operations.jobs import jobs
+from bridge.operations.pipelines import elsewhere, workflows
+from bridge.operations.service import Service
+from bridge.operations.temporal import (
+    AlreadyStartedError,
+    DeclinedError,
+    NoWorkerError,
+    NoWorkflowError,
+    client_of,
+    settled,
+    starting,
+    translated,
+)
+from workflows.model import ids
+from workflows.model.errors import RefusedError
+from workflows.model.orders import Kill, Retry
+from workflows.model.rows import Records
+from workflows.model.states import JobState, TaskState
+from workflows.policy import bindings
+from workflows.temporal import search
+from workflows.temporal.calls import TASK_TIMEOUT
+from workflows.temporal.delegation_tree import DelegationTree
+from workflows.temporal.messages import TreeStart
+from workflows.tree.events import RetryRequested, TreeTakenUp
+from workflows.tree.reducer import new_tree, root_run
+from workflows.tree.retry import refuse_retry, refuse_taking_up
+from workflows.tree.state import TreeInput
+
+SUMMARY_LIMIT = 200
+
+
+@dataclass(frozen=True)
+class Retried:
+    """A job that runs again."""
+
+    job_id: str
+    reopened: bool
+    """The tree was over; it has been opened again for this."""
+
+
+@dataclass(frozen=True)
+class Killed:
+    """A tree that ends or has ended by somebody's order."""
+
+    root_job_id: str
+    over: bool
+    """It was blocked and is over now; else it is being ended."""
+    unmerged: tuple[LegBranch, ...] = ()
+    """Branches that hold work nobody has merged."""
+
+
+def new_root_id() -> str:
+    """The id of a tree that starts now (ruling B1)."""
+    return ids.root_id(time.time_ns() // 1_000_000, secrets.randbits(ids.RANDOM_BITS))
+
+
+async def start(service: Service, tree: TreeInput, host: str) -> str:
+    """Start a tree; either it exists in full, or nothing was recorded. Starting it again changes nothing."""
+    with suppress(AlreadyStartedError):
+        first = TreeStart(input=tree, host=host)
+        await _start_workflow(service, await client_of(service), first, WorkflowIDReusePolicy.REJECT_DUPLICATE)
+    state = new_tree(tree)
+    stored.begin(service.store, tree, host, Records(task=state.task, jobs=tuple(state.jobs.values())))
+    return tree.root_job_id
+
+
+async def kill(service: Service, job_id: str, *, actor: str, immediate: bool) -> Killed:
+    """End the tree a job belongs to (ruling G2). The order waits for a worker if there is none.
+
+    One that is blocked and closed is dismissed; one that is over takes no order.
+    """
+    root = jobs.get(service, job_id).root_job_id
+    _refuse_over(service, root)
+    client = await client_of(service)
+    try:
+        with translated():
+            order = Kill(actor=actor, immediate=immediate)
+            await client.get_workflow_handle(root).signal(DelegationTree.kill, order, rpc_timeout=RPC_TIMEOUT)
+    except NoWorkflowError:
+        return await _end_closed(service, client, root, actor)
+    return Killed(root, over=False)
+
+
+async def dismiss(service: Service, job_id: str, *, actor: str) -> Killed:
+    """A blocked task is over: nobody is reminded of it, and no retry opens it again (ruling D4)."""
+    root = jobs.get(service, job_id).root_job_id
+    task = stored_jobs.task_of(service.store, root)
+    if task is not None and not task.state.closed:
+        client = await client_of(service)
+        if await settled(service, client, root) is None:
+            raise RefusedError(f"the tree {root} is not blocked: {task.state}", f"service job kill {root}")
+        return await _end_closed(service, client, root, actor)
+    return await kill(service, root, actor=actor, immediate=True)
+
+
+async def _end_closed(service: Service, client: Client, root: str, actor: str) -> Killed:
+    """No workflow takes the order: a blocked task is dismissed here, whether it closed or was ended from outside."""
+    await settled(service, client, root)
+    _refuse_over(service, root)
+    task = stored_jobs.task_of(service.store, root)
+    if task is None or task.state is not TaskState.BLOCKED:
+        raise RefusedError(f"the tree {root} is only just ending", f"service job tree {root}")
+    stored_jobs.dismiss(service.store, task, actor)
+    legs = branches.of_tree(service, root).legs
+    return Killed(root, over=True, unmerged=tuple(leg for leg in legs if leg.state is BranchState.UNMERGED))
+
+
+def _refuse_over(service: Service, root: str) -> None:
+    """Refuse an order to a tree that is over: there is nothing for it to act on."""
+    task = stored_jobs.task_of(service.store, root)
+    if task is not None and task.state.ended:
+        over = f"there is nothing to end: the tree {root} is {task.state}: {task.reason}"
+        raise RefusedError(over, f"service job tree {root}")
+
+
+async def retry(service: Service, job_id: str, *, actor: str, request_id: str = "") -> Retried:
+    """Run a failed job again, opening its tree again where that has closed blocked (ruling D4).
+
+    A tree that is open takes the same request once.
+    """
+    root = jobs.get(service, job_id).root_job_id
+    client = await client_of(service)
+    handle, order = client.get_workflow_handle_for(DelegationTree.run, root), Retry(actor=actor, job_id=job_id)
+    try:
+        with translated():
+            await handle.execute_update(DelegationTree.retry, order, id=request_id or None, rpc_timeout=RPC_TIMEOUT)
+        return Retried(job_id, reopened=False)
+    except DeclinedError as no:
+        raise RefusedError(no.message, f"service job tree {job_id}") from None
+    except NoWorkerError as late:
+        raise NoWorkerError(late.message, f"service job show {job_id}") from None
+    except NoWorkflowError:
+        await settled(service, client, root)
+    if _was_lost(service, root):
+        return await _take_up(service, client, root, actor)
+    return await _reopen(service, client, root, RetryRequested(now=time.time(), actor=actor, job_id=job_id))
+
+
+async def _reopen(service: Service, client: Client, root: str, order: RetryRequested) -> Retried:
+    tree, task = stored.get(service.store, root), stored_jobs.task_of(service.store, root)
+    if task is None or task.state is not TaskState.BLOCKED or tree is None or tree.state is None:
+        state = f"{task.state}: {task.reason}" if task else "over"
+        what_next = task.next if task and task.next else f"service job tree {root}"
+        raise RefusedError(f"nothing of the tree {root} waits to be run again; it is {state}", what_next)
+    if why_not := refuse_retry(tree.state, order.job_id):
+        raise RefusedError(why_not, f"service job tree {root}")
+    again = TreeStart(input=tree.start, host=tree.host, state=tree.state, retry=order)
+    stage = stored_runs.stage_of(service.store, root)
+    if stage is None or not await workflows.reopen(service, client, stage, again):
+        await _open_again(service, client, again)
+    return Retried(order.job_id, reopened=True)
+
+
+def _was_lost(service: Service, root: str) -> bool:
+    """Its task is blocked because its workflow was ended from outside, and not by anything of its own."""
+    tree, task = stored.get(service.store, root), stored_jobs.task_of(service.store, root)
+    blocked = task is not None and task.state is TaskState.BLOCKED
+    return blocked and tree is not None and tree.state is not None and not tree.state.closed
+
+
+async def _take_up(service: Service, client: Client, root: str, actor: str) -> Retried:
+    """The tree goes on where it was interrupted."""
+    tree, task = stored.get(service.store, root), stored_jobs.task_of(service.store, root)
+    if tree is None or tree.state is None or task is None:
+        raise RefusedError(f"the tree {root} cannot go on: its state is not kept", f"service job tree {root}")
+    if why_not := refuse_taking_up(tree.state):
+        raise RefusedError(why_not, tree.start.anew)
+    now = time.time()
+    order = TreeTakenUp(now=now, actor=actor, why=task.reason, since=task.ended_at or now)
+    again = TreeStart(input=tree.start, host=tree.host, state=tree.state, taken_up=order)
+    await _open_again(service, client, again)
+    return Retried(root, reopened=True)
+
+
+async def _open_again(service: Service, client: Client, again: TreeStart) -> None:
+    root = again.input.root_job_id
+    try:
+        await _start_workflow(service, client, again)
+    except AlreadyStartedError:
+        raise RefusedError(f"the tree {root} was opened again by somebody else", f"service job tree {root}") from None
+
+
+async def _start_workflow(
+    service: Service,
+    client: Client,
+    tree: TreeStart,
+    reuse: WorkflowIDReusePolicy = WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+) -> None:
+    first, asked, root = tree.input, tree.input.assignment, tree.input.root_job_id
+    summary = f"{asked.action} {first.repo} - {asked.worker.name}: {first.title}"
+    github = bindings.address(asked.github, asked.pull_request, asked.issue, service.settings.github.web)
+    async with starting(client, "the job"):
+        await client.start_workflow(
+            DelegationTree.run,
+            tree,
+            id=root,
+            id_reuse_policy=reuse,
+            task_queue=service.settings.temporal.task_queue,
+            task_timeout=TASK_TIMEOUT,
+            static_summary=summary[:SUMMARY_LIMIT],
+            static_details=elsewhere.told(service, f"service job tree {root} --watch", f"/ui/trees/{root}", github),
+            search_attributes=search.attributes(root_run(first), JobState.RUNNING.value),
+            rpc_timeout=RPC_TIMEOUT,
+        )

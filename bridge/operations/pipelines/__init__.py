@@ -1,0 +1,1 @@
+"""Pipelines: definitions, runs, schedules, and their workflows."""

@@ -1,0 +1,180 @@
+"""Pipelines: registering them, running them (rulings K1, J4).
+
+What speaks to Temporal is imported where it is used: its client takes longer to import than a list takes to show.
+"""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from activities.pipelines import plan as planning
+from activities.store import pipeline_runs as stored_runs
+from activities.store import pipelines as stored
+from activities.store.pipelines import Pipeline
+from bridge.operations.jobs import belonging
+from bridge.operations.pipelines import runs
+from bridge.operations.pipelines.runs import ActiveRunError
+from bridge.operations.registry.texts import limit
+from bridge.operations.service import Service
+from workflows.model.errors import NotFoundError, RefusedError, UsageError
+from workflows.model.ids import RANDOM_BITS
+from workflows.pipeline import ids
+from workflows.pipeline.definition import Definition
+from workflows.pipeline.payload import check_payload
+from workflows.pipeline.plan import OPEN_RUNS, Trigger
+from workflows.pipeline.read import read
+from workflows.pipeline.text import Format
+
+FORMATS = {".yaml": Format.YAML, ".yml": Format.YAML, ".toml": Format.TOML}
+
+
+async def add(service: Service, text: str, format_: Format) -> Pipeline:
+    """Register a definition, or replace the one of its name; its schedule follows it. Running runs keep theirs."""
+    from bridge.operations.pipelines import schedules
+
+    text = service.kept.hide(text)
+    definition = read(text, format_)
+    old = stored.get(service.store, definition.name)
+    if definition.schedule or (old and old.scheduled):
+        await schedules.put(service, definition)
+    return stored.put(service.store, definition, text, format_)
+
+
+async def schedule_again(service: Service) -> None:
+    """Put all schedules again, sealed with the key there is now; whether they fire stays as it is."""
+    from bridge.operations.pipelines import schedules
+
+    for each in stored.every(service.store):
+        if each.scheduled:
+            await schedules.put(service, definition_of(each).model_copy(update={"enabled": each.enabled}))
+
+
+def read_file(path: Path) -> tuple[str, Format]:
+    """A definition's text, and the language its name says it is written in."""
+    format_ = FORMATS.get(path.suffix.lower())
+    if format_ is None:
+        raise UsageError(f"{path} is neither .yaml, .yml nor .toml", "rename it after what it is written in")
+    try:
+        return path.read_bytes().decode("utf-8-sig"), format_
+    except OSError as error:
+        raise NotFoundError(f"{path} cannot be read: {error.strerror}", "service pipeline add FILE") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 text: byte {error.start + 1} does not fit") from None
+
+
+def every(service: Service) -> list[Pipeline]:
+    """The registered pipelines by name."""
+    return stored.every(service.store)
+
+
+def get(service: Service, name: str) -> Pipeline:
+    """One pipeline, or a sentence that says which there are."""
+    return planning.get(service.store, name)
+
+
+def as_json(pipeline: Pipeline) -> dict[str, Any]:
+    """What `--json` prints."""
+    return asdict(pipeline)
+
+
+def definition_of(pipeline: Pipeline) -> Definition:
+    """What its file says."""
+    return read(pipeline.definition, pipeline.format)
+
+
+async def run(
+    service: Service,
+    name: str,
+    payload: Mapping[str, str] | None = None,
+    trigger: Trigger = Trigger.CLI,
+    run_id: str | None = None,
+    *,
+    pull_request: int | None = None,
+    issue: int | None = None,
+    base: str | None = None,
+    stage_timeout: str | None = None,
+    token: str | None = None,
+) -> str:
+    """Start a run; its id. Either it exists in full, or nothing was recorded.
+
+    A caller that brings a `run_id` may ask as often as it likes: it is one run. A token is shown to GitHub alone, to
+    fetch the heads of pull requests.
+    """
+    from bridge.operations.pipelines import workflows
+
+    get(service, name)
+    checked = check_payload({} if payload is None else payload)
+    limit(stage_timeout)
+    if run_id is not None and not ids.is_run_id(run_id):
+        raise UsageError(f"{run_id!r} is not a run id; they look like prun-0c5e2v7q9a3k")
+    if run_id is not None and stored_runs.get(service.store, run_id) is not None:
+        return run_id
+    start = await asyncio.to_thread(  # it waits for git and GitHub
+        planning.plan,
+        service.store,
+        service.settings,
+        service.artifacts,
+        name=name,
+        run_id=run_id or new_run_id(),
+        trigger=trigger,
+        payload=checked,
+        pull_request=pull_request,
+        issue=issue,
+        base=base,
+        timeout=stage_timeout,
+        token=token,
+        describe=belonging.describing(service, token),
+    )
+    return await workflows.start(service, start)
+
+
+def new_run_id() -> str:
+    """The id of a run that starts now."""
+    return ids.run_id(time.time_ns() // 1_000_000, secrets.randbits(RANDOM_BITS))
+
+
+async def cancel(service: Service, run_id: str, *, actor: str) -> runs.RunView:
+    """End a run: its commands and agents are stopped. The order waits for a worker if there is none."""
+    from bridge.operations.pipelines import workflows
+
+    record = runs.get(service, run_id).record
+    if record.state not in OPEN_RUNS:
+        raise RefusedError(f"the run {run_id} has ended ({record.state})", f"service pipeline watch {run_id}")
+    await workflows.cancel(service, record, actor)
+    return runs.show_run(service, run_id)
+
+
+async def enable(service: Service, name: str) -> Pipeline:
+    """Let a pipeline run, by hand and by its schedule."""
+    return await _switch(service, name, enabled=True)
+
+
+async def disable(service: Service, name: str) -> Pipeline:
+    """No run begins any more; one that goes on is not touched."""
+    return await _switch(service, name, enabled=False)
+
+
+async def remove(service: Service, name: str) -> None:
+    """Forget a pipeline and its schedule; its runs stay to be looked at."""
+    from bridge.operations.pipelines import schedules
+
+    pipeline = get(service, name)
+    if active := stored_runs.active(service.store, name):
+        raise ActiveRunError(f"{name} has an active run, {active.run_id}", f"service pipeline cancel {active.run_id}")
+    if pipeline.scheduled:
+        await schedules.delete(service, name)
+    stored.remove(service.store, name)
+
+
+async def _switch(service: Service, name: str, *, enabled: bool) -> Pipeline:
+    from bridge.operations.pipelines import schedules
+
+    pipeline = get(service, name)
+    if pipeline.scheduled:
+        await schedules.put(service, definition_of(pipeline).model_copy(update={"enabled": enabled}))
+    stored.enable(service.store, name, enabled=enabled)
+    return get(service, name)

@@ -1,0 +1,230 @@
+"""Looking at runs of pipelines: one, a page of them, what a stage printed (ruling J5)."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from activities.runs.output import last_lines
+from activities.store import attempts as stored_attempts
+from activities.store import pipeline_runs as stored
+from bridge.operations import paging
+from bridge.operations.jobs.belonging import Belonging, belonging
+from bridge.operations.service import Service
+from workflows.contract.faults import did_you_mean
+from workflows.contract.models import Decision
+from workflows.model.errors import NotFoundError, RefusedError, UsageError
+from workflows.pipeline.definition import StageKind
+from workflows.pipeline.plan import RunState, StageOutcome, StageState, Trigger
+from workflows.pipeline.records import RunRecord, StageRecord
+
+MOST_LISTED = 1000
+MOST_SHOWN = 12_000
+"""Letters of what a running stage has printed by now."""
+
+
+class ActiveRunError(RefusedError):
+    """The pipeline already has an active run (ruling J4)."""
+
+    code = "active_run"
+
+
+class _View(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class StageView(_View):
+    """A stage as ruling J5 shows it."""
+
+    id: str
+    kind: StageKind
+    needs: tuple[str, ...]
+    state: StageState
+    attempt: int
+    job_id: str | None
+    decision: Decision | None
+    summary: str
+    """What it said; where it said nothing, why it is where it is."""
+    started_at: float | None
+    finished_at: float | None
+    tokens: int
+
+
+class RunView(_View):
+    """A run as ruling J5 shows it."""
+
+    id: str
+    pipeline: str
+    pull_request: int | None
+    issue: int | None
+    belongs_to: Belonging
+    """The pull request or issue, as people are told."""
+    trigger: Trigger
+    payload: dict[str, str]
+    state: RunState
+    reason: str
+    halt_stage: str | None
+    started_at: float
+    finished_at: float | None
+    tokens: int
+    cost_usd: float
+    price_assumed: bool
+    stages: tuple[StageView, ...]
+
+
+class RunLine(_View):
+    """A run in a list."""
+
+    id: str
+    pipeline: str
+    repo: str
+    pull_request: int | None
+    issue: int | None
+    trigger: Trigger
+    state: RunState
+    reason: str
+    halt_stage: str | None
+    started_at: float
+    finished_at: float | None
+    tokens: int
+    cost_usd: float
+    price_assumed: bool
+
+
+@dataclass(frozen=True)
+class RunFilter:
+    """Which runs are listed."""
+
+    pipeline: str | None = None
+    repo: str | None = None
+    state: str | None = None
+    limit: int = 50
+    cursor: str | None = None
+
+
+@dataclass(frozen=True)
+class RunPage:
+    """Some runs, newest first, and where the next ones begin."""
+
+    runs: tuple[RunLine, ...]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True)
+class StageOutput:
+    """What an attempt of a shell stage printed: the ends of it, without secrets."""
+
+    run_id: str
+    stage: str
+    state: StageState
+    attempt: int
+    said: str
+    """Its summary, or why it ended as it did, in full."""
+    output: str
+    stderr: str
+
+
+def get(service: Service, run_id: str) -> stored.StoredRun:
+    """A run as it is kept, or a sentence that there is none."""
+    found = stored.get(service.store, run_id)
+    if found is None:
+        raise NotFoundError(f"no run {run_id}", "service pipeline runs")
+    return found
+
+
+def show_run(service: Service, run_id: str) -> RunView:
+    """A run with its stages (ruling J5)."""
+    found = get(service, run_id)
+    return RunView(
+        **found.record.model_dump(include=set(RunView.model_fields)),
+        id=run_id,
+        belongs_to=belonging(service, found.record),
+        payload=found.begun.payload,
+        stages=tuple(_stage(stage) for stage in stored.stages_of(service.store, run_id)),
+    )
+
+
+def definition_of_run(service: Service, run_id: str) -> str:
+    """The file as it was when the run started (ruling J4)."""
+    return get(service, run_id).begun.definition
+
+
+def list_runs(service: Service, wanted: RunFilter) -> RunPage:
+    """The newest runs that match."""
+    if wanted.state is not None and wanted.state not in list(RunState):
+        near = did_you_mean(wanted.state, RunState)
+        raise UsageError(f"{wanted.state!r} is not a state of a run; they are {', '.join(RunState)}{near}")
+    if not 1 <= wanted.limit <= MOST_LISTED:
+        raise UsageError(f"limit must be 1 to {MOST_LISTED}, not {wanted.limit}")
+    found = stored.find(
+        service.store,
+        pipeline=wanted.pipeline,
+        repo=wanted.repo,
+        states=(RunState(wanted.state),) if wanted.state else (),
+        before=paging.place(wanted.cursor),
+        limit=wanted.limit + 1,
+    )
+    shown, more = paging.page(found, wanted.limit + 1, lambda run: (run.started_at, run.run_id))
+    return RunPage(tuple(map(_line, shown)), more)
+
+
+def latest(service: Service) -> dict[str, RunLine]:
+    """The newest run of each pipeline."""
+    return {name: _line(run) for name, run in stored.latest(service.store).items()}
+
+
+def active(service: Service, pipeline: str) -> RunLine | None:
+    """The run that keeps the next one of this pipeline from beginning."""
+    found = stored.active(service.store, pipeline)
+    return _line(found) if found else None
+
+
+def stage_output(service: Service, run_id: str, stage_id: str, attempt: int | None = None) -> StageOutput:
+    """What a shell stage printed in its latest attempt, or in the one that is asked for."""
+    stage = _stage_of(service, run_id, stage_id)
+    if stage.kind is not StageKind.SHELL:
+        hint = f"service job show {stage.job_id}" if stage.job_id else f"service pipeline show {run_id}"
+        raise RefusedError(f"stage {stage_id} is an agent's: what it said is in its job", hint)
+    number = attempt or stage.attempt
+    found = stored_attempts.get(service.store, f"{run_id}.{stage.number}", number)
+    if found is None or found.diagnostics is None:
+        how = f"has no recorded attempt {number}" if number else f"has not begun ({stage.state})"
+        raise NotFoundError(f"stage {stage_id} of {run_id} {how}", f"service pipeline show {run_id}")
+    ended, printed = StageOutcome.model_validate(found.outcome), found.diagnostics
+    return StageOutput(
+        run_id=run_id,
+        stage=stage_id,
+        state=ended.state,
+        attempt=number,
+        said=ended.reason or ended.summary,
+        output=printed.get("output", ""),
+        stderr=printed.get("stderr", ""),
+    )
+
+
+def stage_so_far(service: Service, run_id: str, stage_id: str) -> StageOutput | None:
+    """What a running shell stage has printed by now; None where it does not run, or not on this host."""
+    stage = _stage_of(service, run_id, stage_id)
+    if stage.kind is not StageKind.SHELL or stage.state is not StageState.RUNNING:
+        return None
+    found = stored_attempts.get(service.store, f"{run_id}.{stage.number}", stage.attempt)
+    if found is None or found.host != service.settings.host:
+        return None
+    output, stderr = (last_lines(Path(found.run_dir) / f"{name}.log", MOST_SHOWN) for name in ("stdout", "stderr"))
+    return StageOutput(run_id, stage_id, stage.state, stage.attempt, "", output, stderr)
+
+
+def _stage_of(service: Service, run_id: str, stage_id: str) -> StageRecord:
+    stages = {stage.stage_id: stage for stage in stored.stages_of(service.store, get(service, run_id).record.run_id)}
+    if stage_id not in stages:
+        raise NotFoundError(f"{run_id} has no stage {stage_id}; it has {', '.join(stages)}")
+    return stages[stage_id]
+
+
+def _stage(stage: StageRecord) -> StageView:
+    shown = stage.model_dump(include=set(StageView.model_fields))
+    return StageView(**shown | {"id": stage.stage_id, "summary": stage.summary or stage.reason})
+
+
+def _line(run: RunRecord) -> RunLine:
+    return RunLine(**run.model_dump(include=set(RunLine.model_fields)), id=run.run_id)

@@ -1,0 +1,136 @@
+"""The workflow of a pipeline run: starting it, ending it (ruling J4)."""
+
+import asyncio
+from datetime import timedelta
+
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
+from temporalio.common import WorkflowIDConflictPolicy
+
+from activities.pipelines.record_run import begun
+from activities.store import pipeline_runs as stored
+from activities.temporal import RPC_TIMEOUT
+from bridge.operations.pipelines import elsewhere
+from bridge.operations.pipelines.runs import ActiveRunError
+from bridge.operations.service import Service
+from bridge.operations.temporal import (
+    AlreadyStartedError,
+    NoWorkflowError,
+    client_of,
+    starting,
+    translated,
+)
+from workflows.model.errors import ServiceError
+from workflows.model.orders import Cancel
+from workflows.pipeline import ids
+from workflows.pipeline.plan import OPEN_RUNS, RunInput
+from workflows.pipeline.records import RunRecord, StageRecord
+from workflows.pipeline.rows import first_rows
+from workflows.pipeline.state import restored
+from workflows.policy import bindings
+from workflows.temporal import search
+from workflows.temporal.calls import TASK_TIMEOUT
+from workflows.temporal.messages import Reopened, TreeStart
+from workflows.temporal.pipeline_run import PipelineRun
+
+CLOSING_TRIES, CLOSING_SECONDS = 40, 0.05
+QUERY_TIMEOUT = timedelta(seconds=10)
+"""How long the memory of a run is waited for that a worker has to build again from its history."""
+
+
+async def start(service: Service, run: RunInput) -> str:
+    """One active run per pipeline is Temporal's own rule: of any number at once, one is started (ruling J4)."""
+    client = await client_of(service)
+    for _ in range(CLOSING_TRIES):
+        if await _started(client, service, run):
+            stored.write(service.store, first_rows(run), begun(service.artifacts, run))
+            return run.run_id
+        active = await _active(client, run.pipeline)
+        if active == run.run_id:  # a caller that brought its id asks again
+            return run.run_id
+        if not _has_ended(service, active):
+            break
+        await asyncio.sleep(CLOSING_SECONDS)
+    hint = f"service pipeline watch {active}" if active else f"service pipeline runs --pipeline {run.pipeline}"
+    raise ActiveRunError(
+        f"the pipeline {run.pipeline} already has an active run{f', {active}' if active else ''}", hint
+    )
+
+
+async def reopen(service: Service, client: Client, stage: StageRecord, tree: TreeStart) -> bool:
+    """Have a stage's blocked tree go on as a part of its run, also of one that is over; False where that is gone."""
+    run = stored.get(service.store, stage.run_id)
+    found = await _workflow_of(client, run.record) if run else None
+    if run is None or found is None:
+        return False
+    again = Reopened(stage_id=stage.stage_id, tree=tree)
+    if found.status is WorkflowExecutionStatus.RUNNING:
+        handle = client.get_workflow_handle_for(PipelineRun.run, found.id, run_id=found.run_id)
+        with translated():
+            await handle.signal(PipelineRun.reopen, again, rpc_timeout=RPC_TIMEOUT)
+        return True
+    handle = client.get_workflow_handle_for(PipelineRun.run, found.id, run_id=found.run_id)
+    with translated():
+        memory = await handle.query(PipelineRun.memory, rpc_timeout=QUERY_TIMEOUT)
+    again = again.model_copy(update={"memory": memory})
+    if await _started(client, service, restored(memory).input, again):
+        return True
+    active = await _active(client, run.record.pipeline)
+    raise ActiveRunError(
+        f"the pipeline {run.record.pipeline} already has an active run, {active}: this one goes on after it",
+        f"service pipeline watch {active}",
+    )
+
+
+async def _workflow_of(client: Client, run: RunRecord) -> WorkflowExecution | None:
+    """The workflow of a run, the last where it was opened again; None once Temporal has forgotten it."""
+    query = f"WorkflowId = '{ids.workflow_id(run.pipeline)}' AND {search.ROOT.name} = '{run.run_id}'"
+    with translated():
+        found = [each async for each in client.list_workflows(query, limit=100, rpc_timeout=RPC_TIMEOUT)]
+    return max(found, key=lambda each: each.start_time, default=None)
+
+
+async def _started(client: Client, service: Service, run: RunInput, again: Reopened | None = None) -> bool:
+    github = bindings.address(run.github, run.pull_request, run.issue, service.settings.github.web)
+    seen = elsewhere.told(service, f"service pipeline watch {run.run_id}", f"/ui/runs/{run.run_id}", github)
+    try:
+        async with starting(client, "the run"):
+            await client.start_workflow(
+                PipelineRun.run,
+                run.model_copy(update={"again": again.model_dump(mode="json")}) if again else run,
+                id=ids.workflow_id(run.pipeline),
+                id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+                task_queue=service.settings.temporal.task_queue,
+                task_timeout=TASK_TIMEOUT,
+                static_summary=search.run_summary(run),
+                static_details=seen,
+                search_attributes=search.run_attributes(run),
+                rpc_timeout=RPC_TIMEOUT,
+            )
+    except AlreadyStartedError:
+        return False
+    return True
+
+
+async def _active(client: Client, pipeline: str) -> str | None:
+    try:
+        with translated():
+            described = await client.get_workflow_handle(ids.workflow_id(pipeline)).describe(rpc_timeout=RPC_TIMEOUT)
+    except ServiceError:
+        return None
+    return described.typed_search_attributes.get(search.ROOT)
+
+
+def _has_ended(service: Service, run_id: str | None) -> bool:
+    """Its rows are written a moment before its workflow closes: who has seen the end may start the next one."""
+    found = stored.get(service.store, run_id) if run_id else None
+    return found is not None and found.record.state not in OPEN_RUNS
+
+
+async def cancel(service: Service, run: RunRecord, actor: str) -> None:
+    """Durable once it is taken, whether a worker is there or not."""
+    handle = (await client_of(service)).get_workflow_handle(ids.workflow_id(run.pipeline))
+    try:
+        with translated():
+            await handle.signal(PipelineRun.cancel, Cancel(run_id=run.run_id, actor=actor), rpc_timeout=RPC_TIMEOUT)
+    except NoWorkflowError:
+        stored.close_lost(service.store, run.run_id, f"its workflow was ended from outside; closed by {actor}")

@@ -1,0 +1,1 @@
+"""What people register and write: agents, repositories, memory, reviews, the first team."""

@@ -1,0 +1,157 @@
+"""Registering agents (ruling K3)."""
+
+import re
+import shlex
+from dataclasses import dataclass
+from typing import Any
+
+from activities.redaction.redacted import mapped
+from activities.runtimes.table import RUNTIMES, runtime_of
+from activities.store import agents as stored
+from activities.store.agents import Agent
+from bridge.operations.registry import repos
+from bridge.operations.registry.texts import bounded, bounded_or_none
+from bridge.operations.service import Service
+from workflows.contract.models import WRITE_POLICIES, Action, AutonomyPolicy
+from workflows.model.errors import NotFoundError, RefusedError, UsageError
+from workflows.model.workers import SessionScope, Worker
+from workflows.policy.preflight import NO_AGENT, RUNTIME_NAMES
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True)
+class NewAgent:
+    """A registration as a person writes it."""
+
+    name: str
+    runtime: str
+    command: str = ""
+    model: str = ""
+    effort: str = ""
+    capabilities: str = "ask,review"
+    autonomy: str = "auto"
+    template: str = ""
+    role: str = ""
+    repos: tuple[str, ...] = ()
+    session: str = "fresh"
+
+
+def add(service: Service, new: NewAgent) -> Agent:
+    """Register an agent under a free name."""
+    worker = mapped(_worker(new), service.kept.hide)
+    for repo in new.repos:
+        repos.get(service, repo)
+    if not stored.add(service.store, worker, new.repos):
+        raise RefusedError(f"there is an agent {new.name} already", f"service agent show {new.name}")
+    return get(service, new.name)
+
+
+def every(service: Service) -> list[Agent]:
+    """The registered agents by name."""
+    return stored.every(service.store)
+
+
+def get(service: Service, name: str) -> Agent:
+    """One agent, or a sentence that says which there are."""
+    agent = stored.get(service.store, name)
+    if agent is None:
+        known = ", ".join(agent.worker.name for agent in stored.every(service.store)) or "none"
+        if name in {*RUNTIME_NAMES, *service.settings.runtimes}:
+            raise NotFoundError(f"{name} {NO_AGENT}; known: {known}", f"service agent add NAME --runtime {name}")
+        raise NotFoundError(f"no agent {name}; known: {known}", f"service agent add {name} --runtime RUNTIME")
+    return agent
+
+
+def remove(service: Service, name: str) -> None:
+    """Forget an agent; jobs it has keep the worker they were dispatched with."""
+    get(service, name)
+    stored.remove(service.store, name)
+
+
+def allow(service: Service, name: str, repo: str) -> None:
+    """Let an agent work on a repository."""
+    get(service, name)
+    repos.get(service, repo)
+    stored.allow(service.store, name, repo)
+
+
+def deny(service: Service, name: str, repo: str) -> None:
+    """Stop letting an agent work on a repository."""
+    if repo not in get(service, name).repos:
+        raise RefusedError(f"{name} was not allowed on {repo}", f"service agent show {name}")
+    stored.deny(service.store, name, repo)
+
+
+def as_json(agent: Agent) -> dict[str, Any]:
+    """What `--json` prints."""
+    row = agent.worker.model_dump(mode="json", exclude={"ephemeral", "template_digest"})
+    return row | {"repos": list(agent.repos), "added_at": agent.added_at}
+
+
+def _worker(new: NewAgent) -> Worker:
+    if not _NAME.fullmatch(new.name):
+        raise UsageError(f"{new.name!r} is not an agent name: 1 to 64 letters, digits, `.`, `_`, `-`")
+    if new.name in RUNTIMES:
+        raise UsageError(f"{new.name} is the name of a runtime; an agent needs a name of its own")
+    if new.runtime not in RUNTIMES:
+        driven = runtime_of(new.runtime)
+        hint = f"--runtime {driven}, which {new.runtime} drives" if driven else ""
+        raise UsageError(f"{new.runtime!r} is not a runtime; the runtimes are {', '.join(RUNTIMES)}", hint)
+    capabilities = tuple(dict.fromkeys(word.strip() for word in new.capabilities.split(",") if word.strip()))
+    try:
+        policy = AutonomyPolicy(new.autonomy)
+    except ValueError:
+        known = ", ".join(AutonomyPolicy)
+        raise UsageError(f"{new.autonomy!r} is not an autonomy policy; they are {known}") from None
+    _check_capabilities(new.name, capabilities, policy)
+    return Worker(
+        name=new.name,
+        runtime=new.runtime,
+        command=_command(new),
+        model=bounded_or_none("model", "--model", new.model),
+        effort=bounded_or_none("effort", "--effort", new.effort),
+        template=bounded_or_none("agent_template", "the template", new.template),
+        role=bounded_or_none("role", "--role", new.role),
+        capabilities=capabilities,
+        autonomy_policy=policy,
+        session=_session(new),
+    )
+
+
+def _session(new: NewAgent) -> SessionScope:
+    try:
+        scope = SessionScope(new.session)
+    except ValueError:
+        raise UsageError(f"{new.session!r} is no way to keep a session; there are {', '.join(SessionScope)}") from None
+    if scope is SessionScope.TREE and not RUNTIMES[new.runtime].sessions:
+        why = f"the {new.runtime} runtime has no sessions to go on in"
+        raise UsageError(why, "--session fresh, or another --runtime")
+    return scope
+
+
+def _check_capabilities(name: str, capabilities: tuple[str, ...], policy: AutonomyPolicy) -> None:
+    """Ruling K3: an agent that implements needs a write policy."""
+    if unknown := [word for word in capabilities if word not in list(Action)]:
+        raise UsageError(f"{unknown[0]!r} is not a capability; they are {', '.join(Action)}")
+    if not capabilities:
+        raise UsageError(f"{name} would be able to do nothing", "--capabilities ask,review")
+    if Action.IMPLEMENT in capabilities and policy not in WRITE_POLICIES:
+        raise UsageError(
+            f"an agent that implements needs a write policy, not {policy}",
+            "--autonomy workspace-write, or --autonomy danger-full-access",
+        )
+
+
+def _command(new: NewAgent) -> tuple[str, ...]:
+    if RUNTIMES[new.runtime].program:
+        if new.command:
+            raise UsageError(f"--command is for the shell runtime; {new.runtime} brings its own program")
+        return ()
+    try:
+        words = tuple(shlex.split(bounded("agent_command", "--command", new.command)))
+    except ValueError as error:
+        raise UsageError(f"--command cannot be read: {error}") from None
+    if not words:
+        raise UsageError("the shell runtime needs a command", '--command "python3 agent.py"')
+    return words

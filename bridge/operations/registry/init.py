@@ -1,0 +1,197 @@
+"""From nothing to the first useful job in one repository: what there is, what is to be done, and doing it."""
+
+import contextlib
+import re
+import shlex
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from activities.agents.adapter import CannotLaunchError
+from activities.boxes import machine
+from activities.git.remotes import remotes
+from activities.git.worktrees import commit_of
+from activities.host import boxing
+from activities.runtimes.table import SHELL
+from activities.store.repos import Repo
+from bridge.machine import daemon_state
+from bridge.operations import settings
+from bridge.operations.health.runtimes import Runtime
+from bridge.operations.registry import agents, repos, team
+from bridge.operations.registry.team import Member, Programs, Standing
+from bridge.operations.service import Service
+from workflows.contract.models import Action
+from workflows.model.errors import Commands, RefusedError, ServiceError
+from workflows.policy.github_names import github_of_remotes, host_of
+
+QUESTION = "Name the main folders of this repository in one sentence. Change nothing, ask nothing, delegate nothing."
+"""The tiny job that shows that all of it works."""
+
+FIRST = (
+    (Action.ASK, team.LEAD, "What does this repository do, and what would you improve first?"),
+    (Action.IMPLEMENT, team.BUILDER, "Correct the mistakes of spelling in the README"),
+    (Action.REVIEW, team.CHECKER, "Review the last commit"),
+)
+"""What somebody new may type first."""
+COMMANDS = 3
+
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """The repository that somebody stands in."""
+
+    top: Path
+    github: str
+    """OWNER/NAME there, as its remotes tell; empty without one."""
+    known: tuple[str, ...]
+    """The names it is registered under."""
+
+    @property
+    def name(self) -> str:
+        """What it is called, or could be."""
+        folder = _NOT_IN_A_NAME.sub("-", self.top.name).strip("-._")[:100]
+        return next(iter(self.known), "") or self.github or f"local/{folder or 'repository'}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be done for a repository."""
+
+    checkout: Checkout
+    repo: str
+    members: tuple[Member, ...]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the repository is registered already."""
+        return self.repo in self.checkout.known
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything would be registered."""
+        open_ = (Standing.NEW, Standing.ALLOWED)
+        return not self.is_known or any(each.standing in open_ for each in self.members)
+
+
+def checkout(service: Service, folder: Path) -> Checkout:
+    """The repository of a folder, or the reason why jobs could not work on it."""
+    top = repos.top_level(folder)
+    commit_of(top, "HEAD")
+    mine = (str(top), service.settings.host)
+    known = [each for each in repos.every(service) if (each.path, each.host) == mine]
+    github = github_of_remotes(remotes(top), host_of(service.settings.github.web))
+    return Checkout(top, known[0].github if known else github, tuple(each.name for each in known))
+
+
+def check_name(service: Service, found: Checkout, name: str) -> None:
+    """Whether the repository can be called so; a name that another checkout has stays with that one."""
+    repos.check_name(name)
+    if found.known and name not in found.known:
+        known = ", ".join(found.known)
+        raise RefusedError(f"{found.top} is registered already, as {known}", f"service init --name {found.known[0]}")
+    taken = next((each for each in repos.every(service) if each.name == name), None)
+    if taken and not found.known:
+        here = shlex.quote(str(found.top))
+        hint = Commands("service init --name OWNER/NAME", f"service repo add {name} {here}")
+        raise RefusedError(f"{name} is registered already, for {taken.path}", hint)
+
+
+def plan(service: Service, found: Checkout, name: str, programs: Programs) -> Plan:
+    """What is to be registered, and what is there already. Nothing is changed."""
+    check_name(service, found, name)
+    return Plan(found, name, tuple(team.members(programs, name, agents.every(service))))
+
+
+def unheld(service: Service, plan: Plan) -> dict[str, CannotLaunchError]:
+    """Find the runtimes of the team that no box of this machine holds, each with the reason and the way out."""
+    used = {each.runtime for each in plan.members}
+    named = {name for name in used if service.settings.runtime(name).box != "auto"}
+    found = {name: boxing.refused(service.settings, name) for name in sorted(used - named)}
+    return {name: why for name, why in found.items() if why}
+
+
+def weaken(service: Service, runtimes: Iterable[str]) -> str:
+    """Name the weaker box of this machine in the settings of these runtimes; which one it is."""
+    box = boxing.weaker(machine.look(service.settings.worker.agents_uid))
+    for runtime in runtimes:
+        settings.put(service, f"runtimes.{runtime}", f'box = "{box}"')
+    return box
+
+
+def carry_out(service: Service, plan: Plan) -> Repo:
+    """Register what is missing, all of it or nothing."""
+    with contextlib.ExitStack() as undo:
+        if not plan.is_known:
+            repos.add(service, plan.repo, plan.checkout.top)
+            undo.callback(repos.remove, service, plan.repo)
+        for member in plan.members:
+            if member.standing is Standing.NEW:
+                agents.add(service, member.new)
+                undo.callback(agents.remove, service, member.new.name)
+            elif member.standing is Standing.ALLOWED:
+                agents.allow(service, member.new.name, plan.repo)
+                undo.callback(agents.deny, service, member.new.name, plan.repo)
+        undo.pop_all()
+    return repos.get(service, plan.repo)
+
+
+def runs(service: Service) -> bool:
+    """Whether the daemon of this home is there."""
+    return daemon_state.status(service.home).running
+
+
+def may_be_tried(service: Service, plan: Plan, usable: Sequence[Runtime], weakened: Collection[str] = ()) -> bool:
+    """Whether the lead can be asked something once the plan is carried out: allowed here, its program works, and it has
+    a box or needs none that holds.
+    """
+    lead = next(each for each in plan.members if each.new.name == team.LEAD)
+    if lead.runtime not in weakened and boxing.refused(service.settings, lead.runtime):
+        return False
+    ours = lead.standing in (Standing.NEW, Standing.ALLOWED)
+    return lead.runtime in {SHELL, *(each.name for each in usable if each.works)} and (
+        ours or _may(service, team.LEAD, Action.ASK, plan.repo)
+    )
+
+
+def able(service: Service, plan: Plan) -> list[tuple[Action, str, str]]:
+    """Of the first jobs those that an agent can do and may do here, as action, agent and message."""
+    return [each for each in FIRST if _may(service, each[1], each[0], plan.repo)]
+
+
+def next_commands(service: Service, plan: Plan, usable: Sequence[Runtime]) -> list[str]:
+    """What to type next, in this order; each works as it stands."""
+    working = {each.name for each in usable if each.works}
+    lacking = next((each.runtime for each in plan.members if each.runtime not in {*working, SHELL}), None)
+    look = [f"service runtime check {lacking}"] if lacking else []
+    start = [] if runs(service) else ["service daemon start"]
+    jobs = [f'service agent {do} {who} "{what}" --repo {plan.repo} --wait' for do, who, what in able(service, plan)]
+    return [*look, *start, *jobs[:2], "service attention", "service job list"][:COMMANDS]
+
+
+def boxed(service: Service, plan: Plan) -> bool:
+    """Whether every agent that would be registered runs in a box."""
+    sections = service.settings.runtimes
+    new = [each.runtime for each in plan.members if each.standing is Standing.NEW]
+    return bool(new) and not any(name in sections and sections[name].box == "none" for name in new)
+
+
+def as_json(repo: Repo, plan: Plan, found: Sequence[Runtime]) -> dict[str, Any]:
+    """What `--json` prints of what was registered."""
+    return {
+        "repository": repos.as_json(repo) | {"new": not plan.is_known},
+        "runtimes": [asdict(each) for each in found],
+        "agents": [
+            {"name": each.new.name, "runtime": each.runtime, "standing": each.standing.value} for each in plan.members
+        ],
+    }
+
+
+def _may(service: Service, name: str, action: Action, repo: str) -> bool:
+    try:
+        agents.get(service, name).check(action, repo)
+    except ServiceError:
+        return False
+    return True

@@ -1,0 +1,223 @@
+"""Memory (ruling K2): people write and confirm, agents propose from their jobs, everybody recalls what is confirmed."""
+
+import os
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from activities.redaction.kept_secrets import without_words
+from activities.redaction.redacted import redacted
+from activities.store import memory as stored
+from activities.store.memory import Sought, Written
+from bridge.operations.jobs import jobs
+from bridge.operations.registry import agents, repos
+from bridge.operations.service import Service
+from workflows.contract.hygiene import unclean
+from workflows.model.errors import NotFoundError, RefusedError, UsageError
+from workflows.policy.memory import CONTENT_LIMIT, KEY_LIMIT, Entry, MemoryState, Recalled
+
+_ID = re.compile(r"mem-([1-9][0-9]{0,8})")
+
+
+@dataclass(frozen=True)
+class NewEntry:
+    """What a person wants remembered: for one agent or shared by all, about one repository or in general."""
+
+    key: str
+    content: str
+    agent: str | None = None
+    repo: str | None = None
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What an agent wants remembered; whose it is, and where it was learnt, the job says."""
+
+    job_id: str
+    key: str
+    content: str
+    shared: bool = False
+    general: bool = False
+
+
+@dataclass(frozen=True)
+class MemoryFilter:
+    """Which entries `memory list` shows."""
+
+    agent: str | None = None
+    shared: bool = False
+    repo: str | None = None
+    state: str | None = None
+    limit: int = 50
+
+
+class Recall(BaseModel):
+    """A question to memory (ruling J8). Without an agent and without `shared`, everybody's entries are searched."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        strict=True,
+        extra="forbid",
+        json_schema_extra={
+            "not": {
+                "required": ["agent", "shared"],
+                "properties": {"agent": {"type": "string"}, "shared": {"const": True}},
+            }
+        },
+    )
+
+    query: str = Field(description="Any text; entries with any of its words are found.")
+    repo: str | None = Field(None, description="Entries about this repository, and general ones.")
+    agent: str | None = Field(None, description="This agent's own entries, and shared ones.")
+    shared: bool = Field(False, description="Shared entries only; not together with agent.")
+    limit: Annotated[int, Field(ge=1, le=100)] = 15
+
+
+class Recollection(BaseModel):
+    """What is remembered, best first."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    entries: tuple[Recalled, ...]
+
+
+def add(service: Service, new: NewEntry, actor: str) -> Entry:
+    """A person's entry: confirmed by being written, also where it was pending or retired before."""
+    _a_person_decides()
+    if new.repo is not None:
+        repos.get(service, new.repo)
+    if new.agent is not None:
+        agents.get(service, new.agent)
+    written = Written(new.agent, new.repo, _key(new.key), _content(new.content), actor)
+    return stored.write(service.store, written, confirmed_by=actor)
+
+
+def propose(service: Service, proposal: Proposal) -> Entry:
+    """A job's entry: pending until a person confirms it; what was confirmed or retired before stays that."""
+    job = jobs.get(service, proposal.job_id)
+    written = Written(
+        # A throwaway worker is gone after its job: what it learnt can only be everybody's.
+        agent=None if proposal.shared or job.ephemeral else job.agent,
+        repo=None if proposal.general else job.repo,
+        key=_key(without_words(proposal.key)),
+        content=_content(without_words(proposal.content)),
+        author=job.agent,
+        job_id=job.job_id,
+    )
+    return stored.write(service.store, written)
+
+
+def find(service: Service, wanted: MemoryFilter) -> list[Entry]:
+    """The newest entries that match."""
+    if wanted.state is not None and wanted.state not in list(MemoryState):
+        raise UsageError(f"{wanted.state!r} is not a state of memory; they are {', '.join(MemoryState)}")
+    _not_both(wanted.agent, wanted.shared)
+    state = MemoryState(wanted.state) if wanted.state else None
+    return stored.find(service.store, Sought(wanted.agent, wanted.shared, wanted.repo, state), wanted.limit)
+
+
+def get(service: Service, entry_id: str) -> Entry:
+    """One entry, or a sentence that says there is none."""
+    return _found(entry_id, stored.get(service.store, _number(entry_id)))
+
+
+def confirm(service: Service, entry_id: str, actor: str) -> Entry:
+    """Let an entry be recalled."""
+    _a_person_decides()
+    return _found(entry_id, stored.decide(service.store, _number(entry_id), MemoryState.CONFIRMED, actor))
+
+
+def retire(service: Service, entry_id: str, actor: str) -> Entry:
+    """Stop an entry from being recalled; it is kept, and so is not proposed anew."""
+    _a_person_decides()
+    return _found(entry_id, stored.decide(service.store, _number(entry_id), MemoryState.RETIRED, actor))
+
+
+def decide(service: Service, entry_id: str, seen: str, wanted: MemoryState, actor: str) -> Entry:
+    """Confirm or retire what somebody has looked at; refused when somebody else has decided since."""
+    entry = get(service, entry_id)
+    if entry.state not in (seen, wanted):
+        who = f" by {entry.decided_by}" if entry.decided_by else ""
+        raise RefusedError(f"{entry_id} was {entry.state}{who} meanwhile", f"service memory show {entry_id}")
+    return (confirm if wanted is MemoryState.CONFIRMED else retire)(service, entry_id, actor)
+
+
+def recall(service: Service, wanted: Recall) -> Recollection:
+    """Confirmed entries, best first (ruling J8). A query without words finds nothing; no text is refused."""
+    _not_both(wanted.agent, wanted.shared)
+    if wanted.repo is not None:
+        repos.get(service, wanted.repo)
+    if wanted.agent is not None:
+        agents.get(service, wanted.agent)
+    return Recollection(
+        entries=tuple(
+            stored.recall(
+                service.store,
+                wanted.query,
+                agent=wanted.agent,
+                shared=wanted.shared,
+                repo=wanted.repo,
+                limit=wanted.limit,
+            )
+        )
+    )
+
+
+def as_json(entry: Entry) -> dict[str, Any]:
+    """What `--json` prints."""
+    return entry.model_dump(mode="json")
+
+
+def _a_person_decides() -> None:
+    """An agent's shell says whose job it is. No lock, but no agent confirms by mistake."""
+    if job_id := os.environ.get("SERVICE_JOB_ID"):
+        raise RefusedError(
+            f"memory is confirmed and retired by people, and this is the job {job_id}",
+            'service memory propose KEY "CONTENT"',
+        )
+
+
+def _not_both(agent: str | None, shared: bool) -> None:
+    if agent is not None and shared:
+        raise UsageError(
+            "agent and shared cannot be given together; an agent recalls the shared entries anyway", "leave out one"
+        )
+
+
+def _key(key: str) -> str:
+    key = redacted(_fit("key", key.strip(), KEY_LIMIT))
+    if len(key.splitlines()) > 1:
+        raise UsageError("the key has more than one line; it names what the content says", _EXAMPLE)
+    return key
+
+
+def _content(content: str) -> str:
+    return redacted(_fit("content", content.strip(), CONTENT_LIMIT))
+
+
+_EXAMPLE = 'service memory add "deploy" "make deploy, from main only"'
+
+
+def _fit(what: str, text: str, limit: int) -> str:
+    if not text:
+        raise UsageError(f"the {what} is empty", _EXAMPLE)
+    if len(text) > limit:
+        raise UsageError(f"the {what} has {len(text):,} characters; at most {limit:,} are kept", "say it shorter")
+    for path, sentence in unclean(text, f"the {what}"):
+        raise UsageError(f"{path} {sentence}", "leave it out")
+    return text
+
+
+def _number(entry_id: str) -> int:
+    found = _ID.fullmatch(entry_id)
+    if not found:
+        raise UsageError(f"{entry_id!r} is not the id of a memory; they look like mem-12", "service memory list")
+    return int(found[1])
+
+
+def _found(entry_id: str, entry: Entry | None) -> Entry:
+    if entry is None:
+        raise NotFoundError(f"no memory {entry_id}", "service memory list")
+    return entry

@@ -1,0 +1,94 @@
+"""Registering repositories."""
+
+import re
+import subprocess
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from activities.git.remotes import remotes
+from activities.store import jobs as stored_jobs
+from activities.store import repos as stored
+from activities.store.repos import Repo
+from bridge.operations.registry.texts import bounded
+from bridge.operations.service import Service
+from workflows.contract.strings import storable
+from workflows.model.errors import NotFoundError, RefusedError, UsageError
+from workflows.policy.github_names import github_of_remotes, host_of, is_github_name
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def add(service: Service, name: str, path: Path, github: str | None = None) -> Repo:
+    """Register a checkout under a name; an existing name is pointed at it.
+
+    Its name on GitHub is what is given, even if that is nothing; else what its remotes tell; else what was known.
+    """
+    check_name(name)
+    top = str(top_level(path))
+    if top != storable(top):
+        raise UsageError(f"{storable(top)} is not UTF-8: such a path cannot be registered", "rename the folder")
+    if github and not is_github_name(github):
+        raise UsageError(f"{github!r} is no repository on GitHub", f"service repo add {name} {top} --github OWNER/NAME")
+    if github is None:
+        known = stored.get(service.store, name)
+        found = github_of_remotes(remotes(Path(top)), host_of(service.settings.github.web))
+        github = found or (known.github if known else "")
+    return stored.put(service.store, name, top, service.settings.host, github)
+
+
+def check_name(name: str) -> None:
+    """Whether a repository can be called so."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is not a repository name", "service repo add OWNER/NAME PATH")
+    bounded("repo", "the repository's name", name)
+
+
+def every(service: Service) -> list[Repo]:
+    """The registered repositories by name."""
+    return stored.every(service.store)
+
+
+def get(service: Service, name: str) -> Repo:
+    """One repository, or a sentence that says which there are."""
+    repo = stored.get(service.store, name)
+    if repo is None:
+        known = ", ".join(repo.name for repo in stored.every(service.store)) or "none"
+        raise NotFoundError(f"no repository {name}; known: {known}", f"service repo add {name} PATH")
+    return repo
+
+
+def remove(service: Service, name: str) -> None:
+    """Forget a repository that no open job works on."""
+    get(service, name)
+    if running := stored_jobs.open_jobs(service.store, repo=name):
+        raise RefusedError(
+            f"{name} has {len(running)} open jobs, {running[0].job_id} among them",
+            f"service job show {running[0].job_id}",
+        )
+    stored.remove(service.store, name)
+
+
+def as_json(repo: Repo) -> dict[str, Any]:
+    """What `--json` prints."""
+    return asdict(repo)
+
+
+def top_level(path: Path) -> Path:
+    """The root of the repository that a folder is in."""
+    path = path.expanduser().absolute()
+    if not path.is_dir():
+        raise NotFoundError(f"{path} is not a folder", "service repo add OWNER/NAME PATH")
+    answer = subprocess.run(
+        ["git", "-C", str(path), "rev-parse", "--is-bare-repository", "--show-toplevel"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    match answer.stdout.splitlines():
+        case ["true", *_]:
+            return path
+        case ["false", top]:
+            return Path(top)
+        case _:
+            raise UsageError(f"{path} is not a git repository", f"git -C {path} init")

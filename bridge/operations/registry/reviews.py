@@ -1,0 +1,139 @@
+"""Recording an inline pull request review (spec: In-session review state). Display only, and it says so."""
+
+import re
+import secrets
+import time
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from activities.redaction.redacted import redacted
+from activities.store import reviews as stored
+from activities.store.reviews import Review
+from bridge.operations.registry import repos
+from bridge.operations.registry.texts import bounded
+from bridge.operations.service import Service
+from workflows.contract.strings import storable
+from workflows.model import ids
+from workflows.model.errors import NotFoundError, RefusedError, UsageError
+
+_SHA = re.compile(r"[0-9a-fA-F]{7,64}")
+
+
+class _View(BaseModel):
+    model_config = ConfigDict(frozen=True, json_schema_serialization_defaults_required=True)
+
+
+class ReviewStatus(_View):
+    """What its author says; no gate reads it."""
+
+    state: Literal["open", "closed"]
+    grade: Literal["reported"] = "reported"
+    label: Literal["non_authoritative"] = "non_authoritative"
+    verdict: str | None
+
+
+class ReviewNote(_View):
+    """A progress note."""
+
+    author_asserted: str = Field(description="Who wrote it, as the caller says.")
+    text: str
+    at: float
+
+
+class ReviewView(_View):
+    """A review of a pull request that somebody says they are doing (spec: In-session review state)."""
+
+    review_id: str
+    type: Literal["review"] = "review"
+    repo: str | None
+    pull_request: int
+    head_sha: str
+    workflow: str
+    opened_at: float
+    closed_at: float | None
+    review_status: ReviewStatus
+    notes: list[ReviewNote]
+
+
+def open_review(
+    service: Service, *, kind: str, pull_request: int, head_sha: str, workflow: str, repo: str | None
+) -> Review:
+    """Open a review of a pull request at a commit."""
+    if kind != "review":
+        raise UsageError(f"{kind!r} cannot be opened by hand; the one type is review", "service job open --type review")
+    if not _SHA.fullmatch(head_sha):
+        raise UsageError(f"{head_sha!r} is not a commit: 7 to 64 hexadecimal digits", "git rev-parse HEAD")
+    if not workflow.strip():
+        raise UsageError("the workflow label is empty", "--workflow LABEL")
+    if not 0 < pull_request < 2**31:
+        raise UsageError(f"{pull_request} is not the number of a pull request", "--pr NUMBER")
+    workflow = bounded("label", "the workflow label", workflow)
+    if repo:
+        repos.get(service, repo)
+    root = ids.root_id(time.time_ns() // 1_000_000, secrets.randbits(ids.RANDOM_BITS))
+    review = Review(root.replace("job-", "review-"), repo, pull_request, head_sha, workflow, time.time(), None, None)
+    stored.add(service.store, review)
+    return review
+
+
+def get(service: Service, review_id: str) -> Review:
+    """One review, or a sentence that says there is none."""
+    review = stored.get(service.store, review_id)
+    if review is None:
+        raise NotFoundError(f"no in-session review {review_id}", "service job open --type review --pr N --head-sha SHA")
+    return review
+
+
+@dataclass(frozen=True)
+class ReviewFilter:
+    """Which reviews are listed."""
+
+    repo: str | None = None
+    pull_request: int | None = None
+    limit: int = 50
+    before: tuple[float, str] | None = None
+    """The time and id of the last one seen."""
+
+
+def find(service: Service, wanted: ReviewFilter) -> list[Review]:
+    """The newest reviews that match."""
+    return stored.find(
+        service.store,
+        repo=wanted.repo,
+        pull_request=wanted.pull_request,
+        before=wanted.before,
+        limit=wanted.limit,
+    )
+
+
+def note(service: Service, review_id: str, text: str, author: str) -> Review:
+    """Write a progress note into an open review."""
+    if get(service, review_id).closed_at:
+        raise RefusedError(f"{review_id} is closed", f"service job show {review_id}")
+    if not text.strip():
+        raise UsageError("the note is empty", f'service job note {review_id} "TEXT"')
+    stored.note(service.store, review_id, bounded("author", "the author", author), storable(redacted(text)))
+    return get(service, review_id)
+
+
+def close(service: Service, review_id: str, verdict: str) -> Review:
+    """Close a review, with what its author concluded."""
+    get(service, review_id)
+    if not stored.close(service.store, review_id, storable(redacted(verdict))):
+        raise RefusedError(f"{review_id} was closed before", f"service job show {review_id}")
+    return get(service, review_id)
+
+
+def shown(review: Review) -> ReviewView:
+    """As every surface tells of it."""
+    status = ReviewStatus(state="closed" if review.closed_at else "open", verdict=review.verdict)
+    notes = [ReviewNote(author_asserted=each.author, text=each.text, at=each.at) for each in review.notes]
+    told = {name: value for name, value in asdict(review).items() if name in ReviewView.model_fields}
+    return ReviewView(**told | {"review_status": status, "notes": notes})
+
+
+def as_json(review: Review) -> dict[str, Any]:
+    """What `--json` prints."""
+    return shown(review).model_dump(mode="json")

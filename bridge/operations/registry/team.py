@@ -1,0 +1,102 @@
+"""The team that `service init` registers: who is in it, which programs drive it, what of it is there already."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from activities.runtimes.table import SHELL
+from activities.store.agents import Agent
+from bridge.operations.health.runtimes import Runtime
+from bridge.operations.registry.agents import NewAgent
+from workflows.contract.models import Action, AutonomyPolicy
+from workflows.model.errors import Commands, RefusedError, UsageError
+
+LEAD, BUILDER, CHECKER = "lead", "builder", "checker"
+
+
+class Standing(StrEnum):
+    """What becomes of a member."""
+
+    NEW = "registered"
+    """Nobody has the name: it is registered, for this repository."""
+    ALLOWED = "allowed"
+    """It is registered with the same rights for other repositories: it may work on this one too."""
+    THERE = "already there"
+    """It is registered, and may work on this repository."""
+    OTHER = "left alone"
+    """Somebody has registered another agent under the name, who may not work on this repository."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One agent of the team."""
+
+    new: NewAgent
+    standing: Standing
+    runtime: str
+    """What drives it: for one who is registered already, what it was registered with."""
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Which runtimes drive the team."""
+
+    builder: str
+    checker: str
+
+
+def usable(found: Sequence[Runtime]) -> list[Runtime]:
+    """What a team can be made of: those that work, known logins first; else those that lack only a login."""
+    programs = [each for each in found if each.name != SHELL]
+    working = sorted((each for each in programs if each.works), key=lambda each: each.logged_in is not True)
+    usable = working or [each for each in programs if each.version and each.logged_in is False]
+    if not usable:
+        why = "; ".join(f"{each.program}: {each.says}" for each in programs)
+        fixes = [each.fix for each in programs if each.fix]
+        raise RefusedError(
+            f"nothing was registered: one agent program is needed, and there is none that works ({why})",
+            Commands(*fixes, "service init"),
+        )
+    return usable
+
+
+def choose(usable: Sequence[Runtime], builder: str | None = None, checker: str | None = None) -> Programs:
+    """The programs that were asked for; else the first builds, and another one checks where there is one."""
+    names = [each.name for each in usable]
+    for wanted in (builder, checker):
+        if wanted is not None and wanted not in names:
+            raise UsageError(f"{wanted!r} cannot be used here; there is {', '.join(names)}", "service runtime check")
+    builds = builder or next((name for name in names if name != checker), names[0])
+    return Programs(builds, checker or next((name for name in names if name != builds), builds))
+
+
+def members(programs: Programs, repo: str, registered: Sequence[Agent]) -> list[Member]:
+    """The team for a repository, each beside who has its name already."""
+    known = {agent.worker.name: agent for agent in registered}
+    return [_member(new, known.get(new.name)) for new in _team(programs, repo)]
+
+
+def _member(new: NewAgent, known: Agent | None) -> Member:
+    if known is None:
+        return Member(new, Standing.NEW, new.runtime)
+    worker = known.worker
+    if set(new.repos) <= set(known.repos):
+        standing = Standing.THERE
+    elif ",".join(worker.capabilities) == new.capabilities and worker.autonomy_policy == new.autonomy:
+        standing = Standing.ALLOWED
+    else:
+        standing = Standing.OTHER
+    return Member(new, standing, worker.runtime)
+
+
+def _team(programs: Programs, repo: str) -> list[NewAgent]:
+    looks, reads, writes = f"{Action.ASK},{Action.REVIEW}", AutonomyPolicy.READ_ONLY, AutonomyPolicy.WORKSPACE_WRITE
+    return [
+        _agent(LEAD, programs.builder, looks, reads, "plans the work, hands it out and sums it up", repo),
+        _agent(BUILDER, programs.builder, Action.IMPLEMENT, writes, "changes the code and tests the change", repo),
+        _agent(CHECKER, programs.checker, Action.REVIEW, reads, "reviews what others have changed", repo),
+    ]
+
+
+def _agent(name: str, runtime: str, capabilities: str, autonomy: str, role: str, repo: str) -> NewAgent:
+    return NewAgent(name, runtime, capabilities=str(capabilities), autonomy=str(autonomy), role=role, repos=(repo,))

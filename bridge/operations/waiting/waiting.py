@@ -1,0 +1,231 @@
+"""What waits for a person, all of it or a page at a time: read for hundreds of trees at once (rulings B3, M1).
+
+No look into repositories: conflicts are told as the store knows them, so that the page is as quick with many of them.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from activities.store import branches as stored_branches
+from activities.store import hosts as stored_hosts
+from activities.store import jobs as stored_jobs
+from activities.store import outbox, repos
+from activities.store import rounds as stored_rounds
+from activities.store import waiting as stored
+from activities.store.branches import Conflict
+from activities.store.waiting import Did, Kind, Place, Spent
+from bridge.operations.branches import branches
+from bridge.operations.github import trouble as github_trouble
+from bridge.operations.github.trouble import Trouble
+from bridge.operations.jobs import hosts
+from bridge.operations.jobs.hosts import AbsentHost
+from bridge.operations.service import Service
+from workflows.model.ids import root_of
+from workflows.model.rows import JobRecord, RoundRecord, TaskRecord
+from workflows.model.states import FAILING
+from workflows.policy.hosts import HostSeen
+
+LATELY, RUNNING = 8, 20
+AT_ONCE = 1000
+"""Rows a query asks for by their keys; a database takes only so many."""
+
+
+@dataclass(frozen=True)
+class Knot:
+    """A conflict between legs, and what can be done about it."""
+
+    conflict: Conflict
+    legs: tuple[JobRecord, ...]
+    """Whose branches nobody has merged or dropped here; the last one is what clashes with the others."""
+    by_hand: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing that waits. Which rows it has depends on its kind."""
+
+    place: Place
+    root_job_id: str = ""
+    round: RoundRecord | None = None
+    failing: tuple[JobRecord, ...] = ()
+    retry: str = ""
+    """The job whose retry opens a blocked task again."""
+    knots: tuple[Knot, ...] = ()
+    job: JobRecord | None = None
+    told: tuple[outbox.Notification, outbox.Delivery] | None = None
+    host: AbsentHost | None = None
+    github: Trouble | None = None
+
+
+@dataclass(frozen=True)
+class Running:
+    """A tree that works now."""
+
+    task: TaskRecord
+    agents: tuple[str, ...]
+    spent: Spent
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """One page of what waits, the oldest first, and how much there is in all."""
+
+    total: int
+    first: int
+    items: tuple[Item, ...]
+    tasks: Mapping[str, TaskRecord]
+    """Of the trees of the items, by their roots."""
+    spent: Mapping[str, Spent]
+    newest: str = ""
+    """What came last, in a few words."""
+
+
+def find(service: Service, first: int, most: int) -> Waiting:
+    """What waits from a place on."""
+    places = stored.places(service.store, time.time())
+    first = min(first, max(0, len(places) - 1) // most * most)
+    items = _items(service, places[first : first + most])
+    newest = places[-1:] if items and places[-1] != items[-1].place else []
+    last = [*items, *_items(service, newest)][-1:]
+    roots = {item.root_job_id for item in (*items, *last) if item.root_job_id}
+    tasks, spent = stored_jobs.tasks_of(service.store, roots), stored.spent(service.store, roots)
+    words = "".join(_title(item, tasks) for item in last)
+    return Waiting(len(places), first, tuple(items), tasks, spent, words)
+
+
+def every(service: Service) -> Waiting:
+    """All that waits."""
+    places = stored.places(service.store, time.time())
+    items, tasks, spent = list[Item](), dict[str, TaskRecord](), dict[str, Spent]()
+    for first in range(0, len(places), AT_ONCE):
+        found = _items(service, places[first : first + AT_ONCE])
+        roots = {item.root_job_id for item in found if item.root_job_id}
+        tasks |= stored_jobs.tasks_of(service.store, roots)
+        spent |= stored.spent(service.store, roots)
+        items += found
+    return Waiting(len(items), 0, tuple(items), tasks, spent)
+
+
+def number(service: Service) -> int:
+    """How much waits."""
+    return len(stored.places(service.store, time.time()))
+
+
+def lately(service: Service) -> list[Did]:
+    """What was done to trees last, the newest first: by whom, when and by which channel as far as that is recorded."""
+    return stored.lately(service.store, LATELY)
+
+
+def running(service: Service) -> list[Running]:
+    """The trees that work now, those that began last first."""
+    found, now = stored.running(service.store, RUNNING), time.time()
+    roots = [root for root, _ in found]
+    tasks, spent = stored_jobs.tasks_of(service.store, roots), stored.spent(service.store, roots)
+    return [
+        Running(tasks[root], tuple(agents), spent.get(root, Spent()), tasks[root].elapsed(now))
+        for root, agents in found
+        if root in tasks
+    ]
+
+
+def nothing_ever_ran(service: Service) -> bool:
+    """Nobody has asked for anything yet."""
+    return stored.nothing_ever_ran(service.store)
+
+
+def titles(service: Service, job_ids: Sequence[str]) -> dict[str, str]:
+    """What the tasks of jobs are called."""
+    tasks = stored_jobs.tasks_of(service.store, {root_of(each) or "" for each in job_ids})
+    return {each: task.title for each in job_ids if (task := tasks.get(root_of(each) or ""))}
+
+
+def _title(item: Item, tasks: Mapping[str, TaskRecord]) -> str:
+    if item.host:
+        return item.host.says
+    if item.github:
+        return f"GitHub: {item.github.says}"
+    task = tasks.get(item.root_job_id)
+    return f"{task.repo}: {task.title}" if task else item.root_job_id
+
+
+Places = Mapping[str, Place]
+
+
+def _items(service: Service, places: Sequence[Place]) -> list[Item]:
+    """In the order of their places; what is gone by now is left out."""
+    readers: dict[Kind, Callable[[Service, Places], list[Item]]] = {
+        Kind.PAUSE: _pauses,
+        Kind.BLOCKED: _blocked,
+        Kind.PREFLIGHT: _preflight,
+        Kind.UNDELIVERED: _undelivered,
+        Kind.HOST: _hosts,
+        Kind.GITHUB: _github,
+    }
+    made: dict[Place, Item] = {}
+    for kind, read in readers.items():
+        if mine := {place.key: place for place in places if place.kind is kind}:
+            made |= {item.place: item for item in read(service, mine)}
+    return [made[place] for place in places if place in made]
+
+
+def _pauses(service: Service, places: Places) -> list[Item]:
+    found = stored_rounds.some(service.store, places)
+    return [Item(places[each.round_id], each.root_job_id, round=each) for each in found]
+
+
+def _blocked(service: Service, places: Places) -> list[Item]:
+    tasks, jobs = stored_jobs.tasks_of(service.store, places), stored_jobs.stuck(service.store, places)
+    knots = _knots(service, tasks, jobs)
+    return [
+        Item(
+            places[root],
+            root,
+            failing=tuple(job for job in jobs if job.root_job_id == root and job.state in FAILING),
+            retry=task.to_retry,
+            knots=tuple(knot for knot in knots if knot.conflict.root_job_id == root),
+        )
+        for root, task in tasks.items()
+    ]
+
+
+def _knots(service: Service, tasks: Mapping[str, TaskRecord], jobs: Sequence[JobRecord]) -> list[Knot]:
+    found = stored_branches.conflicts(service.store, list(tasks))
+    roots = {each.root_job_id for each in found}
+    over = {event.branch for _, _, event in stored_branches.told(service.store, *roots)} if found else set()
+    paths = {tasks[root].repo: repos.get(service.store, tasks[root].repo) for root in roots}
+    made = []
+    for each in found:
+        mine = {job.branch: job for job in jobs if job.root_job_id == each.root_job_id and job.branch}
+        legs = tuple(mine[name] for name in (*each.against, each.branch) if name in mine and name not in over)
+        repo, name = paths[tasks[each.root_job_id].repo], f"service/{tasks[each.root_job_id].task_id}"
+        by_hand = branches.by_hand(repo.path, name, legs[-1].branch or "") if repo and legs else ()
+        made.append(Knot(each, legs, by_hand))
+    return made
+
+
+def _preflight(service: Service, places: Places) -> list[Item]:
+    found = stored_jobs.some(service.store, places)
+    return [Item(places[job.job_id], job.root_job_id, job=job) for job in found]
+
+
+def _undelivered(service: Service, places: Places) -> list[Item]:
+    found = outbox.undelivered(service.store, {key.rpartition(" ")[0] for key in places})
+    named = {f"{how.notification_id} {how.channel}": (told, how) for told, how in found}
+    return [Item(place, named[key][0].root_job_id, told=named[key]) for key, place in places.items() if key in named]
+
+
+def _hosts(service: Service, places: Places) -> list[Item]:
+    seen = {host.name: host.seen for host in stored_hosts.every(service.store)}
+    made = []
+    for name, place in places.items():
+        host = seen.get(name, HostSeen(name))
+        jobs = stored.host_jobs(service.store, name, time.time())
+        made.append(Item(place, host=AbsentHost(name, hosts.reason(host), hosts.way_on(host), tuple(jobs))))
+    return made
+
+
+def _github(service: Service, places: Places) -> list[Item]:
+    found = github_trouble.of_keys(service, places)
+    return [Item(places[key], trouble.root_job_id, github=trouble) for key, trouble in found.items()]

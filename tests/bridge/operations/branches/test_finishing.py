@@ -1,0 +1,101 @@
+"""Trees that are merged without a word of a person, where settings say so (ruling O6)."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from activities.settings.home import Home
+from activities.store import branches as stored
+from bridge.operations.branches import drops
+from bridge.operations.branches.finishing import ACTOR, Finishing
+from bridge.operations.service import Service
+from tests.activities.git.conftest import commit_file, run_git
+from tests.bridge import seeds
+from tests.bridge.grown import CODE, FILE, FIX, RECHECK, REPLAN, TASK_BRANCH, Grown, grown
+from tests.bridge.seeds import ROOT
+from workflows.model.states import TaskState
+
+pytestmark = pytest.mark.ruling("O6")
+
+
+@pytest.fixture
+def tree(home: Home, tmp_path: Path) -> Grown:
+    home.config.write_text('[orchestrate]\nmerge = "line"\n')
+    return ended(grown(Service(home), tmp_path))
+
+
+def ended(tree: Grown, state: TaskState = TaskState.DONE, revision: int = 2) -> Grown:
+    seeds.write(tree.service, seeds.task(state=state, revision=revision, ended_at=time.time()))
+    return tree
+
+
+def test_the_task_branch_is_moved_to_the_line_once(tree: Grown) -> None:
+    finishing = Finishing()
+    assert finishing.look(tree.service) == [ROOT]
+    assert run_git(tree.repo, "rev-parse", TASK_BRANCH) == tree.line
+    assert tree.files()[FILE] == "code, mended"
+    merged = [(job_id, event.actor) for _, job_id, event in stored.told(tree.service.store, ROOT)]
+    assert merged == [(CODE, ACTOR), (FIX, ACTOR)]
+    assert finishing.look(tree.service) == Finishing().look(tree.service) == []
+    assert run_git(tree.repo, "rev-parse", "--abbrev-ref", "HEAD") == "main"
+    assert not (tree.repo / FILE).exists()
+
+
+def test_a_process_killed_before_the_record_makes_up_for_it(tree: Grown, monkeypatch: pytest.MonkeyPatch) -> None:
+    class KilledError(BaseException):
+        pass
+
+    def killed(*_: object) -> None:
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stored, "tell", killed)
+        with pytest.raises(KilledError):
+            Finishing().look(tree.service)
+    assert run_git(tree.repo, "rev-parse", TASK_BRANCH) == tree.line
+    assert stored.told(tree.service.store, ROOT) == []
+    assert Finishing().look(tree.service) == [ROOT]
+    assert len(stored.told(tree.service.store, ROOT)) == 2
+    assert run_git(tree.repo, "rev-parse", TASK_BRANCH) == tree.line
+
+
+def test_what_people_put_on_the_branch_is_kept(tree: Grown) -> None:
+    run_git(tree.repo, "checkout", "-q", "-b", TASK_BRANCH, tree.base)
+    commit_file(tree.repo, "mine.txt", "mine")
+    run_git(tree.repo, "checkout", "-q", "main")
+    assert Finishing().look(tree.service) == [ROOT]
+    assert {"mine.txt", FILE} <= set(tree.files())
+
+
+def test_what_does_not_pass_is_left_to_people(tree: Grown) -> None:
+    tree.looked(RECHECK, "changes_requested", "fix", parent=REPLAN, revision=2)
+    assert Finishing().look(tree.service) == []
+    assert run_git(tree.repo, "branch", "--list", TASK_BRANCH) == ""
+
+
+@pytest.mark.parametrize("state", [TaskState.OPEN, TaskState.BLOCKED, TaskState.CANCELLED])
+def test_no_other_tree_is(tree: Grown, state: TaskState) -> None:
+    ended(tree, state, 3)
+    assert Finishing().look(tree.service) == []
+
+
+def test_what_was_dropped_stays_dropped(tree: Grown) -> None:
+    Finishing().look(tree.service)
+    drops.drop(tree.service, ROOT, actor="ann", force=True)
+    assert Finishing().look(tree.service) == []
+    assert run_git(tree.repo, "branch", "--list", "service/*") == ""
+
+
+def test_a_conflict_with_what_people_put_there_is_left_to_them(tree: Grown) -> None:
+    run_git(tree.repo, "checkout", "-q", "-b", TASK_BRANCH, tree.base)
+    head = commit_file(tree.repo, FILE, "mine")
+    run_git(tree.repo, "checkout", "-q", "main")
+    assert Finishing().look(tree.service) == []
+    assert run_git(tree.repo, "rev-parse", TASK_BRANCH) == head
+
+
+def test_without_the_setting_nothing_is(home: Home, tmp_path: Path) -> None:
+    made = ended(grown(Service(home), tmp_path))
+    assert Finishing().look(made.service) == []
+    assert run_git(made.repo, "branch", "--list", TASK_BRANCH) == ""

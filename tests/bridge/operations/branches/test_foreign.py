@@ -1,0 +1,228 @@
+"""Branches that hold commits of others aren't merged, passed or published (ruling O1)."""
+
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from activities.settings.home import Home
+from activities.store import trees as stored_trees
+from bridge.operations.branches import gate, merges
+from bridge.operations.branches.published_work import work_of
+from bridge.operations.jobs import jobs
+from bridge.operations.service import Service
+from tests.activities.git.conftest import ENV, commit_file, run_git
+from tests.bridge import seeds
+from tests.bridge.reviewed import TASK_BRANCH, A, B, Reviewed, reviewed
+from tests.bridge.seeds import ROOT
+from workflows.contract.models import Action
+from workflows.github.gate import GateState
+from workflows.model.errors import Commands, RefusedError
+from workflows.model.states import JobState
+from workflows.model.texts import Text
+from workflows.model.workers import Assignment, Worker
+from workflows.tree.state import TreeInput
+
+pytestmark = pytest.mark.ruling("O1")
+LEG = f"service/{A}-a"
+
+
+def begun(tree: Reviewed, base: str, *deps: str) -> None:
+    """Record what the tree was started with."""
+    lead = Assignment(
+        worker=Worker(name="lead", runtime="shell"), action=Action.ASK, prompt=Text(inline="do it"), base=base
+    )
+    start = TreeInput(
+        root_job_id=ROOT, task_id=seeds.TASK, repo="acme/shop", assignment=lead, created_at=1.0, branch_deps=deps
+    )
+    stored_trees.begin(tree.service.store, start, "here")
+
+
+@pytest.fixture
+def tree(home: Home, tmp_path: Path) -> Reviewed:
+    """A tree of two legs with a base, while the operator's own branch has gone on."""
+    made = reviewed(Service(home), tmp_path)
+    commit_file(made.repo, "secret.txt", "x", "never to be published")
+    begun(made, made.base)
+    return made
+
+
+def alone(tree: Reviewed) -> None:
+    """Leg `a` is the only one that wrote."""
+    tree.write(2, b={"state": JobState.FAILED, "decision": "failed", "head_sha": None, "branch": None})
+
+
+def refused(tree: Reviewed, *job_ids: str, anyway: bool = False) -> RefusedError:
+    with pytest.raises(RefusedError) as no:
+        merges.merge(tree.service, job_ids, actor="ann", anyway=anyway)
+    return no.value
+
+
+def typed(hint: str) -> list[list[str]]:
+    """The commands of a hint as they are typed, in order."""
+    each = hint.each if isinstance(hint, Commands) else (hint,)
+    return [shlex.split(command, comments=True) for command in each]
+
+
+def type_all(commands: list[list[str]]) -> None:
+    for words in commands:
+        subprocess.run(words, env=ENV, check=True, capture_output=True)
+
+
+def test_the_trees_own_commits_are_merged_and_published(tree: Reviewed) -> None:
+    assert merges.merge(tree.service, [A, B], actor="ann").merged == (A, B)
+    assert work_of(tree.service, jobs.get(tree.service, ROOT)).branch == TASK_BRANCH
+
+
+@pytest.mark.parametrize("anyway", [False, True])
+def test_a_commit_put_on_a_legs_branch_is_named_and_not_merged(tree: Reviewed, anyway: bool) -> None:
+    foreign = tree.commit(LEG)
+    no = refused(tree, B, A, anyway=anyway)
+    assert no.message == (
+        f"{LEG} of leg a ({A}) holds a commit that is not of this tree: {foreign[:7]} change; nothing was merged"
+    )
+    assert run_git(tree.repo, "branch", "--list", TASK_BRANCH) == ""
+
+
+def test_what_came_in_by_a_merge_of_another_branch_is_named(tree: Reviewed) -> None:
+    run_git(tree.repo, "checkout", "-q", LEG)
+    run_git(tree.repo, "merge", "-q", "--no-edit", "main")
+    run_git(tree.repo, "checkout", "-q", "main")
+    no = refused(tree, A)
+    secret = run_git(tree.repo, "rev-parse", "--short=7", "main")
+    assert "holds 2 commits that are not of this tree: " in no.message
+    assert f"{secret} never to be published" in no.message
+
+
+def test_many_are_counted(tree: Reviewed) -> None:
+    for number in range(9):
+        tree.commit(LEG, f"{number}.txt")
+    message = refused(tree, A).message
+    assert "holds 9 commits that are not of this tree: " in message
+    assert message.count(" change") == 5
+    assert "and 4 more; nothing was merged" in message
+
+
+def test_they_are_left_out_by_the_first_command(tree: Reviewed) -> None:
+    tree.commit(LEG)
+    leave, *_ = typed(refused(tree, A).hint)
+    type_all([leave])
+    assert merges.merge(tree.service, [A], actor="ann").merged == (A,)
+    assert "later.txt" not in run_git(tree.repo, "ls-tree", "--name-only", TASK_BRANCH)
+
+
+def test_they_are_left_out_also_where_the_branch_is_checked_out(tree: Reviewed) -> None:
+    tree.commit(LEG)
+    run_git(tree.repo, "checkout", "-q", LEG)
+    detach, leave, *_ = typed(refused(tree, A).hint)
+    type_all([detach, leave])
+    assert merges.merge(tree.service, [A], actor="ann").merged == (A,)
+
+
+@pytest.mark.parametrize("where", ["nowhere", "there", "checked out"])
+def test_they_are_taken_in_by_the_others(tree: Reviewed, where: str) -> None:
+    if where != "nowhere":
+        merges.merge(tree.service, [B], actor="ann")
+    foreign = tree.commit(LEG)
+    if where == "checked out":
+        run_git(tree.repo, "checkout", "-q", TASK_BRANCH)
+    _, *take = typed(refused(tree, A).hint)
+    type_all(take)
+    done = merges.merge(tree.service, [A], actor="ann")
+    assert (done.merged, done.already) == ((), (A,))
+    run_git(tree.repo, "merge-base", "--is-ancestor", foreign, TASK_BRANCH)
+    assert work_of(tree.service, jobs.get(tree.service, ROOT)).commit == done.head
+
+
+def test_what_people_put_on_the_tasks_branch_is_theirs_to_put(tree: Reviewed) -> None:
+    merges.merge(tree.service, [B], actor="ann")
+    head = tree.commit(TASK_BRANCH)
+    assert merges.merge(tree.service, [A], actor="ann").merged == (A,)
+    run_git(tree.repo, "merge-base", "--is-ancestor", head, TASK_BRANCH)
+
+
+def test_a_leg_that_saw_it_holds_it_too(tree: Reviewed) -> None:
+    """Leg `b` depends on `a`, and somebody had put a commit on the branch of `a` before it ran."""
+    foreign = tree.commit(LEG)
+    run_git(tree.repo, "checkout", "-q", f"service/{B}-b")
+    run_git(tree.repo, "merge", "-q", "--no-edit", LEG)
+    run_git(tree.repo, "checkout", "-q", "main")
+    head = run_git(tree.repo, "rev-parse", f"service/{B}-b")
+    tree.ran(B, "b", head, [foreign])
+    tree.write(2, b={"head_sha": head})
+    no = refused(tree, B)
+    assert f"holds a commit that is not of this tree: {foreign[:7]} change" in no.message
+    assert [words[:2] for words in typed(no.hint)] == [["git", "-C"]]
+    type_all(typed(no.hint))
+    assert merges.merge(tree.service, [B], actor="ann").already == (B,)
+
+
+def test_what_an_agent_merged_in_itself_is_named(tree: Reviewed) -> None:
+    run_git(tree.repo, "checkout", "-q", LEG)
+    run_git(tree.repo, "merge", "-q", "--no-edit", "main")
+    run_git(tree.repo, "checkout", "-q", "main")
+    head, secret = run_git(tree.repo, "rev-parse", LEG), run_git(tree.repo, "rev-parse", "main")
+    tree.ran(A, "a", head, [], joined=[secret, tree.heads["b"]])
+    tree.write(2, a={"head_sha": head})
+    no = refused(tree, A)
+    assert f"holds a commit that is not of this tree: {secret[:7]} never to be published; nothing" in no.message
+    type_all(typed(no.hint))
+    assert merges.merge(tree.service, [A], actor="ann").already == (A,)
+
+
+def test_what_an_agent_merged_of_another_leg_is_the_trees(tree: Reviewed) -> None:
+    run_git(tree.repo, "checkout", "-q", LEG)
+    run_git(tree.repo, "merge", "-q", "--no-edit", f"service/{B}-b")
+    run_git(tree.repo, "checkout", "-q", "main")
+    head = run_git(tree.repo, "rev-parse", LEG)
+    tree.ran(A, "a", head, [], joined=[tree.heads["b"]])
+    tree.write(2, a={"head_sha": head})
+    assert merges.merge(tree.service, [A], actor="ann").merged == (A,)
+
+
+def test_a_branch_that_a_pipelines_stage_needs_is_the_runs(tree: Reviewed) -> None:
+    run_git(tree.repo, "checkout", "-q", "-b", "service/stage", tree.base)
+    stage = commit_file(tree.repo, "stage.txt", "x")
+    run_git(tree.repo, "checkout", "-q", LEG)
+    run_git(tree.repo, "merge", "-q", "--no-edit", "service/stage")
+    run_git(tree.repo, "checkout", "-q", "main")
+    head = run_git(tree.repo, "rev-parse", LEG)
+    with tree.service.store.begin() as connection:
+        connection.exec_driver_sql("delete from trees")
+    begun(tree, tree.base, "service/stage")
+    run_git(tree.repo, "branch", "-D", "service/stage")
+    tree.ran(A, "a", head, [stage])
+    tree.write(2, a={"head_sha": head})
+    assert merges.merge(tree.service, [A], actor="ann").merged == (A,)
+
+
+def test_the_gate_fails_a_head_with_one(tree: Reviewed) -> None:
+    alone(tree)
+    foreign = tree.commit(LEG)
+    verdict = gate.of_tree(tree.service, ROOT)
+    assert verdict.state is GateState.FAILING
+    [said] = [each for each in verdict.reasons if "not of this tree" in each]
+    assert said.startswith(
+        f"{LEG} of leg a ({A}) holds a commit that is not of this tree: {foreign[:7]} change; next: "
+    )
+    type_all([shlex.split(said.partition("; next: ")[2], comments=True)])
+    assert not any("not of this tree" in each for each in gate.of_tree(tree.service, ROOT).reasons)
+
+
+@pytest.mark.parametrize("job_id", [ROOT, A])
+def test_none_is_published(tree: Reviewed, job_id: str) -> None:
+    alone(tree)
+    foreign = tree.commit(LEG)
+    with pytest.raises(RefusedError, match="not of this tree") as no:
+        work_of(tree.service, jobs.get(tree.service, job_id))
+    assert f"{foreign[:7]} change; nothing was published" in no.value.message
+    type_all(typed(no.value.hint)[:1])
+    assert work_of(tree.service, jobs.get(tree.service, job_id)).commit == tree.heads["a"]
+
+
+def test_a_tree_of_an_earlier_release_goes_on_as_it_did(tree: Reviewed) -> None:
+    with tree.service.store.begin() as connection:
+        connection.exec_driver_sql("delete from trees")
+    tree.commit(LEG)
+    assert merges.merge(tree.service, [A, B], actor="ann").merged == (A, B)

@@ -1,0 +1,172 @@
+"""`service doctor`: each thing it looks at, well and not."""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+
+from activities.sealing import seal_key
+from activities.settings.home import Home
+from activities.store import repos
+from bridge.operations.health import doctor
+from bridge.operations.health.doctor import Finding, Level
+from bridge.operations.service import Service
+from cli.main import main
+from tests.activities.git.conftest import make_repository, run_git
+
+pytestmark = pytest.mark.ruling("engine:doctor")
+
+
+def found(home: Home) -> dict[str, Finding]:
+    return {finding.about: finding for finding in doctor.examine(Service(home))}
+
+
+def test_an_untouched_home_is_well_and_only_waits_to_be_started(
+    bare_home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doctor", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["healthy"] is True
+    levels = {finding["about"]: finding["level"] for finding in said["findings"]}
+    assert levels["python"] == levels["git"] == levels["home"] == levels["settings"] == levels["store"] == "ok"
+    assert levels["temporal"] == levels["daemon"] == "warning"
+    assert not bare_home.store.exists()  # looking makes nothing
+    assert main(["doctor"]) == 0
+    assert "fix: service daemon start" in capsys.readouterr().out
+
+
+def test_everything_not_well_names_what_to_type(home: Home) -> None:
+    home.config.write_text("[worker]\nkeep_run = 1\n")
+    findings = doctor.examine(Service(home))
+    assert not doctor.healthy(findings)
+    assert [finding.about for finding in findings if finding.level is Level.WRONG] == ["settings"]
+    assert all(finding.fix for finding in findings if finding.level is not Level.OK)
+    assert 'did you mean "keep_runs"?' in found(home)["settings"].says
+
+
+def test_a_home_others_may_read_is_closed_by_the_look_at_it(home: Home) -> None:
+    assert found(home)["home"].level is Level.OK
+    home.root.chmod(0o755)
+    told = found(home)["home"]
+    assert told.level is Level.WARNING
+    assert "was open to other accounts (mode 755); it is closed now" in told.says
+    assert home.root.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="nothing is closed to root")
+def test_a_home_that_cannot_be_written_is_wrong(home: Home) -> None:
+    home.root.chmod(0o500)
+    assert found(home)["home"].level is Level.WRONG
+    home.root.chmod(0o700)
+
+
+@pytest.mark.parametrize(("free", "level"), [(10**8, Level.WRONG), (10**9, Level.WARNING), (10**11, Level.OK)])
+def test_little_room_is_said_before_it_is_gone(
+    home: Home, monkeypatch: pytest.MonkeyPatch, free: int, level: Level
+) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**12, 0, free))
+    assert found(home)["disk"].level is level
+
+
+@pytest.mark.parametrize(
+    ("prints", "level"),
+    [
+        ("git version 2.38.0", Level.OK),
+        ("git version 2.37.9", Level.WRONG),
+        ("git version 2.9.1", Level.WRONG),
+        ("?", Level.WRONG),
+    ],
+)
+def test_an_old_git_is_wrong(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prints: str, level: Level
+) -> None:
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho '{prints}'\n")
+    program.chmod(0o700)
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert found(home)["git"].level is level
+    program.unlink()
+    assert found(home)["git"].says == "there is no git on the PATH"
+
+
+@pytest.mark.ruling("N3")
+def test_what_libgit2_cannot_do_with_a_repository_is_said_with_what_to_type(home: Home, tmp_path: Path) -> None:
+    service = Service(home)
+    plain = make_repository(tmp_path / "plain")
+    odd, other = make_repository(tmp_path / "odd"), tmp_path / "other"
+    for name, value in (("filter.crypt.clean", "crypt"), ("filter.lfs.clean", "lfs"), ("merge.po.driver", "po")):
+        run_git(odd, "config", name, value)
+    subprocess.run(["git", "init", "-q", "--object-format=sha256", str(other)], check=True)
+    for path in (plain, odd, other, tmp_path / "gone"):
+        path.mkdir(exist_ok=True)
+        repos.put(service.store, f"acme/{path.name}", str(path), service.settings.host)
+    said = [each for each in doctor.examine(service) if each.about.startswith("repository ")]
+    assert [(each.about, each.level) for each in said] == [
+        ("repository acme/gone", Level.WRONG),
+        ("repository acme/odd", Level.WARNING),
+        ("repository acme/odd", Level.WARNING),
+        ("repository acme/other", Level.WRONG),
+    ]
+    assert "its filter crypt is not run" in said[1].says
+    assert "its merge driver po is not run" in said[2].says
+    assert "SHA-256" in said[3].says
+    assert found(home)["libgit2"].says.startswith("libgit2 1.")
+
+
+def test_a_store_of_another_program_is_wrong_and_the_rest_is_looked_at(home: Home) -> None:
+    home.store.write_text("not a database, but long enough to be taken for one" * 100)
+    findings = found(home)
+    assert findings["store"].level is Level.WRONG
+    assert findings["daemon"].level is Level.WARNING
+
+
+def test_a_cluster_that_does_not_answer_is_wrong(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SERVICE_TEMPORAL_ADDRESS", "127.0.0.1:1")
+    assert found(home)["temporal"].level is Level.WRONG
+    assert "127.0.0.1:1" in found(home)["temporal"].says
+
+
+def test_what_workers_found_left_over_is_said_for_a_day(home: Home) -> None:
+    home.orphans.parent.mkdir()
+    lines = [{"said": "run job-old.1", "at": time.time() - 90_000}, {"said": "run job-a.1", "at": time.time() - 60}]
+    home.orphans.write_text("".join(json.dumps(line) + "\n" for line in lines) + "{cut off")
+    left = [finding for finding in doctor.examine(Service(home)) if finding.about == "left over"]
+    assert [finding.level for finding in left] == [Level.WARNING]
+    assert left[0].says.startswith("run job-a.1; ended at ")
+
+
+def test_what_cannot_be_looked_at_is_said_and_is_no_crash(home: Home) -> None:
+    home.orphans.mkdir(parents=True)
+    assert found(home)["leftovers"].says.startswith("cannot be looked at: ")
+
+
+@pytest.mark.ruling("N1")
+def test_the_key_is_told_by_a_fingerprint_that_hosts_can_compare(home: Home) -> None:
+    said, key = found(home)["seals"], home.root / seal_key.FILE
+    assert said.level is Level.OK
+    assert "sealed, seal.key " in said.says
+    assert "messages by hand are taken" in said.says
+    assert key.read_bytes().hex()[:12] not in said.says
+    home.config.write_text("[temporal]\nencrypt = true\nby_hand = false\n")
+    assert "encrypted" in found(home)["seals"].says
+    assert "messages by hand are refused" in found(home)["seals"].says
+    home.config.write_text('[runtimes.shell]\nnetwork = "full"\n')
+    near = "agents of shell can reach the server"
+    assert f"messages by hand are refused, and {near}" in found(home)["seals"].says
+    home.config.write_text('[runtimes.shell]\nnetwork = "full"\n[temporal]\nby_hand = true\n')
+    warned = found(home)["seals"]
+    assert (warned.level, warned.fix) == (Level.WARNING, "set by_hand = false in [temporal]")
+    assert f"messages by hand are taken, and {near}: they can answer for people" in warned.says
+    key.chmod(0o644)
+    told = found(home)["seals"]
+    assert (told.level, f"rm '{key}'" in told.fix) == (Level.WRONG, True)
+    key.unlink()
+    assert "no seal.key yet" in found(home)["seals"].says
+    assert not key.exists()

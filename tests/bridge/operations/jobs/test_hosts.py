@@ -1,0 +1,128 @@
+"""A job whose host has no worker says so on every surface (rulings B3, J6)."""
+
+import json
+import time
+
+import pytest
+from sqlalchemy import update
+
+from activities.settings.home import Home
+from activities.store import hosts as stored
+from activities.store import schema, trees
+from bridge.http.wire import projections
+from bridge.operations.jobs import hosts, jobs
+from bridge.operations.service import Service
+from bridge.operations.waiting import attention
+from cli.main import main
+from tests.bridge.seeds import ROOT, job, task
+from tests.tree.simulator import tree_input
+from workflows.model.rows import JobRecord, Records
+from workflows.model.states import JobState
+
+pytestmark = pytest.mark.ruling("engine:hosts", "B3")
+
+WAY_BACK = "on web-1: service daemon start"
+
+
+@pytest.fixture
+def service(home: Home) -> Service:
+    """A tree on web-1 with a job that waits for a slot, one that runs, and one that has ended."""
+    there = Service(home)
+    rows = (
+        job(state=JobState.QUEUED, reason="waits for a free slot", queued_at=time.time() - 90),
+        job(f"{ROOT}.1"),
+        job(f"{ROOT}.2", state=JobState.FAILED, reason="exit code 1", ended_at=5.0),
+    )
+    trees.begin(there.store, tree_input(root_job_id=ROOT), "web-1", Records(task=task(), jobs=rows))
+    return there
+
+
+def saw(service: Service, seconds_ago: float) -> None:
+    stored.see(service.store, "web-1", slots=4, started_at=1.0)
+    with service.store.begin() as connection:
+        connection.execute(update(schema.hosts).values(seen_at=time.time() - seconds_ago))
+
+
+def told(service: Service) -> list[JobRecord]:
+    return sorted(jobs.find(service, jobs.JobFilter()), key=lambda each: each.job_id)
+
+
+def test_while_its_host_is_there_a_job_says_what_the_tree_says(service: Service) -> None:
+    saw(service, 20)
+    assert [each.reason for each in told(service)] == ["waits for a free slot", "", "exit code 1"]
+    assert attention.find(service).hosts == ()
+
+
+def test_a_host_not_seen_for_a_minute_is_the_reason_on_every_surface(
+    service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saw(service, 70)
+    waiting, running, ended = told(service)
+    assert waiting.reason.startswith("its host web-1 has no worker: not seen since ")
+    assert (waiting.next, running.reason, running.next) == (WAY_BACK, waiting.reason, WAY_BACK)
+    assert ended.reason == "exit code 1"
+    assert jobs.detail(service, ROOT).job.reason == waiting.reason
+    assert [each.reason for each in jobs.tree(service, ROOT).jobs] == [waiting.reason, running.reason, "exit code 1"]
+    body = json.loads(projections.job(service, ROOT).body)
+    assert (body["reason"], body["next"]) == (waiting.reason, WAY_BACK)
+    for words in (["job", "show", ROOT], ["job", "tree", ROOT]):
+        assert main(words) == 0
+        shown = capsys.readouterr().out
+        assert waiting.reason in shown
+        assert WAY_BACK in shown
+    assert main(["job", "list"]) == 0
+    assert "its host web-1 has no worker" in capsys.readouterr().out
+
+
+def test_attention_lists_a_host_that_jobs_wait_for_after_a_minute(
+    service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saw(service, 70)
+    [absent] = attention.find(service).hosts
+    assert (absent.host, absent.waiting, absent.next) == ("web-1", (ROOT,), WAY_BACK), "the other was begun just now"
+    assert attention.as_json(attention.find(service))["hosts"][0]["waiting"] == (ROOT,)
+    assert main(["attention"]) == 0
+    assert f"web-1  1 job waits for it: {ROOT}\n  {absent.says}\n  {WAY_BACK}\n" in capsys.readouterr().out
+
+
+@pytest.mark.ruling("N3")
+def test_a_host_without_room_is_the_reason_of_what_waits_on_every_surface(
+    service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored.see(service.store, "web-1", slots=4, started_at=1.0, held="0.2 GiB are free")
+    waiting, running, _ = told(service)
+    assert (waiting.reason, waiting.next) == ("its host web-1 starts nothing: 0.2 GiB are free", "on web-1: service gc")
+    assert running.reason == ""
+    assert json.loads(projections.job(service, ROOT).body)["reason"] == waiting.reason
+    [held] = attention.find(service).hosts
+    assert (held.says, held.next, held.waiting) == (waiting.reason, waiting.next, (ROOT,))
+    assert main(["job", "show", ROOT]) == 0
+    assert waiting.reason in capsys.readouterr().out
+    stored.see(service.store, "web-1", slots=4, started_at=1.0)
+    assert attention.find(service).hosts == ()
+
+
+def test_one_that_was_stopped_is_said_at_once_and_calls_for_attention_after_a_minute(service: Service) -> None:
+    saw(service, 1)
+    stored.stop(service.store, "web-1", started_at=1.0)
+    assert told(service)[0].reason.startswith("its host web-1 has no worker: it was stopped at ")
+    assert attention.find(service).hosts == ()
+
+
+def test_one_that_was_never_seen_is_said(service: Service) -> None:
+    assert told(service)[0].reason == "its host web-1 has no worker: none was ever seen"
+
+
+def test_status_lists_every_host(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    saw(service, 70)
+    assert main(["daemon", "status", "--all"]) == 1
+    last = capsys.readouterr().out.splitlines()[-1].split()
+    assert (last[0], last[1:3], last[-2:]) == ("web-1", ["1m", "ago"], ["1", "4"])
+    assert main(["daemon", "status", "--all", "--json"]) == 1
+    [listed] = json.loads(capsys.readouterr().out)["hosts"]
+    assert (listed["name"], listed["running"], listed["slots"], listed["has_worker"]) == ("web-1", 1, 4, False)
+
+
+def test_looking_at_hosts_makes_no_store(bare_home: Home) -> None:
+    assert hosts.every(Service(bare_home)) == []
+    assert not bare_home.store.exists()

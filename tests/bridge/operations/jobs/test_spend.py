@@ -1,0 +1,68 @@
+"""What was spent, by day, agent, repository and model."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from activities.settings.home import Home
+from bridge.operations.jobs import spend
+from bridge.operations.service import Service
+from tests.bridge import seeds
+from workflows.model.errors import UsageError
+from workflows.model.spend import Usage
+
+pytestmark = pytest.mark.ruling("M4")
+DAY = 86_400
+NOW = 20_000.5 * DAY
+"""Noon of 4 October 2024, in UTC."""
+
+
+@pytest.fixture
+def service(home: Home) -> Iterator[Service]:
+    made = Service(home)
+    yield made
+    made.store.dispose()
+
+
+def write(service: Service, number: int, days_ago: float, usd: float, **fields: Any) -> None:
+    at = NOW - days_ago * DAY
+    used: dict[str, Any] = {"usage": Usage(input_tokens=100, output_tokens=10), "cost_usd": usd, "queued_at": at}
+    seeds.write(service, seeds.job(f"{seeds.ROOT}.{number}", **used | fields))
+
+
+def test_every_day_is_there_the_oldest_first(service: Service) -> None:
+    write(service, 1, 0, 0.5)
+    write(service, 2, 2, 0.25)
+    write(service, 3, 3, 8.0)
+    found = spend.find(service, 3, NOW)
+    assert [(line.name, line.used.jobs) for line in found.days] == [
+        ("2024-10-02", 1),
+        ("2024-10-03", 0),
+        ("2024-10-04", 1),
+    ]
+    assert found.total == spend.Used(2, 200, 20, 0.75)
+
+
+def test_a_host_s_clock_that_is_ahead_loses_nothing(service: Service) -> None:
+    write(service, 1, -1.0, 0.5)
+    found = spend.find(service, 1, NOW)
+    assert [line.name for line in found.days] == ["2024-10-04", "2024-10-05"]
+    assert found.total.jobs == 1
+
+
+def test_the_dearest_come_first_and_a_guess_is_said(service: Service) -> None:
+    write(service, 1, 0, 0.5, agent="cheap", repo="a/a", model="known")
+    write(service, 2, 1, 2.0, agent="dear", repo="b/b", model=None, price_assumed=True)
+    found = spend.find(service, 30, NOW)
+    assert [(line.name, line.used.price_assumed) for line in found.agents] == [("dear", True), ("cheap", False)]
+    assert [line.name for line in found.repos] == ["b/b", "a/a"]
+    assert [line.name for line in found.models] == ["", "known"]
+    assert found.total.price_assumed
+    assert [each["model"] for each in spend.as_json(found)["models"]] == [None, "known"]
+
+
+@pytest.mark.parametrize("days", [0, -1, 367])
+def test_days_are_bounded(service: Service, days: int) -> None:
+    with pytest.raises(UsageError, match="days cannot be shown"):
+        spend.find(service, days)

@@ -1,0 +1,169 @@
+"""A job that brings together what conflicts in the work of a tree (rulings O6, O7)."""
+
+from pathlib import Path
+
+import pytest
+
+from activities.settings.home import Home
+from activities.store import agents as stored_agents
+from activities.store import jobs as stored_jobs
+from activities.store import trees as stored_trees
+from bridge.operations.branches import branches, drops, merges
+from bridge.operations.orders import resolving, trees
+from bridge.operations.registry import agents
+from bridge.operations.registry.agents import NewAgent
+from bridge.operations.service import Service
+from tests.activities.git.conftest import commit_file, run_git
+from tests.bridge import seeds
+from tests.bridge.grown import DOCS, FILE, TASK_BRANCH, Grown, grown
+from tests.bridge.seeds import ROOT
+from tests.bridge.typist import of_hint, type_all
+from workflows.contract.models import Action
+from workflows.model.errors import NotFoundError, RefusedError, ServiceError
+from workflows.model.states import JobState, TaskState
+from workflows.tree.state import TreeInput
+
+pytestmark = pytest.mark.ruling("O6", "O7")
+
+
+@pytest.fixture
+def tree(home: Home, tmp_path: Path) -> Grown:
+    made = grown(Service(home), tmp_path)
+    add(made.service, "dev")
+    return made
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[TreeInput]:
+    """The trees that were started."""
+    found: list[TreeInput] = []
+
+    async def start(_: Service, tree: TreeInput, host: str) -> str:
+        assert host
+        found.append(tree)
+        return tree.root_job_id
+
+    monkeypatch.setattr(trees, "start", start)
+    return found
+
+
+def add(service: Service, name: str, autonomy: str = "workspace-write", can: str = "implement") -> None:
+    agents.add(
+        service,
+        NewAgent(name, "shell", command="true", capabilities=can, autonomy=autonomy, repos=("acme/shop",)),
+    )
+
+
+async def test_it_begins_from_all_of_the_tree_and_is_told_what_to_merge(tree: Grown, begun: list[TreeInput]) -> None:
+    started = await resolving.resolve(tree.service, DOCS)
+    [start] = begun
+    asked = start.assignment
+    assert (asked.action, asked.base, asked.task_branch) == (Action.IMPLEMENT, tree.base, TASK_BRANCH)
+    assert [(each.leg, each.head) for each in start.line] == list(tree.heads.items())
+    assert (started.job_id, started.agent, started.task_branch) == (start.root_job_id, "dev", TASK_BRANCH)
+    [conflict] = started.conflicts
+    assert (conflict.leg, conflict.files) == ("docs", (FILE,))
+    assert "- `git merge leg/docs`, which conflicts with `service/" in (asked.prompt.inline or "")
+
+
+async def test_one_that_was_started_is_found_again(tree: Grown, begun: list[TreeInput]) -> None:
+    seeds.write(tree.service, seeds.job("job-aaaaaaaaaaaa"))
+    started = await resolving.resolve(tree.service, ROOT, root="job-aaaaaaaaaaaa")
+    assert (started.job_id, begun) == ("job-aaaaaaaaaaaa", [])
+
+
+async def refused(tree: Grown, **asked: object) -> tuple[str, ...]:
+    with pytest.raises(ServiceError) as no:
+        await resolving.resolve(tree.service, ROOT, **asked)  # type: ignore[arg-type]
+    return of_hint(no.value.hint)
+
+
+async def test_who_does_it(tree: Grown, begun: list[TreeInput]) -> None:
+    """The agent whose work conflicts comes first, if it is there and can merge."""
+    add(tree.service, "another")
+    row = stored_jobs.get(tree.service.store, DOCS)
+    assert row is not None
+    seeds.write(tree.service, row.model_copy(update={"agent": "another", "revision": 2}))
+    assert (await resolving.resolve(tree.service, ROOT)).agent == "another"
+    stored_agents.remove(tree.service.store, "another")
+    assert (await resolving.resolve(tree.service, ROOT)).agent == "dev"
+    assert (await resolving.resolve(tree.service, ROOT, agent="dev")).agent == "dev"
+    with pytest.raises(NotFoundError):
+        await resolving.resolve(tree.service, ROOT, agent="nobody")
+
+
+async def test_who_cannot_merge_is_not_asked(tree: Grown, begun: list[TreeInput]) -> None:
+    stored_agents.remove(tree.service.store, "dev")
+    agents.add(
+        tree.service,
+        NewAgent("held", "runtime_b", capabilities="implement", autonomy="workspace-write", repos=("acme/shop",)),
+    )
+    add(tree.service, "reader", can="review", autonomy="read-only")
+    type_all(await refused(tree))
+    type_all(await refused(tree, agent="held"))
+    type_all(await refused(tree, agent="reader"))
+    assert begun == []
+
+
+async def test_where_nothing_conflicts_it_is_merged(tree: Grown, begun: list[TreeInput]) -> None:
+    run_git(tree.repo, "branch", "-D", f"service/{DOCS}-docs")
+    row = stored_jobs.get(tree.service.store, DOCS)
+    assert row is not None
+    seeds.write(tree.service, row.model_copy(update={"state": JobState.FAILED, "revision": 2}))
+    type_all(await refused(tree))
+    assert tree.files()[FILE] == "code, mended"
+    type_all(await refused(tree, with_mine=True))
+    assert (tree.repo / FILE).read_text() == "code, mended\n"
+    assert begun == []
+
+
+async def test_the_branch_that_is_checked_out_is_a_part_of_it_where_that_is_asked_for(
+    tree: Grown, begun: list[TreeInput]
+) -> None:
+    head = commit_file(tree.repo, FILE, "mine\n")
+    with pytest.raises(RefusedError, match="it conflicts in") as no:
+        merges.merge(tree.service, [ROOT], actor="ann", into_mine=True)
+    assert of_hint(no.value.hint)[0] == f"service job resolve {ROOT} --with-mine"
+    started = await resolving.resolve(tree.service, ROOT, with_mine=True)
+    assert [each.leg for each in started.conflicts] == ["docs", "mine"]
+    assert (begun[0].line[-1].branch, begun[0].line[-1].head) == ("main", head)
+
+
+async def test_a_tree_at_work_and_one_of_an_earlier_release_are_refused(
+    home: Home, tmp_path: Path, tree: Grown, begun: list[TreeInput]
+) -> None:
+    seeds.write(tree.service, seeds.task(revision=2, state=TaskState.OPEN))
+    assert await refused(tree) == (f"service job tree {ROOT} --watch",)
+    seeds.write(tree.service, seeds.task(revision=3, state=TaskState.DONE))
+    with tree.service.store.begin() as connection:
+        connection.exec_driver_sql("delete from trees")
+    type_all(await refused(tree))
+    assert begun == []
+
+
+@pytest.mark.ruling("O1")
+async def test_foreign_commits_are_refused_before_it_starts(tree: Grown, begun: list[TreeInput]) -> None:
+    run_git(tree.repo, "checkout", "-q", f"service/{DOCS}-docs")
+    commit_file(tree.repo, "secret.txt", "x", "put there by hand")
+    run_git(tree.repo, "checkout", "-q", "main")
+    without, *_ = await refused(tree)
+    type_all([without])
+    await resolving.resolve(tree.service, ROOT)
+    assert len(begun) == 1
+
+
+async def test_its_tree_has_the_branch_of_the_other_task_and_leaves_it_there(
+    tree: Grown, begun: list[TreeInput]
+) -> None:
+    merges.merge(tree.service, [ROOT], actor="ann")
+    started = await resolving.resolve(tree.service, ROOT)
+    new, branch = started.job_id, f"service/{started.job_id}"
+    run_git(tree.repo, "branch", branch, tree.line)
+    stored_trees.begin(tree.service.store, begun[0], "here")
+    wrote = {"action": Action.IMPLEMENT, "branch": branch, "head_sha": tree.line, "state": JobState.SUCCEEDED}
+    seeds.write(tree.service, seeds.task(new, state=TaskState.DONE), seeds.job(new, **wrote))
+    seeds.payload(tree.service, new, {}, base_sha=tree.base, given=[], branch=branch)
+    found = branches.of_tree(tree.service, new)
+    assert (found.task_branch, found.owns_task_branch, found.base) == (TASK_BRANCH, False, tree.base)
+    assert [each.branch for each in drops.drop(tree.service, new, actor="ann", force=False).dropped] == [branch]
+    assert run_git(tree.repo, "rev-parse", TASK_BRANCH) == tree.line

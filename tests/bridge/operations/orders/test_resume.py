@@ -1,0 +1,76 @@
+"""What an order to a pause meets on its way to the tree."""
+
+from types import SimpleNamespace
+
+import pytest
+from temporalio.exceptions import ApplicationError
+
+from activities.settings.home import Home
+from bridge.operations.orders import resume
+from bridge.operations.orders.resume import Verdict
+from bridge.operations.service import Service
+from bridge.operations.temporal import DeclinedError
+from tests.bridge import seeds
+from workflows.model.errors import RefusedError
+from workflows.model.event_kinds import EventKind
+from workflows.model.orders import ResumeOrder
+from workflows.model.refusals import ResumeFault
+
+ORDER = ResumeOrder(actor="ann", channel="cli", job_id=seeds.ROOT, verb="extend", text="2h")
+
+
+class Tree:
+    """A tree that does not know of its round for the first looks: its worker died as it wrote the round's rows."""
+
+    def __init__(self, behind: int) -> None:
+        self.behind, self.asked = behind, 0
+
+    async def hear(self, *_: object) -> Verdict:
+        self.asked += 1
+        if self.asked <= self.behind:
+            raise DeclinedError(ApplicationError("nobody is waited for", {}, type=ResumeFault.NO_OPEN_ROUND))
+        return Verdict("extend is accepted", applied=True)
+
+
+async def connected(_: Service) -> SimpleNamespace:
+    return SimpleNamespace(get_workflow_handle_for=lambda *_: None)
+
+
+@pytest.mark.ruling("F4", "F7")
+@pytest.mark.parametrize(("request_id", "taken"), [("comment-7-0", True), ("comment-8-0", False), ("", False)])
+async def test_a_request_that_comes_again_was_taken_also_when_its_tree_is_over(
+    home: Home, request_id: str, taken: bool
+) -> None:
+    """Whoever sent it was killed before the answer was noted down; a tree can be over in a moment."""
+    service = Service(home)
+    told = {"actor": "ann", "channel": "comment", "verb": "answer", "round": 1, "request": "comment-7-0"}
+    says = "ann (comment): answer on round 1"
+    accepted = seeds.event(1, kind=EventKind.RESUME_ACCEPTED, message=says, data=told)
+    over = seeds.round_(end="answered", closed_at=5.0, closed="answered by ann (comment)")
+    seeds.write(service, seeds.task(state="done", ended_at=6.0), seeds.job(), over, accepted)
+    order = ResumeOrder(
+        actor="ann", channel="comment", job_id=seeds.ROOT, verb="answer", text="red", request_id=request_id
+    )
+    if taken:
+        assert await resume.resume(service, order) == Verdict(says, applied=True)
+    else:
+        with pytest.raises(RefusedError, match=r"has ended \(done\); round 1 of .* is over: answered by ann"):
+            await resume.resume(service, order)
+
+
+@pytest.mark.ruling("F4")
+@pytest.mark.parametrize(("waiting", "accepted"), [(True, True), (False, False)])
+async def test_a_tree_that_is_about_to_come_to_its_round_again_is_asked_again(
+    home: Home, monkeypatch: pytest.MonkeyPatch, waiting: bool, accepted: bool
+) -> None:
+    service, tree = Service(home), Tree(behind=2)
+    seeds.write(service, seeds.task(), seeds.job(), *([seeds.round_()] if waiting else []))
+    monkeypatch.setattr(resume, "_asked", tree.hear)
+    monkeypatch.setattr(resume, "client_of", connected)
+    if accepted:
+        assert (await resume.resume(service, ORDER)).message == "extend is accepted"
+        assert tree.asked == 3
+    else:
+        with pytest.raises(RefusedError, match="nobody is waited for"):
+            await resume.resume(service, ORDER)
+        assert tree.asked == 1

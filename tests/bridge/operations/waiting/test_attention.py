@@ -1,0 +1,91 @@
+"""What waits for a person, beside the pauses."""
+
+import pytest
+
+from activities.settings.home import Home
+from activities.store import jobs
+from bridge.operations.service import Service
+from bridge.operations.waiting import attention, waiting
+from cli.main import main
+from tests.bridge.seeds import job, task
+from workflows.model.rows import RETRY, JobRecord, Records
+from workflows.model.states import JobState, TaskState, WaitsFor
+
+FIRST, SECOND, OVER = (f"job-{letter * 12}" for letter in "abc")
+
+
+@pytest.mark.ruling("D4", "B3")
+def test_blocked_tasks_wait_oldest_first_unless_nobody_can_open_them_again(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service, blocked = Service(home), {"state": TaskState.BLOCKED, "reason": "leg one ended failed"}
+    for root, more in (
+        (SECOND, blocked | {"ended_at": 9.0, "next": "dismiss it", "waits_for": WaitsFor.DISMISS}),
+        (FIRST, blocked | {"ended_at": 5.0, "next": "run it again", "waits_for": WaitsFor.RETRY}),
+        (OVER, blocked | {"ended_at": 7.0, "next": f"{RETRY} nobody"}),
+        ("job-000000000000", {"next": f"{RETRY} nobody", "waits_for": WaitsFor.RUNS}),
+    ):
+        jobs.write(service.store, Records(task=task(root, **more)))
+    found = attention.find(service)
+    assert [each.root_job_id for each in found.blocked] == [FIRST, SECOND]
+    assert [each["waits_for"] for each in attention.as_json(found)["blocked"]] == ["retry", "dismiss"]
+    assert main(["attention"]) == 0
+    shown = capsys.readouterr().out
+    assert f"\n  because: leg one ended failed\n  run it again\n{SECOND}  blocked " in shown
+
+
+@pytest.mark.ruling("B3")
+def test_of_very_many_blocked_tasks_the_last_are_listed(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = Service(home)
+    monkeypatch.setattr(waiting, "AT_ONCE", 7)
+    for number in range(attention.MOST_LISTED + 3):
+        blocked = {"state": TaskState.BLOCKED, "waits_for": WaitsFor.DISMISS, "ended_at": float(number)}
+        jobs.write(service.store, Records(task=task(f"job-{number:012d}", **blocked)))
+    listed = [each.root_job_id for each in attention.find(service).blocked]
+    assert listed == [f"job-{number:012d}" for number in range(3, attention.MOST_LISTED + 3)]
+
+
+LEG, AGAIN = f"{FIRST}.1", f"{FIRST}.2"
+
+
+@pytest.mark.ruling("C6", "B3")
+@pytest.mark.parametrize(
+    ("later", "clears"),
+    [
+        ((), False),
+        ((job(LEG, delegation_id=None, continuation="corrective"),), False),
+        ((job(LEG, delegation_id=None, continuation="corrective"), job(AGAIN, parent_job_id=LEG)), True),
+        ((job(f"{FIRST}.3", parent_job_id=f"{FIRST}.9"),), False),
+    ],
+    ids=["nothing came later", "it is asked again", "the corrected set went through", "a set of somebody else"],
+)
+def test_a_preflight_flag_stands_until_a_later_set_of_its_coordinator_goes_through(
+    home: Home, capsys: pytest.CaptureFixture[str], later: tuple[JobRecord, ...], clears: bool
+) -> None:
+    service = Service(home)
+    flagged = job(FIRST, state=JobState.SUCCEEDED, preflight_failed="no agent `scuot`, did you mean `scout`?")
+    jobs.write(service.store, Records(task=task(FIRST), jobs=(flagged, *later)))
+    assert [each.job_id for each in attention.find(service).preflight_failed] == ([] if clears else [FIRST])
+    assert main(["attention"]) == 0
+    shown = capsys.readouterr().out
+    assert ("no agent `scuot`, did you mean `scout`?" in shown) is not clears
+    assert (f"  service job tree {FIRST}\n" in shown) is not clears
+    assert ("nothing waits for a person" in shown) is clears
+
+
+@pytest.mark.ruling("C6", "B3")
+@pytest.mark.parametrize(
+    ("state", "waits"),
+    [
+        (TaskState.OPEN, True),
+        (TaskState.AWAITING_HUMAN, True),
+        (TaskState.BLOCKED, False),
+        (TaskState.DONE, False),
+        (TaskState.CANCELLED, False),
+    ],
+)
+def test_a_preflight_flag_ends_with_its_task(home: Home, state: TaskState, waits: bool) -> None:
+    service = Service(home)
+    flagged = job(FIRST, state=JobState.SUCCEEDED, preflight_failed="no such agent")
+    jobs.write(service.store, Records(task=task(FIRST, state=state), jobs=(flagged,)))
+    assert bool(attention.find(service).preflight_failed) is waits
