@@ -49,11 +49,17 @@ _CONFIG = {
     "safe.directory": "*",
     "submodule.recurse": "false",
 }
-_CONFIG_ENV = {
-    "GIT_CONFIG_COUNT": str(len(_CONFIG)),
-    **{f"GIT_CONFIG_KEY_{number}": key for number, key in enumerate(_CONFIG)},
-    **{f"GIT_CONFIG_VALUE_{number}": value for number, value in enumerate(_CONFIG.values())},
-}
+_OPERATORS = ("core.excludesFile", "core.attributesFile", "core.safecrlf", "filter.lfs.")
+"""Settings that are left to operators in their own checkouts."""
+
+
+def _as_environment(config: Mapping[str, str], first: int = 0) -> dict[str, str]:
+    environment = {"GIT_CONFIG_COUNT": str(first + len(config))}
+    for number, (key, value) in enumerate(config.items(), first):
+        environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return environment
+
+
 _IDENTITY = {
     f"GIT_{role}_{part}": value
     for role in ("AUTHOR", "COMMITTER")
@@ -139,10 +145,23 @@ def git_capped(where: Path, *arguments: str, limit: int, env: Mapping[str, str] 
 
 def more_config(config: Mapping[str, str]) -> dict[str, str]:
     """Build an environment that adds this configuration: secrets don't appear on a command line."""
-    environment = {"GIT_CONFIG_COUNT": str(len(_CONFIG) + len(config))}
-    for number, (key, value) in enumerate(config.items(), len(_CONFIG)):
-        environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-    return environment
+    return _as_environment(config, len(_CONFIG))
+
+
+def in_operators_checkout(where: Path, *arguments: str) -> None:
+    """Run git as its operator would: with their filters, as those of LFS, and their identity if they have one.
+
+    Hooks and signatures stay off: nobody is there to answer.
+    """
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    kept = {key: value for key, value in _CONFIG.items() if not key.startswith(_OPERATORS)}
+    quiet = {"GIT_EDITOR": ":", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    env = inherited | quiet | _as_environment(kept)
+    who = subprocess.run(["git", "-C", str(where), "var", "GIT_COMMITTER_IDENT"], env=env, capture_output=True)
+    process = _started(where, arguments, env if who.returncode == 0 else env | _IDENTITY, ())
+    stdout, stderr = _finish(process, where, arguments, b"")
+    if process.returncode:
+        raise GitError(where, arguments, process.returncode, _last_lines(stderr or stdout))
 
 
 def _finish(
@@ -189,9 +208,15 @@ def _popen(
     *,
     dies: bool = True,
 ) -> "subprocess.Popen[bytes]":
+    return _started(where, arguments, {**_environment(where), **env}, holding, dies=dies)
+
+
+def _started(
+    where: Path, arguments: Collection[str], env: Mapping[str, str], holding: Collection[int], *, dies: bool = True
+) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         [*(_dying() if dies else ()), "git", "-C", str(where), *arguments],
-        env={**_environment(where), **env},
+        env=env,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -225,7 +250,7 @@ def _environment(where: Path) -> dict[str, str]:
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_PAGER": "cat",
         "GIT_TERMINAL_PROMPT": "0",
-        **_CONFIG_ENV,
+        **_as_environment(_CONFIG),
         **_IDENTITY,
     }
 

@@ -279,11 +279,11 @@ def _into_checkout(path: Path, tree: Branches, again: str) -> str:
     """
     before, where = program.line(path, "rev-parse", "HEAD"), shlex.quote(str(path))
     try:
-        program.git(path, "merge", "--no-edit", tree.task_branch)
+        program.in_operators_checkout(path, "merge", "--no-edit", tree.task_branch)
     except program.GitError as error:
         files = program.all_printable(program.paths(program.git(path, "diff", "--name-only", "--diff-filter=U", "-z")))
         if (git_directory(path) / "MERGE_HEAD").exists():
-            program.git(path, "merge", "--abort")
+            program.in_operators_checkout(path, "merge", "--abort")
         stash = f"git -C {where} stash --include-untracked   # keeps your own files for later"
         by_hand = f"git -C {where} merge {tree.task_branch}   # resolve the files it names, then: git commit"
         why = f"it conflicts in {', '.join(files)}" if files else str(error)

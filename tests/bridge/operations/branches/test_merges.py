@@ -66,6 +66,18 @@ class TestIntoMine:
         assert run_git(tree.repo, "rev-parse", "main") == run_git(tree.repo, "rev-parse", TASK_BRANCH)
         assert self.taken(tree) == "was there already"
 
+    def test_it_is_done_with_the_operators_own_filters_and_name(self, tree: Reviewed) -> None:
+        """As those of LFS, which turn pointers into content."""
+        run_git(tree.repo, "config", "filter.lfs.smudge", "tr a-z A-Z")
+        run_git(tree.repo, "config", "user.name", "Ann")
+        run_git(tree.repo, "config", "user.email", "ann@example.org")
+        commit_file(tree.repo, ".gitattributes", "*.txt filter=lfs\n")
+        assert self.taken(tree) == "merged"
+        assert run_git(tree.repo, "log", "-1", "--format=%cn %an") == "Ann Ann"
+        made = [path for path in tree.repo.glob("*.txt") if path.name != "mine.txt"]
+        assert made
+        assert all(path.read_text().isupper() for path in made)
+
     def test_a_branch_that_went_on_is_merged(self, tree: Reviewed) -> None:
         commit_file(tree.repo, "mine.txt", "mine\n")
         assert self.taken(tree) == "merged"
