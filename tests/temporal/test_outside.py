@@ -225,7 +225,7 @@ async def test_a_root_job_that_runs_while_its_tree_is_reset_goes_on(host: Pipeli
     """Its agent is not stopped for a run of the workflow that was given up: the new run waits for it."""
     async with host.working():
         root = await ask(host, "STAY")
-        await host.until(lambda: host.there("held"))
+        await host.until(lambda: host.there("held") and (host.folder / "held").read_text())
         agent = (host.folder / "held").read_text()
         await temporal(host, "reset", root, "--type", "FirstWorkflowTask", "--reason", REASON)
         await until(lambda: waited_for(host, root))
