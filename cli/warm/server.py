@@ -44,9 +44,9 @@ def _forked() -> bool:
 
 def _warm_up() -> None:
     """Import all that a command may need and freeze it, so that forks share its memory copy-on-write."""
-    for package in (cli, operations):
-        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-            importlib.import_module(module.name)
+    commands = pkgutil.iter_modules(cli.__path__, f"{cli.__name__}.")
+    for module in (*commands, *pkgutil.walk_packages(operations.__path__, f"{operations.__name__}.")):
+        importlib.import_module(module.name)
     for noun in NOUNS:
         command_of(noun)
     gc.collect()
