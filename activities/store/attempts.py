@@ -3,14 +3,16 @@
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, bindparam, select, update
 
 from activities.store import schema
 from activities.store.database import insert_one, rows_with
 from workflows.model.jobs import JobOutcome
-from workflows.pipeline.plan import StageOutcome
+
+if TYPE_CHECKING:
+    from workflows.pipeline.plan import StageOutcome
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,7 @@ def give(engine: Engine, row: AttemptRow, commits: Collection[str]) -> None:
 def close(
     engine: Engine,
     row: AttemptRow,
-    outcome: JobOutcome | StageOutcome,
+    outcome: "JobOutcome | StageOutcome",
     payload: dict[str, Any],
     diagnostics: dict[str, Any],
 ) -> None:

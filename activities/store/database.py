@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
     Column,
@@ -25,15 +25,16 @@ from sqlalchemy import (
     select,
     text,
 )
-from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.dialects.postgresql import Insert as PostgresInsert
-from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError
 
 from activities.redaction.redacted import redacted_all
 from activities.runs.regular_files import appended
 from activities.settings.home import Home
 from workflows.model.errors import ServiceError, UnreachableError, UsageError
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects.postgresql import Insert as PostgresInsert
+    from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 HEAD = "0004"
@@ -135,8 +136,7 @@ def upsert(
 @cache
 def _upsert(dialect_name: str, table: Table, columns: tuple[str, ...], only_if_newer: str | None) -> Insert:
     """Build the statement. Cached, since building takes longer than executing."""
-    dialect = postgresql if dialect_name == "postgresql" else sqlite
-    statement = dialect.insert(table)
+    statement = _insert(dialect_name, table)
     keys = [column.name for column in table.primary_key]
     changes = {name: statement.excluded[name] for name in columns if name not in keys}
     newer: ColumnElement[bool] | None = None
@@ -158,11 +158,19 @@ def insert_one(connection: Connection, table: Table, row: Mapping[str, Any]) -> 
 
 
 @cache
-def inserting(dialect_name: str, table: Table) -> PostgresInsert | SqliteInsert:
+def inserting(dialect_name: str, table: Table) -> "PostgresInsert | SqliteInsert":
     """Return an insert that leaves existing rows alone."""
-    dialect = postgresql if dialect_name == "postgresql" else sqlite
-    statement: PostgresInsert | SqliteInsert = dialect.insert(table).on_conflict_do_nothing()
-    return statement
+    return _insert(dialect_name, table).on_conflict_do_nothing()
+
+
+def _insert(dialect_name: str, table: Table) -> "PostgresInsert | SqliteInsert":
+    if dialect_name == "postgresql":
+        from sqlalchemy.dialects import postgresql
+
+        return postgresql.insert(table)
+    from sqlalchemy.dialects import sqlite
+
+    return sqlite.insert(table)
 
 
 def _tune_sqlite(connection: Any, _record: object) -> None:

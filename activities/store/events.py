@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, bindparam, func, select
-from sqlalchemy.dialects.postgresql import Insert as PostgresInsert
-from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
 
 from activities.store import schema
 from activities.store.database import inserting
 from workflows.model.rows import EventRecord
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects.postgresql import Insert as PostgresInsert
+    from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
 
 
 def tell(connection: Connection, events: Sequence[EventRecord]) -> None:
@@ -25,7 +27,7 @@ def tell(connection: Connection, events: Sequence[EventRecord]) -> None:
 
 
 @cache
-def _in_sequence(dialect_name: str) -> PostgresInsert | SqliteInsert:
+def _in_sequence(dialect_name: str) -> "PostgresInsert | SqliteInsert":
     earlier = schema.events.alias("earlier")
     highest = select(func.coalesce(func.max(earlier.c.seq), 0) + 1)
     place = highest.where(earlier.c.root_job_id == bindparam("tree")).scalar_subquery()

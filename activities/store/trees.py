@@ -1,6 +1,7 @@
 """The starts of trees, and the states of those that closed blocked: an operator may re-open them (ruling D4)."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine, select, update
 
@@ -10,19 +11,21 @@ from workflows.model.rows import Records
 from workflows.model.settings import MERGE_LINE
 from workflows.model.states import TaskState
 from workflows.model.workers import UNRESOLVED
-from workflows.tree.state import TreeInput, TreeState
+
+if TYPE_CHECKING:
+    from workflows.tree.state import TreeInput, TreeState
 
 
 @dataclass(frozen=True)
 class Tree:
     """A tree's start, and its last state if the tree can be re-opened."""
 
-    start: TreeInput
+    start: "TreeInput"
     host: str
-    state: TreeState | None
+    state: "TreeState | None"
 
 
-def begin(engine: Engine, start: TreeInput, host: str, records: Records | None = None) -> None:
+def begin(engine: Engine, start: "TreeInput", host: str, records: Records | None = None) -> None:
     """Record a tree's start and its first rows in one transaction; the first record is final."""
     row = {"root_job_id": start.root_job_id, "host": host, "start": start.model_dump(mode="json"), "revision": 0}
     with engine.begin() as connection:
@@ -57,6 +60,8 @@ def to_merge(engine: Engine, since: float) -> list[tuple[str, str, float]]:
 
 def resolve_base(engine: Engine, root_job_id: str, found: str) -> str:
     """Record the base that a job found. Return it, or the one that another job of the tree recorded first."""
+    from workflows.tree.state import TreeInput
+
     this = schema.trees.c.root_job_id == root_job_id
     with engine.begin() as connection:
         row = connection.execute(select(schema.trees.c.start).where(this).with_for_update()).one_or_none()
@@ -71,7 +76,7 @@ def resolve_base(engine: Engine, root_job_id: str, found: str) -> str:
         return found
 
 
-def keep(engine: Engine, state: TreeState, host: str, run_id: str = "") -> None:
+def keep(engine: Engine, state: "TreeState", host: str, run_id: str = "") -> None:
     """Save the state a tree closed with, unless a later one is saved."""
     begin(engine, state.input, host)
     with engine.begin() as connection:
@@ -82,7 +87,7 @@ def keep(engine: Engine, state: TreeState, host: str, run_id: str = "") -> None:
         connection.execute(update(schema.trees).where(older).values(**values))
 
 
-def keep_interrupted(engine: Engine, state: TreeState | None, root: str) -> None:
+def keep_interrupted(engine: Engine, state: "TreeState | None", root: str) -> None:
     """Save the state in which a tree was interrupted, from which it can go on; None deletes it."""
     values = {"revision": 0, "state": state.model_dump(mode="json") if state else None}
     with engine.begin() as connection:
@@ -94,5 +99,7 @@ def get(engine: Engine, root_job_id: str) -> Tree | None:
         row = connection.execute(rows_with(schema.trees.c.root_job_id), {"root_job_id": root_job_id}).one_or_none()
     if row is None:
         return None
+    from workflows.tree.state import TreeInput, TreeState
+
     state = TreeState.model_validate(row.state) if row.state else None
     return Tree(TreeInput.model_validate(row.start), row.host, state)

@@ -3,15 +3,17 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from activities.host.binding import Bound, based
-from activities.host.binding import bound as looked_up
 from activities.store import repos as stored_repos
 from activities.store.repos import Repo
 from bridge.operations.service import Service
-from workflows.model.rows import JobRecord
-from workflows.pipeline.records import RunRecord
 from workflows.policy import bindings
+
+if TYPE_CHECKING:
+    from activities.host.binding import Bound
+    from workflows.model.rows import JobRecord
+    from workflows.pipeline.records import RunRecord
 
 
 async def bound(
@@ -21,21 +23,23 @@ async def bound(
     issue: int | None,
     token: str | None = None,
     base: str | None = None,
-) -> Bound:
+) -> "Bound":
     """The binding of work that is asked for now, with its base; a pull request's head and text are fetched."""
+    from activities.host import binding
+
     settings = service.settings
 
-    def look() -> Bound:
-        found = looked_up(repo, settings.host, pull_request, issue, token, settings.github.web)
-        return based(describing(service, token)(found), repo, settings.host, base)
+    def look() -> "Bound":
+        found = binding.bound(repo, settings.host, pull_request, issue, token, settings.github.web)
+        return binding.based(describing(service, token)(found), repo, settings.host, base)
 
     return await asyncio.to_thread(look)
 
 
-def describing(service: Service, token: str | None) -> Callable[[Bound], Bound]:
+def describing(service: Service, token: str | None) -> "Callable[[Bound], Bound]":
     """Return what asks GitHub for title and text of a pull request or an issue; without a token nobody is asked."""
 
-    def describe(found: Bound) -> Bound:
+    def describe(found: "Bound") -> "Bound":
         if not token or not found.github:
             return found
         from activities.github.described import described  # its libraries take a while to import
@@ -60,7 +64,7 @@ class Belonging:
 NOTHING = Belonging()
 
 
-def belonging(service: Service, row: JobRecord | RunRecord) -> Belonging:
+def belonging(service: Service, row: "JobRecord | RunRecord") -> Belonging:
     """What a job or a run belongs to."""
     if row.pull_request is None and row.issue is None:
         return NOTHING

@@ -4,9 +4,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from activities.runs.status import RunStatus, Stage, look
 from activities.store import attempts as stored_runs
 from activities.store import deferrals as stored_deferrals
 from activities.store import events as stored_events
@@ -24,6 +23,9 @@ from workflows.model.states import JobState
 from workflows.policy.bounds import ledger_of
 from workflows.policy.times import clock
 
+if TYPE_CHECKING:
+    from activities.runs.status import RunStatus
+
 LONGEST_SEARCH = 200
 
 
@@ -36,7 +38,7 @@ class JobDetail:
     payload: dict[str, Any] | None
     diagnostics: dict[str, Any] | None
     worktree: str | None
-    live: RunStatus | None = None
+    live: "RunStatus | None" = None
     attempts: tuple[stored_runs.AttemptRow, ...] = ()
     belongs_to: Belonging = NOTHING
 
@@ -198,10 +200,12 @@ def detail(service: Service, job_id: str) -> JobDetail:
     )
 
 
-def live(service: Service, job: JobRecord) -> RunStatus | None:
+def live(service: Service, job: JobRecord) -> "RunStatus | None":
     """What a running job's agent is doing; None when it does not run, or runs on another host."""
     if job.state is not JobState.RUNNING:
         return None
+    from activities.runs.status import RunStatus, Stage, look
+
     run = stored_runs.get(service.store, job.job_id, job.attempt)
     if run is None:
         return RunStatus()
