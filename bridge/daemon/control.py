@@ -4,25 +4,24 @@ status.
 
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from activities.settings.model import BridgeSection, Github
-from activities.temporal import external_config
-from bridge.daemon import background
-from bridge.daemon.foreground import run_foreground
-from bridge.daemon.options import DaemonOptions
 from bridge.machine import address, daemon_state
 from bridge.machine.daemon_state import DaemonStatus
 from bridge.machine.steps import Step, unheard
-from bridge.operations.home import cluster
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from bridge.operations.settings import DAEMON_READS
-from workflows.temporal import search
+
+if TYPE_CHECKING:
+    from activities.settings.model import BridgeSection, Github
+    from bridge.daemon.options import DaemonOptions
 
 
 def run(service: Service, temporal_port: int | None, ui_port: int | None, *, strict_ports: bool) -> None:
     """Run the whole group in the foreground until a stop signal."""
+    from bridge.daemon.foreground import run_foreground
+
     _require(service)
     run_foreground(service.home, _options(service, temporal_port, ui_port, strict_ports))
 
@@ -36,6 +35,8 @@ def start(
     step: Step = unheard,
 ) -> DaemonStatus:
     """Start the group in the background, and return once all of it works."""
+    from bridge.daemon import background
+
     if not daemon_state.status(service.home).running:
         _require(service)
     return background.start(service.home, _options(service, temporal_port, ui_port, strict_ports), step)
@@ -43,6 +44,8 @@ def start(
 
 def stop(service: Service, step: Step = unheard) -> bool:
     """Stop the daemon. Return False if it did not run."""
+    from bridge.daemon import background
+
     return background.stop(service.home, step)
 
 
@@ -58,6 +61,8 @@ def preflight_failures(service: Service) -> int:
 
 def _require(service: Service) -> None:
     """Check the requirements before anything starts, and raise an error for what is missing."""
+    from bridge.operations.home import cluster
+
     cluster.require(service)
     if service.settings.github.configured:
         from activities.github.account import credentials
@@ -65,8 +70,12 @@ def _require(service: Service) -> None:
         credentials(service.settings.github, os.environ)
 
 
-def _options(service: Service, temporal_port: int | None, ui_port: int | None, strict_ports: bool) -> DaemonOptions:
+def _options(service: Service, temporal_port: int | None, ui_port: int | None, strict_ports: bool) -> "DaemonOptions":
     """Build the daemon's options. Embed no server if the settings, the environment or a profile name a cluster."""
+    from activities.temporal import external_config
+    from bridge.daemon.options import DaemonOptions
+    from workflows.temporal import search
+
     wanted = service.settings.temporal
     options = DaemonOptions(
         temporal_port=wanted.port if temporal_port is None else temporal_port,
@@ -87,7 +96,7 @@ def _options(service: Service, temporal_port: int | None, ui_port: int | None, s
     return options
 
 
-def _bridge(wanted: BridgeSection) -> dict[str, Any]:
+def _bridge(wanted: "BridgeSection") -> dict[str, Any]:
     """Return the bridge's options. Refuse an address that other machines can reach, unless the settings allow it."""
     if not wanted.enabled:
         return {}
@@ -96,7 +105,7 @@ def _bridge(wanted: BridgeSection) -> dict[str, Any]:
     return {"bridge_command": command, "bridge_addr": where.host, "bridge_port": where.port}
 
 
-def _github(wanted: Github) -> dict[str, Any]:
+def _github(wanted: "Github") -> dict[str, Any]:
     """Return the options of the GitHub process, if an account is configured."""
     if not wanted.configured:
         return {}

@@ -1,14 +1,16 @@
 """Where the dashboard is, and links that open it (ruling M6)."""
 
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
 from activities.settings import ready
 from bridge.machine import daemon_state, dashboard_link, token
 from bridge.operations.jobs import jobs
-from bridge.operations.pipelines import definitions, runs
 from bridge.operations.service import Service
 from workflows.model.errors import RefusedError
-from workflows.model.rows import JobRecord
+
+if TYPE_CHECKING:
+    from workflows.model.rows import JobRecord
 
 FIRST, RUNS, REVIEWS = "/ui/", "/ui/runs", "/ui/reviews"
 
@@ -35,7 +37,7 @@ def page_of_job(service: Service, job_id: str) -> str:
     return page_of_record(jobs.get(service, job_id))
 
 
-def page_of_record(job: JobRecord) -> str:
+def page_of_record(job: "JobRecord") -> str:
     """The same of a job that was read already."""
     return f"/ui/trees/{job.job_id}" if job.root_job_id == job.job_id else f"/ui/jobs/{job.job_id}"
 
@@ -55,11 +57,15 @@ def page_of_tree(service: Service, job_id: str) -> str:
 
 def page_of_pipeline(service: Service, name: str) -> str:
     """The page of a pipeline."""
+    from bridge.operations.pipelines import definitions
+
     return f"/ui/pipelines/{quote(definitions.get(service, name).name, safe='')}"
 
 
 def page_of_run(service: Service, run_id: str) -> str:
     """The page of one run of a pipeline."""
+    from bridge.operations.pipelines import runs
+
     return f"/ui/runs/{runs.show_run(service, run_id).id}"
 
 
