@@ -1,8 +1,4 @@
-"""`service` as it is typed: hands the command to the home's warm process, and waits for it to end.
-
-Until it has sent `GO` nothing is begun, and it can run the command in its own process; afterwards it never does, so
-that no command runs twice. The command has its standard streams; signals are forwarded.
-"""
+"""The client, `service` as it is typed: hands the command to the home's warm process, and waits for it to end."""
 
 import io
 import os

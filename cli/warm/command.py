@@ -1,8 +1,7 @@
 """One command in a process forked for it: it takes over the order's context, runs, and returns its exit code.
 
-The fork is outside every box, so it serves people alone (ruling N5). Callers below a supervisor are refused before
-anything of theirs is read. All others have to show the home's key, open for reading: no box lets an agent open it. So
-whatever a command starts here is a person's, although none of its parents shows that.
+It serves people alone (ruling N5; the checks: `README.md`). So whatever a command starts here is a person's, although
+none of its parents shows that.
 """
 
 import contextlib

@@ -17,6 +17,9 @@ from cli.warm.command import Server, carry_out
 from cli.warm.listening import listen
 from cli.warm.order import read_at_start, stamp
 
+_IMPORTED_LATE = ("bridge.daemon.control", "redact_secret", "sqlalchemy.dialects.sqlite", "workflows.contract.redact")
+"""Modules that reads import where they use them."""
+
 
 def serve(home: Home) -> NoReturn:
     """Accept commands for as long as this process lives."""
@@ -47,6 +50,8 @@ def _warm_up() -> None:
     commands = pkgutil.iter_modules(cli.__path__, f"{cli.__name__}.")
     for module in (*commands, *pkgutil.walk_packages(operations.__path__, f"{operations.__name__}.")):
         importlib.import_module(module.name)
+    for name in _IMPORTED_LATE:
+        importlib.import_module(name)
     for noun in NOUNS:
         command_of(noun)
     gc.collect()

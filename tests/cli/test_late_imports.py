@@ -18,6 +18,39 @@ for words in (["job", "list"], ["attention"], ["repo", "list"], ["daemon", "stat
     assert main(words) in {0, 1}, words
 assert "pygit2" not in sys.modules
 """
+READS = """
+import sys
+from cli.main import main
+for words in ("job list", "job show job-0c5e2v7q9a3k", "job tree job-0c5e2v7q9a3k", "attention", "agent list"):
+    main(words.split())
+main(["daemon", "status"])
+needless = {
+    "activities.boxes.enter",
+    "activities.git.worktrees",
+    "activities.runs.supervised_run",
+    "alembic",
+    "bridge.daemon.foreground",
+    "bridge.operations.cluster",
+    "bridge.operations.pipelines",
+    "sqlalchemy.dialects.postgresql",
+    "temporalio",
+    "workflows.pipeline",
+    "workflows.tree.state",
+}
+assert not needless & set(sys.modules), needless & set(sys.modules)
+"""
+WARM = """
+import sys
+from cli.main import main
+from cli.warm import server
+server._warm_up()
+PACKAGES = {"activities", "bridge", "cli", "pydantic", "redact_secret", "sqlalchemy", "workflows"}
+imported = set(sys.modules)
+for words in ("job list", "job show job-0c5e2v7q9a3k", "attention", "agent list", "daemon status"):
+    main(words.split())
+late = {name for name in set(sys.modules) - imported if name.split(".")[0] in PACKAGES}
+assert not late, late
+"""
 UNDRAWN = """
 import sys
 from cli.main import main
@@ -30,6 +63,14 @@ assert "cli.drawing.pager" not in sys.modules
 
 def test_commands_that_look_at_no_repository_do_not_load_libgit2(home: Home) -> None:
     run(home, PROGRAM)
+
+
+def test_a_read_imports_nothing_that_starts_or_changes_work(home: Home) -> None:
+    run(home, READS)
+
+
+def test_the_warm_process_has_imported_what_a_read_needs(home: Home) -> None:
+    run(home, WARM)
 
 
 def test_where_nothing_is_drawn_rich_is_not_imported(home: Home) -> None:
