@@ -1,0 +1,127 @@
+"""Break the rules of `workflows` one at a time, and see that a test notices: `python -m tests.mutants [RULING...]`.
+
+Every mutation of `tests/mutations.py` is made in a copy of the checkout. It is caught by a test of the pure ring, or by
+one that names its ruling. One that survives is a rule without a test.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from tempfile import TemporaryDirectory
+
+from tests.mutations import MUTATIONS
+from tests.proofs import Proof, all_proofs
+from tests.written import ROOT
+
+PURE = ("contract", "policy", "tree", "pipeline", "github")
+AT_ONCE = 2
+LONGEST_SECONDS = 1_800
+_LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__")
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A file of `workflows` in which one text is another, so that a ruling is broken."""
+
+    ruling: str
+    path: str
+    old: str
+    new: str
+
+    def __str__(self) -> str:
+        return f"{self.ruling} {self.path}: {' '.join(self.old.split())}"
+
+    def put_into(self, copy: Path, place: int) -> None:
+        """Break the file; its time tells it from other versions of the same second, which Python looks at."""
+        file = copy / "workflows" / self.path
+        file.write_text((ROOT / "workflows" / self.path).read_text().replace(self.old, self.new))
+        os.utime(file, (place, place))
+
+    def take_out_of(self, copy: Path) -> None:
+        shutil.copy2(ROOT / "workflows" / self.path, copy / "workflows" / self.path)
+
+
+MUTANTS = tuple(Mutant(ruling, path, old, new) for path, each in MUTATIONS.items() for ruling, old, new in each)
+
+
+def main(rulings: Sequence[str]) -> int:
+    """Print what became of each mutant; 1 when one survived."""
+    wanted = [each for each in MUTANTS if not rulings or each.ruling in rulings]
+    survivors, found = 0, all_proofs()
+    with TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(AT_ONCE) as pool:
+        copies: SimpleQueue[Path] = SimpleQueue()
+        for name in map(str, range(AT_ONCE)):
+            copies.put(Path(shutil.copytree(ROOT, Path(folder, name), ignore=_LEFT_OUT)))
+
+        def judged(numbered: tuple[int, Mutant]) -> tuple[Mutant, str]:
+            place, mutant = numbered
+            copy = copies.get()
+            try:
+                mutant.put_into(copy, place)
+                return mutant, _caught_by(copy, mutant, found)
+            finally:
+                mutant.take_out_of(copy)
+                copies.put(copy)
+
+        for mutant, by in pool.map(judged, enumerate(wanted, 1)):
+            survivors += not by
+            print(f"caught    {mutant}\n          by {by}" if by else f"SURVIVED  {mutant}", flush=True)  # noqa: T201
+    print(f"{len(wanted)} mutants, {survivors} survived")  # noqa: T201
+    return int(survivors > 0)
+
+
+def _caught_by(copy: Path, mutant: Mutant, found: Sequence[Proof]) -> str:
+    """The first test that fails; empty when none does."""
+    return next(filter(None, (_failing(copy, tests) for tests in _rounds(mutant, found))), "")
+
+
+def _rounds(mutant: Mutant, found: Sequence[Proof]) -> Iterator[list[str]]:
+    """The pure ring's files that name the ruling, all of the pure ring, then what names it in other rings."""
+    named = [proof for proof in found if proof.rule == mutant.ruling and not proof.long]
+    pure = [proof for proof in named if proof.path.split("/")[0] in PURE]
+    yield list(dict.fromkeys(f"tests/{proof.path}" for proof in pure))
+    yield [f"tests/{ring}" for ring in PURE]
+    yield [f"tests/{each.path}::{each.name}".removesuffix("::") for each in named if each not in pure]
+
+
+def _failing(copy: Path, tests: list[str]) -> str:
+    if not tests:
+        return ""
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "pytest",
+        "-x",
+        "-n",
+        "0",
+        "-rfE",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        "not long",
+    ]
+    environment = os.environ | {"PYTHONPATH": str(copy), "COLUMNS": "400"}
+    try:
+        ran = subprocess.run(
+            [*command, *tests], cwd=copy, env=environment, capture_output=True, text=True, timeout=LONGEST_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return f"no end of {tests[0]}"
+    if ran.returncode == 0:
+        return ""
+    if failed := _FAILED.search(ran.stdout):
+        return failed[1]
+    raise RuntimeError(f"pytest ended with {ran.returncode}:\n{ran.stdout[-3000:]}{ran.stderr[-3000:]}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

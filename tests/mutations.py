@@ -1,0 +1,189 @@
+"""Small violations of the rules: for each file of `workflows`, the ruling it breaks, the exact old text, the new one."""
+
+Mutation = tuple[str, str, str]
+
+MUTATIONS: dict[str, tuple[Mutation, ...]] = {
+    "contract/delegations.py": (
+        ("A8", "quorum > count:", "quorum >= count:"),
+        ("A9", "{0,63}", "{0,64}"),
+        ("A10", "if seconds <= 0:", "if seconds < 0:"),
+    ),
+    "contract/ephemeral.py": (("spec:validation.write_policy", "implements or any(", "implements and any("),),
+    "contract/fences.py": (
+        ("N6", "text.count(self._mark) == self._written", "text.count(self._mark) >= self._written"),
+    ),
+    "contract/inert.py": (("L11", r"@(?=\\?[A-Za-z0-9_-])", "@(?=[A-Za-z0-9_-])"),),
+    "contract/parse.py": (
+        ("A1", "for place, each in enumerate(verdicts) if", "for place, each in reversed([*enumerate(verdicts)]) if"),
+        ("A3", "(False, True) if after_repair else (False,)", "(False, True)"),
+        ("P6", "not marks(text).isdisjoint(marks(prompt))", "marks(text) >= marks(prompt)"),
+    ),
+    "contract/redact.py": (("N7", "if layers > 0:", "if layers > 1:"),),
+    "contract/render.py": (("A12", "cut(redact(visible(text)), cap)", "redact(cut(visible(text), cap))"),),
+    "contract/repair.py": (
+        ("A5", "_bytes(previous) != _bytes(repaired)", "_bytes(previous).strip() != _bytes(repaired).strip()"),
+    ),
+    "contract/scope.py": (
+        (
+            "A7",
+            "if value in tuple(of):\n            return of(value)",
+            "if value.lower() in tuple(of):\n            return of(value.lower())",
+        ),
+        ("A8", "if not isinstance(value, int) or isinstance(value, bool):", "if not isinstance(value, int):"),
+    ),
+    "contract/validate.py": (
+        (
+            "A4",
+            '"changes_made": read_evidence(scope, "changes_made"),\n        "tests_run": read_evidence(scope, "tests_run"),',
+            '"tests_run": read_evidence(scope, "tests_run"),\n        "changes_made": read_evidence(scope, "changes_made"),',
+        ),
+        ("B6", "> DELEGATIONS_BYTES:", "> 2 * DELEGATIONS_BYTES:"),
+    ),
+    "contract/worktree_names.py": (("I3", r"\.\.|\.\Z|\.lock\Z", r"\.\.|\.\Z"),),
+    "github/checks.py": (("L10", "if any(action is not", "if all(action is not"),),
+    "github/commands.py": (("L4", '"Cc", "Cf", "Co"', '"Cc", "Co"'),),
+    "github/gate.py": (("L10", "{Decision.CHANGES_REQUESTED, Decision.BLOCKED,", "{Decision.BLOCKED,"),),
+    "github/marks.py": (("L3", 'body.rstrip("\\r\\n").rpartition("\\n")[2]', 'body.partition("\\n")[0]'),),
+    "github/permitted.py": (
+        ("L5", '{"admin", "maintain", "write"}', '{"admin", "maintain", "triage", "write"}'),
+        ("L6", "refused_in_last_hour >= MOST_REFUSALS", "refused_in_last_hour > MOST_REFUSALS"),
+    ),
+    "model/settings.py": (
+        (
+            "spec:limits.defaults",
+            "max_delegation_depth: int = Field(default=8",
+            "max_delegation_depth: int = Field(default=9",
+        ),
+    ),
+    "model/states.py": (
+        ("B2", "JobState.SKIPPED: _AGAIN", "JobState.SKIPPED: frozenset()"),
+        (
+            "D2",
+            "FAILING = frozenset({JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED})",
+            "FAILING = frozenset({JobState.FAILED, JobState.BLOCKED})",
+        ),
+    ),
+    "pipeline/payload.py": (("spec:bridge.payload", "if total > TOTAL_BYTES:", "if total >= TOTAL_BYTES:"),),
+    "pipeline/reducer.py": (
+        ("K1", "attempt <= stage.plan.retry", "attempt < stage.plan.retry"),
+        ("K1", "and not run.waiting and", "and"),
+    ),
+    "policy/answers.py": (("F5", 'found.setdefault(known or "", []).append(text)', 'found[known or ""] = [text]'),),
+    "policy/bounds.py": (
+        (
+            "C1",
+            "jobs(bounds, ledger, new_jobs, batch) or exhausted(bounds, ledger)",
+            "exhausted(bounds, ledger) or jobs(bounds, ledger, new_jobs, batch)",
+        ),
+        ("C2", "if depth >= deepest:", "if depth > deepest:"),
+        ("C3", "if ledger.jobs + new <= cap:", "if ledger.jobs + new < cap:"),
+        ("C4", "amount >= WARNING_SHARE * budget", "amount > WARNING_SHARE * budget"),
+        ("spec:limits.tokens", "ledger.tokens >= tokens", "ledger.tokens > tokens"),
+        ("spec:limits.dollars", "if budget and ledger.cost_usd >= budget:", "if ledger.cost_usd >= budget:"),
+    ),
+    "policy/decisions.py": (("A11", "return JobState.BLOCKED", "return JobState.FAILED"),),
+    "policy/fingerprints.py": (
+        ("C5", "for leg in topological({each.id: each.deps for each in delegations}) or ():", "for leg in by_id:"),
+    ),
+    "policy/loops.py": (
+        ("H1", "WINDOW = 8", "WINDOW = 4"),
+        ("H2", "if self.repeat_warned or self.rung else Rung.WARNING", "if self.rung else Rung.WARNING"),
+        ("H3", "self.streak + 1 if same else 0", "self.streak + 1 if same else self.streak"),
+        ("spec:limits.non_progress", "if streak < limit:", "if streak <= limit:"),
+    ),
+    "policy/memory.py": (("K2", "(telling or list(different))", "telling"),),
+    "policy/observation.py": (("spec:result.observation", "bool(bindings) and all(", "bool(bindings) and any("),),
+    "policy/preflight.py": (
+        (
+            "spec:ephemeral.runtime",
+            "worker.runtime not in settings.configured_runtimes",
+            "worker.runtime not in RUNTIME_NAMES",
+        ),
+    ),
+    "policy/prices.py": (("K5", "cost(usage, said or asked, overrides)", "cost(usage, asked or said, overrides)"),),
+    "policy/prompts/place.py": (
+        ("P2", "{format_duration(allowed.seconds)}", "{format_duration(2 * allowed.seconds)}"),
+    ),
+    "policy/prompts/task.py": (("P7", "fences.meaning(obeyed=_OBEYED)", "fences.meaning()"),),
+    "policy/synthesis.py": (
+        ("D6", "if not overruled and SynthesisRule.QUORUM in rules", "if SynthesisRule.QUORUM in rules"),
+        ("E2", "if not b.succeeded or b.decision is Decision.CHANGES_REQUESTED]", "if not b.approves]"),
+        ("E3", "needed = max(", "needed = min("),
+        ("E4", "[b for b in tagged if not (b.succeeded and b.decision is Decision.SKIPPED)]", "tagged"),
+    ),
+    "policy/times.py": (("D3", "5.0, 300.0", "5.0, 600.0"),),
+    "policy/timeouts.py": (
+        (
+            "spec:timeouts.precedence",
+            '_default(delegation.phase or "", timeouts),\n        _default(delegation.action.value, timeouts),',
+            '_default(delegation.action.value, timeouts),\n        _default(delegation.phase or "", timeouts),',
+        ),
+    ),
+    "policy/verbs.py": (("F4", "(Verb.ANSWER, Verb.EXTEND)", "(Verb.ANSWER, Verb.ABORT, Verb.EXTEND)"),),
+    "policy/whole_answers.py": (("F5.whole", '{"cli", "bridge", "dashboard"}', '{"cli", "dashboard"}'),),
+    "tree/chains.py": (
+        ("C7", "ENDED_JOBS - {JobState.SUCCEEDED}", "ENDED_JOBS - {JobState.SUCCEEDED, JobState.SKIPPED}"),
+        ("D4", "self.stopped = self.stopped or reason", "self.stopped = reason"),
+        (
+            "D8",
+            "{SynthesisRule.QUORUM, SynthesisRule.VOTE, SynthesisRule.VERIFY}",
+            "{SynthesisRule.QUORUM, SynthesisRule.VOTE}",
+        ),
+    ),
+    "tree/continuation.py": (
+        ("C4", "step.state.spent_jobs += flavour is not Continuation.FINALIZE", "step.state.spent_jobs += 1"),
+        ("O5", '"" if chain.run.shared_worktree else chain.branch', '""'),
+    ),
+    "tree/dispatch.py": (
+        ("C6", "if chain.ladder.streak > step", "if chain.ladder.streak >= step"),
+        ("O2", "() if leg.at_base else step.state.line_of(chain)", "step.state.line_of(chain)"),
+        ("spec:delegation.artifacts", "batch.artifact_digest if leg.artifacts else None", "batch.artifact_digest"),
+    ),
+    "tree/finalize.py": (
+        ("B3", 'f"{first}; then: {RETRY} {job_id}" if first else f"{RETRY} {job_id}"', 'f"{RETRY} {job_id}"'),
+        (
+            "E7",
+            "elif job_state is JobState.SUCCEEDED:\n        decided",
+            "elif job_state is not JobState.CANCELLED:\n        decided",
+        ),
+        (
+            "G1",
+            "if step.state.finalize is None:\n        step.state.finalize = Finalize(kind=",
+            "if True:\n        step.state.finalize = Finalize(kind=",
+        ),
+        ("G2", "JobState.CANCELLED if step.state.killed_by else JobState.SKIPPED", "JobState.SKIPPED"),
+    ),
+    "tree/job_end.py": (
+        ("D3", "leg.retries_used < leg.retry", "leg.retries_used <= leg.retry"),
+        ("D7", "leg.escalated = True", "leg.escalated = False"),
+        (
+            "spec:ephemeral.leaf_only",
+            "_leaf(step, outcome) if job.ephemeral else",
+            "_leaf(step, outcome) if job.ephemeral and job.delegation_id else",
+        ),
+    ),
+    "tree/offers.py": (("B5", "if offer is not None and offer.number == event.offer:", "if offer is not None:"),),
+    "tree/resume.py": (("F3", "chain.batch.approved = True", "chain.batch.approved = False"),),
+    "tree/resume_verdict.py": (
+        ("M2", "(len(seen) < _DIGEST_SHOWN or not current.digest.startswith(seen))", "len(seen) < _DIGEST_SHOWN"),
+    ),
+    "tree/rounds.py": (
+        ("F1", "number=len(earlier) + 1,", "number=1,"),
+        (
+            "F2",
+            "elif chain.asking:\n        _open(step, chain, RoundKind.ASK)\n    elif chain.escalated:\n        _open(step, chain, RoundKind.FAILURE)",
+            "elif chain.escalated:\n        _open(step, chain, RoundKind.FAILURE)\n    elif chain.asking:\n        _open(step, chain, RoundKind.ASK)",
+        ),
+        ("F8", "Stage.NINETY: 0.9", "Stage.NINETY: 0.8"),
+    ),
+    "tree/settle.py": (("E5", "if state.verify_attempts >= cap:", "if state.verify_attempts > cap:"),),
+    "tree/state.py": (
+        ("C4", "until = now if self.paused_since is None else self.paused_since", "until = now"),
+        (
+            "I2",
+            "if leg.state is not JobState.SUCCEEDED:\n            return ()",
+            "if leg.state is JobState.SKIPPED:\n            return ()",
+        ),
+    ),
+    "tree/step.py": (("B4", "check_payload(kind, data)\n        self._tell(", "self._tell("),),
+}
