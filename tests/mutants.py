@@ -84,12 +84,13 @@ def _caught_by(copy: Path, mutant: Mutant, found: Sequence[Proof]) -> str:
 
 
 def _rounds(mutant: Mutant, found: Sequence[Proof]) -> Iterator[list[str]]:
-    """The pure ring's files that name the ruling, all of the pure ring, then what names it in other rings."""
-    named = [proof for proof in found if proof.rule == mutant.ruling and not proof.long]
-    pure = [proof for proof in named if proof.path.split("/")[0] in PURE]
-    yield list(dict.fromkeys(f"tests/{proof.path}" for proof in pure))
-    yield [f"tests/{ring}" for ring in PURE]
-    yield [f"tests/{each.path}::{each.name}".removesuffix("::") for each in named if each not in pure]
+    """The pure ring's files that name the ruling, all of the pure ring, then the files that name it in other rings."""
+    proven = (proof.path for proof in found if proof.rule == mutant.ruling and not proof.long)
+    named = list(dict.fromkeys(f"tests/{path}" for path in proven))
+    pure = [f"tests/{ring}" for ring in PURE]
+    yield [each for each in named if each.startswith(tuple(pure))]
+    yield pure
+    yield [each for each in named if not each.startswith(tuple(pure))]
 
 
 def _failing(copy: Path, tests: list[str]) -> str:
