@@ -1,3 +1,4 @@
+import json
 import re
 import sysconfig
 import time
@@ -138,6 +139,15 @@ def test_a_form_is_found_wherever_it_stands() -> None:
         return shape.leaks(redact(around.format(shape.text)))
 
     assert [(shape.name, around) for shape in BY_FORM for around in AROUND if leaks_in(shape, around)] == []
+
+
+@pytest.mark.ruling("N7")
+@pytest.mark.parametrize("layers", range(1, 6))
+def test_a_secret_is_found_below_five_layers_of_escapes(layers: int) -> None:
+    text = "pass\\u0077ord: Zq8x41LmKp93"
+    for _ in range(layers - 1):
+        text = json.dumps(text)[1:-1]
+    assert redact(text).endswith(f"ord: {MARK}")
 
 
 @pytest.mark.ruling("N7")
