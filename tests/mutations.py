@@ -20,8 +20,8 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("P6", "not marks(text).isdisjoint(marks(prompt))", "marks(text) >= marks(prompt)"),
     ),
     "contract/redact.py": (("N7", "if layers > 0:", "if layers > 1:"),),
-    "contract/render.py": (("A12", "cut(redact(visible(text)), cap)", "redact(cut(visible(text), cap))"),),
     "contract/repair.py": (
+        ("A12", "redact(raw[-_MARGIN:].decode", "redact(raw[-PREVIOUS_CAP:].decode"),
         ("A5", "_bytes(previous) != _bytes(repaired)", "_bytes(previous).strip() != _bytes(repaired).strip()"),
     ),
     "contract/scope.py": (

@@ -8,7 +8,7 @@ from tests.fenced import blocks, frame
 from workflows.pipeline.payload import PayloadError, canonical_payload, check_payload
 from workflows.pipeline.prompt import stage_prompt
 
-pytestmark = pytest.mark.ruling("K1", "J4")
+pytestmark = pytest.mark.ruling("K1", "J4", "spec:bridge.payload")
 KIB = 1024
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from workflows.contract.faults import nearest
 from workflows.model.refusals import ResumeFault
 from workflows.policy.answers import parse
-from workflows.policy.whole_answers import Asks, Meant, refuse
+from workflows.policy.whole_answers import ASKS_BACK, Asks, Meant, refuse
 
 ONE: Asks = {"store": ()}
 TWO: Asks = {"store": ("redis", "memory"), "limit": ()}
@@ -143,3 +143,9 @@ def test_what_is_taken_answers_everything_and_what_is_refused_says_what_to_type(
     for flags, line in (((True, False), " --partial"), ((True, True), " --other")):
         for each in (each.removesuffix(line) for each in lines if each.endswith(line)):
             assert refuse("\n".join(shlex.split(each)[4:]), asks, Meant(*flags), JOB, "it") is None
+
+
+@pytest.mark.ruling("F5.whole")
+@pytest.mark.parametrize("channel", ["cli", "bridge", "dashboard"])
+def test_who_is_shown_a_refusal_is_asked_for_a_whole_answer(channel: str) -> None:
+    assert channel in ASKS_BACK

@@ -282,6 +282,14 @@ def test_a_nested_block_that_its_leg_s_policy_forgives_is_told_to_the_coordinato
 
 
 @pytest.mark.ruling("D4", "engine:nested")
+def test_the_reason_of_a_block_is_the_first_failure() -> None:
+    tree = nested(policy="continue", deeper=(delegation("x"), delegation("y")))
+    tree.leg("x", "failed", reason="no compiler")
+    tree.leg("y", "failed", reason="no network")
+    assert tree.named("lead").reason == "leg x ended failed: no compiler"
+
+
+@pytest.mark.ruling("D4", "engine:nested")
 def test_a_coordinator_below_a_blocked_task_starts_no_leg_and_no_continuation() -> None:
     tree = nested(delegation("b"))
     tree.leg("b", "failed")
