@@ -206,3 +206,9 @@ def every_object(text: str) -> list[str]:
         if isinstance(value, dict) and KEY in value:
             found.append(json.dumps(value[KEY]))
     return found
+
+
+@pytest.mark.ruling("A1")
+def test_of_very_many_candidates_the_last_thousand_are_looked_at() -> None:
+    found = values("\n".join(json.dumps({KEY: number}) for number in range(1_002)))
+    assert found == list(range(2, 1_002))

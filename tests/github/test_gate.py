@@ -22,7 +22,7 @@ PASSING, PENDING, FAILING = GateState.PASSING, GateState.PENDING, GateState.FAIL
 HERE = JobFacts(look=Look.HERE)
 ELSEWHERE = JobFacts(look=Look.ELSEWHERE, looked_at="abc1234", look_again="look again")
 MERGED, UNMERGED, DROPPED = JobFacts(Work.MERGED), JobFacts(Work.UNMERGED), JobFacts(Work.DROPPED)
-CONTINUE = Plan(FailurePolicy.CONTINUE)
+CONTINUE, ESCALATE = Plan(FailurePolicy.CONTINUE), Plan(FailurePolicy.ESCALATE)
 VERIFY = Plan(rules=frozenset({SynthesisRule.VERIFY}))
 QUORUM = Plan(rules=frozenset({SynthesisRule.QUORUM}), quorum=2)
 
@@ -245,6 +245,11 @@ CASES = (
     Case(
         "its failure was left to the coordinator",
         of(A, V, job(4, "b", "failed"), END, a=MERGED, v=HERE, plans={4: CONTINUE}),
+        PASSING,
+    ),
+    Case(
+        "its failure was escalated to the coordinator",
+        of(A, V, job(4, "b", "failed"), END, a=MERGED, v=HERE, plans={4: ESCALATE}),
         PASSING,
     ),
     Case(

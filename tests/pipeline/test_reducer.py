@@ -6,16 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.pipeline.plans import Player, agent, shell
+from tests.pipeline.plans import Player, agent, an_input, shell
 from workflows.contract.models import Decision
 from workflows.model.spend import Usage
 from workflows.model.states import TaskState
 from workflows.pipeline.commands import Record, ReopenTree, RunShell, RunTree, StartTimer
 from workflows.pipeline.definition import SUCCESS
-from workflows.pipeline.events import AttentionChanged, CancelRequested, RetryDue, StageEnded
+from workflows.pipeline.events import AttentionChanged, CancelRequested, RetryDue, RunStarted, StageEnded
 from workflows.pipeline.outcome import outcome_of
 from workflows.pipeline.plan import Planned, RunState, StageOutcome, StageState
-from workflows.pipeline.state import restored, travelling
+from workflows.pipeline.reducer import reduce
+from workflows.pipeline.state import new_run, restored, travelling
 from workflows.pipeline.view import details
 from workflows.tree.commands import CloseTree
 
@@ -36,6 +37,14 @@ def test_stages_start_as_soon_as_their_needs_end() -> None:
     player.end("d")
     (end,) = player.closed
     assert (end.state, end.reason, end.halt_stage) == (RunState.SUCCEEDED, "", None)
+
+
+@pytest.mark.ruling("O1")
+def test_every_stage_begins_from_the_base_of_its_run() -> None:
+    run = new_run(an_input(shell("a"), agent("b")).model_copy(update={"base": "abc123"}))
+    commands = reduce(run, RunStarted(now=1000.0))
+    assert [each.run.base for each in commands if isinstance(each, RunShell)] == ["abc123"]
+    assert [each.tree.assignment.base for each in commands if isinstance(each, RunTree)] == ["abc123"]
 
 
 def test_from_stage_to_stage_the_run_itself_writes_nothing() -> None:

@@ -29,6 +29,15 @@ def test_a_lost_tree_says_in_a_word_what_it_waits_for(
     assert (over.waits_for, over.next) == (WaitsFor.NOTHING, "")
 
 
+@pytest.mark.ruling("engine:outside", "F8")
+def test_the_pause_of_a_lost_tree_ends_with_it_and_stays_excluded() -> None:
+    tree = World(tree_input()).begin().state
+    paused = tree.task.model_copy(update={"paused_seconds": 5.0, "paused_since": 10.0})
+    task = lost_rows(paused, (), (), why="terminated", anew="", number=1, now=30.0).task
+    assert task is not None
+    assert (task.paused_seconds, task.paused_since) == (25.0, None)
+
+
 @pytest.mark.ruling("engine:outside.reset")
 def test_what_a_reset_gave_up_waits_for_nothing() -> None:
     tree = World(tree_input()).begin().state

@@ -9,6 +9,7 @@ from workflows.contract.models import Action, AutonomyPolicy, SynthesisRule
 from workflows.contract.validate import validate
 from workflows.model.errors import UsageError
 from workflows.model.settings import TreeSettings
+from workflows.model.states import Continuation
 from workflows.policy import preflight
 from workflows.policy.recipes import Recipe, caveat, expand
 
@@ -60,6 +61,16 @@ def test_the_panel_spreads_lenses_over_the_runtimes() -> None:
     assert {(leg.action, leg.ephemeral.autonomy_policy) for leg in legs if leg.ephemeral} == {
         (Action.REVIEW, AutonomyPolicy.READ_ONLY)
     }
+
+
+@pytest.mark.ruling("spec:orchestrate.review_panel")
+def test_one_failed_reviewer_does_not_end_the_panel() -> None:
+    first, *others = expand(Recipe.REVIEW_PANEL, GOAL, RUNTIMES)
+    tree = World(tree_input(legs=(first, *others))).begin()
+    tree.leg(first.id, "failed")
+    for leg in others:
+        tree.leg(leg.id)
+    assert tree.last.continuation is Continuation.NORMAL
 
 
 @pytest.mark.ruling("spec:orchestrate.decompose_and_verify", "spec:orchestrate.verifier", "spec:synthesis.verify")

@@ -72,6 +72,17 @@ def test_a_retry_that_makes_no_sense_is_refused_with_the_reason() -> None:
     assert tree.state.closed
 
 
+@pytest.mark.ruling("C7", "D4")
+def test_a_leg_is_not_run_again_while_what_it_depends_on_runs_again() -> None:
+    tree = batch(delegation("a", synthesis_rule="vote"), delegation("b", deps=("a",), synthesis_rule="vote"))
+    tree.leg("a")
+    tree.leg("b", "changes_requested")
+    tree.retry(f"{ROOT}.1")
+    assert [run.delegation_id for run in tree.flying.values()] == ["a"]
+    tree.retry(f"{ROOT}.2")
+    assert tree.said[-1].kind == "retry_refused"
+
+
 @pytest.mark.ruling("D4", "C4")
 def test_time_in_which_a_blocked_tree_was_closed_is_not_the_tree_s() -> None:
     tree = batch(delegation("a"), bounds=Bounds(max_delegation_wall_clock_seconds=100))
@@ -81,6 +92,15 @@ def test_time_in_which_a_blocked_tree_was_closed_is_not_the_tree_s() -> None:
     tree.leg("a")
     tree.coordinator("approved", delegation("z"))
     assert tree.last.delegation_id == "z"
+
+
+@pytest.mark.ruling("C4", "G2")
+def test_time_in_which_a_killed_tree_was_closed_is_not_the_tree_s() -> None:
+    tree = batch(delegation("a"))
+    tree.leg("a", "failed")
+    tree.state.now += 50_000
+    tree.kill()
+    assert tree.state.elapsed(tree.now) < 100
 
 
 @pytest.mark.ruling("D5", "C7", "spec:states.continue")

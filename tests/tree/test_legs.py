@@ -104,6 +104,16 @@ def test_a_duplicate_casts_no_ballot() -> None:
     assert "1 of the 2 approvals" in world.state.task.reason
 
 
+@pytest.mark.ruling("C5", "E3")
+def test_of_a_leg_and_its_duplicate_the_larger_quorum_counts() -> None:
+    legs = [delegation(each, synthesis_rule="quorum", quorum=k, fingerprint="x") for each, k in (("a", 1), ("b", 2))]
+    world = tree(*legs, delegation("c"))
+    world.leg("a")
+    world.leg("c", "changes_requested")
+    assert world.task_state() is TaskState.BLOCKED
+    assert "1 of the 2 approvals" in world.state.task.reason
+
+
 @pytest.mark.ruling("C5", "E1", "E4")
 @pytest.mark.parametrize(
     ("tag", "ended", "reason"),

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.tree.simulator import ROOT, World, delegation, tree_input
+from tests.tree.simulator import ROOT, World, delegation, outcome, tree_input
 from workflows.contract.models import HumanQuestion
 from workflows.model.settings import Bounds
 from workflows.model.states import Continuation, JobState, TaskState
-from workflows.tree.events import JobBegun, JobHeldUp
+from workflows.tree.events import JobBegun, JobEnded, JobHeldUp
 
 pytestmark = pytest.mark.ruling("B5")
 ASKS = (HumanQuestion(id="q", prompt="which?"),)
@@ -41,6 +41,20 @@ def test_it_is_queued_with_a_reason_until_its_host_has_begun_it_and_started_then
     job = world.state.jobs[f"{ROOT}.1"]
     assert (job.state, job.reason, job.started_at) == (JobState.RUNNING, "", world.now - 30)
     assert states(world) == {"a": "running", "b": "queued"}
+
+
+def test_an_outcome_of_an_earlier_attempt_ends_no_offer() -> None:
+    world = World(tree_input(), patient=True).begin()
+    world.begins(ROOT)
+    world.coordinator("approved", delegation("a", retry=1))
+    world.begins(f"{ROOT}.1")
+    first = world.flying[f"{ROOT}.1"]
+    world.end(first.job_id, "failed")
+    world.fire()
+    world.feed(JobEnded(now=world.now, outcome=outcome(first, "implemented", begun_at=world.now)))
+    job = world.state.jobs[first.job_id]
+    assert (job.state, job.attempt) == (JobState.QUEUED, 2)
+    assert list(world.offered) == [first.job_id]
 
 
 @pytest.mark.ruling("G1", "G2")

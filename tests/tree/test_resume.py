@@ -105,6 +105,35 @@ def test_the_same_request_acts_once() -> None:
     assert tree.open()[0].expires_at == until + 3600
 
 
+@pytest.mark.ruling("F4")
+def test_the_same_request_ends_no_second_round() -> None:
+    tree = asking()
+    tree.resume("answer", "memory", request_id="comment-7")
+    tree.coordinator("approved", human_questions=ASK)
+    assert tree.resume("answer", "memory", request_id="comment-7") == []
+    assert [each.number for each in tree.open()] == [2]
+
+
+@pytest.mark.ruling("F4")
+def test_without_a_job_id_nobody_is_heard_while_two_wait() -> None:
+    tree = World(tree_input()).begin()
+    tree.coordinator("approved", delegation("lead", "lead"), delegation("a", failure_policy="escalate_human"))
+    tree.leg("lead", "approved", delegation("x", failure_policy="escalate_human"))
+    tree.leg("a", "failed")
+    tree.leg("x", "failed")
+    kind, message = why(tree, "continue", job_id="")
+    assert kind is ResumeFault.AMBIGUOUS
+    assert message.endswith(f"name one of them: {ROOT}, {ROOT}.1")
+
+
+@pytest.mark.ruling("F5")
+def test_what_matches_no_question_is_guidance_to_the_coordinator() -> None:
+    tree = asking()
+    tree.resume("answer", "Keep it small.\nstore: memory")
+    assert tree.last.brief is not None
+    assert tree.last.brief.guidance == "Keep it small."
+
+
 @pytest.mark.ruling("B1")
 def test_any_job_id_of_the_tree_reaches_the_one_that_waits() -> None:
     for job_id in (ROOT, f"{ROOT}.1", f"{ROOT}.2"):

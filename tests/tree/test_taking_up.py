@@ -94,3 +94,13 @@ def test_what_the_budget_has_no_room_for_is_refused() -> None:
     world = World(tree_input(Bounds(max_delegation_total_jobs=2))).begin()
     world.coordinator("approved", delegation("a"), delegation("b"))
     assert "job budget of 2" in (refuse_taking_up(world.state) or "")
+
+
+@pytest.mark.ruling("engine:outside", "C4")
+def test_a_finalize_that_is_run_again_counts_nowhere() -> None:
+    world = World(tree_input(Bounds(max_delegation_total_jobs=1))).begin()
+    world.coordinator("approved", delegation("a"))
+    world.leg("a")
+    assert (world.last.continuation, world.state.spent_jobs) == ("finalize", 1)
+    world.taken_up()
+    assert (world.last.continuation, world.last.attempt, world.state.spent_jobs) == ("finalize", 2, 1)

@@ -64,6 +64,30 @@ def test_a_passed_verdict_continues_as_usual_without_findings() -> None:
     assert not any(leg.findings for leg in tree.last.brief.legs)
 
 
+@pytest.mark.ruling("E4", "P3")
+def test_a_passed_verdict_of_a_question_is_told_without_findings() -> None:
+    tree = World(tree_input()).begin()
+    tree.coordinator("approved", delegation("q", action="ask"), delegation("v", action="ask", synthesis_rule="verify"))
+    tree.leg("q", findings="an answer")
+    tree.leg("v", findings="a nit")
+    assert tree.last.brief is not None
+    assert [leg.findings for leg in tree.last.brief.legs] == ["an answer", ""]
+
+
+@pytest.mark.ruling("E5", "H3")
+def test_a_failed_verdict_without_progress_leads_to_a_replan_that_is_warned() -> None:
+    tree = World(tree_input(Bounds(max_delegation_non_progress_streak=1))).begin()
+    for number in range(2):
+        legs = delegation("m", prompt=f"try {number}"), delegation("v", action="review", synthesis_rule="verify")
+        tree.coordinator("approved", *legs)
+        tree.leg("m", progress="nothing")
+        tree.leg("v", "changes_requested", progress="nothing")
+    assert "delegation_loop_warning" in tree.kinds()
+    assert tree.last.continuation is Continuation.REPLAN
+    assert tree.last.brief is not None
+    assert tree.last.brief.notes[-1] == "2 generations in a row ended with the same decisions and side effects"
+
+
 @pytest.mark.ruling("spec:synthesis.verify_no_extra_run", "D1")
 @pytest.mark.parametrize("verdict", ["approved", "changes_requested"])
 def test_the_verdict_costs_no_run_of_its_own(verdict: str) -> None:
