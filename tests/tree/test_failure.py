@@ -76,11 +76,12 @@ def test_a_retry_that_makes_no_sense_is_refused_with_the_reason() -> None:
 def test_a_leg_is_not_run_again_while_what_it_depends_on_runs_again() -> None:
     tree = batch(delegation("a", synthesis_rule="vote"), delegation("b", deps=("a",), synthesis_rule="vote"))
     tree.leg("a")
-    tree.leg("b", "changes_requested")
+    tree.leg("b", "failed")
     tree.retry(f"{ROOT}.1")
-    assert [run.delegation_id for run in tree.flying.values()] == ["a"]
     tree.retry(f"{ROOT}.2")
     assert tree.said[-1].kind == "retry_refused"
+    assert tree.said[-1].message.startswith("its dependency a is running")
+    assert [run.delegation_id for run in tree.flying.values()] == ["a"]
 
 
 @pytest.mark.ruling("D4", "C4")
