@@ -13,7 +13,8 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     "contract/fences.py": (
         ("N6", "text.count(self._mark) == self._written", "text.count(self._mark) >= self._written"),
     ),
-    "contract/inert.py": (("L11", r"@(?=\\?[A-Za-z0-9_-])", "@(?=[A-Za-z0-9_-])"),),
+    "contract/inert.py": (("L11", "@(?=\\\\?[A-Za-z0-9_-])", "@(?=[A-Za-z0-9_-])"),),
+    "contract/locate.py": (("A1", "[-MOST_CANDIDATES:]", "[:MOST_CANDIDATES]"),),
     "contract/parse.py": (
         ("A1", "for place, each in enumerate(verdicts) if", "for place, each in reversed([*enumerate(verdicts)]) if"),
         ("A3", "(False, True) if after_repair else (False,)", "(False, True)"),
@@ -33,10 +34,13 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("A8", "if not isinstance(value, int) or isinstance(value, bool):", "if not isinstance(value, int):"),
     ),
     "contract/validate.py": (("B6", "> DELEGATIONS_BYTES:", "> 2 * DELEGATIONS_BYTES:"),),
-    "contract/worktree_names.py": (("I3", r"\.\.|\.\Z|\.lock\Z", r"\.\.|\.\Z"),),
+    "contract/worktree_names.py": (("I3", "\\.\\.|\\.\\Z|\\.lock\\Z", "\\.\\.|\\.\\Z"),),
     "github/checks.py": (("L10", "if any(action is not", "if all(action is not"),),
     "github/commands.py": (("L4", '"Cc", "Cf", "Co"', '"Cc", "Co"'),),
-    "github/gate.py": (("L10", "{Decision.CHANGES_REQUESTED, Decision.BLOCKED,", "{Decision.BLOCKED,"),),
+    "github/gate.py": (
+        ("L10", "{Decision.CHANGES_REQUESTED, Decision.BLOCKED,", "{Decision.BLOCKED,"),
+        ("L10", "frozenset({FailurePolicy.CONTINUE, FailurePolicy.ESCALATE})", "frozenset({FailurePolicy.CONTINUE})"),
+    ),
     "github/marks.py": (("L3", 'body.rstrip("\\r\\n").rpartition("\\n")[2]', 'body.partition("\\n")[0]'),),
     "github/permitted.py": (
         ("L5", '{"admin", "maintain", "write"}', '{"admin", "maintain", "triage", "write"}'),
@@ -61,6 +65,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     "pipeline/reducer.py": (
         ("K1", "attempt <= stage.plan.retry", "attempt < stage.plan.retry"),
         ("K1", "and not run.waiting and", "and"),
+        ("O1", "assignment.base or start.base", 'assignment.base or ""'),
     ),
     "policy/answers.py": (("F5", 'found.setdefault(known or "", []).append(text)', 'found[known or ""] = [text]'),),
     "policy/bounds.py": (
@@ -85,6 +90,9 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("H3", "self.streak + 1 if same else 0", "self.streak + 1 if same else self.streak"),
         ("spec:limits.non_progress", "if streak < limit:", "if streak <= limit:"),
     ),
+    "policy/lost_trees.py": (
+        ("engine:outside", "task.paused_seconds + now - task.paused_since", "task.paused_seconds"),
+    ),
     "policy/memory.py": (("K2", "(telling or list(different))", "telling"),),
     "policy/observation.py": (("spec:result.observation", "bool(bindings) and all(", "bool(bindings) and any("),),
     "policy/preflight.py": (
@@ -99,13 +107,13 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("P2", "{format_duration(allowed.seconds)}", "{format_duration(2 * allowed.seconds)}"),
     ),
     "policy/prompts/task.py": (("P7", "fences.meaning(obeyed=_OBEYED)", "fences.meaning()"),),
+    "policy/recipes.py": (("spec:orchestrate.review_panel", "failure_policy=FailurePolicy.CONTINUE,\n", ""),),
     "policy/synthesis.py": (
         ("D6", "if not overruled and SynthesisRule.QUORUM in rules", "if SynthesisRule.QUORUM in rules"),
         ("E2", "if not b.succeeded or b.decision is Decision.CHANGES_REQUESTED]", "if not b.approves]"),
         ("E3", "needed = max(", "needed = min("),
         ("E4", "[b for b in tagged if not (b.succeeded and b.decision is Decision.SKIPPED)]", "tagged"),
     ),
-    "policy/times.py": (("D3", "5.0, 300.0", "5.0, 600.0"),),
     "policy/timeouts.py": (
         (
             "spec:timeouts.precedence",
@@ -113,6 +121,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
             '_default(delegation.action.value, timeouts),\n        _default(delegation.phase or "", timeouts),',
         ),
     ),
+    "policy/times.py": (("D3", "5.0, 300.0", "5.0, 600.0"),),
     "policy/verbs.py": (("F4", "(Verb.ANSWER, Verb.EXTEND)", "(Verb.ANSWER, Verb.ABORT, Verb.EXTEND)"),),
     "policy/whole_answers.py": (("F5.whole", '{"cli", "bridge", "dashboard"}', '{"cli", "dashboard"}'),),
     "tree/chains.py": (
@@ -127,11 +136,17 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     "tree/continuation.py": (
         ("C4", "step.state.spent_jobs += flavour is not Continuation.FINALIZE", "step.state.spent_jobs += 1"),
         ("O5", '"" if chain.run.shared_worktree else chain.branch', '""'),
+        (
+            "P3",
+            "answers = leg.assignment.action is Action.ASK and SynthesisRule.VERIFY not in leg.rules",
+            "answers = leg.assignment.action is Action.ASK",
+        ),
     ),
     "tree/dispatch.py": (
         ("C6", "if chain.ladder.streak > step", "if chain.ladder.streak >= step"),
         ("O2", "() if leg.at_base else step.state.line_of(chain)", "step.state.line_of(chain)"),
         ("spec:delegation.artifacts", "batch.artifact_digest if leg.artifacts else None", "batch.artifact_digest"),
+        ("C5", "leg.quorum = max((", "leg.quorum = min(("),
     ),
     "tree/finalize.py": (
         ("B3", 'f"{first}; then: {RETRY} {job_id}" if first else f"{RETRY} {job_id}"', 'f"{RETRY} {job_id}"'),
@@ -146,6 +161,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
             "if True:\n        step.state.finalize = Finalize(kind=",
         ),
         ("G2", "JobState.CANCELLED if step.state.killed_by else JobState.SKIPPED", "JobState.SKIPPED"),
+        ("C4", "state.exclude(state.closed_at)", "None"),
     ),
     "tree/job_end.py": (
         ("D3", "leg.retries_used < leg.retry", "leg.retries_used <= leg.retry"),
@@ -155,18 +171,37 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
             "_leaf(step, outcome) if job.ephemeral else",
             "_leaf(step, outcome) if job.ephemeral and job.delegation_id else",
         ),
+        ("F2", "if ended in FAILING and any(each.leg", "if ended is JobState.FAILED and any(each.leg"),
     ),
-    "tree/offers.py": (("B5", "if offer is not None and offer.number == event.offer:", "if offer is not None:"),),
-    "tree/resume.py": (("F3", "chain.batch.approved = True", "chain.batch.approved = False"),),
+    "tree/offers.py": (
+        ("B5", "if offer is not None and offer.number == event.offer:", "if offer is not None:"),
+        ("B5", "if offer is None or offer.attempt != outcome.attempt:", "if offer is None:"),
+    ),
+    "tree/resume.py": (
+        ("F3", "chain.batch.approved = True", "chain.batch.approved = False"),
+        ("F5", "_guide(chain, said.guidance)", "_guide(chain, '')"),
+    ),
     "tree/resume_verdict.py": (
         ("M2", "(len(seen) < _DIGEST_SHOWN or not current.digest.startswith(seen))", "len(seen) < _DIGEST_SHOWN"),
+        (
+            "F4",
+            'any(fitted("request", request_id) in each.requests for each in rounds)',
+            'any(fitted("request", request_id) in each.requests for each in rounds if each.open)',
+        ),
+        ("F4", "if len(waiting) > 1:", "if len(waiting) > 2:"),
+    ),
+    "tree/retry.py": (
+        ("C7", "if dep.state is not JobState.SUCCEEDED]", "if dep.state in FAILING]"),
+        ("engine:outside", "state.spent_jobs -= is_final", "state.spent_jobs -= False"),
     ),
     "tree/rounds.py": (
         ("F1", "number=len(earlier) + 1,", "number=1,"),
-        ("F2", "elif chain.asking:", "elif chain.asking and not chain.escalated:"),
         ("F8", "Stage.NINETY: 0.9", "Stage.NINETY: 0.8"),
     ),
-    "tree/settle.py": (("E5", "if state.verify_attempts >= cap:", "if state.verify_attempts > cap:"),),
+    "tree/settle.py": (
+        ("E5", "if state.verify_attempts >= cap:", "if state.verify_attempts > cap:"),
+        ("E5", "elif verdict.result is Result.REPLAN:", "elif verdict.result is Result.REPLAN and rung is None:"),
+    ),
     "tree/state.py": (
         ("C4", "until = now if self.paused_since is None else self.paused_since", "until = now"),
         (
