@@ -114,18 +114,6 @@ def test_the_same_request_ends_no_second_round() -> None:
     assert [each.number for each in tree.open()] == [2]
 
 
-@pytest.mark.ruling("F4")
-def test_without_a_job_id_nobody_is_heard_while_two_wait() -> None:
-    tree = World(tree_input()).begin()
-    tree.coordinator("approved", delegation("lead", "lead"), delegation("a", failure_policy="escalate_human"))
-    tree.leg("lead", "approved", delegation("x", failure_policy="escalate_human"))
-    tree.leg("a", "failed")
-    tree.leg("x", "failed")
-    kind, message = why(tree, "continue", job_id="")
-    assert kind is ResumeFault.AMBIGUOUS
-    assert message.endswith(f"name one of them: {ROOT}, {ROOT}.1")
-
-
 @pytest.mark.ruling("F5")
 def test_what_matches_no_question_is_guidance_to_the_coordinator() -> None:
     tree = asking()
