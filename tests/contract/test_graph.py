@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflows.contract.graph import cycles
+from workflows.contract.graph import cycles, topological
 
 GRAPHS = st.dictionaries(st.sampled_from("abcdef"), st.lists(st.sampled_from("abcdefz"), unique=True))
 
@@ -34,3 +34,9 @@ def test_a_cycle_is_named_exactly_when_there_is_one(deps: dict[str, list[str]]) 
 @pytest.mark.ruling("A4")
 def test_a_long_chain_is_no_recursion() -> None:
     assert list(cycles({f"l{n}": [f"l{n + 1}"] for n in range(5_000)})) == []
+
+
+@pytest.mark.ruling("spec:validation.deps")
+def test_an_order_with_an_unknown_dependency_is_none() -> None:
+    assert topological({"a": ["b"], "b": []}) == ["b", "a"]
+    assert topological({"a": ["x"]}) is None

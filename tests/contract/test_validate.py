@@ -342,10 +342,10 @@ class TestEphemeral:
         ("policy", "given"),
         [(None, "and is not set"), ("", "and is not set"), ("auto", "not auto"), ("read-only", "not read-only")],
     )
-    @pytest.mark.parametrize("by", ["action", "capability"])
+    @pytest.mark.parametrize("by", ["action", "capability", "loosely"])
     def test_one_that_implements_must_be_allowed_to_write(self, policy: str | None, given: str, by: str) -> None:
         action = "implement" if by == "action" else "ask"
-        capabilities = ["implement"] if by == "capability" else []
+        capabilities = {"capability": ["implement"], "loosely": [" Implement "]}.get(by, [])
         spec = {**WORKER, "capabilities": capabilities, "autonomy_policy": policy}
         rule = "ephemeral.autonomy_policy must be workspace-write or danger-full-access for a worker that implements"
         assert leg_faults(agent=None, action=action, ephemeral=spec) == [f"{rule}, {given}"]

@@ -42,6 +42,8 @@ FORMS: dict[str, tuple[Said, ...]] = {
     "/service\tresume  retry\t now ": (Resume("", "retry", "now"),),
     "/service kill": (Kill(),),
     f"/service kill {JOB}": (Kill(JOB),),
+    "/service kill j\u043eb-1": (),
+    "/service retry j\u043eb-1": (),
     f"/service retry {JOB}.2": (Retry(f"{JOB}.2"),),
     "/service retry": (Retry(""),),
     "/service status please": (Status(),),

@@ -233,6 +233,12 @@ CASES = (
         FAILING,
         ("r3",),
     ),
+    Case(
+        "somebody else's commit is in the head",
+        replace(DONE, head=Head("service/task-1", HEAD, foreign="abc1234 is not of this tree", next="look at it")),
+        FAILING,
+        ("abc1234 is not of this tree; next: look at it",),
+    ),
     # legs that failed
     Case("a leg failed", of(job(1, "a", "failed", reason="no"), V, END, v=HERE), FAILING, ("ended failed: no",)),
     Case("a leg is blocked", of(job(1, "a", "blocked"), V, END, v=HERE), FAILING, ("ended blocked",)),

@@ -154,3 +154,8 @@ def test_sets_that_cannot_go_out_share_the_streak() -> None:
     for _ in range(2):
         chain.settles("same", limit=9)
     assert chain.ladder.set_unroutable().streak == 2
+
+
+@pytest.mark.ruling("H1")
+def test_the_order_of_deps_makes_no_other_set() -> None:
+    assert sign(delegation("a", deps=("b", "c"))) == sign(delegation("a", deps=("c", "b")))

@@ -70,6 +70,7 @@ def test_an_ephemeral_template_must_exist() -> None:
     assert faults(leg) == [
         'delegations[0] (id "a"): ephemeral.template "careful" is no registered agent with a template (there are: none)'
     ]
+    assert preflight.check([leg], AGENTS, TreeSettings(), ("fast",)) is not None
 
 
 @pytest.mark.ruling("C6")

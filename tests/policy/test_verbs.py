@@ -64,3 +64,9 @@ def test_the_commands_are_the_ones_to_type() -> None:
         "service resume job-x extend <duration>",
     )
     assert commands("job-x", TAKES[FAILURE], [])[0] == "service resume job-x retry"
+
+
+@pytest.mark.ruling("F4")
+def test_a_round_is_extended_by_a_year_at_most() -> None:
+    assert refused(ASK, "extend", "365d") is None
+    assert refused(ASK, "extend", "365d1ms") == ResumeFault.BAD_DURATION

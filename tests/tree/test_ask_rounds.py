@@ -5,6 +5,7 @@ from workflows.contract.models import Delegation, HumanQuestion
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.settings import Bounds
 from workflows.model.states import Continuation, TaskState
+from workflows.policy.prompts.render import render_continuation
 
 
 def asks(*ids: str, prompt: str = "which?") -> tuple[HumanQuestion, ...]:
@@ -335,3 +336,25 @@ def test_the_rows_tell_the_same_time_as_the_engine() -> None:
     assert tree.state.task.elapsed(began + 300) == began - tree.start.created_at
     tree.resume("answer", "yes", now=began + 300)
     assert (tree.state.task.paused_since, tree.state.task.paused_seconds) == (None, 300)
+
+
+@pytest.mark.ruling("F2")
+def test_in_a_tree_that_ends_at_a_bound_questions_are_ignored() -> None:
+    tree = batch(delegation("lead", "lead"), delegation("b"), bounds=Bounds(max_delegation_width=2))
+    tree.leg("lead", "approved", *(delegation(each) for each in "xyz"))
+    tree.leg("b", human_questions=asks("q"))
+    assert "human_questions_ignored" in tree.kinds()
+    assert (tree.open(), tree.last.continuation) == ([], Continuation.FINALIZE)
+
+
+@pytest.mark.ruling("E6", "F5")
+def test_a_finalize_is_told_what_was_said_to_every_coordinator() -> None:
+    tree = batch(delegation("one", "lead"), delegation("two", "lead"))
+    tree.leg("one", "approved", delegation("x"), human_questions=asks("first"))
+    tree.leg("two", "approved", delegation("y"), human_questions=asks("second"))
+    tree.resume("answer", "red", job_id=f"{ROOT}.1")
+    tree.kill()
+    assert tree.last.continuation is Continuation.FINALIZE
+    assert tree.last.brief is not None
+    assert [(each.id, each.text) for each in tree.last.brief.answers] == [("first", "red"), ("second", None)]
+    assert "Left unanswered." in render_continuation(tree.last.brief, {})

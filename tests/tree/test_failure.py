@@ -239,6 +239,16 @@ def test_a_block_gives_up_the_pending_retry_of_a_sibling() -> None:
     assert (state(tree, "a"), tree.state.closed) == (JobState.FAILED, True)
     tree.feed(TimerFired(now=tree.now, key=f"retry:{ROOT}.1:2"))
     assert not tree.flying
+    tree.retry(f"{ROOT}.2")
+    assert tree.task_state() is TaskState.BLOCKED, "the failure whose retry was given up blocks as well"
+
+
+@pytest.mark.ruling("D3", "D4")
+def test_in_a_stopped_batch_a_failing_leg_is_not_run_again() -> None:
+    tree = batch(delegation("a"), delegation("b", retry=1))
+    tree.leg("a", "failed")
+    tree.leg("b", "failed")
+    assert (tree.jobs[f"{ROOT}.2"].attempt, tree.jobs[f"{ROOT}.2"].state) == (1, JobState.FAILED)
 
 
 @pytest.mark.ruling("spec:states.merge_conflict", "I1")

@@ -43,6 +43,25 @@ def test_it_is_queued_with_a_reason_until_its_host_has_begun_it_and_started_then
     assert states(world) == {"a": "running", "b": "queued"}
 
 
+def test_no_job_begins_before_it_was_queued() -> None:
+    world = waiting("a")
+    run = world.offered[f"{ROOT}.1"]
+    world.flying[run.job_id] = world.offered.pop(run.job_id)
+    world.feed(JobBegun(now=world.now, job_id=run.job_id, offer=run.offer, at=world.now - 50))
+    job = world.state.jobs[f"{ROOT}.1"]
+    assert job.started_at == job.queued_at
+
+
+@pytest.mark.ruling("G1", "G2")
+def test_a_finalize_that_is_stopped_before_it_began_is_over() -> None:
+    world = waiting("a")
+    world.kill()
+    give_back_all(world)
+    world.kill(immediate=True)
+    give_back_all(world)
+    assert (world.offered, world.state.closed, world.task_state()) == ({}, True, TaskState.CANCELLED)
+
+
 def test_an_outcome_of_an_earlier_attempt_ends_no_offer() -> None:
     world = World(tree_input(), patient=True).begin()
     world.begins(ROOT)

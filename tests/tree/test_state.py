@@ -10,6 +10,7 @@ from workflows.model.settings import Bounds
 from workflows.model.states import JOB_MOVES, TASK_MOVES, IllegalMoveError, JobState, TaskState, check_job, check_task
 from workflows.temporal.messages import TreeStart
 from workflows.tree.commands import Command, Record, RunChild, RunCoordinator
+from workflows.tree.events import KillRequested
 from workflows.tree.state import TreeState
 from workflows.tree.step import Step
 
@@ -153,3 +154,11 @@ def check_size(tree: World, commands: list[Command]) -> None:
     children = tuple(each for each in commands if isinstance(each, RunChild))
     start = TreeStart(input=tree.state.input, host="h", state=tree.state, coordinators=coordinators, children=children)
     assert len(start.model_dump_json().encode()) < 0.9 * BLOB
+
+
+@pytest.mark.ruling("engine:total")
+def test_time_never_runs_backwards() -> None:
+    tree = World(tree_input()).begin()
+    before = tree.now
+    tree.feed(KillRequested(now=before - 500, actor="ann", immediate=False))
+    assert tree.now == before

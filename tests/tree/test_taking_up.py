@@ -84,7 +84,7 @@ def test_a_pause_has_the_time_it_had_left() -> None:
     assert world.task_state() is TaskState.AWAITING_HUMAN
     current = world.state.open_round(world.state.root_id)
     assert current is not None
-    assert current.expires_at - world.now == left
+    assert (current.expires_at - world.now, current.expires_at - current.armed_at) == (left, left)
     world.resume("answer", "q: this one")
     assert world.state.running
 
