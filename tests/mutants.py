@@ -24,7 +24,7 @@ PURE = ("contract", "policy", "tree", "pipeline", "github")
 AT_ONCE = 2
 LONGEST_SECONDS = 1_800
 _LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__")
-_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True)

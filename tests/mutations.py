@@ -8,10 +8,24 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("A9", "{0,63}", "{0,64}"),
         ("A10", "if seconds <= 0:", "if seconds < 0:"),
     ),
-    "contract/ephemeral.py": (("spec:validation.write_policy", "implements or any(", "implements and any("),),
+    "contract/ephemeral.py": (
+        ("spec:validation.write_policy", "implements or any(", "implements and any("),
+        (
+            "spec:validation.write_policy",
+            "name.strip().lower() == Action.IMPLEMENT for",
+            "name == Action.IMPLEMENT for",
+        ),
+    ),
     "contract/faults.py": (("A4", "(*self.found, *more)", "(*reversed(self.found), *more)"),),
     "contract/fences.py": (
         ("N6", "text.count(self._mark) == self._written", "text.count(self._mark) >= self._written"),
+    ),
+    "contract/graph.py": (
+        (
+            "spec:validation.deps",
+            "free = [leg for leg in waiting if all(dep in order for dep in deps[leg])]",
+            "free = [leg for leg in waiting if all(dep in order or dep not in deps for dep in deps[leg])]",
+        ),
     ),
     "contract/inert.py": (("L11", "@(?=\\\\?[A-Za-z0-9_-])", "@(?=[A-Za-z0-9_-])"),),
     "contract/locate.py": (("A1", "[-MOST_CANDIDATES:]", "[:MOST_CANDIDATES]"),),
@@ -36,10 +50,14 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     "contract/validate.py": (("B6", "> DELEGATIONS_BYTES:", "> 2 * DELEGATIONS_BYTES:"),),
     "contract/worktree_names.py": (("I3", "\\.\\.|\\.\\Z|\\.lock\\Z", "\\.\\.|\\.\\Z"),),
     "github/checks.py": (("L10", "if any(action is not", "if all(action is not"),),
-    "github/commands.py": (("L4", '"Cc", "Cf", "Co"', '"Cc", "Co"'),),
+    "github/commands.py": (
+        ("L4", '"Cc", "Cf", "Co"', '"Cc", "Co"'),
+        ("L4", "return said_of(job) if _plain(job) else None", "return said_of(job)"),
+    ),
     "github/gate.py": (
         ("L10", "{Decision.CHANGES_REQUESTED, Decision.BLOCKED,", "{Decision.BLOCKED,"),
         ("L10", "frozenset({FailurePolicy.CONTINUE, FailurePolicy.ESCALATE})", "frozenset({FailurePolicy.CONTINUE})"),
+        ("O1", "if head.foreign:", "if head.foreign and head.sha is None:"),
     ),
     "github/marks.py": (("L3", 'body.rstrip("\\r\\n").rpartition("\\n")[2]', 'body.partition("\\n")[0]'),),
     "github/permitted.py": (
@@ -89,6 +107,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("H2", "if self.repeat_warned or self.rung else Rung.WARNING", "if self.rung else Rung.WARNING"),
         ("H3", "self.streak + 1 if same else 0", "self.streak + 1 if same else self.streak"),
         ("spec:limits.non_progress", "if streak < limit:", "if streak <= limit:"),
+        ("H1", "sorted(leg.deps), leg.model", "list(leg.deps), leg.model"),
     ),
     "policy/lost_trees.py": (
         ("engine:outside", "task.paused_seconds + now - task.paused_since", "task.paused_seconds"),
@@ -101,10 +120,14 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
             "worker.runtime not in settings.configured_runtimes",
             "worker.runtime not in RUNTIME_NAMES",
         ),
+        ("C6", "if worker.template and worker.template not in templates:", "if worker.template and not templates:"),
     ),
     "policy/prices.py": (("K5", "cost(usage, said or asked, overrides)", "cost(usage, asked or said, overrides)"),),
     "policy/prompts/place.py": (
         ("P2", "{format_duration(allowed.seconds)}", "{format_duration(2 * allowed.seconds)}"),
+    ),
+    "policy/prompts/render.py": (
+        ("F5", 'parts.append("Left unanswered." if said is None else', 'parts.append("" if said is None else'),
     ),
     "policy/prompts/task.py": (("P7", "fences.meaning(obeyed=_OBEYED)", "fences.meaning()"),),
     "policy/recipes.py": (("spec:orchestrate.review_panel", "failure_policy=FailurePolicy.CONTINUE,\n", ""),),
@@ -122,7 +145,10 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ),
     ),
     "policy/times.py": (("D3", "5.0, 300.0", "5.0, 600.0"),),
-    "policy/verbs.py": (("F4", "(Verb.ANSWER, Verb.EXTEND)", "(Verb.ANSWER, Verb.ABORT, Verb.EXTEND)"),),
+    "policy/verbs.py": (
+        ("F4", "(Verb.ANSWER, Verb.EXTEND)", "(Verb.ANSWER, Verb.ABORT, Verb.EXTEND)"),
+        ("F4", "if seconds > LONGEST_PAUSE_SECONDS:", "if seconds >= LONGEST_PAUSE_SECONDS:"),
+    ),
     "policy/whole_answers.py": (("F5.whole", '{"cli", "bridge", "dashboard"}', '{"cli", "dashboard"}'),),
     "tree/chains.py": (
         ("C7", "ENDED_JOBS - {JobState.SUCCEEDED}", "ENDED_JOBS - {JobState.SUCCEEDED, JobState.SKIPPED}"),
@@ -141,6 +167,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
             "answers = leg.assignment.action is Action.ASK and SynthesisRule.VERIFY not in leg.rules",
             "answers = leg.assignment.action is Action.ASK",
         ),
+        ("E6", "chains = step.state.coordinators.values() if flavour is Continuation.FINALIZE else ()", "chains = ()"),
     ),
     "tree/dispatch.py": (
         ("C6", "if chain.ladder.streak > step", "if chain.ladder.streak >= step"),
@@ -162,6 +189,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ),
         ("G2", "JobState.CANCELLED if step.state.killed_by else JobState.SKIPPED", "JobState.SKIPPED"),
         ("C4", "state.exclude(state.closed_at)", "None"),
+        ("D4", "if batch.stopped and leg.failing and leg.policy is FailurePolicy.BLOCK_PARENT:", "if False:"),
     ),
     "tree/job_end.py": (
         ("D3", "leg.retries_used < leg.retry", "leg.retries_used <= leg.retry"),
@@ -172,10 +200,14 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
             "_leaf(step, outcome) if job.ephemeral and job.delegation_id else",
         ),
         ("F2", "if ended in FAILING and any(each.leg", "if ended is JobState.FAILED and any(each.leg"),
+        ("D4", "stopped = step.state.frozen or batch is None or bool(batch.stopped)", "stopped = batch is None"),
+        ("B6", "max(0, tokens.input_tokens)", "tokens.input_tokens"),
     ),
     "tree/offers.py": (
         ("B5", "if offer is not None and offer.number == event.offer:", "if offer is not None:"),
         ("B5", "if offer is None or offer.attempt != outcome.attempt:", "if offer is None:"),
+        ("B5", "started = max(at, step.state.jobs[job_id].queued_at)", "started = at"),
+        ("G1", "or outcome.job_id == _final(step):", "or False:"),
     ),
     "tree/resume.py": (
         ("F3", "chain.batch.approved = True", "chain.batch.approved = False"),
@@ -193,10 +225,16 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     "tree/retry.py": (
         ("C7", "if dep.state is not JobState.SUCCEEDED]", "if dep.state in FAILING]"),
         ("engine:outside", "state.spent_jobs -= is_final", "state.spent_jobs -= False"),
+        ("F8", "each.expires_at + gap, each.armed_at + gap", "each.expires_at + gap, each.armed_at"),
     ),
     "tree/rounds.py": (
         ("F1", "number=len(earlier) + 1,", "number=1,"),
         ("F8", "Stage.NINETY: 0.9", "Stage.NINETY: 0.8"),
+        (
+            "F2",
+            "if state.finalize is not None:\n        step.event(",
+            "if state.killed_by is not None:\n        step.event(",
+        ),
     ),
     "tree/settle.py": (
         ("E5", "if state.verify_attempts >= cap:", "if state.verify_attempts > cap:"),
@@ -210,5 +248,8 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
             "if leg.state is JobState.SKIPPED:\n            return ()",
         ),
     ),
-    "tree/step.py": (("B4", "check_payload(kind, data)\n        self._tell(", "self._tell("),),
+    "tree/step.py": (
+        ("B4", "check_payload(kind, data)\n        self._tell(", "self._tell("),
+        ("engine:total", "state.now = max(state.now, now)", "state.now = now"),
+    ),
 }
