@@ -160,10 +160,3 @@ def test_the_rows_tell_what_is_used_as_the_tree_itself_counts_it() -> None:
     assert (
         (told.jobs, told.tokens, told.cost_usd) == (own.jobs, own.tokens, own.cost_usd) == (3, own.tokens, own.cost_usd)
     )
-
-
-@pytest.mark.ruling("B6", "spec:limits.token_capture")
-def test_fewer_tokens_than_none_are_none() -> None:
-    world = begun()
-    world.coordinator("approved", usage=tokens(-5))
-    assert world.state.usage.total == 0
