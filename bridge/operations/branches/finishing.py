@@ -1,4 +1,4 @@
-"""Task branches that are moved to the line of their tree without a word of a person, where settings say so (O6)."""
+"""Automatic merges of ended trees: their task branches move to the line where settings say so (ruling O6)."""
 
 import asyncio
 import logging
@@ -25,15 +25,15 @@ ACTOR = "[orchestrate].merge"
 
 
 class Finishing:
-    """Looks at each tree that ended once: its verdict changes only when it is opened again, and then it ends anew."""
+    """A watcher of ended trees, which judges each end once; a tree that is opened again has another end."""
 
     def __init__(self) -> None:
         self._seen: set[tuple[str, float]] = set()
 
     def look(self, service: Service) -> list[str]:
-        """Merge the trees that ended done, whose gate passes, and return their roots. Once more merges nothing.
+        """Merge the trees that ended done and whose gate passes; return their roots.
 
-        So the look after a process was killed between the merge and its record makes up for the record.
+        Merging is idempotent, and repeats a record that was lost when the process was killed after the merge.
         """
         done = []
         for root, repo, ended_at in stored_trees.to_merge(service.store, time.time() - REACHES_BACK):
@@ -60,7 +60,7 @@ class Finishing:
 
 
 def _handled(service: Service, found: Branches) -> bool:
-    """All that is on the line is recorded as merged, or people have dropped something: then the rest is theirs too."""
+    """Return whether all of the line is recorded as merged, or a person dropped a branch and so decides the rest."""
     told = stored.told(service.store, found.root_job_id)
     merged = {event.branch for kind, _, event in told if kind is BranchEventKind.MERGED}
     dropped = any(kind is BranchEventKind.DROPPED for kind, _, _ in told)

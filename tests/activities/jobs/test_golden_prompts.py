@@ -60,7 +60,7 @@ def place(host: Stage, run: JobRun) -> Workspace:
     names = [*legs, *(each.leg for each in run.deps if each.leg)]
     line = Line(BASE, LINE if run.line else BASE, legs, legs=dict.fromkeys(names, LINE))
     return Workspace(
-        host.repo, Worktree(Path("/srv/work/folder"), line.commit, branch_name(run), line.names), line=line
+        host.repo, Worktree(Path("/srv/jobs/folder"), line.commit, branch_name(run), line.names), line=line
     )
 
 
