@@ -34,6 +34,8 @@ def tried(what, does):
 there = 0
 for pid in range(1, 200):
     if pid == os.getpid(): continue
+    try: descriptor = os.pidfd_open(pid)
+    except OSError: continue  # nothing, or a thread: the proxy has one for each connection
     try: os.kill(pid, 0); there += 1
     except ProcessLookupError: continue
     except PermissionError: print("not ours", pid)
@@ -42,7 +44,6 @@ for pid in range(1, 200):
     tried("memory", lambda: open(f"/proc/{pid}/mem", "rb"))
     tried("files", lambda: os.listdir(f"/proc/{pid}/fd"))
     tried("traced", lambda: libc.ptrace(16, pid, None, None) == 0)
-    descriptor = os.pidfd_open(pid)
     tried("descriptor", lambda: any(libc.syscall(PIDFD_GETFD, descriptor, each, 0) >= 0 for each in range(32)))
 print("processes", there)
 print(sorted(int(each) for each in os.listdir("/proc") if each.isdigit()) == [os.getpid()])

@@ -112,7 +112,10 @@ async def test_another_homes_runs_are_never_touched_not_even_a_copied_homes(
     await task
 
 
-async def test_what_goes_on_after_its_directory_was_removed_is_found(request_for: RequestFor, tmp_path: Path) -> None:
+async def test_what_goes_on_after_its_directory_was_removed_is_found(
+    request_for: RequestFor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_fork_server(monkeypatch)  # it would end what its supervisors leave
     request = request_for("echo > up; sleep 600")
     task = asyncio.create_task(run(request))
     await until((tmp_path / "up").exists)
