@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from activities.cluster_by_hand import Place, commands, removal
 from activities.temporal import RPC_TIMEOUT
-from workflows.contract.durations import format_duration
 from workflows.model.errors import ServiceError, UnreachableError
 from workflows.temporal import search
+from workflows.text.durations import format_duration
 
 if TYPE_CHECKING:
     from temporalio.api.workflowservice.v1 import DescribeNamespaceResponse

@@ -5,7 +5,7 @@ N7).
 import logging
 import sys
 
-from workflows.contract.visible import one_line
+from workflows.text.invisible import one_line
 
 
 class OneLine(logging.Formatter):

@@ -8,8 +8,8 @@ from typing import NoReturn
 
 from activities import log_lines
 from activities.redaction.redacted import redacted
-from workflows.contract.visible import visible
 from workflows.model.errors import ServiceError
+from workflows.text.invisible import visible
 
 
 def run(serve: Callable[[], None], *, quiet: tuple[str, ...] = ()) -> NoReturn:

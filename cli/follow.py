@@ -78,8 +78,8 @@ def _told_on_a_terminal(command: str) -> AbstractContextManager[None]:
 
 def goes_on(tree: "Tree") -> str:
     """Return one line with the running jobs and their times, the queue, and the cost."""
-    from workflows.contract.durations import format_duration
     from workflows.policy.prices import dollars
+    from workflows.text.durations import format_duration
 
     if tree.over:
         return ""

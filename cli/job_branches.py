@@ -13,7 +13,7 @@ from cli.drawing.lines import prose
 from cli.drawing.looks import of_state
 from cli.drawing.tables import Column
 from cli.output import coloured, hand_over, page, say, say_json, say_table, tell
-from workflows.contract.visible import PREFIX
+from workflows.text.invisible import PREFIX
 
 if TYPE_CHECKING:
     from bridge.operations.branches.branches import LegBranch

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from cli.drawing.lines import FOLDED, Line, Piece
 from cli.drawing.looks import Look
 from cli.drawing.screens import drawn, screen_of
-from workflows.contract.visible import in_json, one_line, prefixed, visible
+from workflows.text.invisible import in_json, one_line, prefixed, visible
 
 if TYPE_CHECKING:
     from typing import TextIO

@@ -103,8 +103,8 @@ def _until_over(service: "Service", run_id: str, asker: Asker, step: "Step") -> 
 
 def _goes_on(run: "RunView") -> str:
     """Return one line with the running stages and their times, and the run's cost."""
-    from workflows.contract.durations import format_duration
     from workflows.policy.prices import dollars
+    from workflows.text.durations import format_duration
 
     if run.finished_at is not None:
         return ""

@@ -9,8 +9,8 @@ from cli.drawing.looks import of_state
 from cli.drawing.trees import state_line
 from cli.output import named, say, say_document, say_fields, say_json
 from cli.words import clock, one_line, readable
-from workflows.contract.visible import prefixed
 from workflows.model.errors import UsageError
+from workflows.text.invisible import prefixed
 
 if TYPE_CHECKING:
     from bridge.operations.pipelines.runs import RunView, StageView

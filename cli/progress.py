@@ -16,8 +16,8 @@ from bridge.machine.steps import Step, unheard
 from cli.drawing.screens import can_move, screen_of
 from cli.drawing.widths import cut
 from cli.output import draw, is_for_programs, stand_below
-from workflows.contract.visible import one_line
 from workflows.model.errors import ServiceError
+from workflows.text.invisible import one_line
 
 _BEGIN = 0.5
 _TICK = 0.1

@@ -12,7 +12,7 @@ from cli import observation
 from cli.drawing.fields import headed, in_fields
 from cli.drawing.lines import FOLDED, Line, Piece, path, prose
 from cli.drawing.looks import Look, of_state
-from workflows.contract.visible import prefixed
+from workflows.text.invisible import prefixed
 
 if TYPE_CHECKING:
     from activities.runs.status import RunStatus

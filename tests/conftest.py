@@ -16,7 +16,7 @@ from tests import keys
 from tests.depth import cases
 
 ROOT = Path(__file__).parent
-PURE = ("contract", "policy", "tree", "pipeline")
+PURE = ("text", "secrets", "contract", "policy", "tree", "pipeline")
 """Rings without external parts: their failures are the most precise, and known in seconds."""
 WAITING = ("e2e", "temporal", "bridge", "activities")
 """Rings that wait for servers and processes, longest first, so that parallel workers end at about the same time."""

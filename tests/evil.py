@@ -2,7 +2,7 @@
 
 import re
 
-from workflows.contract.visible import visible
+from workflows.text.invisible import visible
 
 EVIL = (
     "error: FORGED \x1b]8;;http://x\x07l\x1b]52;c;eA==\x07\x1b[2J\x9b31m\u202e\u2066\U000e0041\u200b\u2028\x85\x7f\rover"

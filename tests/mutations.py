@@ -17,9 +17,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ),
     ),
     "contract/faults.py": (("A4", "(*self.found, *more)", "(*reversed(self.found), *more)"),),
-    "contract/fences.py": (
-        ("N6", "text.count(self._mark) == self._written", "text.count(self._mark) >= self._written"),
-    ),
+    "text/fences.py": (("N6", "text.count(self._mark) == self._written", "text.count(self._mark) >= self._written"),),
     "contract/graph.py": (
         (
             "spec:validation.deps",
@@ -27,14 +25,14 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
             "free = [leg for leg in waiting if all(dep in order or dep not in deps for dep in deps[leg])]",
         ),
     ),
-    "contract/inert.py": (("L11", "@(?=\\\\?[A-Za-z0-9_-])", "@(?=[A-Za-z0-9_-])"),),
+    "text/inert.py": (("L11", "@(?=\\\\?[A-Za-z0-9_-])", "@(?=[A-Za-z0-9_-])"),),
     "contract/locate.py": (("A1", "[-MOST_CANDIDATES:]", "[:MOST_CANDIDATES]"),),
     "contract/parse.py": (
         ("A1", "for place, each in enumerate(verdicts) if", "for place, each in reversed([*enumerate(verdicts)]) if"),
         ("A3", "(False, True) if after_repair else (False,)", "(False, True)"),
         ("P6", "not marks(text).isdisjoint(marks(prompt))", "marks(text) >= marks(prompt)"),
     ),
-    "contract/redact.py": (("N7", "if layers > 0:", "if layers > 1:"),),
+    "secrets/redact.py": (("N7", "if layers > 0:", "if layers > 1:"),),
     "contract/repair.py": (
         ("A12", "redact(raw[-_MARGIN:].decode", "redact(raw[-PREVIOUS_CAP:].decode"),
         ("A5", "_bytes(previous) != _bytes(repaired)", "_bytes(previous).strip() != _bytes(repaired).strip()"),

@@ -7,7 +7,7 @@ import re
 from datetime import datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
-from workflows.contract.durations import UNITS
+from workflows.text.durations import UNITS
 
 _EPOCH = re.compile(r"(?:\||resets?_?at\W{1,4})(\d{10})\b", re.IGNORECASE)
 _ISO = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from activities.git import plain_files
 from activities.git.command import printable
-from workflows.contract.visible import one_line
 from workflows.model.errors import RefusedError
+from workflows.text.invisible import one_line
 
 WALK_SECONDS = 300.0
 MOST_ENTRIES = 2_000_000

@@ -11,9 +11,9 @@ from activities.github.client import Client, GithubError
 from activities.github.models import Issue, Pull
 from activities.host.binding import Bound
 from activities.store.artifacts import Artifacts
-from workflows.contract.fences import cut
 from workflows.model.texts import Text
 from workflows.policy import bindings
+from workflows.text.fences import cut
 
 SECONDS = 10.0
 TITLE_LIMIT = 300

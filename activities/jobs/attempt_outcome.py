@@ -17,7 +17,7 @@ from workflows.contract.canonical import canonical, canonical_json
 from workflows.contract.models import Delegation, ServiceResult
 from workflows.contract.notices import Notice
 from workflows.contract.parse import Accepted, Rejected
-from workflows.contract.redact import redact_result
+from workflows.contract.redact_result import redact_result
 from workflows.contract.render import render_findings
 from workflows.contract.strings import fitted, storable_model, storable_value, too_long
 from workflows.github.facts import FactKind

@@ -14,13 +14,13 @@ from activities.settings.model import RuntimeSection
 from activities.store import deferrals
 from activities.store.attempts import AttemptRow
 from activities.store.deferrals import Deferral
-from workflows.contract.durations import format_duration
 from workflows.contract.strings import storable
 from workflows.model.jobs import JobRun
 from workflows.model.spend import Usage
 from workflows.model.states import Continuation
 from workflows.policy.times import clock
 from workflows.temporal.calls import WAITS
+from workflows.text.durations import format_duration
 
 MARGIN_SECONDS = 5.0
 """Seconds added to a time that the program names: its clock may differ from ours."""

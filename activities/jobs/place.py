@@ -13,12 +13,12 @@ from activities.host.context import Context
 from activities.jobs.workspace import Workspace
 from activities.runtimes.table import program_of
 from activities.settings.model import RuntimeSection, Settings
-from workflows.contract.fences import inline
 from workflows.contract.models import AutonomyPolicy
 from workflows.model.jobs import JobRun
 from workflows.model.workers import Worker
 from workflows.policy.bindings import WEB
 from workflows.policy.prompts.place import Allowed, LeftOut, Place
+from workflows.text.fences import inline
 
 _ORDER = list(AutonomyPolicy)
 _TEMPORARY = {

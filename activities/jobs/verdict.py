@@ -8,11 +8,11 @@ from activities.host.attempt import with_way_out
 from activities.jobs.execution import Executed
 from activities.jobs.workspace import Evidence
 from activities.runs.supervisor import EndKind
-from workflows.contract import durations
 from workflows.contract.models import Action, AutonomyPolicy, Decision
 from workflows.contract.parse import Accepted, Rejected
 from workflows.model.jobs import JobRun
 from workflows.model.states import JobState
+from workflows.text import durations
 
 
 @dataclass(frozen=True)

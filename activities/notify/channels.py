@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from activities.runs.regular_files import appended, opened
 from activities.store.outbox import Notification
-from workflows.contract.visible import in_json, one_line, visible
+from workflows.text.invisible import in_json, one_line, visible
 
 SECONDS = 20
 TAIL = 1024 * 1024

@@ -7,12 +7,12 @@ from sqlalchemy import Engine
 
 from activities.store import jobs, rounds, trees
 from activities.store.outbox import Notification
-from workflows.contract.visible import one_line
 from workflows.model.rows import JobRecord, RoundRecord
 from workflows.model.settings import Bounds
 from workflows.model.states import JobState, WaitsFor
 from workflows.policy.bounds import ledger_of
 from workflows.policy.times import clock
+from workflows.text.invisible import one_line
 from workflows.tree.details import plain, spend
 
 TEXT_SHOWN = 600

@@ -11,7 +11,6 @@ from activities.store import agents, pipelines, repos
 from activities.store.artifacts import Artifacts
 from activities.store.pipelines import Pipeline
 from activities.store.repos import Repo
-from workflows.contract.durations import parse_duration
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError
 from workflows.model.workers import Assignment, Worker
 from workflows.pipeline.definition import AgentStage, Definition, ShellStage
@@ -22,6 +21,7 @@ from workflows.pipeline.read import read
 from workflows.pipeline.stage_run import Script
 from workflows.policy.assignments import ephemeral_worker
 from workflows.policy.preflight import NO_AGENT, RUNTIME_NAMES
+from workflows.text.durations import parse_duration
 
 
 class NotRunnableError(RefusedError):

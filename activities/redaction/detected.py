@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from activities.redaction import known_values
 
 if TYPE_CHECKING:
-    from workflows.contract.secret_spans import Span
+    from workflows.secrets.spans import Span
 
 _OURS = frozenset({"contextual_secret", "connection_string_password"})
 """Kinds recognised by a name or a place: `workflows.contract` finds those, with fewer false positives."""

@@ -36,7 +36,7 @@ class KeptSecrets:
 
     def hide(self, text: str) -> str:
         """Replace each secret in a text by a placeholder, and store the secret."""
-        from workflows.contract.redact import redact
+        from workflows.secrets.redact import redact
 
         if is_known_clean(text):
             return text

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 if TYPE_CHECKING:
-    from workflows.contract.secret_spans import Span
+    from workflows.secrets.spans import Span
 
 SHORTEST = 8
 _NAME = re.compile(

@@ -43,7 +43,7 @@ def redacted_end(text: str, limit: int) -> str:
 
 def redacted_value(value: JsonValue) -> JsonValue:
     """Remove secrets from all of a JSON value."""
-    from workflows.contract.redact import redact_value
+    from workflows.secrets.redact import redact_value
 
     _look()
     return redact_value(value, _clean)
@@ -97,7 +97,7 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
 
 def _members(value: dict[Any, Any], change: Callable[[str], str]) -> Iterator[tuple[Any, Any]]:
     """Yield changed items of a mapping. A text under a secret's name is removed whole."""
-    from workflows.contract.secret_names import is_secret
+    from workflows.secrets.names import is_secret
 
     for name, item in value.items():
         if type(name) is str and type(item) is str and is_secret(name, item):
@@ -150,8 +150,6 @@ def _remembered(text: str) -> str:
 
 
 def _redact(text: str) -> str:
-    from workflows.contract.redact import (
-        redact,  # its patterns take milliseconds: not for commands that write nothing
-    )
+    from workflows.secrets.redact import redact
 
     return redact(text, detected.find)

@@ -19,12 +19,12 @@ from pydantic_core import PydanticCustomError
 from activities.boxes.hosts import Entry
 from activities.runtimes import programs
 from activities.runtimes.table import DRIVEN, PROGRAMS, RUNTIMES, SCRIPT, SHELL
-from workflows.contract.durations import format_duration, parse_duration
 from workflows.contract.faults import did_you_mean
 from workflows.contract.models import Tier
 from workflows.model.errors import UsageError
 from workflows.model.settings import Bounds, RuntimeDefaults, Timeouts, TreeSettings
 from workflows.policy.prices import TIER
+from workflows.text.durations import format_duration, parse_duration
 
 
 def _seconds(value: object) -> object:

@@ -16,10 +16,10 @@ from pathlib import Path
 from activities.redaction.kept_secrets import KeptSecrets
 from activities.runs.regular_files import appended, private_folder
 from activities.store import old_artifacts
-from workflows.contract.fences import Fences, written
 from workflows.model.errors import NotFoundError
 from workflows.model.texts import Text
 from workflows.model.workers import Worker
+from workflows.text.fences import Fences, written
 
 INLINE_LIMIT = 4096
 """The most bytes of a text that is inlined in a workflow's history."""

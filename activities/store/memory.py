@@ -22,8 +22,8 @@ from sqlalchemy import (
 
 from activities.store import schema
 from activities.store.database import insert_new
-from workflows.model.digests import digest
 from workflows.policy.memory import Entry, MemoryState, Recalled, wanted_words, words
+from workflows.text.digests import digest
 
 _memory = schema.memory.c
 _KEY_COUNTS = 2.5

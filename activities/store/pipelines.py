@@ -7,9 +7,9 @@ from sqlalchemy import Engine, delete, select, update
 
 from activities.store import schema
 from activities.store.database import rows_with, upsert
-from workflows.model.digests import digest
 from workflows.pipeline.definition import Definition
 from workflows.pipeline.text import Format
+from workflows.text.digests import digest
 
 
 @dataclass(frozen=True)

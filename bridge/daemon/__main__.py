@@ -8,8 +8,8 @@ from activities.settings.home import Home
 from bridge.daemon.foreground import run_foreground
 from bridge.daemon.options import DaemonOptions
 from bridge.machine.locks import FileLock
-from workflows.contract.visible import visible
 from workflows.model.errors import ServiceError
+from workflows.text.invisible import visible
 
 
 def main(arguments: list[str]) -> None:

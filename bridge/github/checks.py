@@ -24,7 +24,7 @@ from workflows.github.facts import FactKind, check_id
 from workflows.github.gate import GateState, Verdict
 from workflows.github.texts import verdict as texts
 from workflows.github.texts.verdict import Annotation
-from workflows.model.digests import digest
+from workflows.text.digests import digest
 
 NAME = "service/gate"
 FORBIDDEN = 403

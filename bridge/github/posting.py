@@ -12,7 +12,7 @@ from bridge.github.session import Session
 from bridge.github.wrote import APART, Gone, Later, Needless, Wrote
 from workflows.github.facts import FactKind
 from workflows.github.marks import marked
-from workflows.model.digests import digest
+from workflows.text.digests import digest
 
 COMMENTS = (
     FactKind.STATUS,

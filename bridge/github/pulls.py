@@ -21,10 +21,10 @@ from workflows.github.marks import marked
 from workflows.github.publication import Publication
 from workflows.github.texts import pull as texts
 from workflows.github.texts.pull import Told
-from workflows.model.digests import digest
 from workflows.model.rows import JobRecord
 from workflows.model.states import TaskState
 from workflows.policy.times import backoff
+from workflows.text.digests import digest
 
 NOT_SEEN_YET = 4
 """Attempts to wait for GitHub to see a branch that was just pushed."""

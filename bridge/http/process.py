@@ -23,7 +23,7 @@ GRACE_SECONDS = 3
 
 KEEP_ALIVE_SECONDS = 30
 
-_REDACTION = "workflows.contract.redact"
+_REDACTION = "workflows.secrets.redact"
 """Its patterns take a tenth of a second, which the first call would wait for."""
 
 

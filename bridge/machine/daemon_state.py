@@ -12,7 +12,7 @@ from activities.runs.regular_files import write_private
 from activities.settings.home import Home
 from activities.settings.reading import Told
 from bridge.machine.locks import holder
-from workflows.contract.durations import format_duration
+from workflows.text.durations import format_duration
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from cli.drawing.lines import FOLDED, Line, Piece, prose
 from cli.drawing.looks import Look
 from cli.drawing.widths import padded, width
-from workflows.contract.visible import one_line, prefixed
+from workflows.text.invisible import one_line, prefixed
 
 
 def in_fields(fields: Iterable[tuple[str, object]]) -> Iterator[str]:

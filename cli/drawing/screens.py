@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cli.drawing.lines import Line, Piece, part, pieces_of
 from cli.drawing.looks import END, Look
-from workflows.contract.visible import PREFIX, one_line
+from workflows.text.invisible import PREFIX, one_line
 
 if TYPE_CHECKING:
     from typing import TextIO

@@ -17,7 +17,7 @@ from cli.warm.command import Server, carry_out
 from cli.warm.listening import listen
 from cli.warm.order import read_at_start, stamp
 
-_IMPORTED_LATE = ("bridge.daemon.control", "redact_secret", "sqlalchemy.dialects.sqlite", "workflows.contract.redact")
+_IMPORTED_LATE = ("bridge.daemon.control", "redact_secret", "sqlalchemy.dialects.sqlite", "workflows.secrets.redact")
 """Modules that reads import where they use them."""
 
 

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from workflows.contract.locate import KEY, locate
 from workflows.contract.parse import read_result
-from workflows.contract.redact import redact
+from workflows.secrets.redact import redact
 
 MIB = 2**20
 SIZES = (1, 2, 5, 10)

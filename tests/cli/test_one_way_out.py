@@ -8,7 +8,7 @@ import pytest
 
 import cli
 from cli.output import tell_error, typed
-from tests.contract.redaction_table import TOKENS
+from tests.secrets.redaction_table import TOKENS
 from workflows.model.errors import Commands, RefusedError
 
 pytestmark = pytest.mark.ruling("N6")

@@ -10,7 +10,7 @@ from activities.store import attempts, database, schema
 from bridge.operations.service import Service
 from cli.main import main
 from tests.bridge import seeds
-from tests.contract.redaction_table import TOKENS
+from tests.secrets.redaction_table import TOKENS
 
 pytestmark = pytest.mark.ruling("P7.shown")
 JOB = f"{seeds.ROOT}.1"

@@ -15,11 +15,11 @@ from workflows.contract.canonical import canonical_json
 from workflows.contract.examples import DELEGATING, MINIMAL, PLACEHOLDERS, SUMMARY
 from workflows.contract.explain import explain_contract
 from workflows.contract.faults import Fault
-from workflows.contract.fences import written
 from workflows.contract.locate import KEY
 from workflows.contract.models import ServiceResult
 from workflows.contract.parse import Accepted, Rejected, read_result
 from workflows.contract.repair import repair_prompt
+from workflows.text.fences import written
 
 pytestmark = pytest.mark.ruling("P6")
 

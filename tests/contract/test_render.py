@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from tests.contract.redaction_table import TOKENS
 from tests.contract.strategies import Body, bodies
 from tests.depth import cases
+from tests.secrets.redaction_table import TOKENS
 from workflows.contract.locate import KEY
 from workflows.contract.models import ServiceResult
 from workflows.contract.parse import Accepted, read_result

@@ -2,12 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.contract.redaction_table import TOKENS
 from tests.fenced import blocks
+from tests.secrets.redaction_table import TOKENS
 from workflows.contract.explain import explain_contract, explain_shape
 from workflows.contract.faults import Fault
 from workflows.contract.repair import repair_prompt, same_output
-from workflows.contract.visible import visible
+from workflows.text.invisible import visible
 
 FAULTS = (
     Fault("summary", "summary is required"),

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.depth import cases
-from workflows.contract.inert import inert
 from workflows.contract.models import Action
 from workflows.github.commands import LONGEST, MOST, commands_in
 from workflows.github.said import Kill, Resume, Retry, Said, Start, Status, Unknown
+from workflows.text.inert import inert
 
 JOB = "job-0123456789ab"
 RETRY = Resume("", "retry")

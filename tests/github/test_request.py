@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from tests.depth import cases
 from tests.fenced import frame, said_in, unmarked
-from workflows.contract.fences import Fences
 from workflows.github.comment import Comment
 from workflows.github.request import task_from_comment
+from workflows.text.fences import Fences
 
 COMMENT = Comment(7, "octocat", "User", 1, "", 100.0, 100.0, 12, "https://github.com/acme/shop/pull/12#issuecomment-7")
 

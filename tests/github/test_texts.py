@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from tests.contract.redaction_table import TOKENS
 from tests.depth import cases
 from tests.github.bound_trees import NOON, ROOT, ask, event, failure, job, task, tree
+from tests.secrets.redaction_table import TOKENS
 from workflows.contract.models import ServiceResult
 from workflows.github.bound import BoundTree
 from workflows.github.commands import commands_in

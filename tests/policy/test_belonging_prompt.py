@@ -5,10 +5,10 @@ import pytest
 from tests.fenced import blocks
 from tests.tree.prompted import ISSUE, PULL_REQUEST, first, start
 from tests.tree.simulator import READER, delegation
-from workflows.contract.fences import written
 from workflows.model.jobs import JobRun
 from workflows.policy.prompts.belonging import UNREAD, belonging
 from workflows.policy.prompts.place import Allowed, Place
+from workflows.text.fences import written
 
 pytestmark = pytest.mark.ruling("P3")
 ALLOWED = Allowed(edits=False, commands=True, commits=False, network="none", temporary="/tmp")

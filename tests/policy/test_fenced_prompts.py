@@ -14,10 +14,8 @@ from tests.depth import cases
 from tests.fenced import blocks, frame
 from workflows.contract.explain import explain_contract
 from workflows.contract.faults import Fault
-from workflows.contract.fences import Fences, written
 from workflows.contract.models import Action, Delegation
 from workflows.contract.repair import repair_prompt
-from workflows.contract.visible import visible
 from workflows.github.comment import Comment
 from workflows.github.request import task_from_comment
 from workflows.model.briefs import Answer, BriefLeg, BudgetLine, ContinuationBrief, Correction
@@ -32,6 +30,8 @@ from workflows.policy.prompts.memory import render_memory
 from workflows.policy.prompts.render import render_continuation
 from workflows.policy.prompts.task import Artifact, render_task
 from workflows.policy.recipes import Recipe, expand
+from workflows.text.fences import Fences, written
+from workflows.text.invisible import visible
 
 pytestmark = pytest.mark.ruling("N6", "E6")
 

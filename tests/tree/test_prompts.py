@@ -5,9 +5,9 @@ import pytest
 from tests.fenced import blocks, unmarked
 from tests.tree.prompted import BODIES, answered_leg, normal, start, told
 from tests.tree.simulator import delegation
-from workflows.contract.fences import cut, inline, written
-from workflows.contract.visible import visible
 from workflows.policy.prompts.render import BODIES_LIMIT, BODY_LIMIT, render_continuation, wanted_digests
+from workflows.text.fences import cut, inline, written
+from workflows.text.invisible import visible
 
 ORDER = ("Human answers", "Goal", "Budget", "Outcomes", "Skipped or refused, and why", "What to do now")
 

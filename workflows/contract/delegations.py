@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from workflows.contract.durations import DurationError, parse_duration
 from workflows.contract.ephemeral import read_ephemeral
 from workflows.contract.faults import Fault, Faults, did_you_mean, quoted
 from workflows.contract.models import Action, Delegation, FailurePolicy, SynthesisRule
 from workflows.contract.scope import Clean, Scope, kind, set_only
 from workflows.contract.worktree_names import worktree_fault
+from workflows.text.durations import DurationError, parse_duration
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _ID_RULE = 'must be 1 to 64 letters, digits, ".", "_" or "-", beginning with a letter or digit'

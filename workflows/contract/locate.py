@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from workflows.contract.patterns import compiled
+from workflows.text.patterns import compiled
 
 KEY = "service_result"
 MOST_CANDIDATES = 1_000

@@ -8,11 +8,11 @@ from pydantic import JsonValue
 
 from workflows.contract.examples import DELEGATING, MINIMAL
 from workflows.contract.faults import Fault
-from workflows.contract.fences import marks
 from workflows.contract.locate import KEY, Broken, Candidate, locate
 from workflows.contract.models import ServiceResult
 from workflows.contract.notices import Notice
 from workflows.contract.validate import Verdict, validate
+from workflows.text.fences import marks
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from workflows.contract.inert import address, inert, refers, visible
-from workflows.contract.lines import Lines, bullet, cut, fit, word, wrapped
 from workflows.contract.models import Delegation, Finding, HumanQuestion, ServiceResult
-from workflows.contract.redact import redact, redact_value
+from workflows.secrets.redact import redact, redact_value
+from workflows.text.inert import address, inert, refers, visible
+from workflows.text.markdown import Lines, bullet, cut, fit, word, wrapped
 
 FIELD_CAP = 2_000
 COMMENT_CAP = 60_000

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from workflows.contract.explain import explain_shape
 from workflows.contract.faults import Fault
-from workflows.contract.fences import Fences, written
-from workflows.contract.redact import redact
-from workflows.contract.visible import one_line
+from workflows.secrets.redact import redact
+from workflows.text.fences import Fences, written
+from workflows.text.invisible import one_line
 
 PREVIOUS_CAP = 12_000
 _MARGIN = 64_000

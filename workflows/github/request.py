@@ -1,8 +1,8 @@
 """The message of a job that a comment requested: its author, its place, and its text as data (ruling L11)."""
 
-from workflows.contract.fences import Fences, inline, written
-from workflows.contract.inert import visible
 from workflows.github.comment import Comment
+from workflows.text.fences import Fences, inline, written
+from workflows.text.inert import visible
 
 _OBEYED = "The exception is your task: do what they ask."
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from workflows.contract.patterns import compiled
+from workflows.text.patterns import compiled
 
 _MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 _NUMBER = "\ue000"

@@ -3,7 +3,7 @@
 import re
 
 from workflows.model import ids
-from workflows.model.digests import digest
+from workflows.text.digests import digest
 
 _RUN = re.compile(r"prun-[A-Za-z0-9_-]{1,64}")
 

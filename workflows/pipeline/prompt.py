@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from workflows.contract.fences import Fences, inline, written
+from workflows.text.fences import Fences, inline, written
 
 _INTRODUCTION = """\
 # Payload

@@ -6,7 +6,6 @@ from itertools import islice
 from typing import cast
 
 from workflows.contract.delegations import Siblings, entry_scope, read_id
-from workflows.contract.durations import DurationError, parse_duration
 from workflows.contract.ephemeral import read_ephemeral
 from workflows.contract.faults import Fault, Faults, did_you_mean, first, quoted
 from workflows.contract.graph import cycles
@@ -17,6 +16,7 @@ from workflows.model.errors import UsageError
 from workflows.pipeline.definition import MAY_SUCCEED, Definition, Schedule, StageKind
 from workflows.pipeline.text import Format, parse
 from workflows.policy.storable_rows import LARGEST
+from workflows.text.durations import DurationError, parse_duration
 
 MOST_STAGES = 64
 MOST_RETRIES = 10

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from copy import copy
 from typing import assert_never
 
-from workflows.contract.durations import format_duration
 from workflows.model.ids import task_id
 from workflows.model.spend import Usage
 from workflows.pipeline import ids
@@ -34,6 +33,7 @@ from workflows.pipeline.stage_run import StageRun
 from workflows.pipeline.state import RunMemory, StageMemory
 from workflows.policy.answers import one_line
 from workflows.policy.times import retry_backoff
+from workflows.text.durations import format_duration
 from workflows.tree.state import TreeInput
 
 _WORTH_A_RETRY = frozenset({StageState.FAILED, StageState.BLOCKED})

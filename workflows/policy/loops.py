@@ -5,9 +5,9 @@ from enum import StrEnum
 from typing import NamedTuple, Self
 
 from workflows.contract.models import Delegation
-from workflows.model.digests import Plain, digest
 from workflows.model.texts import LongPrompt
 from workflows.model.wire import Wire
+from workflows.text.digests import Plain, digest
 
 WINDOW = 8
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 
-from workflows.contract.fences import Fences, written
 from workflows.contract.models import (
     Action,
     AutonomyPolicy,
@@ -19,6 +18,7 @@ from workflows.contract.models import (
     SynthesisRule,
 )
 from workflows.model.errors import UsageError
+from workflows.text.fences import Fences, written
 
 
 class Recipe(StrEnum):

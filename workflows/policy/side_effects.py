@@ -1,7 +1,7 @@
 """A job's verifiable effects, as one digest (ruling H3); its claims about itself are left out."""
 
 from workflows.contract.models import Entry, ServiceResult
-from workflows.model.digests import digest
+from workflows.text.digests import digest
 
 
 def side_effects(

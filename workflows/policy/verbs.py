@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from enum import StrEnum
 
-from workflows.contract.durations import DurationError, format_duration, parse_duration
 from workflows.model.refusals import Refusal, ResumeFault
 from workflows.model.rounds import RoundKind
 from workflows.policy.answers import clean, one_line, parse
+from workflows.text.durations import DurationError, format_duration, parse_duration
 
 TEXT_LIMIT = 16_000
 

@@ -11,7 +11,6 @@ from pydantic import model_validator
 
 from workflows.contract.graph import topological
 from workflows.contract.models import Action, FailurePolicy, SynthesisRule
-from workflows.model.digests import digest
 from workflows.model.jobs import JobOutcome, JobRun, Work
 from workflows.model.rounds import Asked, Reply
 from workflows.model.rows import JobRecord
@@ -19,6 +18,7 @@ from workflows.model.states import ENDED_JOBS, FAILING, JobState, check_job
 from workflows.model.wire import Memory
 from workflows.model.workers import Assignment
 from workflows.policy.loops import Ladder
+from workflows.text.digests import digest
 
 _BALLOTS = frozenset({SynthesisRule.QUORUM, SynthesisRule.VOTE, SynthesisRule.VERIFY})
 _LOST = ENDED_JOBS - {JobState.SUCCEEDED}

@@ -4,8 +4,6 @@ import json
 from collections.abc import Iterable, Iterator
 from textwrap import wrap
 
-from workflows.contract import durations
-from workflows.contract.visible import one_line
 from workflows.model.rows import JobRecord, QuestionRecord, Records, RoundRecord
 from workflows.model.settings import Bounds
 from workflows.model.spend import Ledger
@@ -14,6 +12,8 @@ from workflows.policy import bindings
 from workflows.policy.decisions import decided
 from workflows.policy.prices import dollars
 from workflows.policy.times import clock
+from workflows.text import durations
+from workflows.text.invisible import one_line
 from workflows.tree.round_rows import open_rounds
 from workflows.tree.state import TreeState
 

@@ -2,7 +2,6 @@
 
 from workflows.contract.models import FailurePolicy
 from workflows.contract.strings import fitted
-from workflows.model.digests import digest
 from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobOutcome
 from workflows.model.spend import Usage
@@ -11,6 +10,7 @@ from workflows.policy import bounds, kept
 from workflows.policy.decisions import ended_as
 from workflows.policy.prices import FREE, Cost, spent
 from workflows.policy.times import retry_backoff
+from workflows.text.digests import digest
 from workflows.tree import dispatch, finalize, offers, rounds
 from workflows.tree.chains import Batch, Coordinator, Leg, Phase
 from workflows.tree.commands import StartTimer

@@ -5,7 +5,6 @@ The module `resume_verdict` decides whether a resume is taken.
 
 from typing import assert_never
 
-from workflows.contract.durations import format_duration
 from workflows.contract.strings import fitted
 from workflows.model.briefs import Answer
 from workflows.model.event_kinds import EventKind
@@ -17,6 +16,7 @@ from workflows.model.states import JobState
 from workflows.policy import answers, bounds
 from workflows.policy.times import clock
 from workflows.policy.verbs import Verb, duration
+from workflows.text.durations import format_duration
 from workflows.tree import finalize, job_end, resume_verdict, round_rows, rounds
 from workflows.tree.chains import Coordinator, Phase
 from workflows.tree.commands import AnswerOrder

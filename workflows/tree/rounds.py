@@ -5,7 +5,6 @@ While a round is open, nothing starts in the whole tree. Running jobs end, and t
 
 from collections.abc import Mapping
 
-from workflows.contract.durations import format_duration
 from workflows.contract.models import HumanQuestion
 from workflows.model.briefs import Answer
 from workflows.model.event_kinds import EventKind
@@ -15,6 +14,7 @@ from workflows.model.rows import RoundRecord
 from workflows.model.states import TaskState, WaitsFor
 from workflows.policy import kept
 from workflows.policy.times import clock
+from workflows.text.durations import format_duration
 from workflows.tree import offers, round_rows
 from workflows.tree.chains import Coordinator, Phase
 from workflows.tree.commands import CancelTimer, StartTimer

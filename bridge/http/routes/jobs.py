@@ -64,9 +64,9 @@ from bridge.operations.orders import resolving, trees
 from bridge.operations.orders.resume import resume
 from bridge.operations.paging import page, place
 from bridge.operations.service import Service
-from workflows.contract.durations import DurationError, parse_duration
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
 from workflows.model.orders import ResumeOrder
+from workflows.text.durations import DurationError, parse_duration
 
 LONGEST_WAIT = 60.0
 LOOK_SECONDS = 0.2

@@ -8,8 +8,8 @@ from activities.cluster import Made, NotPreparedError
 from activities.temporal import connect, external_config
 from bridge.operations.health import doctor
 from bridge.operations.service import Service
-from workflows.contract.durations import DurationError, parse_duration
 from workflows.model.errors import Commands, RefusedError, UsageError
+from workflows.text.durations import DurationError, parse_duration
 
 __all__ = ["Made", "init", "require"]
 

@@ -29,8 +29,8 @@ from bridge.operations.home import sweep as leftovers
 from bridge.operations.home.home_lock import by_itself
 from bridge.operations.registry import repos
 from bridge.operations.service import Service
-from workflows.contract.durations import DurationError, format_duration, parse_duration
 from workflows.model.errors import ServiceError, UsageError
+from workflows.text.durations import DurationError, format_duration, parse_duration
 
 LEAST = 3600.0
 AGAIN = "service gc --older-than 30d"

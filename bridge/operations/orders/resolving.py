@@ -20,11 +20,11 @@ from bridge.operations.jobs.jobs import Tree
 from bridge.operations.orders import new_jobs, trees
 from bridge.operations.registry import agents
 from bridge.operations.service import Service
-from workflows.contract.fences import inline
 from workflows.contract.models import Action
 from workflows.model.errors import Commands, RefusedError, ServiceError, UsageError
 from workflows.model.jobs import Work
 from workflows.model.states import JobState
+from workflows.text.fences import inline
 from workflows.tree.state import TreeInput
 
 MINE = "mine"

@@ -26,13 +26,13 @@ from bridge.operations.temporal import (
     client_of,
     translated,
 )
-from workflows.contract.durations import parse_duration
 from workflows.model.errors import UsageError
 from workflows.pipeline import definition, ids
 from workflows.pipeline.definition import Definition
 from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.pipeline_calls import Firing
 from workflows.temporal.pipeline_schedule import PipelineFiring
+from workflows.text.durations import parse_duration
 
 NOT_TAKEN = "Temporal did not take the schedule"
 

@@ -1,8 +1,8 @@
 """What people write, as it may be stored: the contract's bounds, said before anything is (ruling B6)."""
 
-from workflows.contract.durations import DurationError, parse_duration
 from workflows.contract.strings import storable, too_long
 from workflows.model.errors import UsageError
+from workflows.text.durations import DurationError, parse_duration
 
 
 def bounded(of: str, what: str, text: str) -> str:

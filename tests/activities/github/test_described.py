@@ -11,8 +11,8 @@ from activities.github import described as reading
 from activities.github.described import TEXT_LIMIT, TITLE_LIMIT, described
 from activities.host.binding import Bound
 from activities.store.artifacts import Artifacts
-from tests.contract.redaction_table import TOKENS
 from tests.github.hub import Hub
+from tests.secrets.redaction_table import TOKENS
 
 pytestmark = pytest.mark.ruling("P3")
 

@@ -7,7 +7,7 @@ import pytest
 from activities.jobs import attempt_outcome
 from activities.redaction.kept_secrets import KeptSecrets
 from tests.activities.jobs.conftest import Stage
-from tests.contract.redaction_table import TOKENS
+from tests.secrets.redaction_table import TOKENS
 from workflows.contract.models import (
     Action,
     Decision,

@@ -3,10 +3,10 @@
 import pytest
 
 from activities.redaction.redacted import redacted
-from tests.contract.innocent_texts import INNOCENT as MORE_INNOCENT
-from tests.contract.redaction_table import INNOCENT
-from tests.contract.secret_shapes import alnum, url64
-from workflows.contract.redact import redact
+from tests.secrets.innocent_texts import INNOCENT as MORE_INNOCENT
+from tests.secrets.redaction_table import INNOCENT
+from tests.secrets.secret_shapes import alnum, url64
+from workflows.secrets.redact import redact
 
 _KNOWN_TO_IT = {
     "Apify": "apify" + "_api_" + alnum(36),

@@ -7,8 +7,8 @@ import pytest
 from activities.redaction.kept_secrets import KeptSecrets, without_words
 from activities.redaction.redacted import redacted
 from activities.store.artifacts import Artifacts
-from tests.contract.said_shapes import SAID
-from tests.contract.secret_shapes import SHAPES, Shape
+from tests.secrets.said_shapes import SAID
+from tests.secrets.secret_shapes import SHAPES, Shape
 from workflows.model.workers import Worker
 
 TOKEN = "ghp" + "_" + "a1B2" * 9

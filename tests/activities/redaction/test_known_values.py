@@ -13,7 +13,7 @@ from activities.redaction.known_values import KnownValues, is_telling, of_enviro
 from activities.redaction.redacted import learn, redacted, redacted_all, redacted_begin, redacted_end
 from activities.settings.home import Home
 from activities.settings.load import load
-from workflows.contract.redact import MARK, redact
+from workflows.secrets.redact import MARK, redact
 
 VALUE = "Umbrella 14" + " walks/home"
 PLAIN = "kestrel" + "-44-lamp"

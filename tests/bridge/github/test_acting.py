@@ -11,7 +11,7 @@ from activities.store.github import account, comments, reading
 from bridge.github import orders
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office, answers, bind, heard, waiting
-from tests.contract.redaction_table import TOKENS
+from tests.secrets.redaction_table import TOKENS
 from workflows.model.errors import RefusedError, UnreachableError
 from workflows.model.orders import ResumeOrder
 

@@ -8,7 +8,7 @@ import pytest
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.seeds import ROOT
-from tests.contract.redaction_table import TOKENS
+from tests.secrets.redaction_table import TOKENS
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import QuestionRecord
 from workflows.model.states import TaskState

@@ -22,7 +22,7 @@ from tests.activities.git.conftest import commit_file, make_repository, run_git
 from tests.activities.git.hub import clone, propose
 from tests.bridge import seeds
 from tests.bridge.http.conftest import caller, scout
-from tests.contract.redaction_table import TOKENS
+from tests.secrets.redaction_table import TOKENS
 from workflows.pipeline import ids
 from workflows.temporal import search
 

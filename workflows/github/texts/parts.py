@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from workflows.contract.inert import inert
-from workflows.contract.lines import Lines, bullet, word, wrapped
 from workflows.contract.render import shown
 from workflows.github.marks import marker
+from workflows.text.inert import inert
+from workflows.text.markdown import Lines, bullet, word, wrapped
 
 MOST_BYTES = 60_000
 """Limit of a comment with its mark: GitHub accepts 65 536 characters."""

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-from workflows.contract.inert import inert
-from workflows.contract.lines import Lines, bullet
 from workflows.contract.render import shown
 from workflows.github.bound import BoundTree
 from workflows.github.facts import pause_id
@@ -14,6 +12,8 @@ from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.rows import EventRecord, QuestionRecord, RoundRecord
 from workflows.policy.times import clock
 from workflows.policy.verbs import Verb
+from workflows.text.inert import inert
+from workflows.text.markdown import Lines, bullet
 
 ASKED_BYTES = 30_000
 COPY_BYTES = 15_000

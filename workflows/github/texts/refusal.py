@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from workflows.contract.lines import Lines
 from workflows.github.texts.parts import Part, code, comment, item, line, to_copy
+from workflows.text.markdown import Lines
 
 ANSWER_BYTES = 10_000
 QUOTED = 160

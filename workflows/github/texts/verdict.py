@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass
 
 from pydantic import JsonValue
 
-from workflows.contract.inert import visible
 from workflows.contract.models import Finding
-from workflows.contract.redact import redact, redact_value
 from workflows.github.gate import GateState, Verdict
 from workflows.github.texts.parts import line
+from workflows.secrets.redact import redact, redact_value
+from workflows.text.inert import visible
 
 TITLES = {
     GateState.PASSING: "Ready to be merged",

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-from workflows.contract.inert import address
-from workflows.contract.lines import Lines
 from workflows.github.bound import BoundTree
 from workflows.github.texts.parts import cell, code, line
 from workflows.model.rows import JobRecord
@@ -11,6 +9,8 @@ from workflows.model.states import Continuation, TaskState
 from workflows.policy.bounds import ledger_of
 from workflows.policy.decisions import decided
 from workflows.policy.times import clock
+from workflows.text.inert import address
+from workflows.text.markdown import Lines
 from workflows.tree.details import MARKS, spend
 
 STATES = {

@@ -2,10 +2,10 @@
 
 from collections.abc import Collection
 
-from workflows.contract.fences import inline
 from workflows.contract.models import Action, SynthesisRule
 from workflows.model.briefs import ContinuationBrief, Correction
 from workflows.model.states import Continuation
+from workflows.text.fences import inline
 
 TITLES = {
     Continuation.NONE: "Continuation",

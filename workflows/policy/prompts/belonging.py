@@ -2,11 +2,11 @@
 
 import shlex
 
-from workflows.contract.fences import Fences, inline
 from workflows.contract.models import Action
 from workflows.model.jobs import JobRun
 from workflows.policy import bindings
 from workflows.policy.prompts.place import HASH, Place
+from workflows.text.fences import Fences, inline
 
 UNREAD = "Its title and text are not here, unless your task quotes them."
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from workflows.contract.fences import Fences, inline, written
 from workflows.policy.memory import Recalled
+from workflows.text.fences import Fences, inline, written
 
 _HEAD = """\
 # Memory

@@ -1,7 +1,7 @@
 """People's answers and instructions for one attempt of a leg, as stored and as in its prompt (rulings F3, N6)."""
 
-from workflows.contract.fences import Fences
-from workflows.contract.visible import one_line
+from workflows.text.fences import Fences
+from workflows.text.invisible import one_line
 
 PERSON = "a person with a say in this task"
 _ASKED = "You asked: "

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from workflows.contract.durations import format_duration
-from workflows.contract.fences import inline
+from workflows.text.durations import format_duration
+from workflows.text.fences import inline
 
 MOST_NAMES = 20
 HASH = 12

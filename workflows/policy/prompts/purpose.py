@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from workflows.contract.fences import Fences, cut, inline
 from workflows.contract.models import Action
 from workflows.model.briefs import BriefLeg
 from workflows.model.jobs import JobRun
 from workflows.policy.prompts.place import Place
 from workflows.policy.prompts.render import STARTER, leg_outcome
+from workflows.text.fences import Fences, cut, inline
 
 GOAL_LIMIT = 16_000
 MOST_DIFFS = 20

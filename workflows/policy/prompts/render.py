@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Mapping
 
-from workflows.contract.fences import Fences, cut, inline, written
 from workflows.contract.models import Action, Delegation
 from workflows.model.briefs import BriefLeg, BudgetLine, ContinuationBrief
 from workflows.model.jobs import JobRun
@@ -15,6 +14,7 @@ from workflows.policy.prompts import people_said
 from workflows.policy.prompts.asks import TITLES, ask, decisions
 from workflows.policy.prompts.belonging import belonging
 from workflows.policy.prompts.place import Place, render_place
+from workflows.text.fences import Fences, cut, inline, written
 
 BODY_LIMIT = 8_000
 BODIES_LIMIT = 32_000

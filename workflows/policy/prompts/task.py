@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from workflows.contract.fences import Fences, cut, inline, written
 from workflows.model.jobs import JobRun
 from workflows.policy import bindings
 from workflows.policy.prompts import people_said
@@ -11,6 +10,7 @@ from workflows.policy.prompts.belonging import belonging
 from workflows.policy.prompts.place import Place, render_place
 from workflows.policy.prompts.purpose import goal_section, looked_at
 from workflows.policy.prompts.render import STARTER, rule, standing, who
+from workflows.text.fences import Fences, cut, inline, written
 
 ARTIFACT_LIMIT = 32_000
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from workflows.contract.fences import inline
 from workflows.contract.models import AutonomyPolicy
 from workflows.model.workers import Worker
+from workflows.text.fences import inline
 
 _ORDER = list(AutonomyPolicy)
 WHEN = (

@@ -13,8 +13,8 @@ from markupsafe import Markup
 
 from activities.redaction.redacted import redacted
 from workflows.contract.faults import first
-from workflows.contract.visible import visible
 from workflows.policy.prices import dollars
+from workflows.text.invisible import visible
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"

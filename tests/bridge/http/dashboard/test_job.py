@@ -14,7 +14,7 @@ from tests.bridge import seeds
 from tests.bridge.http.dashboard import planted
 from tests.bridge.http.dashboard.planted import ROOT, leg
 from tests.bridge.http.dashboard.surfer import Surfer
-from tests.contract.redaction_table import TOKENS
+from tests.secrets.redaction_table import TOKENS
 from workflows.contract.models import Action
 from workflows.model.states import JobState, TaskState, WaitsFor
 

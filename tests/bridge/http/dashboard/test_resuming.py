@@ -20,7 +20,7 @@ from bridge.operations.waiting import attention
 from tests.bridge import seeds
 from tests.bridge.http.dashboard.surfer import ANN, Shown, Surfer
 from tests.bridge.seeds import ROOT
-from tests.contract.redaction_table import TOKENS
+from tests.secrets.redaction_table import TOKENS
 from tests.temporal.host import Handle, Host, Script, an_input, ended, script, serving, start
 from tests.temporal.people import asking, human
 from tests.temporal.server import serve

@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from workflows.contract.patterns import compiled
-from workflows.contract.secret_spans import Span
-from workflows.contract.secret_values import (
+from workflows.secrets.spans import Span
+from workflows.secrets.values import (
     HARMLESS,
     bare_is_secret,
     drawn,
@@ -19,7 +18,8 @@ from workflows.contract.secret_values import (
     placeholder,
     quoted_is_secret,
 )
-from workflows.contract.secret_words import HINTS, NAME, OTHER_HINTS, OTHER_NAME
+from workflows.secrets.words import HINTS, NAME, OTHER_HINTS, OTHER_NAME
+from workflows.text.patterns import compiled
 
 _SEARCHED = ((compiled(NAME), HINTS), (compiled(OTHER_NAME), OTHER_HINTS))
 """Name patterns for lower-case text, each with hints of which one must occur."""

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.written import ROOT
-from workflows.contract.patterns import atomic
+from workflows.text.patterns import atomic
 
 pytestmark = pytest.mark.ruling("A1", "A12")
 
@@ -31,7 +31,7 @@ def test_a_possessive_group_becomes_an_atomic_one_and_nothing_else_changes(posse
 
 IMPORTS = """
 import importlib, pkgutil, re, sys
-from workflows.contract import patterns
+from workflows.text import patterns
 compile_, found = re._compile, []
 def watched(pattern, flags):
     frame = sys._getframe(1)
@@ -61,7 +61,7 @@ def test_every_pattern_with_a_possessive_group_is_compiled_so() -> None:
 RIGHT = """
 import sys
 sys.version_info = (3, 11, 2)
-from workflows.contract import patterns
+from workflows.text import patterns
 assert patterns.WRONG
 import pytest
 sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *sys.argv[1:]]))
@@ -71,7 +71,8 @@ sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *sys.argv[1:]]))
 @pytest.mark.long
 def test_results_are_found_and_secrets_too_with_atomic_groups() -> None:
     """Simulates an old Python."""
-    files = [f"tests/contract/test_{name}.py" for name in ("locate", "parse", "redact", "inert")]
+    names = ("contract/test_locate", "contract/test_parse", "secrets/test_redact", "text/test_inert")
+    files = [f"tests/{name}.py" for name in names]
     command = [sys.executable, "-c", RIGHT, *files]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:]

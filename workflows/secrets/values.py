@@ -2,8 +2,8 @@
 
 import re
 
-from workflows.contract.patterns import compiled
-from workflows.contract.secret_words import NO_PASSPHRASE, SHORT_NAMES
+from workflows.secrets.words import NO_PASSPHRASE, SHORT_NAMES
+from workflows.text.patterns import compiled
 
 SCHEME = compiled(r"(?i:bearer|basic|token|apikey)[ \t]++")
 HARMLESS = compiled(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from tests.depth import cases
-from workflows.contract.inert import inert, refers, visible
+from workflows.text.inert import inert, refers, visible
 
 REFERENCES = [
     "#12",

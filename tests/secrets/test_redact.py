@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.contract.innocent_texts import INNOCENT as MORE_INNOCENT
-from tests.contract.redaction_table import INNOCENT, NAMED, TOKENS
-from tests.contract.said_shapes import SAID
-from tests.contract.secret_shapes import BY_FORM, SHAPES, Shape
+from tests.secrets.innocent_texts import INNOCENT as MORE_INNOCENT
+from tests.secrets.redaction_table import INNOCENT, NAMED, TOKENS
+from tests.secrets.said_shapes import SAID
+from tests.secrets.secret_shapes import BY_FORM, SHAPES, Shape
 from workflows.contract.models import Action, Decision, Delegation, Entry, HumanQuestion, ServiceResult
-from workflows.contract.redact import MARK, redact, redact_result, redact_value, secrets_in
-from workflows.contract.secret_tokens import INNER, PREFIXED, SHAPED
+from workflows.contract.redact_result import redact_result
+from workflows.secrets.redact import MARK, redact, redact_value, secrets_in
+from workflows.secrets.token_formats import INNER, PREFIXED, SHAPED
 
 AROUND = ("{}", "a {} b", '"{}"', "x={}", "({})", "{}.", "`{}`,", "[{}]", "\n{}\n", "https://h/?q={}&a=1")
 

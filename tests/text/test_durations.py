@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflows.contract.durations import LONGEST_SECONDS, DurationError, format_duration, parse_duration
+from workflows.text.durations import LONGEST_SECONDS, DurationError, format_duration, parse_duration
 
 
 @pytest.mark.ruling("A10")

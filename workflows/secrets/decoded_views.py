@@ -7,8 +7,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import pairwise
 
-from workflows.contract.patterns import compiled
-from workflows.contract.secret_spans import Finder, Span, View, view
+from workflows.secrets.spans import Finder, Span, View, view
+from workflows.text.patterns import compiled
 
 _UNSEEN = (
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from workflows.contract.patterns import compiled
-from workflows.contract.secret_spans import Span
+from workflows.secrets.spans import Span
+from workflows.text.patterns import compiled
 
 _KIND = r"(?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"
 _PEM = compiled(

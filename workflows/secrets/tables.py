@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from workflows.contract.patterns import compiled
-from workflows.contract.secret_spans import Span
-from workflows.contract.secret_values import drawn, mixed, placeholder
-from workflows.contract.secret_words import NAME, OTHER_NAME
+from workflows.secrets.spans import Span
+from workflows.secrets.values import drawn, mixed, placeholder
+from workflows.secrets.words import NAME, OTHER_NAME
+from workflows.text.patterns import compiled
 
 _HEADER = compiled(
     rf"(?:(?<=[|,;\t])|^)[ \t]*+[*_`\"]{{0,3}}[\w -]{{0,30}}?(?:{NAME}|{OTHER_NAME})[*_`\"]{{0,3}}[ ]*+"

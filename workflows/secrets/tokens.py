@@ -8,9 +8,9 @@ import re
 from collections.abc import Collection, Iterator
 from functools import cache
 
-from workflows.contract.patterns import compiled
-from workflows.contract.secret_spans import Span
-from workflows.contract.secret_tokens import INNER, PREFIXED, SHAPED
+from workflows.secrets.spans import Span
+from workflows.secrets.token_formats import INNER, PREFIXED, SHAPED
+from workflows.text.patterns import compiled
 
 _LONGEST = 120
 """Characters read after a token's inner mark."""

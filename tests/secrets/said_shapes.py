@@ -5,7 +5,7 @@ import quopri
 import textwrap
 from collections.abc import Callable
 
-from tests.contract.secret_shapes import BY_FORM, Shape, alnum, hexa
+from tests.secrets.secret_shapes import BY_FORM, Shape, alnum, hexa
 
 _P, _W = "Hunter2" + "-Zx9Qm", "sword" + "fish"
 _S = "correct horse " + "battery staple"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflows.contract.visible import PREFIX, in_json, left_out, one_line, prefixed, visible
+from workflows.text.invisible import PREFIX, in_json, left_out, one_line, prefixed, visible
 
 pytestmark = pytest.mark.ruling("N6")
 

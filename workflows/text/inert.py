@@ -10,8 +10,8 @@ escapes would show. Constructs of several lines (fences, HTML) are confined by t
 from html import unescape
 from urllib.parse import quote, unquote
 
-from workflows.contract.patterns import compiled
-from workflows.contract.visible import left_out
+from workflows.text.invisible import left_out
+from workflows.text.patterns import compiled
 
 _BREAK = "\u200b"
 _LINE_ENDS = compiled("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")

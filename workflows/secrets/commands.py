@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from workflows.contract.secret_spans import Span
-from workflows.contract.secret_values import placeholder
+from workflows.secrets.spans import Span
+from workflows.secrets.values import placeholder
 
 _WITH_P = [
     "mysql",

@@ -9,8 +9,8 @@ import hashlib
 from collections.abc import Callable
 from itertools import count
 
-from workflows.contract.patterns import compiled
-from workflows.contract.visible import one_line, visible
+from workflows.text.invisible import one_line, visible
+from workflows.text.patterns import compiled
 
 _MARK_LENGTH = 12
 _MARK = compiled(rf"data-([0-9a-f]{{{_MARK_LENGTH}}})")

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from workflows.contract.patterns import compiled
-from workflows.contract.secret_spans import Span
-from workflows.contract.secret_values import HARMLESS, drawn, expression, mixed, placeholder
-from workflows.contract.secret_words import NAME
+from workflows.secrets.spans import Span
+from workflows.secrets.values import HARMLESS, drawn, expression, mixed, placeholder
+from workflows.secrets.words import NAME
+from workflows.text.patterns import compiled
 
 _NO_HOST = r"""\s/?#"'<>`\\"""
 _URL_PASSWORD = compiled(rf"://[^{_NO_HOST}:@]{{0,256}}:([^{_NO_HOST}]{{1,512}})(?=@[A-Za-z0-9\[])")

@@ -8,21 +8,19 @@ Without a library: this replaces findings in any text and its views, in linear t
 Hosts add tokens known to a detector from a registry (`activities/redaction/detected.py`).
 """
 
-import hashlib
 import re
 from collections.abc import Callable, Iterator
 
 from pydantic import JsonValue
 
-from workflows.contract.models import Delegation, HumanQuestion, ServiceResult
-from workflows.contract.secret_commands import commands
-from workflows.contract.secret_forms import tokens
-from workflows.contract.secret_keys import keys
-from workflows.contract.secret_names import is_secret, named
-from workflows.contract.secret_places import places
-from workflows.contract.secret_spans import Finder, Span, merged, replaced
-from workflows.contract.secret_tables import columns, mnemonics
-from workflows.contract.secret_views import decoded_runs, joined, meant, unquoted
+from workflows.secrets.commands import commands
+from workflows.secrets.decoded_views import decoded_runs, joined, meant, unquoted
+from workflows.secrets.names import is_secret, named
+from workflows.secrets.private_keys import keys
+from workflows.secrets.spans import Finder, Span, merged, replaced
+from workflows.secrets.tables import columns, mnemonics
+from workflows.secrets.tokens import tokens
+from workflows.secrets.urls_and_files import places
 
 MARK = "[redacted]"
 _SHORTEST = 6
@@ -67,48 +65,6 @@ def redact_value(value: JsonValue, text: Callable[[str], str] = redact) -> JsonV
             return {text(name): _member(name, item, text) for name, item in value.items()}
         case _:
             return value
-
-
-def redact_result(result: ServiceResult, text: Callable[[str], str] = redact) -> ServiceResult:
-    """Redact every string of a result, except those the work needs: `artifact_body`, and the delegations' prompts,
-    templates and models.
-    """
-    entries = {name: tuple(redact_value(entry, text) for entry in getattr(result, name)) for name in _REPORTING}
-    said: dict[str, object] = {
-        "summary": text(result.summary),
-        "human_questions": tuple(_question(each, text) for each in result.human_questions),
-        "delegations": tuple(_delegation(each, text) for each in result.delegations),
-    }
-    return result.model_copy(update=entries | said)
-
-
-_REPORTING = ("findings", "changes_made", "tests_run", "needs")
-
-
-def handle(name: str, text: Callable[[str], str] = redact) -> str:
-    """Return an identifier; one that holds a secret becomes a stable digest."""
-    return name if text(name) == name else f"redacted-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-
-
-def _question(question: HumanQuestion, text: Callable[[str], str]) -> HumanQuestion:
-    choices = tuple(map(text, question.choices))
-    return question.model_copy(
-        update={"id": handle(question.id, text), "prompt": text(question.prompt), "choices": choices}
-    )
-
-
-def _delegation(leg: Delegation, text: Callable[[str], str]) -> Delegation:
-    said: dict[str, object] = {"id": handle(leg.id, text), "deps": tuple(handle(each, text) for each in leg.deps)}
-    for name in ("agent", "worktree", "fingerprint"):
-        if (value := getattr(leg, name)) is not None:
-            said[name] = handle(value, text)
-    if leg.phase is not None:
-        said["phase"] = text(leg.phase)
-    said["artifacts"] = tuple(map(text, leg.artifacts))
-    if (worker := leg.ephemeral) is not None:
-        role = {"role": text(worker.role) if worker.role else worker.role}
-        said["ephemeral"] = worker.model_copy(update=role | {"capabilities": tuple(map(text, worker.capabilities))})
-    return leg.model_copy(update=said)
 
 
 def _member(name: str, value: JsonValue, text: Callable[[str], str]) -> JsonValue:

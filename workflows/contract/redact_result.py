@@ -1,0 +1,48 @@
+"""Redaction of secrets in a result, field by field (rulings A12, N7)."""
+
+import hashlib
+from collections.abc import Callable
+
+from workflows.contract.models import Delegation, HumanQuestion, ServiceResult
+from workflows.secrets.redact import redact, redact_value
+
+_REPORTING = ("findings", "changes_made", "tests_run", "needs")
+
+
+def redact_result(result: ServiceResult, text: Callable[[str], str] = redact) -> ServiceResult:
+    """Redact every string of a result, except those the work needs: `artifact_body`, and the delegations' prompts,
+    templates and models.
+    """
+    entries = {name: tuple(redact_value(entry, text) for entry in getattr(result, name)) for name in _REPORTING}
+    said: dict[str, object] = {
+        "summary": text(result.summary),
+        "human_questions": tuple(_question(each, text) for each in result.human_questions),
+        "delegations": tuple(_delegation(each, text) for each in result.delegations),
+    }
+    return result.model_copy(update=entries | said)
+
+
+def handle(name: str, text: Callable[[str], str] = redact) -> str:
+    """Return an identifier; one that holds a secret becomes a stable digest."""
+    return name if text(name) == name else f"redacted-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def _question(question: HumanQuestion, text: Callable[[str], str]) -> HumanQuestion:
+    choices = tuple(map(text, question.choices))
+    return question.model_copy(
+        update={"id": handle(question.id, text), "prompt": text(question.prompt), "choices": choices}
+    )
+
+
+def _delegation(leg: Delegation, text: Callable[[str], str]) -> Delegation:
+    said: dict[str, object] = {"id": handle(leg.id, text), "deps": tuple(handle(each, text) for each in leg.deps)}
+    for name in ("agent", "worktree", "fingerprint"):
+        if (value := getattr(leg, name)) is not None:
+            said[name] = handle(value, text)
+    if leg.phase is not None:
+        said["phase"] = text(leg.phase)
+    said["artifacts"] = tuple(map(text, leg.artifacts))
+    if (worker := leg.ephemeral) is not None:
+        role = {"role": text(worker.role) if worker.role else worker.role}
+        said["ephemeral"] = worker.model_copy(update=role | {"capabilities": tuple(map(text, worker.capabilities))})
+    return leg.model_copy(update=said)
