@@ -20,13 +20,13 @@ from activities.runs import orphans
 from activities.runs.run_folders import key_of
 from activities.store import attempts, jobs, pipeline_runs, trees, writers
 from activities.temporal import RPC_TIMEOUT
+from workflows.model import ids
 from workflows.model.event_kinds import TELLS_PEOPLE
 from workflows.model.jobs import JobOutcome
 from workflows.model.rows import Records
 from workflows.model.states import JobState
-from workflows.pipeline import ids
 from workflows.pipeline.plan import OPEN_RUNS
-from workflows.pipeline.records import RunRecord
+from workflows.pipeline.rows import RunRecord
 from workflows.temporal import search
 from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.delegation_tree import DelegationTree

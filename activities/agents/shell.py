@@ -12,7 +12,7 @@ from activities.agents.faults import Failed
 from activities.agents.streams import busiest, chunks, lines, model_of
 from activities.runs.output import read_bounded
 from activities.runs.supervised_run import RunEnd
-from workflows.contract.strings import MOST_TOKENS
+from workflows.contract.size_limits import MOST_TOKENS
 from workflows.model.spend import Usage
 
 TEXT_LIMIT = 16 * 1024 * 1024

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from activities.runs.regular_files import NotRegularError, opened, size_of
 from workflows.contract.locate import KEY
 from workflows.contract.parse import candidates
-from workflows.contract.strings import MOST_TOKENS
+from workflows.contract.size_limits import MOST_TOKENS
 from workflows.model.spend import Usage
 
 CHUNK = 256 * 1024

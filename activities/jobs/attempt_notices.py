@@ -10,7 +10,7 @@ from activities.jobs.workspace import Evidence
 from activities.runs.supervised_run import Claim
 from activities.store.attempts import AttemptRow
 from activities.store.deferrals import Deferral
-from workflows.contract.notices import Notice
+from workflows.contract.models import Notice
 from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobRun
 

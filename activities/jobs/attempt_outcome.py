@@ -14,12 +14,11 @@ from activities.redaction.redacted import mapped, redacted, redacted_all, redact
 from activities.store import agents
 from activities.store.github import facts
 from workflows.contract.canonical import canonical, canonical_json
-from workflows.contract.models import Delegation, ServiceResult
-from workflows.contract.notices import Notice
+from workflows.contract.models import Delegation, Notice, ServiceResult
 from workflows.contract.parse import Accepted, Rejected
 from workflows.contract.redact_result import redact_result
 from workflows.contract.render import render_findings
-from workflows.contract.strings import fitted, storable_model, storable_value, too_long
+from workflows.contract.size_limits import fitted, storable_model, storable_value, too_long
 from workflows.github.facts import FactKind
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.spend import Usage

@@ -14,7 +14,7 @@ from activities.settings.model import RuntimeSection
 from activities.store import deferrals
 from activities.store.attempts import AttemptRow
 from activities.store.deferrals import Deferral
-from workflows.contract.strings import storable
+from workflows.contract.size_limits import storable
 from workflows.model.jobs import JobRun
 from workflows.model.spend import Usage
 from workflows.model.states import Continuation

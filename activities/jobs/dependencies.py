@@ -8,7 +8,7 @@ from activities.git.line import Part
 from activities.host.context import Context
 from activities.store import branches as told
 from activities.store import jobs as stored
-from workflows.model.branch_events import BranchEventKind
+from workflows.model.event_payloads import BranchEventKind
 from workflows.model.jobs import JobRun, Work
 
 

@@ -28,7 +28,7 @@ from activities.runs.supervisor import EndKind
 from activities.store import sessions
 from workflows.contract.models import Action, AutonomyPolicy
 from workflows.contract.parse import Accepted, Rejected, read_result
-from workflows.contract.strings import storable, too_long
+from workflows.contract.size_limits import storable, too_long
 from workflows.model.jobs import JobRun
 from workflows.model.spend import Usage
 

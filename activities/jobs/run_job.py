@@ -31,7 +31,7 @@ from activities.store.claims import Offered
 from activities.store.deferrals import Deferral
 from workflows.contract.parse import Rejected
 from workflows.contract.repair import repair_prompt, same_output
-from workflows.contract.strings import storable_value
+from workflows.contract.size_limits import storable_value
 from workflows.model.errors import ServiceError
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.spend import Usage

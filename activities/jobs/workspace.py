@@ -22,8 +22,8 @@ from activities.store import attempts, repos, trees
 from activities.store import branches as told
 from activities.store.attempts import AttemptRow
 from workflows.contract.models import Action, ServiceResult
-from workflows.model.branch_events import BranchEvent, BranchEventKind
 from workflows.model.errors import ServiceError
+from workflows.model.event_payloads import BranchEvent, BranchEventKind
 from workflows.model.jobs import JobRun
 from workflows.model.states import Continuation
 from workflows.model.workers import UNRESOLVED

@@ -16,9 +16,8 @@ from workflows.model.workers import Assignment, Worker
 from workflows.pipeline.definition import AgentStage, Definition, ShellStage
 from workflows.pipeline.payload import canonical_payload
 from workflows.pipeline.plan import PlannedAgent, PlannedShell, RunInput, Trigger
-from workflows.pipeline.prompt import stage_prompt
 from workflows.pipeline.read import read
-from workflows.pipeline.stage_run import Script
+from workflows.pipeline.stages import Script, stage_prompt
 from workflows.policy.assignments import ephemeral_worker
 from workflows.policy.preflight import NO_AGENT, RUNTIME_NAMES
 from workflows.text.durations import parse_duration

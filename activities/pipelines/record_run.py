@@ -11,13 +11,13 @@ from activities.pipelines.plan import plan
 from activities.store import jobs, pipeline_runs, pipelines, refusals, trees
 from activities.store.artifacts import Artifacts
 from activities.store.pipeline_runs import Begun
+from workflows.model import ids
 from workflows.model.errors import ServiceError
 from workflows.model.states import TaskState
 from workflows.model.texts import Text
-from workflows.pipeline import ids
 from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import OPEN_RUNS, RunInput, StageState, Trigger
-from workflows.pipeline.records import RunRecord, RunRecords, StageRecord
+from workflows.pipeline.rows import RunRecord, RunRecords, StageRecord
 from workflows.temporal.pipeline_calls import Firing, Planned
 
 

@@ -35,11 +35,11 @@ from activities.runtimes.table import SHELL
 from activities.store import attempts, pipeline_runs, repos
 from activities.store.attempts import AttemptRow
 from activities.store.claims import Offered
-from workflows.contract.strings import storable, storable_model
+from workflows.contract.size_limits import storable, storable_model
 from workflows.model.errors import ServiceError
 from workflows.model.texts import Text
 from workflows.pipeline.plan import StageOutcome, StageState
-from workflows.pipeline.stage_run import Script, StageRun
+from workflows.pipeline.stages import Script, StageRun
 from workflows.policy import bindings
 from workflows.text.durations import format_duration
 

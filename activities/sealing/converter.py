@@ -26,7 +26,7 @@ from temporalio.converter import (
 )
 
 from activities.sealing.payload_seals import Bound, PayloadSeals, is_bare
-from workflows.pipeline import ids
+from workflows.model import ids
 from workflows.temporal.seals import Said, UnsealedError
 
 PLACES = 1000

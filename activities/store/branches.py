@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine, select
 
 from activities.store import events, schema
-from workflows.model.branch_events import BranchEvent, BranchEventKind
+from workflows.model.event_payloads import BranchEvent, BranchEventKind
 from workflows.model.ids import root_of
 from workflows.model.rows import EventRecord
 from workflows.model.states import JobState, TaskState

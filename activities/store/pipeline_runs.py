@@ -10,8 +10,7 @@ from sqlalchemy import Connection, Engine, Row, bindparam, func, select, tuple_,
 from activities.store import schema
 from activities.store.database import insert_new, upsert
 from workflows.pipeline.plan import OPEN_RUNS, RunState, StageOutcome, StageState
-from workflows.pipeline.records import RunRecord, RunRecords, StageRecord
-from workflows.pipeline.rows import ended_row
+from workflows.pipeline.rows import RunRecord, RunRecords, StageRecord, ended_row
 
 runs, stages = schema.pipeline_runs, schema.pipeline_stages
 _OLDER = update(runs).where(runs.c.run_id == bindparam("of_run"), runs.c.revision < bindparam("newest"))

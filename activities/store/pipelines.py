@@ -8,7 +8,7 @@ from sqlalchemy import Engine, delete, select, update
 from activities.store import schema
 from activities.store.database import rows_with, upsert
 from workflows.pipeline.definition import Definition
-from workflows.pipeline.text import Format
+from workflows.pipeline.syntax import Format
 from workflows.text.digests import digest
 
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
 from temporalio.exceptions import ApplicationError
 
-from workflows.contract.strings import fitted
+from workflows.contract.size_limits import fitted
 from workflows.model.errors import NotFoundError
 from workflows.temporal.calls import REFUSED
 

@@ -29,8 +29,8 @@ from sqlalchemy import (
 from activities.store import schema
 from activities.store.github.account import REFUSED
 from workflows.github.facts import FactState
-from workflows.model.branch_events import BranchEventKind
 from workflows.model.event_kinds import EventKind
+from workflows.model.event_payloads import BranchEventKind
 from workflows.model.states import JobState, TaskState, WaitsFor
 from workflows.policy.hosts import UNSEEN_SECONDS
 

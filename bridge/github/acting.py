@@ -20,12 +20,11 @@ from activities.store.github.facts import FactRow
 from bridge.github import orders
 from bridge.github.orders import Asked, NotOursError
 from bridge.github.session import Session
-from workflows.github.commands import spoken_in
+from workflows.github.commands import Refused, spoken_in
 from workflows.github.comment import Comment as Written
 from workflows.github.comment import why_ignored
 from workflows.github.facts import FactKind, comment_fact_id
-from workflows.github.permitted import MAY_COMMAND, refusal, silent
-from workflows.github.refused import Refused
+from workflows.github.permission import MAY_COMMAND, refusal, silent
 from workflows.github.texts.refusal import as_comment
 from workflows.model.errors import ServiceError, UnreachableError
 

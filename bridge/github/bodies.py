@@ -7,9 +7,9 @@ from activities.store.github.facts import FactRow
 from bridge.github.session import Session
 from bridge.github.wrote import Never
 from bridge.operations.github.tree import bound_tree
-from workflows.github.bound import BoundTree
+from workflows.github.bound_tree import BoundTree
+from workflows.github.commands import Refused
 from workflows.github.facts import FactKind, due, fact_of
-from workflows.github.refused import Refused
 from workflows.github.texts.bodies import body
 from workflows.github.texts.refusal import refusal
 from workflows.github.texts.status import report

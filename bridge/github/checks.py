@@ -18,8 +18,8 @@ from bridge.github.session import Session
 from bridge.github.wrote import Needless, Wrote
 from bridge.operations.branches import gate
 from bridge.operations.github.tree import result_of
-from workflows.github.bound import BoundTree
-from workflows.github.checks import deciding, queued_number
+from workflows.github.bound_tree import BoundTree
+from workflows.github.check_targets import deciding, queued_number
 from workflows.github.facts import FactKind, check_id
 from workflows.github.gate import GateState, Verdict
 from workflows.github.texts import verdict as texts

@@ -16,11 +16,10 @@ from bridge.operations.jobs import rounds
 from bridge.operations.orders import new_jobs, trees
 from bridge.operations.orders.new_jobs import NewJob
 from bridge.operations.orders.resume import resume
+from workflows.github.commands import Kill, Resume, Retry, Said, Start, Status, Unknown
 from workflows.github.comment import Comment
-from workflows.github.facts import COMMENT
-from workflows.github.marks import marked
+from workflows.github.facts import COMMENT, marked
 from workflows.github.request import task_from_comment
-from workflows.github.said import Kill, Resume, Retry, Said, Start, Status, Unknown
 from workflows.model import ids
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError
 from workflows.model.orders import ResumeOrder, signed

@@ -14,8 +14,7 @@ from activities.store import jobs as stored_jobs
 from activities.store.github.comments import CommentRow
 from bridge.github.session import Session
 from bridge.operations.jobs import rounds
-from workflows.github.facts import fact_of, pause_id
-from workflows.github.marks import marked
+from workflows.github.facts import fact_of, marked, pause_id
 from workflows.model.rows import RoundRecord
 
 _PAUSE = re.compile(r"(job-[0-9a-z]+).*-r[0-9]+-pause")

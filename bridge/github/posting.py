@@ -10,8 +10,7 @@ from activities.store.github.facts import FactRow
 from bridge.github.bodies import body_of
 from bridge.github.session import Session
 from bridge.github.wrote import APART, Gone, Later, Needless, Wrote
-from workflows.github.facts import FactKind
-from workflows.github.marks import marked
+from workflows.github.facts import FactKind, marked
 from workflows.text.digests import digest
 
 COMMENTS = (

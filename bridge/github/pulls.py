@@ -16,8 +16,8 @@ from bridge.github.session import Session
 from bridge.github.wrote import APART, Later, Never, Wrote
 from bridge.operations.branches.publish import publication
 from workflows.contract.models import ServiceResult
-from workflows.github.bound import BoundTree, last_job
-from workflows.github.marks import marked
+from workflows.github.bound_tree import BoundTree, last_job
+from workflows.github.facts import marked
 from workflows.github.publication import Publication
 from workflows.github.texts import pull as texts
 from workflows.github.texts.pull import Told

@@ -11,7 +11,7 @@ from bridge.github.session import Session
 from bridge.operations.github.interest import of_interest
 from bridge.operations.github.tree import bound_tree, last_event
 from bridge.operations.service import Service
-from workflows.github.bound import BoundTree
+from workflows.github.bound_tree import BoundTree
 from workflows.github.facts import EDITED, ON_PULLS, Fact, FactKind, due, on_pull
 
 SETTLES = 10.0

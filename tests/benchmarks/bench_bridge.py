@@ -34,8 +34,8 @@ from tests.bridge import seeds
 from tests.bridge.conftest import bearer
 from tests.bridge.http.conftest import scout
 from tests.bridge.seeds import register
+from workflows.model import ids
 from workflows.model.ids import root_id
-from workflows.pipeline import ids
 from workflows.temporal.delegation_tree import DelegationTree
 
 ROUNDS, CALLS, AT_ONCE, STARTS = 40, 300, 8, 40

@@ -33,7 +33,7 @@ from tests.benchmarks.bare import BareChain, nothing
 from tests.benchmarks.bench_tree import server
 from tests.pipeline.plans import an_input, shell
 from workflows.pipeline.plan import StageOutcome, StageState
-from workflows.pipeline.stage_run import StageRun
+from workflows.pipeline.stages import StageRun
 from workflows.temporal.calls import agents_queue
 from workflows.temporal.pipeline_run import PipelineRun
 from workflows.temporal.runner import WORKFLOWS, runner

@@ -10,7 +10,7 @@ from tests.rows import ROOT, TASK, event, job, round_, task
 from workflows.model.rows import EventRecord, JobRecord, Records, RoundRecord, TaskRecord
 from workflows.model.states import JobState, TaskState
 from workflows.pipeline.read import read
-from workflows.pipeline.text import Format
+from workflows.pipeline.syntax import Format
 
 __all__ = ["ROOT", "TASK", "event", "job", "paused", "payload", "register", "repo", "round_", "task", "write"]
 

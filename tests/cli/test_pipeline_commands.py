@@ -17,7 +17,7 @@ from cli.main import main
 from workflows.pipeline.plan import RunState, Trigger
 from workflows.pipeline.read import read
 from workflows.pipeline.rows import first_rows, skipped_rows
-from workflows.pipeline.text import Format
+from workflows.pipeline.syntax import Format
 
 pytestmark = pytest.mark.ruling("K6", "K1")
 

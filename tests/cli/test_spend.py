@@ -20,8 +20,7 @@ from tests.bridge.http.conftest import BASE
 from tests.pipeline.plans import an_input
 from workflows.model.spend import Usage
 from workflows.pipeline.plan import RunState
-from workflows.pipeline.records import RunRecords
-from workflows.pipeline.rows import first_rows
+from workflows.pipeline.rows import RunRecords, first_rows
 
 pytestmark = pytest.mark.ruling("K5")
 

@@ -12,7 +12,7 @@ from bridge.http.wire.webhook import PATH as WEBHOOK
 from bridge.operations.service import Service
 from cli import manual
 from cli.permitted import INSTEAD, SERVED
-from workflows.github.said import COMMANDS
+from workflows.github.commands import COMMANDS
 
 pytestmark = pytest.mark.ruling("F6", "J9", "K6")
 PROBES = {"GET /healthz", "GET /readyz", f"POST {WEBHOOK}"}

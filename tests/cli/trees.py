@@ -14,9 +14,8 @@ from workflows.model.rows import JobRecord
 from workflows.model.states import JobState, TaskState
 from workflows.pipeline.plan import RunState, StageState, Trigger
 from workflows.pipeline.read import read
-from workflows.pipeline.records import RunRecords
-from workflows.pipeline.rows import first_rows
-from workflows.pipeline.text import Format
+from workflows.pipeline.rows import RunRecords, first_rows
+from workflows.pipeline.syntax import Format
 
 JOBS = 100
 RUNS, FAILED = 61, 83

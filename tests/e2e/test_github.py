@@ -23,7 +23,7 @@ from tests.github.hub import Hub
 from tests.github.keys import private_key
 from tests.github.wire import Reply, Request
 from tests.waiting import wait_for
-from workflows.github.marks import marked
+from workflows.github.facts import marked
 
 ASKS = {"human_questions": [{"id": "color", "prompt": "Which color?", "choices": ["red", "blue"]}]}
 FINDING = {"title": "The limit is wrong", "file": "limiter.py", "line": 1, "severity": "high"}

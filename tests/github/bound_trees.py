@@ -3,7 +3,7 @@
 from typing import Any
 
 from workflows.contract.models import Action, Decision
-from workflows.github.bound import BoundTree
+from workflows.github.bound_tree import BoundTree
 from workflows.model.event_kinds import EventKind
 from workflows.model.rounds import RoundKind
 from workflows.model.rows import EventRecord, FailingRecord, JobRecord, QuestionRecord, RoundRecord, TaskRecord

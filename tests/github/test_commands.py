@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from tests.depth import cases
 from workflows.contract.models import Action
-from workflows.github.commands import LONGEST, MOST, commands_in
-from workflows.github.said import Kill, Resume, Retry, Said, Start, Status, Unknown
+from workflows.github.commands import LONGEST, MOST, Kill, Resume, Retry, Said, Start, Status, Unknown, commands_in
 from workflows.text.inert import inert
 
 JOB = "job-0123456789ab"

@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 
 from workflows.contract.models import Action
-from workflows.github.commands import spoken_in
+from workflows.github.commands import ALLOWED, COMMANDS, Kill, Resume, Retry, Said, Start, Status, Unknown, spoken_in
 from workflows.github.comment import Comment, why_ignored
-from workflows.github.marks import holds_mark, marked, marker
-from workflows.github.permitted import refusal, silent
-from workflows.github.said import ALLOWED, COMMANDS, Kill, Resume, Retry, Said, Start, Status, Unknown
+from workflows.github.facts import holds_mark, marked, marker
+from workflows.github.permission import refusal, silent
 
 COMMENT = Comment(
     id=7,

@@ -3,9 +3,19 @@
 import pytest
 
 from tests.github.bound_trees import ROOT, ask, event, job, tree
-from workflows.github.bound import last_job
-from workflows.github.facts import Fact, FactKind, check_id, comment_fact_id, due, pause_id, publish_id, status_id
-from workflows.github.marks import marked, marker
+from workflows.github.bound_tree import last_job
+from workflows.github.facts import (
+    Fact,
+    FactKind,
+    check_id,
+    comment_fact_id,
+    due,
+    marked,
+    marker,
+    pause_id,
+    publish_id,
+    status_id,
+)
 from workflows.model.event_kinds import EventKind
 from workflows.model.rows import EventRecord
 from workflows.model.states import Continuation, TaskState

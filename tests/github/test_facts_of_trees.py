@@ -6,10 +6,9 @@ from hypothesis import strategies as st
 
 from tests.depth import cases
 from tests.tree.generated import grow
-from workflows.github.bound import BoundTree
+from workflows.github.bound_tree import BoundTree
 from workflows.github.commands import commands_in
-from workflows.github.facts import FactKind, due
-from workflows.github.marks import marked
+from workflows.github.facts import FactKind, due, marked
 from workflows.github.texts.bodies import body
 
 

@@ -10,7 +10,7 @@ from tests import rows
 from tests.rows import ROOT
 from workflows.contract.models import Action, Decision, FailurePolicy, SynthesisRule
 from workflows.github.gate import GateState, Verdict, judge
-from workflows.github.seen import Head, JobFacts, Look, Plan, Seen, Work
+from workflows.github.gate_inputs import Head, JobFacts, Look, Plan, Seen, Work
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.rows import FailingRecord, JobRecord
 from workflows.model.states import Continuation, JobState, TaskState, WaitsFor

@@ -14,11 +14,9 @@ from tests.depth import cases
 from tests.github.bound_trees import NOON, ROOT, ask, event, failure, job, task, tree
 from tests.secrets.redaction_table import TOKENS
 from workflows.contract.models import ServiceResult
-from workflows.github.bound import BoundTree
-from workflows.github.commands import commands_in
-from workflows.github.facts import EDITED, Fact, FactKind, due
-from workflows.github.marks import marked
-from workflows.github.said import Resume
+from workflows.github.bound_tree import BoundTree
+from workflows.github.commands import Resume, commands_in
+from workflows.github.facts import EDITED, Fact, FactKind, due, marked
 from workflows.github.texts.bodies import body
 from workflows.github.texts.parts import MOST_BYTES, Part, comment, tag
 from workflows.github.texts.refusal import refusal

@@ -18,9 +18,8 @@ from workflows.pipeline.commands import (
 )
 from workflows.pipeline.events import CancelRequested, Event, RetryDue, RunStarted, StageEnded, StageReopened
 from workflows.pipeline.plan import Planned, PlannedAgent, PlannedShell, RunInput, StageOutcome, StageState, Trigger
-from workflows.pipeline.records import RunRecord, StageRecord
 from workflows.pipeline.reducer import reduce
-from workflows.pipeline.rows import ended_row
+from workflows.pipeline.rows import RunRecord, StageRecord, ended_row
 from workflows.pipeline.state import RunMemory, new_run
 
 SCOUT = Worker(name="scout", runtime="shell", command=("true",))

@@ -6,7 +6,7 @@ import pytest
 
 from tests.fenced import blocks, frame
 from workflows.pipeline.payload import PayloadError, canonical_payload, check_payload
-from workflows.pipeline.prompt import stage_prompt
+from workflows.pipeline.stages import stage_prompt
 
 pytestmark = pytest.mark.ruling("K1", "J4", "spec:bridge.payload")
 KIB = 1024

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from workflows.contract.models import Decision
 from workflows.pipeline.definition import AgentStage, Definition, ShellStage
 from workflows.pipeline.read import MOST_BYTES, MOST_STAGES, DefinitionError, read
-from workflows.pipeline.text import Format
+from workflows.pipeline.syntax import Format
 
 pytestmark = pytest.mark.ruling("K1")
 

@@ -13,9 +13,9 @@ from workflows.model.states import TaskState
 from workflows.pipeline.commands import Record, ReopenTree, RunShell, RunTree, StartTimer
 from workflows.pipeline.definition import SUCCESS
 from workflows.pipeline.events import AttentionChanged, CancelRequested, RetryDue, RunStarted, StageEnded
-from workflows.pipeline.outcome import outcome_of
 from workflows.pipeline.plan import Planned, RunState, StageOutcome, StageState
 from workflows.pipeline.reducer import reduce
+from workflows.pipeline.stages import outcome_of
 from workflows.pipeline.state import new_run, restored, travelling
 from workflows.pipeline.view import details
 from workflows.tree.commands import CloseTree

@@ -23,7 +23,7 @@ from workflows.model.jobs import JobRun
 from workflows.model.states import Continuation, JobState
 from workflows.model.texts import RefusedSet, Text
 from workflows.model.workers import Assignment, Worker
-from workflows.pipeline.prompt import stage_prompt
+from workflows.pipeline.stages import stage_prompt
 from workflows.policy.memory import MemoryState, Recalled
 from workflows.policy.prompts import people_said
 from workflows.policy.prompts.memory import render_memory

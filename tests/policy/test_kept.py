@@ -4,7 +4,7 @@ import pytest
 
 from tests.tree.simulator import delegation
 from workflows.contract.models import HumanQuestion
-from workflows.contract.strings import size
+from workflows.contract.size_limits import size
 from workflows.model.jobs import JobOutcome
 from workflows.model.rounds import Asked
 from workflows.model.states import JobState

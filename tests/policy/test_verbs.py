@@ -1,6 +1,6 @@
 import pytest
 
-from workflows.model.refusals import ResumeFault
+from workflows.model.errors import ResumeFault
 from workflows.model.rounds import RoundKind
 from workflows.policy.verbs import TAKES, TEXT_LIMIT, Verb, commands, refuse_verb
 

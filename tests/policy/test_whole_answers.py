@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workflows.contract.faults import nearest
-from workflows.model.refusals import ResumeFault
+from workflows.model.errors import ResumeFault
 from workflows.policy.answers import parse
 from workflows.policy.whole_answers import ASKS_BACK, Asks, Meant, refuse
 

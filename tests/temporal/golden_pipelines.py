@@ -25,13 +25,13 @@ from activities.store.database import open_store
 from tests.pipeline.plans import agent, an_input, shell
 from tests.temporal.mortal_worker import answer
 from tests.waiting import until
+from workflows.model import ids
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.orders import Cancel
-from workflows.pipeline import ids
 from workflows.pipeline.plan import Planned, RunState, StageOutcome, StageState
 from workflows.pipeline.read import read
-from workflows.pipeline.stage_run import StageRun
-from workflows.pipeline.text import Format
+from workflows.pipeline.stages import StageRun
+from workflows.pipeline.syntax import Format
 from workflows.temporal.calls import agents_queue
 from workflows.temporal.pipeline_calls import Firing
 from workflows.temporal.pipeline_run import PipelineRun

@@ -38,8 +38,8 @@ from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.rows import Records
 from workflows.model.states import JobState
 from workflows.pipeline.plan import StageOutcome, StageState
-from workflows.pipeline.records import RunRecords
-from workflows.pipeline.stage_run import StageRun
+from workflows.pipeline.rows import RunRecords
+from workflows.pipeline.stages import StageRun
 from workflows.policy import times
 from workflows.temporal import calls
 from workflows.temporal.runner import WORKFLOWS

@@ -19,7 +19,7 @@ from bridge.operations.registry import agents, repos
 from bridge.operations.service import Service
 from tests.unboxed import shell
 from tests.waiting import until
-from workflows.pipeline.text import Format
+from workflows.pipeline.syntax import Format
 
 ANSWER = """\
 import json, os, sys, time, pathlib

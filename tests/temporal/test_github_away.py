@@ -22,7 +22,7 @@ from tests.github.fixtures import hub as hub
 from tests.github.hub import Hub
 from tests.temporal.server import runs
 from tests.waiting import soon, until
-from workflows.github.marks import marked
+from workflows.github.facts import marked
 from workflows.temporal.github_calls import turns_queue
 from workflows.temporal.github_desk import GithubDesk, desk_id
 

@@ -20,12 +20,12 @@ from tests.pipeline.plans import agent, an_input, shell
 from tests.temporal.deaths import SEED, TASK_TIMEOUT, worker
 from tests.temporal.mortal_worker import effects
 from tests.waiting import soon
+from workflows.model import ids
 from workflows.model.orders import Cancel
-from workflows.pipeline import ids
 from workflows.pipeline.commands import CloseRun
 from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import Planned, StageState
-from workflows.pipeline.records import StageRecord
+from workflows.pipeline.rows import StageRecord
 from workflows.temporal.pipeline_run import PipelineRun
 
 MOMENTS = 5

@@ -31,11 +31,11 @@ from tests.bridge import seeds
 from tests.temporal.pipeline_stage import PipelineHost, pipeline_host
 from tests.temporal.server import speaking
 from tests.waiting import until
+from workflows.model import ids
 from workflows.model.errors import RefusedError
 from workflows.model.orders import ResumeOrder
 from workflows.model.rows import Records, TaskRecord
 from workflows.model.states import JobState, TaskState
-from workflows.pipeline import ids
 from workflows.temporal import search
 
 REASON = "by hand, for a test"

@@ -25,12 +25,12 @@ from tests.temporal.people import failed_tasks, shows
 from tests.temporal.pipeline_stage import PipelineHost, pipeline_host
 from tests.temporal.server import speaking
 from tests.waiting import until
+from workflows.model import ids
 from workflows.model.errors import NotFoundError, RefusedError, UnreachableError
 from workflows.model.orders import ResumeOrder
 from workflows.model.states import TaskState
-from workflows.pipeline import ids
 from workflows.pipeline.plan import RunState, Trigger
-from workflows.pipeline.text import Format
+from workflows.pipeline.syntax import Format
 from workflows.temporal import search
 from workflows.temporal.pipeline_calls import Firing
 from workflows.temporal.pipeline_schedule import PipelineFiring

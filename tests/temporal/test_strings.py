@@ -19,7 +19,7 @@ from tests.tree.largest import BLOB, the_largest_leg
 from tests.tree.simulator import delegation
 from tests.waiting import soon
 from workflows.contract.models import Ephemeral, HumanQuestion, Runtime
-from workflows.contract.strings import BOUNDS, COUNTS, DELEGATIONS_BYTES, size
+from workflows.contract.size_limits import BOUNDS, COUNTS, DELEGATIONS_BYTES, size
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.orders import Kill
 from workflows.model.rows import Records

@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.tree.simulator import delegation
 from workflows.contract.models import AutonomyPolicy, Delegation, Ephemeral, Runtime
-from workflows.contract.strings import BOUNDS, DELEGATIONS_BYTES, fitted, size
+from workflows.contract.size_limits import BOUNDS, DELEGATIONS_BYTES, fitted, size
 from workflows.model.workers import Worker
 
 BLOB = 2 * 1024 * 1024

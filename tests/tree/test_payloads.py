@@ -7,8 +7,7 @@ import pytest
 
 from bridge.operations.people import event_of
 from tests.tree.simulator import ROOT, World, delegation, tokens, tree_input
-from workflows.contract.models import Delegation, HumanQuestion
-from workflows.contract.notices import Notice
+from workflows.contract.models import Delegation, HumanQuestion, Notice
 from workflows.contract.parse import Accepted, read_result
 from workflows.model.event_kinds import EventKind
 from workflows.model.payloads import PAYLOADS, UnfitPayloadError, check_payload

@@ -5,7 +5,7 @@ import pytest
 from tests.tree.largest import BLOB, largest, the_largest_agent, the_largest_leg, the_largest_set
 from tests.tree.simulator import ROOT, World, delegation, tree_input
 from workflows.contract.models import Delegation, HumanQuestion
-from workflows.contract.strings import DELEGATIONS_BYTES, size
+from workflows.contract.size_limits import DELEGATIONS_BYTES, size
 from workflows.model.settings import Bounds
 from workflows.model.states import JOB_MOVES, TASK_MOVES, IllegalMoveError, JobState, TaskState, check_job, check_task
 from workflows.temporal.messages import TreeStart

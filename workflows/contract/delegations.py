@@ -5,12 +5,41 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from workflows.contract.ephemeral import read_ephemeral
 from workflows.contract.faults import Fault, Faults, did_you_mean, quoted
-from workflows.contract.models import Action, Delegation, FailurePolicy, SynthesisRule
-from workflows.contract.scope import Clean, Scope, kind, set_only
+from workflows.contract.models import (
+    WRITE_POLICIES,
+    Action,
+    AutonomyPolicy,
+    Delegation,
+    Ephemeral,
+    FailurePolicy,
+    Runtime,
+    SynthesisRule,
+)
+from workflows.contract.strict_reader import Clean, Scope, kind, set_only
 from workflows.contract.worktree_names import worktree_fault
 from workflows.text.durations import DurationError, parse_duration
+
+
+def read_ephemeral(scope: Scope, *, implements: bool) -> Clean:
+    """Read the worker as clean members; one that implements must be allowed to write (spec: Ephemeral worker, rule
+    1).
+    """
+    clean: Clean = {"runtime": scope.choice("runtime", Runtime, required=True)}
+    for name in ("model", "effort", "template", "role"):
+        clean[name] = scope.text(name, of=name)
+    capabilities = scope.strings("capabilities", of="capability")
+    clean["capabilities"] = capabilities
+    policy = scope.choice("autonomy_policy", AutonomyPolicy)
+    clean["autonomy_policy"] = policy
+    implements = implements or any(name.strip().lower() == Action.IMPLEMENT for name in capabilities)
+    if implements and policy not in WRITE_POLICIES and (policy or not scope.given("autonomy_policy")):
+        given = f"not {policy}" if policy else "and is not set"
+        allowed = " or ".join(sorted(WRITE_POLICIES, reverse=True))
+        scope.fault("autonomy_policy", f"must be {allowed} for a worker that implements, {given}")
+    scope.close(Ephemeral.model_fields)
+    return set_only(clean)
+
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _ID_RULE = 'must be 1 to 64 letters, digits, ".", "_" or "-", beginning with a letter or digit'

@@ -161,3 +161,13 @@ class ServiceResult(_Value):
     human_questions: tuple[HumanQuestion, ...] = Field(
         default=(), description="Only when progress is impossible without a person's decision; pauses the task."
     )
+
+
+class Notice(BaseModel):
+    """A notice of a job's end for its tree, before the tree gives it an id and a time (ruling B4)."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    kind: str
+    message: str
+    data: dict[str, str | int | float | bool | list[str] | None] = {}

@@ -9,8 +9,7 @@ from pydantic import JsonValue
 from workflows.contract.examples import DELEGATING, MINIMAL
 from workflows.contract.faults import Fault
 from workflows.contract.locate import KEY, Broken, Candidate, locate
-from workflows.contract.models import ServiceResult
-from workflows.contract.notices import Notice
+from workflows.contract.models import Notice, ServiceResult
 from workflows.contract.validate import Verdict, validate
 from workflows.text.fences import marks
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from workflows.contract.locate import KEY
 from workflows.contract.models import WRITE_POLICIES, Action, Decision, ServiceResult, SynthesisRule
-from workflows.contract.strings import BOUNDS, COUNTS
+from workflows.contract.size_limits import BOUNDS, COUNTS
 from workflows.contract.wording import MEANINGS
 
 Schema = dict[str, Any]

@@ -7,13 +7,44 @@ from typing import cast
 from pydantic import JsonValue
 
 from workflows.contract.delegations import Siblings, entry_scope, read_delegation, read_id
-from workflows.contract.entries import read_evidence, read_findings
+from workflows.contract.examples import PLACEHOLDERS
 from workflows.contract.faults import Fault, Faults, quoted
 from workflows.contract.graph import cycles
 from workflows.contract.locate import KEY, Members
 from workflows.contract.models import Decision, HumanQuestion, ServiceResult
-from workflows.contract.scope import Clean, Object, Scope, kind, set_only
-from workflows.contract.strings import COUNTS, DELEGATIONS_BYTES, QUESTIONS_BYTES, size, too_many
+from workflows.contract.size_limits import COUNTS, DELEGATIONS_BYTES, QUESTIONS_BYTES, size, too_many
+from workflows.contract.strict_reader import Clean, Object, Scope, kind, set_only
+
+KNOWN_KEYS = ("path", "command", "summary", "result", "exit_code")
+"""The usual keys of an evidence entry; others are kept too."""
+
+
+def read_findings(scope: Scope) -> list[JsonValue]:
+    """Read free-form strings and objects; an array is kept too, and shown as JSON (spec: findings rendering)."""
+    entries = scope.array("findings", "strings or objects")
+    for index, entry in enumerate(entries):
+        if not isinstance(entry, str | dict | list):
+            scope.fault(f"findings[{index}]", f"must be a string or an object, not {kind(entry)}")
+    return entries
+
+
+def read_evidence(scope: Scope, name: str) -> list[JsonValue]:
+    """Read strings, or objects with at least one string that is not blank. Ruling A6."""
+    entries = scope.array(name, "strings or objects")
+    for index, entry in enumerate(entries):
+        place = f"{name}[{index}]"
+        if not isinstance(entry, str | dict):
+            scope.fault(place, f"must be a string or an object, not {kind(entry)}")
+        elif isinstance(entry, str) and not entry.strip():
+            scope.fault(place, "must not be blank")
+        elif isinstance(entry, dict) and not any(isinstance(each, str) and each.strip() for each in entry.values()):
+            scope.fault(place, f"must have at least one string value, such as {' or '.join(KNOWN_KEYS[:3])}")
+        else:
+            texts = entry.values() if isinstance(entry, dict) else (entry,)
+            for left in (each for each in texts if isinstance(each, str) and each in PLACEHOLDERS):
+                scope.placeholder(place, left)
+    return entries
+
 
 _MOST_CYCLES = 20
 

@@ -6,7 +6,7 @@ the file system and git.
 
 import re
 
-from workflows.contract.strings import BOUNDS
+from workflows.contract.size_limits import BOUNDS
 
 AT_BASE = "@base"
 """The one name that is no worktree: the leg starts from the base of its tree (ruling O2)."""

@@ -2,7 +2,7 @@
 L4).
 
 A line counts only if `/service` is its very first text and a blank or the line's end follows, and only outside code,
-quotes, HTML and HTML comments (see `spoken`). The lines below it belong to it, up to the next command.
+quotes, HTML and HTML comments (see `comment`). The lines below it belong to it, up to the next command.
 
 Lookalikes do not count: a fullwidth slash, a no-break space or a zero-width character before or behind `/service`, an
 indented line, a line behind another line separator than CR and LF. A line that contains a zero-width, bidirectional or
@@ -18,9 +18,104 @@ from dataclasses import dataclass
 
 from workflows.contract.faults import nearest
 from workflows.contract.models import Action
-from workflows.github.said import COMMANDS, Kill, Resume, Retry, Said, Start, Status, Unknown
-from workflows.github.spoken import read_lines
+from workflows.github.comment import read_lines
+from workflows.model.wire import Wire
 from workflows.policy.verbs import Verb
+
+COMMANDS = ("resume", "ask", "review", "implement", "kill", "retry", "status")
+"""The words allowed after `/service`, which `[github].commands` can permit."""
+
+ALLOWED = ("resume", "status")
+"""The default of `[github].commands`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """`/service resume [<job>] <verb> [...]`; text on the lines below belongs to it (ruling F7)."""
+
+    job: str
+    """Empty for the only open round of the thread."""
+    verb: str
+    """The verb as written; the round decides whether it accepts it."""
+    text: str = ""
+    partial: bool = False
+    other: bool = False
+
+    @property
+    def word(self) -> str:
+        """The word after `/service`."""
+        return "resume"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """`/service ask|review|implement AGENT ...`"""
+
+    action: Action
+    agent: str
+    text: str
+
+    @property
+    def word(self) -> str:
+        """The word after `/service`."""
+        return self.action.value
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """`/service kill [<job>]`"""
+
+    job: str = ""
+
+    @property
+    def word(self) -> str:
+        """The word after `/service`."""
+        return "kill"
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """`/service retry <job>`: runs the failed job again, like `service job retry`."""
+
+    job: str
+
+    @property
+    def word(self) -> str:
+        """The word after `/service`."""
+        return "retry"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """`/service status`"""
+
+    @property
+    def word(self) -> str:
+        """The word after `/service`."""
+        return "status"
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """`/service` with an unknown word, and the nearest command."""
+
+    word: str
+    nearest: str = ""
+
+
+Said = Resume | Start | Kill | Retry | Status | Unknown
+
+
+class Refused(Wire):
+    """A sentence for each refused command, and command lines of ours to write instead."""
+
+    why: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+    """The line each sentence is about; empty for strangers."""
+    stranger: bool = False
+    """True if the author may command nothing."""
+    instead: tuple[str, ...] = ()
+
 
 MOST = 10
 """Commands of one comment that count; further ones are ignored."""

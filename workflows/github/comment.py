@@ -1,10 +1,115 @@
 """A comment as read from GitHub, and the rule whether it may contain commands (ruling L5)."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from math import floor
 
-from workflows.github.marks import holds_mark
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from workflows.github.facts import holds_mark
+from workflows.text.patterns import compiled
+
+_MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+_NUMBER = "\ue000"
+"""A private-use character that encloses line numbers, so that lines are found again in the parsed tokens."""
+
+_NUMBERED = compiled(rf"\S+?{_NUMBER}(\d+){_NUMBER}")
+_TAG = compiled(r"<!--|-->|<(/?)([A-Za-z][A-Za-z0-9-]*)")
+_COMMENT = compiled(r"<!--|-->")
+_WHOLE = compiled(r"<!--.*?(?:-->|\Z)|</?[A-Za-z](?:[^<>\"'`]|\"[^\"]*\"|'[^']*')*+>|<[!?][^<>]*>", re.DOTALL)
+_BEGINS = compiled(r"<[A-Za-z/!?]")
+_AS_CODE_OR_QUOTE = {"blockquote", "code", "del", "kbd", "pre", "q", "s", "samp", "strike", "table", "tt", "var", "xmp"}
+_NOT_SHOWN = {"details", "iframe", "math", "noembed", "noframes", "noscript", "plaintext", "script", "style", "svg"}
+_COVERS = frozenset(_AS_CODE_OR_QUOTE | _NOT_SHOWN | {"template", "textarea", "title"})
+"""Elements whose content is shown as code, as a quote, as struck out, or not at all."""
+
+_UNDERLINED = frozenset("=-")
+
+
+@dataclass
+class _Open:
+    """The elements and comments open at a place; one that is never closed extends to the end."""
+
+    names: list[str] = field(default_factory=list)
+    broken: bool = False
+    """True if a block of HTML has an incomplete tag: only a browser knows how much of the rest is inside it."""
+
+    @property
+    def anything(self) -> bool:
+        return self.broken or bool(self.names)
+
+    def read(self, html: str, pattern: re.Pattern[str] = _TAG) -> None:
+        for found in pattern.finditer(html):
+            if found[0] == "-->":
+                self._close("!--")
+            elif self.names[-1:] == ["!--"]:
+                continue
+            elif found[0] == "<!--":
+                self.names.append("!--")
+            elif (name := found[2].lower()) in _COVERS:
+                self._close(name) if found[1] else self.names.append(name)
+
+    def _close(self, name: str) -> None:
+        if name in self.names:
+            del self.names[len(self.names) - 1 - self.names[::-1].index(name) :]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The lines of a comment by kind, as numbers."""
+
+    spoken: tuple[int, ...]
+    """The wanted lines that begin in plain text."""
+    hidden: frozenset[int]
+    """The lines of HTML comments, which the page does not show."""
+
+
+def read_lines(lines: Sequence[str], wanted: Collection[int]) -> Reading:
+    """Return which wanted lines begin in plain text: outside code, quotes, HTML, emphasis, links and tables."""
+    spoken: list[int] = []
+    hidden: set[int] = set()
+    opened, quotes, before = _Open(), 0, ""
+    for token in _MARKDOWN.parse(_numbered(lines, wanted)):
+        if token.type in ("blockquote_open", "blockquote_close"):
+            quotes += token.nesting
+        elif token.type == "html_block":
+            hidden.update(range(*token.map) if token.map and token.content.lstrip().startswith("<!--") else ())
+            opened.read(token.content)
+            opened.broken = opened.broken or _BEGINS.search(_WHOLE.sub("", token.content)) is not None
+        elif token.type == "inline":
+            found = list(_beginnings(token.children or (), opened))
+            spoken += found if quotes == 0 and before in ("paragraph_open", "heading_open") else ()
+        before = token.type if token.type != "heading_open" or token.markup in _UNDERLINED else ""
+    return Reading(tuple(spoken), frozenset(hidden))
+
+
+def _numbered(lines: Sequence[str], wanted: Collection[int]) -> str:
+    """Insert each wanted line's number behind its first word."""
+    clean = [line.replace(_NUMBER, "\N{REPLACEMENT CHARACTER}") for line in lines]
+    for number in wanted:
+        word = clean[number].split(" ", 1)[0].split("\t", 1)[0]
+        clean[number] = f"{word}{_NUMBER}{number}{_NUMBER}{clean[number][len(word) :]}"
+    return "\n".join(clean)
+
+
+def _beginnings(children: Sequence[Token], opened: _Open) -> Iterator[int]:
+    """Yield the numbers of lines that begin as text on the paragraph's own level, where nothing is open."""
+    first, level = True, 0
+    for child in children:
+        if child.type in ("softbreak", "hardbreak"):
+            first = True
+            continue
+        if child.type == "text":
+            found = _NUMBERED.match(child.content) if first and level == 0 and not opened.anything else None
+            if found:
+                yield int(found[1])
+            opened.read(child.content, _COMMENT)
+        elif child.type == "html_inline":
+            opened.read(child.content)
+        first, level = False, level + child.nesting
+
 
 PERSON = "User"
 BOT_ENDING = "[bot]"

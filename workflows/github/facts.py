@@ -1,12 +1,39 @@
 """The comments a bound tree should have, derived from its rows (ruling L3): one for each fact, each with its own id."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from workflows.github.bound import BoundTree
+from workflows.github.bound_tree import BoundTree
 from workflows.model.event_kinds import EventKind
 from workflows.model.rows import EventRecord
+
+_OURS = re.compile(r"<!-- service:([A-Za-z0-9][A-Za-z0-9._-]{0,199}) -->")
+_ANY = re.compile(r"<!--\s*service:", re.IGNORECASE)
+
+
+def marker(fact_id: str) -> str:
+    """Return the mark of a fact, the last line of its comment."""
+    mark = f"<!-- service:{fact_id} -->"
+    if not _OURS.fullmatch(mark):
+        raise ValueError(f"{fact_id!r} is no id of a fact")
+    return mark
+
+
+def marked(body: str) -> str | None:
+    """Return the fact of a comment, or None if its last line is not exactly a mark.
+
+    The caller checks that the comment is ours: anybody can type a mark.
+    """
+    last = body.rstrip("\r\n").rpartition("\n")[2]
+    found = _OURS.fullmatch(last)
+    return found[1] if found else None
+
+
+def holds_mark(body: str) -> bool:
+    """Return whether a text contains anything like a mark."""
+    return _ANY.search(body) is not None
 
 
 class FactKind(StrEnum):

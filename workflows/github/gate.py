@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from workflows.contract.models import Action, Decision, FailurePolicy, SynthesisRule
-from workflows.github.generations import Chain, Generation, Leg, chain_of
-from workflows.github.seen import JobFacts, Look, Plan, Seen, Work
+from workflows.github.counting_jobs import Chain, Generation, Leg, chain_of
+from workflows.github.gate_inputs import JobFacts, Look, Plan, Seen, Work
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import JobRecord
 from workflows.model.states import FAILING, Continuation, JobState, TaskState

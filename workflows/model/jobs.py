@@ -3,8 +3,7 @@
 Wire format: a new field needs a default, unknown ones are ignored, and everything large travels by digest.
 """
 
-from workflows.contract.models import Decision, Delegation, HumanQuestion, SynthesisRule
-from workflows.contract.notices import Notice
+from workflows.contract.models import Decision, Delegation, HumanQuestion, Notice, SynthesisRule
 from workflows.model.briefs import BriefLeg, ContinuationBrief
 from workflows.model.spend import Usage
 from workflows.model.states import Continuation, JobState

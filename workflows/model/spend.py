@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from workflows.contract.strings import MOST_TOKENS
+from workflows.contract.size_limits import MOST_TOKENS
 from workflows.model.wire import Wire
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from workflows.contract.models import Decision
 from workflows.model.wire import Wire
 from workflows.pipeline.plan import RunState
-from workflows.pipeline.records import RunRecords
-from workflows.pipeline.stage_run import StageRun
+from workflows.pipeline.rows import RunRecords
+from workflows.pipeline.stages import StageRun
 from workflows.tree.state import TreeInput
 
 

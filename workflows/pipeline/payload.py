@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from workflows.contract.faults import first, quoted
-from workflows.contract.scope import kind
+from workflows.contract.strict_reader import kind
 from workflows.model.errors import UsageError
 
 MOST_ENTRIES = 32

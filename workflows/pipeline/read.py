@@ -5,16 +5,15 @@ from functools import lru_cache
 from itertools import islice
 from typing import cast
 
-from workflows.contract.delegations import Siblings, entry_scope, read_id
-from workflows.contract.ephemeral import read_ephemeral
+from workflows.contract.delegations import Siblings, entry_scope, read_ephemeral, read_id
 from workflows.contract.faults import Fault, Faults, did_you_mean, first, quoted
 from workflows.contract.graph import cycles
 from workflows.contract.models import Action, Decision
-from workflows.contract.scope import Clean, Scope, kind, set_only
-from workflows.contract.strings import BOUNDS, too_long
+from workflows.contract.size_limits import BOUNDS, too_long
+from workflows.contract.strict_reader import Clean, Scope, kind, set_only
 from workflows.model.errors import UsageError
 from workflows.pipeline.definition import MAY_SUCCEED, Definition, Schedule, StageKind
-from workflows.pipeline.text import Format, parse
+from workflows.pipeline.syntax import Format, parse
 from workflows.policy.storable_rows import LARGEST
 from workflows.text.durations import DurationError, parse_duration
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from copy import copy
 from typing import assert_never
 
+from workflows.model import ids
 from workflows.model.ids import task_id
 from workflows.model.spend import Usage
-from workflows.pipeline import ids
 from workflows.pipeline.commands import (
     CancelStage,
     CloseRun,
@@ -27,9 +27,8 @@ from workflows.pipeline.events import (
     StageReopened,
 )
 from workflows.pipeline.plan import OPEN_RUNS, PlannedAgent, PlannedShell, RunState, StageOutcome, StageState
-from workflows.pipeline.records import RunRecords, StageRecord
-from workflows.pipeline.rows import run_row, stage_row, tells_its_end
-from workflows.pipeline.stage_run import StageRun
+from workflows.pipeline.rows import RunRecords, StageRecord, run_row, stage_row, tells_its_end
+from workflows.pipeline.stages import StageRun
 from workflows.pipeline.state import RunMemory, StageMemory
 from workflows.policy.answers import one_line
 from workflows.policy.times import retry_backoff

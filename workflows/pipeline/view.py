@@ -1,7 +1,7 @@
 """A run in words, for the Temporal web UI."""
 
 from workflows.pipeline.plan import StageState
-from workflows.pipeline.records import RunRecords
+from workflows.pipeline.rows import RunRecords
 from workflows.pipeline.state import RunMemory, StageMemory
 from workflows.policy import bindings
 from workflows.policy.decisions import decided

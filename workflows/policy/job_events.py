@@ -1,7 +1,7 @@
 """Events of jobs in a tree's log (ruling B7); other events are recorded where they are decided."""
 
 from workflows.model.event_kinds import EventKind
-from workflows.model.payload import Data
+from workflows.model.event_payloads import Data
 from workflows.model.rows import JobRecord
 from workflows.model.states import Continuation, JobState
 from workflows.policy.decisions import decided

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pydantic import JsonValue
 
 from workflows.contract.models import Decision
-from workflows.contract.strings import BOUNDS, Bound, cut_to, fitted, size
+from workflows.contract.size_limits import BOUNDS, Bound, cut_to, fitted, size
 from workflows.model.jobs import JobOutcome
 from workflows.model.rounds import Asked
 from workflows.model.texts import RefusedSet

@@ -2,7 +2,7 @@
 
 import math
 
-from workflows.contract.strings import MOST_TOKENS
+from workflows.contract.size_limits import MOST_TOKENS
 from workflows.model.rows import EventRecord, JobRecord, QuestionRecord, Records, RoundRecord, TaskRecord
 from workflows.model.spend import Usage
 

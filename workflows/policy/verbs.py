@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from enum import StrEnum
 
-from workflows.model.refusals import Refusal, ResumeFault
+from workflows.model.errors import Refusal, ResumeFault
 from workflows.model.rounds import RoundKind
 from workflows.policy.answers import clean, one_line, parse
 from workflows.text.durations import DurationError, format_duration, parse_duration

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from workflows.contract.faults import nearest
-from workflows.model.refusals import Refusal, ResumeFault
+from workflows.model.errors import Refusal, ResumeFault
 from workflows.policy.answers import Answers, is_bare, one_line, parse, strange_ids, with_ids
 
 Asks = Mapping[str, Sequence[str]]

@@ -5,9 +5,8 @@ from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_
 
 from workflows.model.wire import Wire
 from workflows.pipeline.plan import RunInput, StageOutcome, StageState
-from workflows.pipeline.records import RunRecords
-from workflows.pipeline.rows import reduced_rows
-from workflows.pipeline.stage_run import StageRun
+from workflows.pipeline.rows import RunRecords, reduced_rows
+from workflows.pipeline.stages import StageRun
 from workflows.pipeline.view import wrote
 from workflows.temporal import calls
 from workflows.temporal.calls import LOCAL, Offer, TakenBack, on_host, why

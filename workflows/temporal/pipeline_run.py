@@ -14,9 +14,9 @@ with workflow.unsafe.imports_passed_through():
     from workflows.model.workers import Assignment
     from workflows.pipeline import commands as c
     from workflows.pipeline import events as e
-    from workflows.pipeline.outcome import outcome_of
     from workflows.pipeline.plan import RunInput, RunState, StageOutcome, StageState
     from workflows.pipeline.reducer import reduce
+    from workflows.pipeline.stages import outcome_of
     from workflows.pipeline.state import new_run, restored, travelling
     from workflows.pipeline.view import details
     from workflows.policy import bindings

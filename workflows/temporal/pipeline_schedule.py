@@ -5,7 +5,7 @@ from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
 with workflow.unsafe.imports_passed_through():
-    from workflows.pipeline import ids
+    from workflows.model import ids
     from workflows.pipeline.plan import RunState
     from workflows.pipeline.rows import skipped_rows
     from workflows.temporal import pipeline_calls, search

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from workflows.contract.models import Action, Decision, SynthesisRule
 from workflows.model.briefs import BriefLeg, ContinuationBrief
 from workflows.model.event_kinds import EventKind
+from workflows.model.event_payloads import Data
 from workflows.model.jobs import JobRun
-from workflows.model.payload import Data
 from workflows.model.rows import JobRecord
 from workflows.model.states import Continuation, JobState
 from workflows.model.texts import Text

@@ -1,7 +1,7 @@
 """The effects of a job's end on its leg, its chain and its batch (rulings D2 to D8, E7, A11)."""
 
 from workflows.contract.models import FailurePolicy
-from workflows.contract.strings import fitted
+from workflows.contract.size_limits import fitted
 from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobOutcome
 from workflows.model.spend import Usage

@@ -3,8 +3,8 @@
 from typing import assert_never
 
 from workflows.model.event_kinds import EventKind
+from workflows.model.event_payloads import Data
 from workflows.model.jobs import JobOutcome, JobRun
-from workflows.model.payload import Data
 from workflows.model.rows import TaskRecord
 from workflows.model.states import JobState, TaskState
 from workflows.policy import job_events, storable_rows

@@ -5,12 +5,12 @@ The module `resume_verdict` decides whether a resume is taken.
 
 from typing import assert_never
 
-from workflows.contract.strings import fitted
+from workflows.contract.size_limits import fitted
 from workflows.model.briefs import Answer
+from workflows.model.errors import Refusal, ResumeFault
 from workflows.model.event_kinds import EventKind
+from workflows.model.event_payloads import Data
 from workflows.model.orders import signed
-from workflows.model.payload import Data
-from workflows.model.refusals import Refusal, ResumeFault
 from workflows.model.rounds import Reply, Round, RoundEnd, Stage
 from workflows.model.states import JobState
 from workflows.policy import answers, bounds

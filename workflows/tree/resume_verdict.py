@@ -6,8 +6,8 @@ Nothing here changes the tree; `resume` carries out what is accepted.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from workflows.contract.strings import fitted
-from workflows.model.refusals import Refusal, ResumeFault
+from workflows.contract.size_limits import fitted
+from workflows.model.errors import Refusal, ResumeFault
 from workflows.model.rounds import Round
 from workflows.policy import whole_answers
 from workflows.policy.answers import Answers, one_line

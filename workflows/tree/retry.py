@@ -8,7 +8,7 @@ that state with `RetryRequested`, so an abandoned tree uses no resources.
 
 from collections.abc import Iterator
 
-from workflows.contract.strings import fitted
+from workflows.contract.size_limits import fitted
 from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobOutcome
 from workflows.model.rows import BATCH_BLOCKED, DISMISS

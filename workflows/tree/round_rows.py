@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from workflows.model.refusals import Refusal
+from workflows.model.errors import Refusal
 from workflows.model.rounds import Round, RoundKind
 from workflows.model.rows import FailingRecord, QuestionRecord, RoundRecord
 from workflows.policy import bounds

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from workflows.contract.models import HumanQuestion
 from workflows.model.briefs import Answer
 from workflows.model.event_kinds import EventKind
-from workflows.model.payload import Data
+from workflows.model.event_payloads import Data
 from workflows.model.rounds import Asked, Reply, Round, RoundEnd, RoundKind, Stage
 from workflows.model.rows import RoundRecord
 from workflows.model.states import TaskState, WaitsFor

@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, Integer, MetaData
 from sqlalchemy.types import TypeDecorator
 
 from activities.redaction.redacted import redacted
-from workflows.contract.strings import BOUNDS
+from workflows.contract.size_limits import BOUNDS
 
 metadata = MetaData()
 

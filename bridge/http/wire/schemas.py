@@ -9,7 +9,7 @@ from activities.runtimes.table import RUNTIMES
 from bridge.http.wire.parameters import DURATION_PATTERN, JOB_PATTERN, LARGEST
 from bridge.operations.pipelines.runs import RunLine
 from bridge.operations.registry.reviews import ReviewView
-from workflows.contract.strings import BOUNDS
+from workflows.contract.size_limits import BOUNDS
 from workflows.github.gate import GateState
 from workflows.model import spend
 from workflows.model.rows import EventRecord, JobRecord, RoundRecord, TaskRecord

@@ -22,9 +22,9 @@ from bridge.operations.jobs import jobs
 from bridge.operations.jobs.jobs import Tree
 from bridge.operations.service import Service
 from workflows.contract.models import Action
-from workflows.github.generations import chain_of
-from workflows.model.branch_events import BranchEventKind
+from workflows.github.counting_jobs import chain_of
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError
+from workflows.model.event_payloads import BranchEventKind
 from workflows.model.rows import JobRecord
 from workflows.model.states import JobState, WaitsFor
 

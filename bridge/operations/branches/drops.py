@@ -12,8 +12,8 @@ from bridge.operations.branches.branches import Branches, BranchState, LegBranch
 from bridge.operations.branches.merges import event_of, writer
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
-from workflows.model.branch_events import BranchEvent, BranchEventKind
 from workflows.model.errors import Commands, NotFoundError, RefusedError
+from workflows.model.event_payloads import BranchEvent, BranchEventKind
 from workflows.model.states import JobState
 
 SHOWN = 3

@@ -13,8 +13,8 @@ from bridge.operations.branches import branches, gate, lines, merges
 from bridge.operations.branches.branches import Branches
 from bridge.operations.service import Service
 from workflows.github.gate import GateState
-from workflows.model.branch_events import BranchEventKind
 from workflows.model.errors import ServiceError
+from workflows.model.event_payloads import BranchEventKind
 
 log = logging.getLogger("service")
 

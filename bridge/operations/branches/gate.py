@@ -22,7 +22,7 @@ from bridge.operations.jobs.jobs import Tree
 from bridge.operations.service import Service
 from workflows.contract.models import Action
 from workflows.github.gate import Verdict, judge
-from workflows.github.seen import Head, JobFacts, Look, Seen, Work
+from workflows.github.gate_inputs import Head, JobFacts, Look, Seen, Work
 from workflows.model.errors import Commands, ServiceError
 from workflows.model.event_kinds import EventKind
 from workflows.model.rounds import RoundEnd

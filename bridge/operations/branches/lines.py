@@ -15,8 +15,8 @@ from bridge.operations.branches.verdicts import plans_of
 from bridge.operations.jobs.jobs import Tree
 from bridge.operations.service import Service
 from workflows.contract.models import Action, SynthesisRule
-from workflows.github.generations import chain_of
-from workflows.github.seen import Plan
+from workflows.github.counting_jobs import chain_of
+from workflows.github.gate_inputs import Plan
 from workflows.model.states import JobState, TaskState
 
 

@@ -10,8 +10,8 @@ from activities.store import trees as stored
 from activities.store.attempts import Given
 from bridge.operations.service import Service
 from workflows.contract.models import Action, Decision, Delegation, SynthesisRule
-from workflows.github.generations import chain_of
-from workflows.github.seen import Plan
+from workflows.github.counting_jobs import chain_of
+from workflows.github.gate_inputs import Plan
 from workflows.model.rows import JobRecord
 from workflows.model.states import JobState
 from workflows.policy.fingerprints import twins

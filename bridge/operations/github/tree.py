@@ -7,9 +7,9 @@ from activities.store.github import facts
 from bridge.operations.service import Service
 from workflows.contract.locate import KEY
 from workflows.contract.models import ServiceResult
-from workflows.github.bound import BoundTree, last_job
+from workflows.github.bound_tree import BoundTree, last_job
 from workflows.github.facts import FactKind
-from workflows.model.branch_events import BranchEventKind
+from workflows.model.event_payloads import BranchEventKind
 from workflows.model.rows import JobRecord
 
 

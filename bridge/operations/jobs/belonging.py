@@ -13,7 +13,7 @@ from workflows.policy import bindings
 if TYPE_CHECKING:
     from activities.host.binding import Bound
     from workflows.model.rows import JobRecord
-    from workflows.pipeline.records import RunRecord
+    from workflows.pipeline.rows import RunRecord
 
 
 async def bound(

@@ -8,7 +8,7 @@ from workflows.contract.locate import KEY
 from workflows.contract.parse import Accepted, Rejected, read_result
 from workflows.contract.render import render_comment
 from workflows.contract.schema import schema as contract_schema
-from workflows.contract.strings import COUNTS
+from workflows.contract.size_limits import COUNTS
 from workflows.model.event_kinds import EventKind
 
 

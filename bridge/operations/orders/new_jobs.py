@@ -14,7 +14,7 @@ from bridge.operations.registry import agents, repos
 from bridge.operations.registry.texts import bounded_or_none, limit
 from bridge.operations.service import Service
 from workflows.contract.models import Action, AutonomyPolicy, Delegation
-from workflows.contract.strings import storable
+from workflows.contract.size_limits import storable
 from workflows.model import ids
 from workflows.model.errors import RefusedError, UsageError
 from workflows.model.workers import Assignment, Worker

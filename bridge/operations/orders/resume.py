@@ -28,12 +28,11 @@ from bridge.operations.temporal import (
     translated,
 )
 from workflows.contract.faults import nearest
-from workflows.contract.strings import fitted
+from workflows.contract.size_limits import fitted
 from workflows.github.facts import COMMENT
-from workflows.model.errors import Commands, NotFoundError, RefusedError, UsageError
+from workflows.model.errors import Commands, NotFoundError, Refusal, RefusedError, ResumeFault, UsageError
 from workflows.model.event_kinds import EventKind
 from workflows.model.orders import ResumeOrder
-from workflows.model.refusals import Refusal, ResumeFault
 from workflows.model.rows import RoundRecord
 from workflows.policy import whole_answers
 from workflows.policy.answers import clean, one_line

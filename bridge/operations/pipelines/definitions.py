@@ -20,14 +20,14 @@ from bridge.operations.pipelines import runs
 from bridge.operations.pipelines.runs import ActiveRunError
 from bridge.operations.registry.texts import limit
 from bridge.operations.service import Service
+from workflows.model import ids
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
 from workflows.model.ids import RANDOM_BITS
-from workflows.pipeline import ids
 from workflows.pipeline.definition import Definition
 from workflows.pipeline.payload import check_payload
 from workflows.pipeline.plan import OPEN_RUNS, Trigger
 from workflows.pipeline.read import read
-from workflows.pipeline.text import Format
+from workflows.pipeline.syntax import Format
 
 FORMATS = {".yaml": Format.YAML, ".yml": Format.YAML, ".toml": Format.TOML}
 

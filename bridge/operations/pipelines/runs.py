@@ -16,7 +16,7 @@ from workflows.contract.models import Decision
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
 from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import RunState, StageOutcome, StageState, Trigger
-from workflows.pipeline.records import RunRecord, StageRecord
+from workflows.pipeline.rows import RunRecord, StageRecord
 
 MOST_LISTED = 1000
 MOST_SHOWN = 12_000

@@ -26,8 +26,9 @@ from bridge.operations.temporal import (
     client_of,
     translated,
 )
+from workflows.model import ids
 from workflows.model.errors import UsageError
-from workflows.pipeline import definition, ids
+from workflows.pipeline import definition
 from workflows.pipeline.definition import Definition
 from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.pipeline_calls import Firing

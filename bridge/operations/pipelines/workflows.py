@@ -19,12 +19,11 @@ from bridge.operations.temporal import (
     starting,
     translated,
 )
+from workflows.model import ids
 from workflows.model.errors import ServiceError
 from workflows.model.orders import Cancel
-from workflows.pipeline import ids
 from workflows.pipeline.plan import OPEN_RUNS, RunInput
-from workflows.pipeline.records import RunRecord, StageRecord
-from workflows.pipeline.rows import first_rows
+from workflows.pipeline.rows import RunRecord, StageRecord, first_rows
 from workflows.pipeline.state import restored
 from workflows.policy import bindings
 from workflows.temporal import search

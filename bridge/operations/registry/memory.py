@@ -14,7 +14,7 @@ from activities.store.memory import Sought, Written
 from bridge.operations.jobs import jobs
 from bridge.operations.registry import agents, repos
 from bridge.operations.service import Service
-from workflows.contract.hygiene import unclean
+from workflows.contract.storable import unclean
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
 from workflows.policy.memory import CONTENT_LIMIT, KEY_LIMIT, Entry, MemoryState, Recalled
 

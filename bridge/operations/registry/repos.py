@@ -12,7 +12,7 @@ from activities.store import repos as stored
 from activities.store.repos import Repo
 from bridge.operations.registry.texts import bounded
 from bridge.operations.service import Service
-from workflows.contract.strings import storable
+from workflows.contract.size_limits import storable
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
 from workflows.policy.github_names import github_of_remotes, host_of, is_github_name
 

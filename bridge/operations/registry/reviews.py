@@ -14,7 +14,7 @@ from activities.store.reviews import Review
 from bridge.operations.registry import repos
 from bridge.operations.registry.texts import bounded
 from bridge.operations.service import Service
-from workflows.contract.strings import storable
+from workflows.contract.size_limits import storable
 from workflows.model import ids
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
 

@@ -1,6 +1,6 @@
 """What people write, as it may be stored: the contract's bounds, said before anything is (ruling B6)."""
 
-from workflows.contract.strings import storable, too_long
+from workflows.contract.size_limits import storable, too_long
 from workflows.model.errors import UsageError
 from workflows.text.durations import DurationError, parse_duration
 

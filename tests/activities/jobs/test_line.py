@@ -11,8 +11,8 @@ from activities.store.github.facts import FactRow
 from tests.activities.jobs.conftest import Stage, git
 from workflows.contract.models import Action, SynthesisRule
 from workflows.github.facts import FactKind
-from workflows.model.branch_events import BranchEvent, BranchEventKind
 from workflows.model.briefs import BriefLeg
+from workflows.model.event_payloads import BranchEvent, BranchEventKind
 from workflows.model.jobs import JobOutcome, JobRun, Work
 from workflows.model.states import Continuation, JobState
 from workflows.model.texts import Text

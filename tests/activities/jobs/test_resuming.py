@@ -11,8 +11,7 @@ from tests.activities.jobs.conftest import Stage
 from tests.activities.jobs.programs import a_job, calls, driving
 from tests.assigned import changed
 from tests.tree.simulator import World, delegation, tree_input
-from workflows.contract.models import Action, AutonomyPolicy
-from workflows.contract.notices import Notice
+from workflows.contract.models import Action, AutonomyPolicy, Notice
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.payloads import check_payload
 from workflows.model.spend import Usage

@@ -12,8 +12,8 @@ from activities.jobs.verdict import Failure
 from activities.jobs.workspace import Evidence
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
-from workflows.contract.notices import Notice
-from workflows.contract.strings import BOUNDS, MOST_TOKENS
+from workflows.contract.models import Notice
+from workflows.contract.size_limits import BOUNDS, MOST_TOKENS
 from workflows.model.jobs import JobOutcome
 from workflows.model.spend import Usage
 from workflows.model.states import JobState

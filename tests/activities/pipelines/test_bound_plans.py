@@ -17,7 +17,7 @@ from workflows.model.errors import NotFoundError, UsageError
 from workflows.model.workers import Worker
 from workflows.pipeline.plan import PlannedAgent, RunInput, Trigger
 from workflows.pipeline.read import read
-from workflows.pipeline.text import Format
+from workflows.pipeline.syntax import Format
 
 pytestmark = pytest.mark.ruling("L1")
 STAGES = """

@@ -18,8 +18,8 @@ from workflows.model.states import TaskState, WaitsFor
 from workflows.pipeline.commands import Command, Record
 from workflows.pipeline.events import CancelRequested, RetryDue, RunStarted, StageEnded
 from workflows.pipeline.plan import RunInput, RunState, StageOutcome, StageState
-from workflows.pipeline.records import RunRecords
 from workflows.pipeline.reducer import reduce
+from workflows.pipeline.rows import RunRecords
 from workflows.pipeline.state import new_run
 
 pytestmark = pytest.mark.ruling("K1", "J4")

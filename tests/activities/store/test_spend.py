@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 from activities.store import jobs, spend
 from activities.store.spend import DAY_SECONDS
 from tests.bridge import seeds
-from workflows.contract.strings import MOST_TOKENS
+from workflows.contract.size_limits import MOST_TOKENS
 from workflows.model.rows import Records
 from workflows.model.spend import Usage
 

@@ -21,7 +21,7 @@ from activities.store.database import open_store
 from tests.activities.store.rows import ROOT, job, task
 from tests.pipeline.plans import an_input, shell
 from tests.tree.simulator import World, tree_input
-from workflows.contract.strings import BOUNDS, MOST_TOKENS
+from workflows.contract.size_limits import BOUNDS, MOST_TOKENS
 from workflows.model.errors import NotFoundError
 from workflows.model.jobs import JobOutcome
 from workflows.model.rounds import RoundKind

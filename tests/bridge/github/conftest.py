@@ -22,7 +22,7 @@ from tests.bridge import seeds
 from tests.bridge.http.conftest import NO_TEMPORAL
 from tests.github.conftest import hub as hub
 from tests.github.hub import Hub
-from workflows.github.marks import marked
+from workflows.github.facts import marked
 from workflows.model.orders import ResumeOrder
 from workflows.temporal.github_calls import Turn
 

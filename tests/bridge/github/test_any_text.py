@@ -25,7 +25,7 @@ from tests.depth import cases
 from tests.fenced import frame, said_in
 from tests.github.hub import Hub
 from workflows.github.commands import commands_in
-from workflows.github.marks import holds_mark, marked
+from workflows.github.facts import holds_mark, marked
 from workflows.model.states import JobState, TaskState
 from workflows.policy.prompts.task import render_task
 

@@ -14,8 +14,7 @@ from tests.bridge.github.life import FINDINGS, ROOT, Kind, live, opened, peopled
 from tests.bridge.published import FACT
 from tests.github.hub import Hub
 from tests.github.wire import Request
-from workflows.github.facts import FactKind
-from workflows.github.marks import marked
+from workflows.github.facts import FactKind, marked
 from workflows.model.orders import ResumeOrder
 
 How = Literal["502", "cut"]

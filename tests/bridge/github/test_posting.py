@@ -19,7 +19,7 @@ from bridge.github.telling import is_news
 from bridge.operations.github import account as operations
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office, bind
-from workflows.github.marks import marked, marker
+from workflows.github.facts import marked, marker
 from workflows.model.states import JobState, TaskState
 from workflows.temporal.github_desk import desk_id
 

@@ -10,8 +10,7 @@ from activities.store.github import facts, threads
 from activities.store.github.facts import FactRow
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office, answers, heard
-from workflows.github.facts import pause_id, publish_id
-from workflows.github.marks import marked
+from workflows.github.facts import marked, pause_id, publish_id
 from workflows.model.orders import ResumeOrder
 
 pytestmark = pytest.mark.ruling("L3", "L4", "L9")

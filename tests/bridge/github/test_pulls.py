@@ -21,8 +21,7 @@ from tests.bridge import seeds
 from tests.bridge.published import FACT, LEGS, SHOP, TASK_BRANCH, Scene, scene
 from tests.bridge.seeds import ROOT
 from workflows.contract.models import Action
-from workflows.github.facts import status_id
-from workflows.github.marks import marker
+from workflows.github.facts import marker, status_id
 from workflows.model.states import JobState, TaskState
 
 pytestmark = pytest.mark.ruling("L9")

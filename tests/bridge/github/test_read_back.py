@@ -13,7 +13,7 @@ from bridge.operations.service import Service
 from tests.bridge.github.life import FINDINGS, live, opened, peopled
 from tests.bridge.published import FACT, SHOP, TASK_BRANCH
 from tests.github.gh import gh
-from workflows.github.marks import marked
+from workflows.github.facts import marked
 from workflows.model.orders import ResumeOrder
 
 pytestmark = [pytest.mark.long, pytest.mark.ruling("L3", "L9", "L10")]

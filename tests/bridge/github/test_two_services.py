@@ -17,7 +17,7 @@ from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office, bind, working
 from tests.github.hub import Hub
-from workflows.github.marks import marked
+from workflows.github.facts import marked
 from workflows.model.orders import ResumeOrder
 
 ONE, TWO = seeds.ROOT, "job-0123456789cd"

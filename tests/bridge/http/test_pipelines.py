@@ -21,9 +21,9 @@ from bridge.operations.temporal import client_of
 from tests.bridge import seeds
 from tests.bridge.http.conftest import caller, scout
 from tests.bridge.seeds import RUN, register
-from workflows.pipeline import ids
+from workflows.model import ids
 from workflows.pipeline.read import read
-from workflows.pipeline.text import Format
+from workflows.pipeline.syntax import Format
 
 
 @pytest.fixture

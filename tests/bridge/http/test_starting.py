@@ -23,7 +23,7 @@ from tests.activities.git.hub import clone, propose
 from tests.bridge import seeds
 from tests.bridge.http.conftest import caller, scout
 from tests.secrets.redaction_table import TOKENS
-from workflows.pipeline import ids
+from workflows.model import ids
 from workflows.temporal import search
 
 ASK = "/v1/agents/scout/ask"

@@ -1,6 +1,6 @@
 """The bodies of the facts that a tree's rows make due."""
 
-from workflows.github.bound import BoundTree
+from workflows.github.bound_tree import BoundTree
 from workflows.github.facts import Fact, FactKind
 from workflows.github.texts.end import end
 from workflows.github.texts.pause import pause, reminder

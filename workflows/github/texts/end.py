@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from workflows.contract.render import render_comment
-from workflows.github.bound import BoundTree, last_job
+from workflows.github.bound_tree import BoundTree, last_job
 from workflows.github.texts import views
 from workflows.github.texts.parts import Part, code, comment, line, quote
 from workflows.model.states import TaskState

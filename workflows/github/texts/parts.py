@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from workflows.contract.render import shown
-from workflows.github.marks import marker
+from workflows.github.facts import marker
 from workflows.text.inert import inert
 from workflows.text.markdown import Lines, bullet, word, wrapped
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from workflows.contract.render import shown
-from workflows.github.bound import BoundTree
+from workflows.github.bound_tree import BoundTree
 from workflows.github.facts import pause_id
 from workflows.github.texts import views
 from workflows.github.texts.parts import Part, code, comment, item, line, tag, to_copy

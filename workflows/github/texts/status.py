@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from workflows.github.bound import BoundTree
+from workflows.github.bound_tree import BoundTree
 from workflows.github.facts import status_id
 from workflows.github.texts import views
 from workflows.github.texts.parts import Part, code, comment

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from workflows.github.bound import BoundTree
+from workflows.github.bound_tree import BoundTree
 from workflows.github.texts.parts import cell, code, line
 from workflows.model.rows import JobRecord
 from workflows.model.states import Continuation, TaskState

@@ -14,7 +14,7 @@ from workflows.pipeline.definition import Definition, ShellStage
 from workflows.pipeline.plan import Trigger
 from workflows.pipeline.read import read
 from workflows.pipeline.schedule_words import in_words
-from workflows.pipeline.text import Format
+from workflows.pipeline.syntax import Format
 
 RECENT = 20
 

@@ -22,8 +22,8 @@ from workflows.model.workers import Worker
 from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import RunState, StageOutcome, StageState, Trigger
 from workflows.pipeline.read import read
-from workflows.pipeline.records import RunRecord, RunRecords, StageRecord
-from workflows.pipeline.text import Format
+from workflows.pipeline.rows import RunRecord, RunRecords, StageRecord
+from workflows.pipeline.syntax import Format
 
 HOSTILE = (
     '<script>window.pwned=1</script>"><img src=x onerror="window.pwned=2">{{ 7*7 }}{% raw %}'

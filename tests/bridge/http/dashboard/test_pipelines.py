@@ -23,8 +23,8 @@ from tests.waiting import until
 from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import RunState, StageState, Trigger
 from workflows.pipeline.read import read
-from workflows.pipeline.records import RunRecord, RunRecords, StageRecord
-from workflows.pipeline.text import Format
+from workflows.pipeline.rows import RunRecord, RunRecords, StageRecord
+from workflows.pipeline.syntax import Format
 
 pytestmark = pytest.mark.ruling("M4")
 

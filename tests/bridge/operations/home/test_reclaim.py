@@ -31,7 +31,7 @@ from workflows.model.errors import RefusedError
 from workflows.model.states import JobState, TaskState
 from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import RunState, StageState, Trigger
-from workflows.pipeline.records import RunRecord, RunRecords, StageRecord
+from workflows.pipeline.rows import RunRecord, RunRecords, StageRecord
 
 pytestmark = pytest.mark.ruling("engine:gc")
 

@@ -21,7 +21,7 @@ from tests.bridge import seeds
 from tests.github.hub import Hub
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError
 from workflows.model.workers import UNRESOLVED, Worker
-from workflows.pipeline.records import RunRecord
+from workflows.pipeline.rows import RunRecord
 from workflows.policy.recipes import Recipe
 from workflows.tree.state import TreeInput
 

@@ -12,7 +12,7 @@ from bridge.operations.registry import agents, repos
 from bridge.operations.registry.agents import NewAgent
 from bridge.operations.registry.texts import bounded
 from bridge.operations.service import Service
-from workflows.contract.strings import BOUNDS
+from workflows.contract.size_limits import BOUNDS
 from workflows.model.errors import UsageError
 
 pytestmark = pytest.mark.ruling("B6")

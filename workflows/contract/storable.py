@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from workflows.contract.faults import member, quoted
 from workflows.contract.locate import Members
-from workflows.contract.strings import UNSTORABLE
+from workflows.contract.size_limits import UNSTORABLE
 
 MAX_DEPTH = 100
 

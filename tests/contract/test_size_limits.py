@@ -11,7 +11,7 @@ from tests.contract.schema import SCHEMA, fits
 from tests.contract.strategies import JSON, Body
 from workflows.contract.locate import KEY
 from workflows.contract.schema import TEXTS
-from workflows.contract.strings import (
+from workflows.contract.size_limits import (
     BOUNDS,
     COUNTS,
     DELEGATIONS_BYTES,

@@ -12,8 +12,8 @@ from typing import Any
 import yaml
 from pydantic import JsonValue
 
-from workflows.contract.hygiene import MAX_DEPTH
 from workflows.contract.locate import Members
+from workflows.contract.storable import MAX_DEPTH
 
 _BOOLEAN = "tag:yaml.org,2002:bool"
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from workflows.github.said import Kill, Resume, Retry, Said, Start, Status, Unknown
+from workflows.github.commands import Kill, Resume, Retry, Said, Start, Status, Unknown
 from workflows.policy.verbs import Verb
 
 MAY_COMMAND = frozenset({"admin", "maintain", "write"})

@@ -3,7 +3,7 @@
 import pytest
 
 from workflows.contract.models import Action
-from workflows.github.checks import deciding, queued_number
+from workflows.github.check_targets import deciding, queued_number
 
 pytestmark = pytest.mark.ruling("L10")
 

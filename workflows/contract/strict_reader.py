@@ -13,9 +13,9 @@ from pydantic import JsonValue
 
 from workflows.contract.examples import PLACEHOLDERS
 from workflows.contract.faults import Fault, Faults, did_you_mean, member, quoted
-from workflows.contract.hygiene import unclean
 from workflows.contract.locate import Members
-from workflows.contract.strings import too_long, too_many
+from workflows.contract.size_limits import too_long, too_many
+from workflows.contract.storable import unclean
 
 Choice = TypeVar("Choice", bound=StrEnum)
 Object = dict[str, JsonValue]

@@ -1,0 +1,348 @@
+"""The classes of event payloads, by subject: an agent's run, people, the tree, branches (rulings B4, I5)."""
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+Data = dict[str, str | int | float | bool | list[str] | None]
+
+
+class Payload(BaseModel):
+    """A payload with exactly its declared keys and types."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class RecordRefusedPayload(Payload):
+    """The reason the store refused rows for good, and their jobs: the rows were written shortened (ruling B6)."""
+
+    why: str
+    jobs: list[str]
+
+
+class AmbiguousPayload(Payload):
+    """The numbers of candidates in an agent's output, if there was more than one (ruling A1)."""
+
+    valid: int
+    later_invalid: int
+
+
+class KeysDroppedPayload(Payload):
+    """Unknown keys of a result that was accepted without them (ruling A3)."""
+
+    keys: list[str]
+
+
+class RunAgainPayload(Payload):
+    """A reader's program was started a second time, because the end of the first one was not seen."""
+
+    attempt: int
+
+
+class CaveatPayload(Payload):
+    """The caveat of the tree's result."""
+
+    caveat: str
+
+
+class BranchesPayload(Payload):
+    """Branches that a reader had moved, as recorded by earlier releases (ruling I2)."""
+
+    branches: list[str]
+
+
+class LeftOutPayload(Payload):
+    """Things in a work folder that no commit can hold, or that a person should know of (ruling N3)."""
+
+    found: list[str]
+
+
+class SessionPayload(Payload):
+    """A continuation started a session of its own instead of resuming one (ruling K3)."""
+
+    session: str | None
+    why: str
+
+
+class BlockPayload(Payload):
+    """The task is blocked. Contains the job whose retry opens it again, or ""."""
+
+    retry: str
+
+
+class ActorPayload(Payload):
+    """The actor of an order."""
+
+    actor: str
+
+
+class AgentRefusedPayload(Payload):
+    """An agent called an operation that only people may order."""
+
+    job_id: str
+    order: str
+
+
+class TreeLostPayload(Payload):
+    """The tree's workflow was ended from outside. Contains the jobs that ended with it, and the command to type."""
+
+    jobs: list[str]
+    next: str
+
+
+class TakeUpPayload(Payload):
+    """The actor who takes a lost tree up, and the jobs that run again."""
+
+    actor: str
+    again: list[str]
+
+
+class QuestionsPayload(Payload):
+    """Questions to people, by id."""
+
+    questions: list[str]
+
+
+class RoundPayload(Payload):
+    """A pause: its questions by id or leg, its deadline, and the commands that end it (ruling F1)."""
+
+    round: int
+    kind: str
+    digest: str
+    asks: list[str]
+    commands: list[str]
+    expires_at: float
+    handle: str | None
+    """The handle to mention, if the settings name one."""
+
+
+class RoundEndPayload(Payload):
+    """A pause that ended without a person."""
+
+    round: int
+    kind: str
+    end: str
+
+
+class ResumePayload(Payload):
+    """The end or extension of a pause: its actor and channel (ruling F6), and what was recorded (ruling F5)."""
+
+    actor: str
+    channel: str
+    verb: str
+    round: int
+    digest: str
+    recorded: list[str]
+    """One line each: an answer with its id, a question that stays open, words taken as guidance."""
+    unanswered: list[str]
+    unmatched: list[str]
+    """Unknown ids in the answer."""
+    request: str = ""
+    """The request's idempotency key: a repeat is recognised, however late."""
+
+
+class ResumeRefusedPayload(Payload):
+    """A refused resume: its actor, and the reason (ruling F4)."""
+
+    actor: str
+    channel: str
+    verb: str
+    round: int | None
+    why: str
+
+
+class TreeStartedPayload(Payload):
+    """The start of a tree: its task, agent and action."""
+
+    task: str
+    agent: str
+    action: str
+
+
+class TreeEndedPayload(Payload):
+    """A tree is closed; a blocked one can be opened again."""
+
+    state: str
+    jobs: int
+    tokens: int
+    cost_usd: float
+    cost_assumed: bool
+    elapsed: float
+
+
+class JobQueuedPayload(Payload):
+    """A job, or a new attempt of it, is queued."""
+
+    leg: str | None
+    agent: str
+    action: str
+    attempt: int
+
+
+class JobBegunPayload(Payload):
+    """The host has begun an attempt."""
+
+    attempt: int
+    runtime: str
+    model: str | None
+
+
+class JobEndedPayload(Payload):
+    """A job has ended, or never ran. Contains the use of all its attempts."""
+
+    attempt: int
+    state: str
+    decision: str | None
+    tokens: int
+    cost_usd: float
+    cost_assumed: bool
+
+
+class AttemptPayload(Payload):
+    """An attempt of the job."""
+
+    attempt: int
+
+
+class BatchSettledPayload(Payload):
+    """Every leg of a batch has ended. Contains their states and the rules' verdict."""
+
+    coordinator: str
+    verdict: Literal["proceed", "block", "replan", "stopped", "ending"]
+    reason: str
+    legs: list[str]
+    """`<leg>: <state>`, in the order of the result."""
+
+
+class ContinuationPayload(Payload):
+    """A coordinator runs again: the job before it, and the reason."""
+
+    after: str
+    flavour: str
+    notes: list[str]
+
+
+class PreflightPayload(Payload):
+    """Workers of a set are not available; nothing of it is dispatched (ruling C6)."""
+
+    faults: list[str]
+    """One line per fault; it says if a name is a runtime's."""
+    valid_agents: list[str]
+    alternative: str
+    """An ephemeral worker that would do instead."""
+
+
+class WalltimePayload(Payload):
+    """The wall-clock budget is used up."""
+
+    elapsed: float
+    budget: float
+
+
+class TokensPayload(Payload):
+    """The token budget is used up."""
+
+    tokens: int
+    budget: int
+
+
+class DollarsPayload(Payload):
+    """The dollar budget is used up."""
+
+    cost_usd: float
+    budget: float
+    price_assumed: bool = False
+
+
+class WidthPayload(Payload):
+    """One result has more delegations than the cap."""
+
+    width: int
+    cap: int
+
+
+class DepthPayload(Payload):
+    """A job at the depth cap delegates."""
+
+    depth: int
+    cap: int
+
+
+class JobBudgetPayload(Payload):
+    """New jobs would cross the per-root job budget."""
+
+    new_jobs: int
+    jobs: int
+    cap: int
+
+
+class LoopPayload(Payload):
+    """A rung of the ladder, and which of its two signals climbed it (rulings H2, H3)."""
+
+    signal: Literal["signature", "progress"]
+    streak: int
+
+
+class KillPayload(Payload):
+    """An operator ends the tree. Contains the jobs that never start, those asked back from their host, and those
+    that run on.
+    """
+
+    actor: str
+    immediate: bool
+    cancelled: list[str]
+    asked_back: list[str]
+    running: list[str]
+
+
+class FinalizePayload(Payload):
+    """The tree's last job, and the kind of event that caused it."""
+
+    cause: str
+    reason: str
+
+
+class DelegationsPayload(Payload):
+    """Delegations that are not dispatched, by id."""
+
+    delegations: list[str]
+
+
+class BudgetWarningPayload(Payload):
+    """80 % of a budget is used (ruling C4)."""
+
+    of: Literal["jobs", "wall_clock", "tokens", "cost_usd"]
+    used: float
+    budget: float
+
+
+class ReplansPayload(Payload):
+    """Every replan attempt of the root is used (ruling E5)."""
+
+    attempts: int
+
+
+class BranchEventKind(StrEnum):
+    """The kind of a branch event."""
+
+    MERGED = "branch_merged"
+    DROPPED = "branch_dropped"
+    LINE_CONFLICT = "line_conflict"
+    """It conflicts with the line of its chain and is not on it (ruling O3)."""
+
+
+class BranchEvent(Payload):
+    """An order on a branch: its actor, the branch with its commit, the task branch, and whether it was merged there."""
+
+    actor: str
+    branch: str
+    head_sha: str
+    task_branch: str
+    merged: bool
+    anyway: str = ""
+    """The objection that was overridden by the merge."""
+    leg: str = ""
+    against: list[str] = []
+    """The branches on the line that touch the same files."""
+    files: list[str] = []
