@@ -156,7 +156,7 @@ def runs(
     from bridge.operations.pipelines import runs as pipeline_runs
     from bridge.operations.service import Service
     from cli.words import LONGEST, ago, one_line
-    from workflows.policy.bindings import in_words
+    from workflows.policy.belongs_to import in_words
 
     if web:
         service = Service.locate()

@@ -218,7 +218,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ),
         ("F4", "if len(waiting) > 1:", "if len(waiting) > 2:"),
     ),
-    "tree/retry.py": (
+    "tree/reopen.py": (
         ("C7", "if dep.state is not JobState.SUCCEEDED]", "if dep.state in FAILING]"),
         ("engine:outside", "state.spent_jobs -= is_final", "state.spent_jobs -= False"),
         ("F8", "each.expires_at + gap, each.armed_at + gap", "each.expires_at + gap, each.armed_at"),

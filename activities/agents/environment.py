@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Mapping
 
 from workflows.model.jobs import JobRun
-from workflows.policy import bindings
+from workflows.policy import belongs_to
 
 ALLOWED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
 
@@ -35,5 +35,5 @@ def job_variables(run: JobRun) -> dict[str, str]:
         "SERVICE_PHASE": run.assignment.phase or "",
         "SERVICE_ATTEMPT": str(run.attempt),
         "SERVICE_CONTINUATION": run.continuation.value,
-        **bindings.variables(run.assignment.pull_request, run.assignment.issue),
+        **belongs_to.variables(run.assignment.pull_request, run.assignment.issue),
     }

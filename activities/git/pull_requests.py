@@ -12,9 +12,9 @@ from activities.git.branches import commit
 from activities.git.command import GitError, git, line, printable
 from activities.git.locks import held
 from activities.git.registered import common_directory
+from workflows.github.names import host_of, remote_of
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UnreachableError
-from workflows.policy.bindings import WEB
-from workflows.policy.github_names import host_of, remote_of
+from workflows.policy.belongs_to import WEB
 
 FETCH_SECONDS = 45.0
 """Timeout of a fetch. A schedule's run is planned within a minute, and the fetch is a part of it."""

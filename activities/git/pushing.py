@@ -13,9 +13,9 @@ from activities.git import remotes
 from activities.git.borrowing import borrowed
 from activities.git.command import GitError, git, printable
 from activities.redaction.redacted import redacted
+from workflows.github.names import github_of_remote, host_of, remote_of
 from workflows.github.publication import OURS
 from workflows.model.errors import RefusedError
-from workflows.policy.github_names import github_of_remote, host_of, remote_of
 
 PUSH_SECONDS = 120.0
 _BEHIND = ("(fetch first)", "(non-fast-forward)")

@@ -12,7 +12,7 @@ from activities.github.models import Issue, Pull
 from activities.host.binding import Bound
 from activities.store.artifacts import Artifacts
 from workflows.model.texts import Text
-from workflows.policy import bindings
+from workflows.policy import belongs_to
 from workflows.text.fences import cut
 
 SECONDS = 10.0
@@ -29,7 +29,7 @@ def described(found: Bound, store: Engine, artifacts: Artifacts, api_url: str, t
         told = asyncio.run(_asked(found, store, api_url, token))
     except (GithubError, TimeoutError):
         return found
-    where = bindings.address(found.github, found.pull_request, found.issue, found.web)
+    where = belongs_to.address(found.github, found.pull_request, found.issue, found.web)
     text = f"{told.title.strip()[:TITLE_LIMIT]}\n\n{cut(told.body.strip(), TEXT_LIMIT, where)}".strip()
     into = told.base.ref if isinstance(told, Pull) else ""
     return replace(found, about=Text(digest=artifacts.put(text.encode())), into=into)

@@ -16,7 +16,7 @@ from activities.settings.model import RuntimeSection, Settings
 from workflows.contract.models import AutonomyPolicy
 from workflows.model.jobs import JobRun
 from workflows.model.workers import Worker
-from workflows.policy.bindings import WEB
+from workflows.policy.belongs_to import WEB
 from workflows.policy.prompts.place import Allowed, LeftOut, Place
 from workflows.text.fences import inline
 

@@ -40,7 +40,7 @@ from workflows.model.errors import ServiceError
 from workflows.model.texts import Text
 from workflows.pipeline.plan import StageOutcome, StageState
 from workflows.pipeline.stages import Script, StageRun
-from workflows.policy import bindings
+from workflows.policy import belongs_to
 from workflows.text.durations import format_duration
 
 SUMMARY_LIMIT = 500
@@ -206,7 +206,7 @@ def environment(context: Context, run: StageRun, script: Script, payload: dict[s
         "SERVICE_STAGE": run.stage_id,
         "SERVICE_ATTEMPT": str(run.attempt),
         "SERVICE_REPO": run.repo,
-        **bindings.variables(run.pull_request, run.issue),
+        **belongs_to.variables(run.pull_request, run.issue),
     }
     return seen | script.env | told | {f"SERVICE_PAYLOAD_{key.upper()}": text for key, text in payload.items()}
 

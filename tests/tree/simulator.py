@@ -42,8 +42,8 @@ from workflows.tree.events import (
     TreeTakenUp,
 )
 from workflows.tree.reducer import new_tree, reduce
+from workflows.tree.reopen import refuse_retry
 from workflows.tree.resume_verdict import refuse_resume
-from workflows.tree.retry import refuse_retry
 from workflows.tree.round_rows import open_rounds
 from workflows.tree.rounds import timers
 from workflows.tree.state import TreeInput, TreeState

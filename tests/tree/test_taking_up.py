@@ -7,7 +7,7 @@ from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.settings import Bounds
 from workflows.model.states import JobState, TaskState
 from workflows.tree.events import JobEnded
-from workflows.tree.retry import refuse_taking_up
+from workflows.tree.reopen import refuse_taking_up
 
 LEGS = (
     delegation("a", retry=1),

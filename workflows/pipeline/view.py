@@ -3,7 +3,7 @@
 from workflows.pipeline.plan import StageState
 from workflows.pipeline.rows import RunRecords
 from workflows.pipeline.state import RunMemory, StageMemory
-from workflows.policy import bindings
+from workflows.policy import belongs_to
 from workflows.policy.decisions import decided
 from workflows.policy.prices import dollars
 from workflows.tree.details import REFUSAL_LIMIT, plain
@@ -33,12 +33,12 @@ def details(run: RunMemory) -> str:
     why = f": {plain(run.reason)}" if run.reason else ""
     spent = f"{run.usage.total:,} tokens, {dollars(run.cost_usd, assumed=run.price_assumed)}"
     lines = [_line(stage) for stage in run.stages.values()]
-    belongs_to = bindings.in_words(start.pull_request, start.issue, start.github)
+    related = belongs_to.in_words(start.pull_request, start.issue, start.github)
     refused = [f"Refused: {plain(run.last_refusal)[:REFUSAL_LIMIT]}"] if run.last_refusal else []
     return "\n\n".join(
         [
             f"**{start.pipeline}** {start.run_id} on `{start.repo}`, started by {start.trigger}",
-            *([belongs_to] if belongs_to else []),
+            *([related] if related else []),
             f"**{run.state}**{why}",
             *refused,
             "\n".join(["```", *lines, "```"]),

@@ -27,8 +27,8 @@ with workflow.unsafe.imports_passed_through():
     from workflows.tree import events as e
     from workflows.tree.details import details, whole
     from workflows.tree.reducer import new_tree, reduce
+    from workflows.tree.reopen import refuse_retry
     from workflows.tree.resume_verdict import refuse_resume
-    from workflows.tree.retry import refuse_retry
     from workflows.tree.round_rows import open_rounds
     from workflows.tree.rounds import timers
     from workflows.tree.state import TreeState
@@ -67,7 +67,7 @@ class DelegationTree:
 
     @workflow.run
     async def run(self, start: TreeStart) -> c.CloseTree:
-        # The outage does not count as a pause: taking the tree up shifts its rounds by it (`retry.take_up`).
+        # The outage does not count as a pause: taking the tree up shifts its rounds by it (`reopen.take_up`).
         now = start.taken_up.since if start.taken_up else workflow.time()
         waiting = timers(self._state, now) if start.state else ()
         life = self._live([*start.coordinators, *start.children, *waiting])

@@ -19,7 +19,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.pipeline.stages import outcome_of
     from workflows.pipeline.state import new_run, restored, travelling
     from workflows.pipeline.view import details
-    from workflows.policy import bindings
+    from workflows.policy import belongs_to
     from workflows.policy.times import clock
     from workflows.temporal import closing, pipeline_calls, search
     from workflows.temporal.by_hand import UnreadableError, between_ours, cancel_read, takes_anything
@@ -174,5 +174,5 @@ class PipelineRun:
 
 
 def _on_github(asked: Assignment) -> list[str]:
-    address = bindings.address(asked.github, asked.pull_request, asked.issue, asked.web)
+    address = belongs_to.address(asked.github, asked.pull_request, asked.issue, asked.web)
     return [f"On GitHub: {address}"] if address else []

@@ -1,6 +1,6 @@
 """A coordinator's chain, its batch and the batch's legs: their state, and the transitions of each.
 
-The modules `dispatch`, `job_end`, `settle`, `finalize`, `retry` and `resume` decide which transition is due.
+The modules `dispatch`, `job_end`, `settle`, `finalize`, `reopen` and `resume` decide which transition is due.
 """
 
 from collections.abc import Collection, Iterable, Iterator

@@ -13,7 +13,7 @@ from workflows.model.jobs import JobRun
 from workflows.model.rows import JobRecord
 from workflows.model.states import Continuation, JobState
 from workflows.model.texts import Text
-from workflows.policy import bindings, bounds, kept
+from workflows.policy import belongs_to, bounds, kept
 from workflows.policy.synthesis import APPROVING
 from workflows.tree import finalize, offers
 from workflows.tree.chains import Batch, Coordinator, Leg
@@ -152,7 +152,7 @@ def _brief(
         flavour=flavour,
         goal=state.input.assignment.prompt,
         assignment=asked.prompt if nested else None,
-        belongs_to=bindings.in_words(asked.pull_request, asked.issue, asked.github),
+        belongs_to=belongs_to.in_words(asked.pull_request, asked.issue, asked.github),
         orders=chain.run.guidance,
         parent_job_id=chain.batch.parent_job_id if chain.batch else chain.job_id,
         budget=bounds.budget_line(state.input.settings.bounds, state.ledger(), depth, state.warned),

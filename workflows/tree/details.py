@@ -8,7 +8,7 @@ from workflows.model.rows import JobRecord, QuestionRecord, Records, RoundRecord
 from workflows.model.settings import Bounds
 from workflows.model.spend import Ledger
 from workflows.model.states import JobState
-from workflows.policy import bindings
+from workflows.policy import belongs_to
 from workflows.policy.decisions import decided
 from workflows.policy.prices import dollars
 from workflows.policy.times import clock
@@ -41,8 +41,8 @@ def details(state: TreeState) -> str:
     task = state.task
     why = f": {plain(task.why)}" if task.why else ""
     asked = state.input.assignment
-    belongs_to = bindings.in_words(asked.pull_request, asked.issue, asked.github)
-    parts = [f"**{plain(task.title)}**", *([belongs_to] if belongs_to else []), f"**{task.state}**{why}"]
+    related = belongs_to.in_words(asked.pull_request, asked.issue, asked.github)
+    parts = [f"**{plain(task.title)}**", *([related] if related else []), f"**{task.state}**{why}"]
     waiting = open_rounds(state)
     if task.next and not waiting:
         parts.append(f"Next: `{plain(task.next)}`")

@@ -12,7 +12,7 @@ from workflows.policy.answers import one_line
 from workflows.policy.assignments import resolved
 from workflows.policy.timeouts import timeout_of_root
 from workflows.policy.verbs import TAKES, Verb
-from workflows.tree import continuation, finalize, offers, resume, retry, rounds
+from workflows.tree import continuation, finalize, offers, reopen, resume, rounds
 from workflows.tree.chains import Coordinator
 from workflows.tree.commands import Command
 from workflows.tree.dispatch import delegate
@@ -91,11 +91,11 @@ def reduce(state: TreeState, event: Event) -> list[Command]:
         case KillRequested():
             finalize.kill(step, one_line(event.actor), immediate=event.immediate)
         case RetryRequested():
-            retry.retry(step, one_line(event.actor), event.job_id)
+            reopen.retry(step, one_line(event.actor), event.job_id)
         case ResumeRequested():
             heard = resume.resume(step, event)
         case TreeTakenUp():
-            retry.take_up(step, event.actor, event.why, event.since)
+            reopen.take_up(step, event.actor, event.why, event.since)
             _start(step)
         case RecordRefused():
             _reduced(step, event.why, event.job_ids)
@@ -154,8 +154,8 @@ def _advance(step: Step) -> None:
     _move(step)
     _foresee(step)
     rounds.show_verbs(step)
-    retry.show_commands(step)
-    retry.show_blocked(step)
+    reopen.show_commands(step)
+    reopen.show_blocked(step)
     step.warn()
 
 

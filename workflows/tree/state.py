@@ -13,7 +13,7 @@ from workflows.model.states import JobState, TaskState
 from workflows.model.texts import RefusedSet
 from workflows.model.wire import Memory, Wire
 from workflows.model.workers import Assignment
-from workflows.policy import bindings
+from workflows.policy import belongs_to
 from workflows.tree.chains import Batch, Coordinator, Leg
 
 LONGEST_MESSAGE = 200
@@ -45,7 +45,7 @@ class TreeInput(Wire):
         """Return the command that starts the tree from its beginning, with its message if it fits into a line."""
         asked, message = self.assignment, self.assignment.prompt.inline or ""
         fits = 0 < len(message) <= LONGEST_MESSAGE and message.isprintable()
-        to = f"--repo {self.repo}{bindings.options(asked.pull_request, asked.issue)}"
+        to = f"--repo {self.repo}{belongs_to.options(asked.pull_request, asked.issue)}"
         if self.legs:
             goal = shlex.quote(message) if fits else '"GOAL"'
             return f"service orchestrate {asked.worker.name} {goal} {to}"

@@ -28,7 +28,7 @@ from workflows.model.event_kinds import EventKind
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import JobRecord
 from workflows.model.states import Continuation, JobState, TaskState
-from workflows.policy import bindings
+from workflows.policy import belongs_to
 from workflows.policy.synthesis import APPROVING
 
 SHORT = 7
@@ -123,7 +123,7 @@ def _head_of_pull(service: Service, tree: Tree, number: int, token: str | None, 
     try:
         found = branches.checkout(service, tree.task.repo)
         repo = Path(found.path)
-        bindings.check_github(found.name, found.path, found.github)
+        belongs_to.check_github(found.name, found.path, found.github)
         if fetch:
             source = pull_requests.Source(repo, found.github, service.settings.github.web)
             return Head(name, pull_requests.heads(source, (number,), token)[number])

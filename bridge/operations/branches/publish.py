@@ -18,7 +18,7 @@ from bridge.operations.service import Service
 from workflows.github.facts import FactKind, publish_id
 from workflows.github.publication import Publication
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError
-from workflows.policy import bindings
+from workflows.policy import belongs_to
 from workflows.policy.times import clock
 
 WAIT_SECONDS = 60.0
@@ -98,7 +98,7 @@ def served(service: Service, name: str) -> Repo:
     repo = stored_repos.get(service.store, name)
     if repo is None:
         raise NotFoundError(f"the repository {name} is not registered", f"service repo add {name} PATH")
-    bindings.check_github(repo.name, repo.path, repo.github)
+    belongs_to.check_github(repo.name, repo.path, repo.github)
     if settings.repos and name not in settings.repos:
         message = f"[github].repos does not name {name}: nothing of it is written to GitHub"
         raise RefusedError(message, f"add it in {service.home.config}, then: service config check")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from activities.store import repos as stored_repos
 from activities.store.repos import Repo
 from bridge.operations.service import Service
-from workflows.policy import bindings
+from workflows.policy import belongs_to
 
 if TYPE_CHECKING:
     from activities.host.binding import Bound
@@ -71,6 +71,6 @@ def belonging(service: Service, row: "JobRecord | RunRecord") -> Belonging:
     repo, web = stored_repos.get(service.store, row.repo), service.settings.github.web
     github = repo.github if repo else ""
     return Belonging(
-        bindings.in_words(row.pull_request, row.issue, github),
-        bindings.address(github, row.pull_request, row.issue, web),
+        belongs_to.in_words(row.pull_request, row.issue, github),
+        belongs_to.address(github, row.pull_request, row.issue, web),
     )

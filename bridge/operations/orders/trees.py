@@ -32,14 +32,14 @@ from workflows.model.errors import RefusedError
 from workflows.model.orders import Kill, Retry
 from workflows.model.rows import Records
 from workflows.model.states import JobState, TaskState
-from workflows.policy import bindings
+from workflows.policy import belongs_to
 from workflows.temporal import search
 from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.temporal.messages import TreeStart
 from workflows.tree.events import RetryRequested, TreeTakenUp
 from workflows.tree.reducer import new_tree, root_run
-from workflows.tree.retry import refuse_retry, refuse_taking_up
+from workflows.tree.reopen import refuse_retry, refuse_taking_up
 from workflows.tree.state import TreeInput
 
 SUMMARY_LIMIT = 200
@@ -204,7 +204,7 @@ async def _start_workflow(
 ) -> None:
     first, asked, root = tree.input, tree.input.assignment, tree.input.root_job_id
     summary = f"{asked.action} {first.repo} - {asked.worker.name}: {first.title}"
-    github = bindings.address(asked.github, asked.pull_request, asked.issue, service.settings.github.web)
+    github = belongs_to.address(asked.github, asked.pull_request, asked.issue, service.settings.github.web)
     async with starting(client, "the job"):
         await client.start_workflow(
             DelegationTree.run,

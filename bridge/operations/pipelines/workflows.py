@@ -25,7 +25,7 @@ from workflows.model.orders import Cancel
 from workflows.pipeline.plan import OPEN_RUNS, RunInput
 from workflows.pipeline.rows import RunRecord, StageRecord, first_rows
 from workflows.pipeline.state import restored
-from workflows.policy import bindings
+from workflows.policy import belongs_to
 from workflows.temporal import search
 from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.messages import Reopened, TreeStart
@@ -89,7 +89,7 @@ async def _workflow_of(client: Client, run: RunRecord) -> WorkflowExecution | No
 
 
 async def _started(client: Client, service: Service, run: RunInput, again: Reopened | None = None) -> bool:
-    github = bindings.address(run.github, run.pull_request, run.issue, service.settings.github.web)
+    github = belongs_to.address(run.github, run.pull_request, run.issue, service.settings.github.web)
     seen = elsewhere.told(service, f"service pipeline watch {run.run_id}", f"/ui/runs/{run.run_id}", github)
     try:
         async with starting(client, "the run"):

@@ -22,8 +22,8 @@ from bridge.operations.registry import agents, repos, team
 from bridge.operations.registry.team import Member, Programs, Standing
 from bridge.operations.service import Service
 from workflows.contract.models import Action
+from workflows.github.names import github_of_remotes, host_of
 from workflows.model.errors import Commands, RefusedError, ServiceError
-from workflows.policy.github_names import github_of_remotes, host_of
 
 QUESTION = "Name the main folders of this repository in one sentence. Change nothing, ask nothing, delegate nothing."
 """The tiny job that shows that all of it works."""

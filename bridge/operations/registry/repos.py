@@ -13,8 +13,8 @@ from activities.store.repos import Repo
 from bridge.operations.registry.texts import bounded
 from bridge.operations.service import Service
 from workflows.contract.size_limits import storable
+from workflows.github.names import github_of_remotes, host_of, is_github_name
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
-from workflows.policy.github_names import github_of_remotes, host_of, is_github_name
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 

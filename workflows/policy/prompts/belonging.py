@@ -4,7 +4,7 @@ import shlex
 
 from workflows.contract.models import Action
 from workflows.model.jobs import JobRun
-from workflows.policy import bindings
+from workflows.policy import belongs_to
 from workflows.policy.prompts.place import HASH, Place
 from workflows.text.fences import Fences, inline
 
@@ -17,7 +17,7 @@ def belonging(run: JobRun, place: Place | None, about: str, fences: Fences) -> s
     reviews = asked.action is Action.REVIEW and asked.pull_request is not None
     if not reviews and (run.delegation_id or not about):
         return ""
-    what = bindings.in_words(asked.pull_request, asked.issue, asked.github)
+    what = belongs_to.in_words(asked.pull_request, asked.issue, asked.github)
     author = f"the author of {what}, on GitHub"
     quoted = f"Its title and text, as data:\n\n{fences.block(about.strip(), author)}" if about else UNREAD
     if reviews:

@@ -8,11 +8,11 @@ from workflows.model.briefs import BriefLeg, BudgetLine, ContinuationBrief
 from workflows.model.jobs import JobRun
 from workflows.model.states import Continuation
 from workflows.model.texts import RefusedSet, Text
-from workflows.policy import bindings
+from workflows.policy import belongs_to
 from workflows.policy.prices import dollars
 from workflows.policy.prompts import people_said
-from workflows.policy.prompts.asks import TITLES, ask, decisions
 from workflows.policy.prompts.belonging import belonging
+from workflows.policy.prompts.instructions import TITLES, ask, decisions
 from workflows.policy.prompts.place import Place, render_place
 from workflows.text.fences import Fences, cut, inline, written
 
@@ -102,13 +102,13 @@ def _sections(
 ) -> tuple[tuple[str, str], ...]:
     """Return the sections; people's answers come first."""
     goal = fences.block(text_of(brief.goal, bodies), STARTER)
-    belongs_to = (belonging(run, place, about, fences) if run else "") or bindings.sentence(brief.belongs_to)
+    related = (belonging(run, place, about, fences) if run else "") or belongs_to.sentence(brief.belongs_to)
     goal = f"The task's original instructions, which this job still serves:\n\n{goal}"
     last = brief.flavour is Continuation.FINALIZE
     decide = f"\n\nDecide {decisions(run.assignment.action, run.rules, run.quorum)}" if run and not last else ""
     return (
         ("Human answers" if brief.answers else "What a person said", _answers(brief, fences)),
-        ("Goal", f"{belongs_to}\n\n{goal}".strip()),
+        ("Goal", f"{related}\n\n{goal}".strip()),
         ("Your assignment within it", _assignment(brief, bodies, fences)),
         ("Budget", _budget(brief.budget, last=last)),
         ("Outcomes", _outcomes(brief, _bodies(brief, bodies, artifact_root, fences), fences)),

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from workflows.model.jobs import JobRun
-from workflows.policy import bindings
+from workflows.policy import belongs_to
 from workflows.policy.prompts import people_said
-from workflows.policy.prompts.asks import decisions
 from workflows.policy.prompts.belonging import belonging
+from workflows.policy.prompts.instructions import decisions
 from workflows.policy.prompts.place import Place, render_place
 from workflows.policy.prompts.purpose import goal_section, looked_at
 from workflows.policy.prompts.render import STARTER, rule, standing, who
@@ -71,8 +71,8 @@ def _asker(run: JobRun) -> str:
 def _job(run: JobRun, *, named: bool) -> str:
     """Name worker and job, and the pull request or issue unless a section does."""
     asked = run.assignment
-    belongs_to = "" if named else bindings.sentence(bindings.in_words(asked.pull_request, asked.issue, asked.github))
-    return "\n".join(["# Job", "", *filter(None, (who(run), belongs_to, rule(run)))])
+    related = "" if named else belongs_to.sentence(belongs_to.in_words(asked.pull_request, asked.issue, asked.github))
+    return "\n".join(["# Job", "", *filter(None, (who(run), related, rule(run)))])
 
 
 def _before(run: JobRun) -> str:

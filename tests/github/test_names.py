@@ -2,7 +2,7 @@
 
 import pytest
 
-from workflows.policy.github_names import github_of_remote, github_of_remotes, is_github_name, remote_of
+from workflows.github.names import github_of_remote, github_of_remotes, is_github_name, remote_of
 
 pytestmark = pytest.mark.ruling("L1")
 
