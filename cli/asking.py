@@ -69,7 +69,7 @@ def shown(waiting: "RoundRecord", *, briefly: bool = False) -> list[str]:
 
 def _answer(question: "QuestionRecord", said: Said, *, may_wait: bool) -> str | None:
     """Ask one question. Return "" if it stays open on purpose, None if everything is left for later."""
-    from workflows.policy.whole_answers import is_choice
+    from workflows.policy.answers import is_choice
 
     tell(*headed(f"{question.id}:", question.prompt), *_choices(question))
     while True:

@@ -29,7 +29,7 @@ from temporalio.workflow import Info
 
 from activities.sealing.converter import bound_to, payloads_of, seals_of
 from activities.sealing.payload_seals import Bound, PayloadSeals
-from workflows.policy.answers import one_line
+from workflows.contract.size_limits import short_line
 from workflows.temporal.seals import UNSEALED, UnsealedError
 
 log = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ class _Gate(WorkflowInstance):
         """End the workflow in its first step. One under way would only fail this step for ever, so it is ended from
         outside.
         """
-        message = NO_START.format(kind=self._info.workflow_type, id=one_line(self._info.workflow_id), why=why)
+        message = NO_START.format(kind=self._info.workflow_type, id=short_line(self._info.workflow_id), why=why)
         log.warning("%s", message)
         self._refusal = _failure(message)
         if act.is_replaying:
@@ -167,7 +167,7 @@ class _Gate(WorkflowInstance):
                 return None
         if not why:
             return None
-        log.warning("%s: a result of %s is not believed: %s", one_line(self._info.workflow_id), place, why)
+        log.warning("%s: a result of %s is not believed: %s", short_line(self._info.workflow_id), place, why)
         return _failure(NO_RESULT.format(why=why))
 
     def _fault(self, payloads: Iterable[Payload], place: Bound) -> str:

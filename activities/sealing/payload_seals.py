@@ -12,7 +12,7 @@ from typing import Literal
 from temporalio.api.common.v1 import Payload
 
 from activities.sealing import encryption, seal_key
-from workflows.policy.answers import one_line
+from workflows.contract.size_limits import short_line
 from workflows.temporal.seals import UnsealedError
 
 SEAL, BYTES = "seal", 16
@@ -119,4 +119,4 @@ def _bound_of(payload: Payload) -> Bound | None:
 def _place(bound: Bound | None) -> str:
     if bound is None:
         return "a place it does not name"
-    return one_line(f"{bound.activity or 'messages and results'} of {bound.workflow_id or 'no workflow'}", 200)
+    return short_line(f"{bound.activity or 'messages and results'} of {bound.workflow_id or 'no workflow'}", 200)

@@ -1,8 +1,31 @@
+import shlex
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from workflows.policy.answers import MOST_UNMATCHED, Answers, parse
+from workflows.contract.faults import nearest
+from workflows.model.errors import ResumeFault
+from workflows.model.rounds import RoundKind
+from workflows.policy.answers import (
+    ASKS_BACK,
+    MOST_UNMATCHED,
+    TAKES,
+    TEXT_LIMIT,
+    Answers,
+    Asks,
+    Meant,
+    Verb,
+    commands,
+    parse,
+    refuse_incomplete,
+    refuse_verb,
+)
+
+ASK, FAILURE = RoundKind.ASK, RoundKind.FAILURE
+ONE: Asks = {"store": ()}
+TWO: Asks = {"store": ("redis", "memory"), "limit": ()}
+JOB = "job-1"
 
 
 @pytest.mark.ruling("F5", "spec:states.resume_answer")
@@ -88,3 +111,205 @@ def test_every_word_is_kept_and_only_known_ids_are_answered(ids: list[str], body
 def test_what_is_written_by_the_rule_comes_back_as_it_was(data: dict[str, str], end: str, quote: str) -> None:
     lines = [f"{each}: {quote}{text}{quote}".replace("\n", end) for each, text in data.items()]
     assert parse(end.join(lines), list(data)) == Answers(data)
+
+
+def fault_of(kind: RoundKind, verb: str, text: str = "1h") -> str | None:
+    refusal = refuse_verb(verb, text, kind, ["q"], "round 1 of job-x")
+    return refusal.kind if refusal else None
+
+
+@pytest.mark.ruling("F4", "spec:states.wrong_verb")
+@pytest.mark.parametrize("kind", RoundKind)
+@pytest.mark.parametrize("verb", [*Verb, "", "Answer", "answer ", "x" * 500])
+def test_a_round_takes_its_verbs_and_no_others(kind: RoundKind, verb: str) -> None:
+    assert (fault_of(kind, verb) is None) == (verb in TAKES[kind])
+
+
+@pytest.mark.ruling("F4")
+def test_every_verb_is_taken_by_some_round() -> None:
+    assert {verb for takes in TAKES.values() for verb in takes} == set(Verb)
+
+
+@pytest.mark.ruling("F4")
+def test_a_wrong_verb_is_told_the_kind_and_what_it_takes() -> None:
+    refusal = refuse_verb("answer", "yes", FAILURE, [], "round 2 of job-x")
+    assert refusal is not None
+    assert refusal.message == (
+        "round 2 of job-x is a failure round: it takes `retry`, `continue`, `abort`, `extend`, not `answer`"
+    )
+
+
+@pytest.mark.ruling("F4", "A10")
+@pytest.mark.parametrize(
+    ("text", "word"), [("2", "unit"), ("", "duration"), ("-1h", "positive"), ("0s", "positive"), ("9000d", "at most")]
+)
+def test_a_bad_duration_is_refused_with_the_right_form(text: str, word: str) -> None:
+    refusal = refuse_verb("extend", text, ASK, ["q"], "round 1")
+    assert refusal is not None
+    assert refusal.kind is ResumeFault.BAD_DURATION
+    assert word in refusal.message
+
+
+@pytest.mark.ruling("F4", "F5")
+@pytest.mark.parametrize("text", ["", " \n", '""', "q:", "q: ''"])
+def test_an_answer_that_says_nothing_is_refused(text: str) -> None:
+    assert fault_of(ASK, "answer", text) is ResumeFault.EMPTY_ANSWER
+
+
+@pytest.mark.ruling("F4")
+def test_instructions_may_be_empty_and_nothing_may_be_endless() -> None:
+    assert fault_of(FAILURE, "retry", "") is None
+    assert fault_of(FAILURE, "retry", "x" * TEXT_LIMIT) is None
+    assert fault_of(FAILURE, "retry", "x" * (TEXT_LIMIT + 1)) is ResumeFault.TOO_LONG
+
+
+@pytest.mark.ruling("B3", "F4")
+def test_the_commands_are_the_ones_to_type() -> None:
+    assert commands("job-x", TAKES[ASK], ["a", "b"]) == (
+        'service resume job-x answer "a: <text>" "b: <text>"',
+        "service resume job-x extend <duration>",
+    )
+    assert commands("job-x", TAKES[FAILURE], [])[0] == "service resume job-x retry"
+
+
+@pytest.mark.ruling("F4")
+def test_a_round_is_extended_by_a_year_at_most() -> None:
+    assert fault_of(ASK, "extend", "365d") is None
+    assert fault_of(ASK, "extend", "365d1ms") == ResumeFault.BAD_DURATION
+
+
+def refused(text: str, asks: Asks = TWO, *, partial: bool = False, other: bool = False) -> tuple[str, list[str]]:
+    """Return the faults, and the suggested lines."""
+    found = refuse_incomplete(text, asks, Meant(partial, other), JOB, "round 1 of job-1")
+    assert found is not None
+    assert found.kind is ResumeFault.NOT_WHOLE
+    faults, _, rest = found.message.removeprefix("nothing is recorded: ").rpartition(". ")
+    assert rest.startswith("round 1 of job-1 asks store")
+    lines = found.data["commands"]
+    assert isinstance(lines, list)
+    return faults, lines
+
+
+def taken(text: str, asks: Asks = TWO, *, partial: bool = False, other: bool = False) -> bool:
+    return refuse_incomplete(text, asks, Meant(partial, other), JOB, "round 1 of job-1") is None
+
+
+@pytest.mark.ruling("F5.whole")
+def test_a_whole_answer_is_taken() -> None:
+    assert taken("store: redis\nlimit: 5")
+    assert taken("limit: 5\nstore:  redis ")
+    assert taken("Do it soon.\nstore: redis\nlimit: 5"), "more than was asked is no fault"
+    assert taken("store: redis\nlimit: so\n  note: indented\n  and more")
+    assert taken("in memory", ONE)
+    assert taken("store: in memory", ONE)
+    assert taken("see https://x.invalid: at 12:30", ONE)
+
+
+@pytest.mark.ruling("F5.whole")
+def test_what_is_missing_is_named_with_the_line_to_type() -> None:
+    faults, lines = refused("store: redis")
+    assert faults == "nothing answers `limit`"
+    assert lines == [
+        f"service resume {JOB} answer 'store: redis' \"limit: <text>\"",
+        f"service resume {JOB} answer 'store: redis' --partial",
+    ]
+    assert taken("store: redis", partial=True)
+    assert taken("decide yourselves", partial=True)
+
+
+@pytest.mark.ruling("F5.whole")
+def test_a_bare_body_is_taken_only_where_one_question_is_open() -> None:
+    faults, lines = refused("redis")
+    assert faults == "nothing answers `store`, `limit` (several questions are open: each answer needs its id)"
+    assert lines == [f'service resume {JOB} answer "store: <text>" "limit: <text>"']
+
+
+@pytest.mark.ruling("F5.whole")
+@pytest.mark.parametrize("slip", ["stroe", "Store", "STORE", "stor", "store1"])
+@pytest.mark.parametrize("partial", [False, True])
+def test_a_slip_of_an_id_names_the_nearest_and_is_never_meant(slip: str, partial: bool) -> None:
+    faults, lines = refused(f"{slip}: redis\nlimit: 5", partial=partial)
+    assert faults.startswith(f"`{slip}` is no question, did you mean `store`?")
+    assert lines == [f"service resume {JOB} answer 'store: redis' 'limit: 5'"]
+    faults, lines = refused(f"{slip}: redis", ONE, partial=partial)
+    assert faults == f"`{slip}` is no question, did you mean `store`?"
+    assert lines == [f"service resume {JOB} answer 'store: redis'"]
+
+
+@pytest.mark.ruling("F5.whole")
+def test_an_id_of_nothing_is_refused_unless_it_is_meant_as_text() -> None:
+    faults, _ = refused("store: redis\nlimit: 5\ncolour: red")
+    assert faults.startswith("`colour` is no question (a line that belongs to the answer above it begins with a blank)")
+    assert taken("store: redis\nlimit: 5\ncolour: red", partial=True)
+    assert taken("red\ncolour: red", ONE), "a bare body is one answer"
+
+
+@pytest.mark.ruling("F5", "F5.whole")
+@pytest.mark.parametrize("said", ["Note: keep it small", "colour: red", "Note:\n- keep it small\n- todo: later"])
+def test_a_bare_answer_to_the_only_question_may_begin_with_a_word_and_a_colon(said: str) -> None:
+    assert taken(said, ONE)
+    assert parse(said, list(ONE)).by_id == {"store": said}
+    assert refused(f"store: redis\n{said}", ONE)[0].startswith(f"`{said.partition(':')[0]}` is no question")
+
+
+@pytest.mark.ruling("F5.whole")
+def test_a_text_outside_the_choices_names_them_and_the_nearest() -> None:
+    faults, lines = refused("store: reddis\nlimit: it's 5")
+    assert faults == "`reddis` is none of the choices of `store`, did you mean `redis`?"
+    typed = "'limit: it'\"'\"'s 5'"
+    assert lines == [
+        f'service resume {JOB} answer "store: <text>" {typed}',
+        f"service resume {JOB} answer {typed} --partial",
+        f"service resume {JOB} answer 'store: reddis' {typed} --other",
+    ]
+    found = refuse_incomplete("store: x\nlimit: 5", TWO, Meant(), JOB, "round 1 of job-1")
+    assert found is not None
+    assert found.message.endswith("round 1 of job-1 asks store (redis | memory); limit")
+    assert taken("store: reddis\nlimit: 5", other=True)
+    assert not taken("store: reddis", other=True), "what is missing is another matter"
+    assert taken("store: reddis", other=True, partial=True)
+
+
+@pytest.mark.ruling("F5.whole")
+def test_every_fault_is_told_at_once() -> None:
+    faults, _ = refused("store: big\nlimits: 5")
+    assert "`limits` is no question, did you mean `limit`?" in faults
+    assert "nothing answers `limit`" in faults
+    assert "`big\nlimits: 5`".replace("\n", " ") in faults
+
+
+@pytest.mark.ruling("F5.whole")
+def test_the_nearest_is_found_whatever_its_case_and_nothing_where_nothing_is_near() -> None:
+    assert nearest("LIMIT", ["Limit", "store"]) == "Limit"
+    assert nearest("colour", ["store", "limit"]) is None
+    assert nearest("x", []) is None
+
+
+_LOWER_IDS = st.lists(st.from_regex(r"[a-z][a-z0-9._-]{0,5}", fullmatch=True), min_size=1, max_size=4, unique=True)
+
+
+@pytest.mark.ruling("F5.whole")
+@given(ids=_LOWER_IDS, body=st.text(max_size=60), partial=st.booleans(), other=st.booleans())
+def test_what_is_taken_answers_everything_and_what_is_refused_says_what_to_type(
+    ids: list[str], body: str, partial: bool, other: bool
+) -> None:
+    asks: Asks = {each: ("a", "b") if number % 2 else () for number, each in enumerate(ids)}
+    found = refuse_incomplete(body, asks, Meant(partial, other), JOB, "it")
+    said = parse(body, ids).by_id
+    if found is None:
+        assert partial or set(said) == set(ids)
+        assert other or all(text in asks[each] for each, text in said.items() if asks[each])
+        return
+    lines = found.data["commands"]
+    assert isinstance(lines, list)
+    for line in lines:
+        assert shlex.split(line)[:4] == ["service", "resume", JOB, "answer"]
+    for flags, line in (((True, False), " --partial"), ((True, True), " --other")):
+        for each in (each.removesuffix(line) for each in lines if each.endswith(line)):
+            assert refuse_incomplete("\n".join(shlex.split(each)[4:]), asks, Meant(*flags), JOB, "it") is None
+
+
+@pytest.mark.ruling("F5.whole")
+@pytest.mark.parametrize("channel", ["cli", "bridge", "dashboard"])
+def test_who_is_shown_a_refusal_is_asked_for_a_whole_answer(channel: str) -> None:
+    assert channel in ASKS_BACK

@@ -21,7 +21,7 @@ from workflows.model.orders import ResumeOrder
 from workflows.model.rows import Records, RoundRecord
 from workflows.model.settings import Bounds
 from workflows.model.states import TaskState
-from workflows.policy.verbs import TAKES
+from workflows.policy.answers import TAKES
 
 TREES = 100
 PATIENCE = timedelta(minutes=5)

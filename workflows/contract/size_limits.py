@@ -106,6 +106,11 @@ def storable(text: str) -> str:
     return text if text.isascii() and "\x00" not in text else UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
+def short_line(text: str, limit: int = 80) -> str:
+    """Join a text to one short, storable line, to quote it in a sentence."""
+    return " ".join(storable(text).split())[:limit]
+
+
 def fitted(name: str, text: str) -> str:
     """Make a text storable, and cut it between characters to its named bound."""
     return cut_to(text, BOUNDS[name])

@@ -20,7 +20,7 @@ from workflows.contract.faults import nearest
 from workflows.contract.models import Action
 from workflows.github.comment import read_lines
 from workflows.model.wire import Wire
-from workflows.policy.verbs import Verb
+from workflows.policy.answers import Verb
 
 COMMANDS = ("resume", "ask", "review", "implement", "kill", "retry", "status")
 """The words allowed after `/service`, which `[github].commands` can permit."""

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from workflows.github.commands import Kill, Resume, Retry, Said, Start, Status, Unknown
-from workflows.policy.verbs import Verb
+from workflows.policy.answers import Verb
 
 MAY_COMMAND = frozenset({"admin", "maintain", "write"})
 """The collaborator's `permission` on GitHub; a custom role reports that of the role it is based on."""

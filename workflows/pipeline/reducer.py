@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from copy import copy
 from typing import assert_never
 
+from workflows.contract.size_limits import short_line
 from workflows.model import ids
 from workflows.model.ids import task_id
 from workflows.model.spend import Usage
@@ -30,7 +31,6 @@ from workflows.pipeline.plan import OPEN_RUNS, PlannedAgent, PlannedShell, RunSt
 from workflows.pipeline.rows import RunRecords, StageRecord, run_row, stage_row, tells_its_end
 from workflows.pipeline.stages import StageRun
 from workflows.pipeline.state import RunMemory, StageMemory
-from workflows.policy.answers import one_line
 from workflows.policy.times import retry_backoff
 from workflows.text.durations import format_duration
 from workflows.tree.state import TreeInput
@@ -58,7 +58,7 @@ def reduce(run: RunMemory, event: Event) -> list[Command]:
             if not step.reopened(run.stages[event.stage_id], event.job_id):
                 return []
         case CancelRequested():
-            step.cancel(one_line(event.actor))
+            step.cancel(short_line(event.actor))
         case _ as never:
             assert_never(never)
     step.advance()

@@ -1,16 +1,54 @@
-"""A parser of a person's text as answers to the questions of a round (ruling F5)."""
+"""A person's words to a pause: the verbs of each kind of round, and answers to its questions (rulings F4, F5).
+
+A surface that can ask back takes an answer completely or not at all.
+"""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
-from workflows.contract.size_limits import storable
+from workflows.contract.faults import nearest
+from workflows.contract.size_limits import short_line, storable
+from workflows.model.errors import Refusal, ResumeFault
+from workflows.model.rounds import RoundKind
+from workflows.text.durations import DurationError, format_duration, parse_duration
+
+TEXT_LIMIT = 16_000
+LONGEST_PAUSE_SECONDS = 365 * 86_400.0
+MOST_UNMATCHED = 20
+
+SHOWN = 200
+"""Maximum length of an answer that the suggested line repeats."""
+
+ASKS_BACK = frozenset({"cli", "bridge", "dashboard"})
+"""Channels on which a tree requires a complete answer. Comments are checked before they are sent (`resume`)."""
+
+Asks = Mapping[str, Sequence[str]]
+"""The questions of a round by id, with their suggested choices."""
 
 _HEAD = re.compile(r"\s*(?P<quote>[\"']?)(?P<id>[A-Za-z0-9][A-Za-z0-9._-]*)\s*:(?P<text>.*)", re.DOTALL)
 _ARGUMENTS = re.compile(r"\s*\"[^\"]*\"(?:\s+\"[^\"]*\")+\s*")
 _QUOTES = {'"': '"', "'": "'", "\N{LEFT DOUBLE QUOTATION MARK}": "\N{RIGHT DOUBLE QUOTATION MARK}"}
 _LINE_END = re.compile("\r\n?|[\x85\u2028\u2029]")
-MOST_UNMATCHED = 20
+
+
+class Verb(StrEnum):
+    """A person's verb in a round."""
+
+    ANSWER = "answer"
+    RETRY = "retry"
+    CONTINUE = "continue"
+    ABORT = "abort"
+    EXTEND = "extend"
+
+
+TAKES: dict[RoundKind, tuple[Verb, ...]] = {
+    RoundKind.ASK: (Verb.ANSWER, Verb.EXTEND),
+    RoundKind.FAILURE: (Verb.RETRY, Verb.CONTINUE, Verb.ABORT, Verb.EXTEND),
+}
+_ARTICLE = {RoundKind.ASK: "an ask", RoundKind.FAILURE: "a failure"}
 
 
 @dataclass
@@ -21,6 +59,72 @@ class Answers:
     guidance: str = ""
     unmatched: tuple[str, ...] = ()
     """Words in the place of an id that are not ids of the round."""
+
+
+@dataclass(frozen=True)
+class Meant:
+    """Deviations that the person confirms as intended."""
+
+    partial: bool = False
+    """True if questions are left unanswered on purpose."""
+    other: bool = False
+    """True if an answer may differ from the choices."""
+
+
+def commands(job_id: str, verbs: Sequence[Verb], question_ids: Sequence[str]) -> tuple[str, ...]:
+    """Return the exact commands, one per verb."""
+    return tuple(_command(job_id, verb, question_ids) for verb in verbs)
+
+
+def _command(job_id: str, verb: Verb, question_ids: Sequence[str]) -> str:
+    start = f"service resume {job_id} {verb}"
+    match verb:
+        case Verb.ANSWER:
+            return " ".join([start, *(f'"{each}: <text>"' for each in question_ids)])
+        case Verb.RETRY | Verb.CONTINUE | Verb.ABORT:
+            return start  # instructions may follow
+        case Verb.EXTEND:
+            return f"{start} <duration>"
+
+
+def refuse_verb(verb: str, text: str, kind: RoundKind, ids: Sequence[str], what: str) -> Refusal | None:
+    """Return why this round refuses the verb or its text, or None. `what` names the round."""
+    takes = TAKES[kind]
+    if verb not in takes:
+        named = ", ".join(f"`{each}`" for each in takes)
+        message = f"{what} is {_ARTICLE[kind]} round: it takes {named}, not `{short_line(verb, 40)}`"
+        return Refusal(ResumeFault.WRONG_VERB, message, {"kind": kind, "verbs": list(takes)})
+    if refusal := refuse_length(text):
+        return refusal
+    if verb == Verb.ANSWER and not ((said := parse(text, ids)).by_id or said.guidance):
+        return Refusal(ResumeFault.EMPTY_ANSWER, f"the answer is empty: {what} asks {', '.join(ids)}")
+    return _refuse_duration(text) if verb == Verb.EXTEND else None
+
+
+def refuse_length(text: str) -> Refusal | None:
+    """Refuse a text that is too long. Surfaces check before they send: a longer text could not be transmitted."""
+    if len(text) <= TEXT_LIMIT:
+        return None
+    message = f"{len(text):,} characters are more than the {TEXT_LIMIT:,} a resume takes"
+    return Refusal(ResumeFault.TOO_LONG, f"{message}: put them where the agents can read them, and say where that is")
+
+
+def _refuse_duration(text: str) -> Refusal | None:
+    try:
+        seconds = duration(text)
+    except DurationError as error:
+        return Refusal(ResumeFault.BAD_DURATION, f"the duration {error}")
+    if seconds <= 0:
+        return Refusal(ResumeFault.BAD_DURATION, "the duration must be positive")
+    if seconds > LONGEST_PAUSE_SECONDS:
+        longest = format_duration(LONGEST_PAUSE_SECONDS)
+        return Refusal(ResumeFault.BAD_DURATION, f"the duration must be at most {longest} at a time")
+    return None
+
+
+def duration(text: str) -> float:
+    """Return the seconds of `extend <duration>` (ruling A10)."""
+    return parse_duration(clean(text).strip())
 
 
 def parse(body: str, ids: Sequence[str]) -> Answers:
@@ -67,11 +171,6 @@ def clean(text: str) -> str:
     return storable(_LINE_END.sub("\n", text))
 
 
-def one_line(text: str, limit: int = 80) -> str:
-    """Return a text as one short line, to insert into a sentence."""
-    return " ".join(clean(text).split())[:limit]
-
-
 def unquoted(text: str) -> str:
     """Remove the quotes around the whole value, if they are one pair."""
     text = text.strip()
@@ -112,3 +211,76 @@ def _unmatched(lines: Sequence[str], ids: Sequence[str]) -> tuple[str, ...]:
     heads = (_HEAD.fullmatch(line) for line in lines)
     names = (head["id"] for head in heads if head and (not head["text"] or head["text"][0].isspace()))
     return tuple(dict.fromkeys(name for name in names if name not in ids))[:MOST_UNMATCHED]
+
+
+def refuse_incomplete(text: str, asks: Asks, meant: Meant, job_id: str, what: str) -> Refusal | None:
+    """Return why this answer is refused as a whole, with the lines to type instead, or None."""
+    said = parse(text, list(asks))
+    found = [*_strange(text, asks, meant), *_missing(said, asks, meant), *_outside(said, asks, meant)]
+    if not found:
+        return None
+    questions = "; ".join(
+        f"{name} ({' | '.join(map(short_line, choices))})" if choices else name for name, choices in asks.items()
+    )
+    message = f"nothing is recorded: {'; '.join(found)}. {what} asks {questions}"
+    return Refusal(ResumeFault.NOT_WHOLE, message, {"commands": list(_lines_to_type(text, asks, job_id))})
+
+
+def is_choice(text: str, choices: Sequence[str]) -> bool:
+    """Return whether the text is one of the choices, white space aside."""
+    return " ".join(text.split()) in {" ".join(each.split()) for each in choices}
+
+
+def _strange(text: str, asks: Asks, meant: Meant) -> Iterator[str]:
+    """Yield unknown words in the place of an id; a deliberate one is accepted unless it looks like a mistyped id."""
+    for name in strange_ids(text, list(asks)):
+        near = nearest(name, list(asks))
+        if near:
+            yield f"`{name}` is no question, did you mean `{near}`?"
+        elif not meant.partial and not is_bare(text, list(asks)):
+            yield f"`{name}` is no question (a line that belongs to the answer above it begins with a blank)"
+
+
+def _missing(said: Answers, asks: Asks, meant: Meant) -> Iterator[str]:
+    missing = [each for each in asks if each not in said.by_id]
+    if missing and not meant.partial:
+        bare = " (several questions are open: each answer needs its id)" if not said.by_id else ""
+        yield f"nothing answers {', '.join(f'`{each}`' for each in missing)}{bare}"
+
+
+def _outside(said: Answers, asks: Asks, meant: Meant) -> Iterator[str]:
+    for name, text in said.by_id.items():
+        if asks[name] and not meant.other and not is_choice(text, asks[name]):
+            near = nearest(text, asks[name])
+            hint = f", did you mean `{short_line(near)}`?" if near else ""
+            yield f"`{short_line(text)}` is none of the choices of `{name}`{hint}"
+
+
+def _lines_to_type(text: str, asks: Asks, job_id: str) -> Iterator[str]:
+    """Yield the complete answer with the valid parts filled in, then the lines that confirm the deviations."""
+    said = _put_right(text, asks).by_id
+    good = {each: found for each, found in said.items() if not asks[each] or is_choice(found, asks[each])}
+    yield _typed(job_id, (_word(each, good.get(each)) for each in asks))
+    if strange_ids(text, list(asks)):
+        return
+    if good and len(good) < len(asks):
+        yield _typed(job_id, (_word(each, found) for each, found in good.items())) + " --partial"
+    if len(good) < len(said):
+        yield _typed(job_id, (_word(each, said.get(each)) for each in asks)) + " --other"
+
+
+def _put_right(text: str, asks: Asks) -> Answers:
+    """Parse with mistyped ids corrected; a bare body answers the only question."""
+    ids = list(asks)
+    slips = {name: near for name in strange_ids(text, ids) if (near := nearest(name, ids))}
+    return parse(with_ids(text, slips), ids)
+
+
+def _typed(job_id: str, words: Iterable[str]) -> str:
+    return " ".join([f"service resume {job_id} answer", *words])
+
+
+def _word(name: str, text: str | None) -> str:
+    """Quote an answer for the shell."""
+    short = text and len(text) <= SHOWN and "\n" not in text
+    return shlex.quote(f"{name}: {text}") if short else f'"{name}: <text>"'

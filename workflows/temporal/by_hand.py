@@ -11,11 +11,10 @@ from temporalio import workflow
 from temporalio.common import RawValue
 
 from workflows.contract.faults import nearest
+from workflows.contract.size_limits import short_line
 from workflows.model.orders import BY_HAND, SOMEBODY, Cancel, Kill, ResumeOrder, signed
 from workflows.model.wire import Wire
-from workflows.policy.answers import one_line
-from workflows.policy.verbs import TEXT_LIMIT, Verb
-from workflows.policy.whole_answers import ASKS_BACK
+from workflows.policy.answers import ASKS_BACK, TEXT_LIMIT, Verb
 from workflows.temporal.seals import Said, UnsealedError
 from workflows.tree.events import KillRequested, ResumeRequested
 
@@ -108,7 +107,7 @@ def cancel_read(said: tuple[object, ...], run_id: str, *, by_hand: bool = True) 
         takes = "the signal `cancel` takes nothing, or an object with `run_id` and `actor`"
         raise UnreadableError(f"{takes}: {error}") from error
     if order.run_id and order.run_id != run_id:
-        raise UnreadableError(f"the signal `cancel` was meant for {one_line(order.run_id)}, and this is {run_id}")
+        raise UnreadableError(f"the signal `cancel` was meant for {short_line(order.run_id)}, and this is {run_id}")
     return actor
 
 
@@ -134,7 +133,7 @@ def _end_read(value: object, kind: type[W]) -> W:
     if not isinstance(value, Mapping):
         raise UnreadableError(f"a {_kind(value)} was sent")
     if unknown := [str(name) for name in value if name not in kind.model_fields]:
-        raise UnreadableError(f"`{one_line(unknown[0])}` is no key")
+        raise UnreadableError(f"`{short_line(unknown[0])}` is no key")
     return kind.model_validate({name: _checked(name, each) for name, each in value.items() if each is not None})
 
 
@@ -177,7 +176,7 @@ def read(value: object) -> ResumeOrder:
         if name not in known:
             near = nearest(str(name), known)
             raise UnreadableError(
-                f"`{one_line(str(name))}` is no key"
+                f"`{short_line(str(name))}` is no key"
                 + (f", did you mean `{near}`?" if near else f": {', '.join(known)}")
             )
     if not value.get("verb"):

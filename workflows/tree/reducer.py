@@ -2,16 +2,16 @@
 
 from typing import assert_never
 
+from workflows.contract.size_limits import short_line
 from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import Data
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.rows import TaskRecord
 from workflows.model.states import JobState, TaskState
 from workflows.policy import job_events, storable_rows
-from workflows.policy.answers import one_line
+from workflows.policy.answers import TAKES, Verb
 from workflows.policy.assignments import resolved
 from workflows.policy.timeouts import timeout_of_root
-from workflows.policy.verbs import TAKES, Verb
 from workflows.tree import continuation, finalize, offers, reopen, resume, rounds
 from workflows.tree.chains import Coordinator
 from workflows.tree.commands import Command
@@ -89,9 +89,9 @@ def reduce(state: TreeState, event: Event) -> list[Command]:
             retry_due(step, event.key)
             resume.timer_fired(step, event.key)
         case KillRequested():
-            finalize.kill(step, one_line(event.actor), immediate=event.immediate)
+            finalize.kill(step, short_line(event.actor), immediate=event.immediate)
         case RetryRequested():
-            reopen.retry(step, one_line(event.actor), event.job_id)
+            reopen.retry(step, short_line(event.actor), event.job_id)
         case ResumeRequested():
             heard = resume.resume(step, event)
         case TreeTakenUp():

@@ -5,7 +5,7 @@ The module `resume_verdict` decides whether a resume is taken.
 
 from typing import assert_never
 
-from workflows.contract.size_limits import fitted
+from workflows.contract.size_limits import fitted, short_line
 from workflows.model.briefs import Answer
 from workflows.model.errors import Refusal, ResumeFault
 from workflows.model.event_kinds import EventKind
@@ -14,8 +14,8 @@ from workflows.model.orders import signed
 from workflows.model.rounds import Reply, Round, RoundEnd, Stage
 from workflows.model.states import JobState
 from workflows.policy import answers, bounds
+from workflows.policy.answers import Verb, duration
 from workflows.policy.times import clock
-from workflows.policy.verbs import Verb, duration
 from workflows.text.durations import format_duration
 from workflows.tree import finalize, job_end, resume_verdict, round_rows, rounds
 from workflows.tree.chains import Coordinator, Phase
@@ -36,7 +36,7 @@ _ENDS = {
 def resume(step: Step, request: ResumeRequested) -> Refusal | Accepted:
     """Carry out a resume if it is the first accepted; otherwise return the refusal, without changes (ruling F4)."""
     found = resume_verdict.judge(step.state, request)
-    who: Data = {"actor": answers.one_line(request.order.actor), "channel": answers.one_line(request.order.channel)}
+    who: Data = {"actor": short_line(request.order.actor), "channel": short_line(request.order.channel)}
     if isinstance(found, Refusal):
         _refused(step, request, found, who)
         return found
@@ -84,7 +84,7 @@ def _refused(step: Step, request: ResumeRequested, refusal: Refusal, who: Data) 
         job_id = request.order.job_id if request.order.job_id in step.state.jobs else step.state.root_id
         why: Data = {
             "why": str(refusal.kind),
-            "verb": answers.one_line(request.order.verb, 40),
+            "verb": short_line(request.order.verb, 40),
             "round": request.order.round,
         }
         step.event(EventKind.RESUME_REFUSED, job_id, refusal.message, {**who, **why})

@@ -6,14 +6,12 @@ Nothing here changes the tree; `resume` carries out what is accepted.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from workflows.contract.size_limits import fitted
+from workflows.contract.size_limits import fitted, short_line
 from workflows.model.errors import Refusal, ResumeFault
 from workflows.model.rounds import Round
-from workflows.policy import whole_answers
-from workflows.policy.answers import Answers, one_line
+from workflows.policy import answers
+from workflows.policy.answers import Answers, Meant, Verb, refuse_length, refuse_verb
 from workflows.policy.times import clock
-from workflows.policy.verbs import Verb, refuse_length, refuse_verb
-from workflows.policy.whole_answers import Meant
 from workflows.tree import round_rows
 from workflows.tree.chains import Coordinator
 from workflows.tree.events import ResumeRequested
@@ -133,7 +131,7 @@ def _not_whole(chain: Coordinator, current: Round, request: ResumeRequested) -> 
         return None
     asks = {each.id: each.question.choices for each in chain.asking}
     meant = Meant(partial=request.order.partial, other=request.order.other)
-    return whole_answers.refuse(request.order.text, asks, meant, chain.coordinator_id, _named(chain, current))
+    return answers.refuse_incomplete(request.order.text, asks, meant, chain.coordinator_id, _named(chain, current))
 
 
 def _no_room(state: TreeState, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
@@ -167,20 +165,20 @@ def recorded(chain: Coordinator, verb: Verb, text: str, said: Answers) -> list[s
         Verb.RETRY: f"run again: {legs}",
         Verb.CONTINUE: f"approved as failed: {legs}",
         Verb.ABORT: "the tree is summed up and ends",
-        Verb.EXTEND: f"longer by {one_line(text)}",
+        Verb.EXTEND: f"longer by {short_line(text)}",
     }
-    words = f"instructions: {one_line(text, TEXT_SHOWN)}"
+    words = f"instructions: {short_line(text, TEXT_SHOWN)}"
     return [lines[verb], *([words] if text and verb is not Verb.EXTEND else [])]
 
 
 def _answers(chain: Coordinator, said: Answers) -> Iterator[str]:
     for each in chain.asking:
         text = said.by_id.get(each.id)
-        yield f"{each.id}: {one_line(text, TEXT_SHOWN)}" if text else f"{each.id} stays unanswered"
+        yield f"{each.id}: {short_line(text, TEXT_SHOWN)}" if text else f"{each.id} stays unanswered"
     for name in said.unmatched:
         yield f"no question has the id {name}: what stands beside it is taken as it is"
     if said.guidance:
-        yield f"guidance to the coordinator: {one_line(said.guidance, TEXT_SHOWN)}"
+        yield f"guidance to the coordinator: {short_line(said.guidance, TEXT_SHOWN)}"
 
 
 def told(state: TreeState, verdict: Refusal | Accepted) -> Refusal | str:

@@ -6,7 +6,7 @@ from workflows.model.errors import Refusal
 from workflows.model.rounds import Round, RoundKind
 from workflows.model.rows import FailingRecord, QuestionRecord, RoundRecord
 from workflows.policy import bounds
-from workflows.policy.verbs import TAKES, Verb, commands
+from workflows.policy.answers import TAKES, Verb, commands
 from workflows.text.digests import digest
 from workflows.tree.chains import Coordinator
 from workflows.tree.state import TreeState

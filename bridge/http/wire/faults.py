@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workflows.contract.faults import SHOWN, did_you_mean, first
-from workflows.policy.answers import one_line
+from workflows.contract.size_limits import short_line
 
 NAME = 100
 """Longest name, in characters, that is quoted from a request."""
@@ -18,7 +18,7 @@ def sentences(faults: Sequence[Mapping[str, Any]]) -> str:
 def sentence(fault: Mapping[str, Any]) -> str:
     """Describe one fault of a request."""
     where, *path = (str(part) for part in fault["loc"])
-    field = one_line(".".join(path), NAME) or f"the {where}"
+    field = short_line(".".join(path), NAME) or f"the {where}"
     match fault["type"]:
         case "missing" if not path:
             return "a JSON object is required as the body"
@@ -35,6 +35,6 @@ def sentence(fault: Mapping[str, Any]) -> str:
 
 def unknown(name: str, known: Sequence[str]) -> str:
     """Describe an unknown query parameter, with the nearest known name."""
-    name = one_line(name, NAME)
+    name = short_line(name, NAME)
     hint = did_you_mean(name, known) or f"; known here: {', '.join(known) or 'none'}"
     return f"{name!r} is not a query parameter{hint}"

@@ -15,8 +15,8 @@ from workflows.model import spend
 from workflows.model.rows import EventRecord, JobRecord, RoundRecord, TaskRecord
 from workflows.model.settings import Bounds
 from workflows.model.spend import Ledger
+from workflows.policy.answers import Verb
 from workflows.policy.recipes import Recipe
-from workflows.policy.verbs import Verb
 
 
 class Body(BaseModel):

@@ -28,16 +28,14 @@ from bridge.operations.temporal import (
     translated,
 )
 from workflows.contract.faults import nearest
-from workflows.contract.size_limits import fitted
+from workflows.contract.size_limits import fitted, short_line
 from workflows.github.facts import COMMENT
 from workflows.model.errors import Commands, NotFoundError, Refusal, RefusedError, ResumeFault, UsageError
 from workflows.model.event_kinds import EventKind
 from workflows.model.orders import ResumeOrder
 from workflows.model.rows import RoundRecord
-from workflows.policy import whole_answers
-from workflows.policy.answers import clean, one_line
-from workflows.policy.verbs import Verb, refuse_length, refuse_verb
-from workflows.policy.whole_answers import ASKS_BACK, Meant
+from workflows.policy import answers
+from workflows.policy.answers import ASKS_BACK, Meant, Verb, clean, refuse_length, refuse_verb
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.tree.commands import CloseTree
 
@@ -65,7 +63,7 @@ async def resume(service: Service, order: ResumeOrder) -> Verdict:
     if order.verb not in list(Verb):
         near = nearest(order.verb, list(Verb))
         hint = f"service resume {order.job_id} {near}" if near else f"service resume {order.job_id}"
-        raise UsageError(f"{one_line(redacted(order.verb))!r} is no verb; they are {', '.join(Verb)}", hint)
+        raise UsageError(f"{short_line(redacted(order.verb))!r} is no verb; they are {', '.join(Verb)}", hint)
     root = jobs.get(service, order.job_id).root_job_id
     if taken := _taken_before(service, root, order):
         return taken
@@ -100,7 +98,7 @@ def _check_answer(order: ResumeOrder, found: list[RoundRecord]) -> None:
 
     def refusal_of(text: str) -> Refusal | None:
         means = Meant(partial=order.partial, other=order.other)
-        return refuse_verb(order.verb, text, meant.kind, list(asks), what) or whole_answers.refuse(
+        return refuse_verb(order.verb, text, meant.kind, list(asks), what) or answers.refuse_incomplete(
             text, asks, means, meant.coordinator_id, what
         )
 
@@ -143,7 +141,7 @@ async def _asked(handle: WorkflowHandle[DelegationTree, CloseTree], order: Resum
         # The same request id: whichever of the two arrives, it acts once.
         with translated():
             await handle.signal("resume", order, rpc_timeout=RPC_TIMEOUT)
-    kept = f"{order.verb} {one_line(redacted(order.text), 300)}".strip()
+    kept = f"{order.verb} {short_line(redacted(order.text), 300)}".strip()
     return Verdict(f"no worker is there to take it; it is kept, and takes effect when one comes: {kept}", applied=False)
 
 

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from cli.warm import own_process
-from workflows.policy.verbs import Verb
+from workflows.policy.answers import Verb
 
 pytestmark = pytest.mark.ruling("K7")
 

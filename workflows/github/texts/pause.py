@@ -10,8 +10,8 @@ from workflows.github.texts.parts import Part, code, comment, item, line, tag, t
 from workflows.model.event_kinds import EventKind
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.rows import EventRecord, QuestionRecord, RoundRecord
+from workflows.policy.answers import Verb
 from workflows.policy.times import clock
-from workflows.policy.verbs import Verb
 from workflows.text.inert import inert
 from workflows.text.markdown import Lines, bullet
 

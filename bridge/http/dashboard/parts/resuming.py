@@ -15,9 +15,7 @@ from workflows.model.errors import RefusedError, ServiceError, UsageError
 from workflows.model.orders import ResumeOrder
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import QuestionRecord, RoundRecord
-from workflows.policy.answers import clean, parse
-from workflows.policy.verbs import TAKES, Verb
-from workflows.policy.whole_answers import is_choice
+from workflows.policy.answers import TAKES, Verb, clean, is_choice, parse
 
 MOST = 50
 """Items on one page."""
