@@ -208,17 +208,15 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("G1", "or outcome.job_id == _final(step):", "or False:"),
     ),
     "tree/resume.py": (
-        ("F3", "chain.batch.approved = True", "chain.batch.approved = False"),
-        ("F5", "_guide(chain, said.guidance)", "_guide(chain, '')"),
-    ),
-    "tree/resume_verdict.py": (
         ("M2", "(len(seen) < _DIGEST_SHOWN or not current.digest.startswith(seen))", "len(seen) < _DIGEST_SHOWN"),
         (
             "F4",
-            'any(fitted("request", request_id) in each.requests for each in rounds)',
-            'any(fitted("request", request_id) in each.requests for each in rounds if each.open)',
+            'any(fitted("request", request_id) in each.requests for each in known)',
+            'any(fitted("request", request_id) in each.requests for each in known if each.open)',
         ),
         ("F4", "if len(waiting) > 1:", "if len(waiting) > 2:"),
+        ("F3", "chain.batch.approved = True", "chain.batch.approved = False"),
+        ("F5", "_guide(chain, said.guidance)", "_guide(chain, '')"),
     ),
     "tree/reopen.py": (
         ("C7", "if dep.state is not JobState.SUCCEEDED]", "if dep.state in FAILING]"),

@@ -8,7 +8,7 @@ from workflows.model.settings import Bounds
 from workflows.model.spend import Usage
 from workflows.model.states import JobState, TaskState
 from workflows.tree.events import JobEnded, KillRequested, ResumeRequested, RetryRequested, TimerFired
-from workflows.tree.resume_verdict import refuse_resume
+from workflows.tree.resume import refuse_resume
 from workflows.tree.state import TreeState
 
 POLICIES = (None, None, "continue", "block_parent", "escalate", "escalate_human")

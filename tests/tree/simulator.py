@@ -43,9 +43,8 @@ from workflows.tree.events import (
 )
 from workflows.tree.reducer import new_tree, reduce
 from workflows.tree.reopen import refuse_retry
-from workflows.tree.resume_verdict import refuse_resume
-from workflows.tree.round_rows import open_rounds
-from workflows.tree.rounds import timers
+from workflows.tree.resume import refuse_resume
+from workflows.tree.rounds import open_rounds, timers
 from workflows.tree.state import TreeInput, TreeState
 
 ROOT = "job-root"

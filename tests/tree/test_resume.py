@@ -9,8 +9,8 @@ from workflows.model.states import Continuation, TaskState
 from workflows.tree import rounds
 from workflows.tree.details import details
 from workflows.tree.events import TimerFired
-from workflows.tree.resume_verdict import refuse_resume
-from workflows.tree.round_rows import open_rounds
+from workflows.tree.resume import refuse_resume
+from workflows.tree.rounds import open_rounds
 from workflows.tree.state import TreeState
 
 ASK = (HumanQuestion(id="store", prompt="Redis *or* memory?", choices=("redis", "memory")),)

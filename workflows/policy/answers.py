@@ -12,7 +12,7 @@ from enum import StrEnum
 from workflows.contract.faults import nearest
 from workflows.contract.size_limits import short_line, storable
 from workflows.model.errors import Refusal, ResumeFault
-from workflows.model.rounds import RoundKind
+from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.text.durations import DurationError, format_duration, parse_duration
 
 TEXT_LIMIT = 16_000
@@ -48,6 +48,14 @@ TAKES: dict[RoundKind, tuple[Verb, ...]] = {
     RoundKind.ASK: (Verb.ANSWER, Verb.EXTEND),
     RoundKind.FAILURE: (Verb.RETRY, Verb.CONTINUE, Verb.ABORT, Verb.EXTEND),
 }
+ENDS: Mapping[str, RoundEnd] = {
+    Verb.ANSWER: RoundEnd.ANSWERED,
+    Verb.RETRY: RoundEnd.RETRIED,
+    Verb.CONTINUE: RoundEnd.CONTINUED,
+    Verb.ABORT: RoundEnd.ABORTED,
+}
+"""How a round ends by each verb that ends it."""
+
 _ARTICLE = {RoundKind.ASK: "an ask", RoundKind.FAILURE: "a failure"}
 
 

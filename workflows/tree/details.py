@@ -14,7 +14,7 @@ from workflows.policy.prices import dollars
 from workflows.policy.times import clock
 from workflows.text import durations
 from workflows.text.invisible import one_line
-from workflows.tree.round_rows import open_rounds
+from workflows.tree.rounds import open_rounds
 from workflows.tree.state import TreeState
 
 SUMMARY_LIMIT = 100

@@ -15,7 +15,7 @@ from workflows.model.rows import BATCH_BLOCKED, DISMISS
 from workflows.model.states import FAILING, JobState, TaskState, WaitsFor
 from workflows.policy import bounds
 from workflows.policy.synthesis import APPROVING
-from workflows.tree import continuation, dispatch, finalize, job_end, round_rows, rounds
+from workflows.tree import continuation, dispatch, finalize, job_end, rounds
 from workflows.tree.chains import Batch, Coordinator, Leg, Phase
 from workflows.tree.state import TreeState
 from workflows.tree.step import Step
@@ -31,7 +31,7 @@ def refuse_retry(state: TreeState, job_id: str) -> str | None:
     if state.task.state.ended:
         return f"task {state.task.task_id} is {state.task.state}"
     if state.paused:
-        waiting = round_rows.open_rounds(state)[0]
+        waiting = rounds.open_rounds(state)[0]
         return f"tree {state.root_id} is paused for a person and starts nothing: {waiting.commands[0]}"
     limits, used = state.input.settings.bounds, state.ledger()
     refusal = bounds.jobs(limits, used, 1, f"running {job_id} again") or bounds.exhausted(limits, used)

@@ -1,21 +1,24 @@
-"""Rounds: asking, opening, joining, reminding, extending, closing (rulings F1, F2, F8).
+"""Rounds: asking, opening, joining, reminding, extending, closing, and their rows (rulings B3, F1, F2, F6, F8).
 
 While a round is open, nothing starts in the whole tree. Running jobs end, and their effects wait for the last close.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from workflows.contract.models import HumanQuestion
 from workflows.model.briefs import Answer
+from workflows.model.errors import Refusal
 from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import Data
 from workflows.model.rounds import Asked, Reply, Round, RoundEnd, RoundKind, Stage
-from workflows.model.rows import RoundRecord
+from workflows.model.rows import FailingRecord, QuestionRecord, RoundRecord
 from workflows.model.states import TaskState, WaitsFor
-from workflows.policy import kept
+from workflows.policy import bounds, kept
+from workflows.policy.answers import TAKES, Verb, commands
 from workflows.policy.times import clock
+from workflows.text.digests import digest
 from workflows.text.durations import format_duration
-from workflows.tree import offers, round_rows
+from workflows.tree import offers
 from workflows.tree.chains import Coordinator, Phase
 from workflows.tree.commands import CancelTimer, StartTimer
 from workflows.tree.state import TreeState
@@ -26,6 +29,11 @@ STAGES = {Stage.HALF: 0.5, Stage.NINETY: 0.9, Stage.END: 1.0}
 
 COMMAND_LIMIT = 500
 """Maximum length of a command in a row; a round's own row has it complete."""
+
+REASON_LIMIT = 300
+
+_RUNS = {Verb.RETRY: "a retry", Verb.CONTINUE: "a continue", Verb.ANSWER: "an answer"}
+"""The verbs that need a job more."""
 
 
 def ask(step: Step, chain: Coordinator, job_id: str, questions: tuple[HumanQuestion, ...], leg: str = "") -> None:
@@ -59,10 +67,10 @@ def refresh(step: Step, chain: Coordinator) -> None:
         return
     current = step.state.open_round(chain.coordinator_id)
     if current is not None:
-        digest = round_rows.digest_of(chain, current.kind, current.number)
-        if digest != current.digest:
-            current.digest = digest
-            _say(step, chain, current, EventKind.ROUND_JOINED, f"more has joined: {round_rows.about(chain, current)}")
+        now = digest_of(chain, current.kind, current.number)
+        if now != current.digest:
+            current.digest = now
+            _say(step, chain, current, EventKind.ROUND_JOINED, f"more has joined: {about(chain, current)}")
     elif chain.asking:
         _open(step, chain, RoundKind.ASK)
     elif chain.escalated:
@@ -78,13 +86,13 @@ def _open(step: Step, chain: Coordinator, kind: RoundKind) -> None:
         opened_at=step.now,
         armed_at=step.now,
         expires_at=step.now + max(0.0, state.input.settings.escalation_ttl_seconds),
-        digest=round_rows.digest_of(chain, kind, len(earlier) + 1),
+        digest=digest_of(chain, kind, len(earlier) + 1),
     )
     earlier.append(current)
     state.paused_since = step.now if state.paused_since is None else state.paused_since
     offers.take_back(step)
     _arm(step, chain, current, Stage.HALF)
-    message = f"{round_rows.about(chain, current)}; waits until {clock(current.expires_at)}"
+    message = f"{about(chain, current)}; waits until {clock(current.expires_at)}"
     _say(step, chain, current, EventKind.ROUND_OPENED, message)
 
 
@@ -102,7 +110,7 @@ def remind(step: Step, chain: Coordinator, current: Round) -> None:
     """Send a reminder, and arm the next timer (ruling F8)."""
     left = format_duration((1 - STAGES[current.stage]) * (current.expires_at - current.armed_at))
     _arm(step, chain, current, Stage.NINETY if current.stage is Stage.HALF else Stage.END)
-    _say(step, chain, current, EventKind.ROUND_REMINDER, f"{left} left: {round_rows.about(chain, current)}")
+    _say(step, chain, current, EventKind.ROUND_REMINDER, f"{left} left: {about(chain, current)}")
 
 
 def _arm(step: Step, chain: Coordinator, current: Round, stage: Stage) -> None:
@@ -146,7 +154,7 @@ def close(
     _disarm(step, current)
     current.end, current.text = end, text
     current.closed = f"{end} {how} at {clock(step.now)}"
-    step.round(round_rows.record(step.state, chain, current, answers or {}))
+    step.round(row_of(step.state, chain, current, answers or {}))
     state = step.state
     if state.paused_since is not None and not any(state.open_round(each) for each in state.rounds):
         state.exclude(state.paused_since)
@@ -182,19 +190,23 @@ def _ended(step: Step, chain: Coordinator, why: str) -> None:
 
 def _say(step: Step, chain: Coordinator, current: Round, kind: EventKind, message: str) -> None:
     """Record an event, update the round's row, and every row that names the next command."""
-    record = round_rows.record(step.state, chain, current)
+    row = row_of(step.state, chain, current)
     data: Data = {
         "round": current.number,
         "kind": current.kind.value,
         "digest": current.digest,
-        "asks": [each.id for each in record.questions] or [each.leg for each in record.failing],
-        "commands": list(record.commands),
+        "asks": [each.id for each in row.questions] or [each.leg for each in row.failing],
+        "commands": list(row.commands),
         "expires_at": current.expires_at,
         "handle": step.state.input.settings.escalation_handle,
     }
     step.event(kind, chain.coordinator_id, message, data)
-    current.shown = list(record.verbs)
-    step.round(record)
+    _show_row(step, current, row)
+
+
+def _show_row(step: Step, current: Round, row: RoundRecord) -> None:
+    current.shown = list(row.verbs)
+    step.round(row)
     show(step)
 
 
@@ -202,19 +214,16 @@ def show_verbs(step: Step) -> None:
     """Update rounds whose verbs have changed because the job budget was used up meanwhile."""
     for chain in step.state.coordinators.values():
         current = step.state.open_round(chain.coordinator_id)
-        if current is not None and current.shown != list(round_rows.takes(step.state, current)):
-            record = round_rows.record(step.state, chain, current)
-            current.shown = list(record.verbs)
-            step.round(record)
-            show(step)
+        if current is not None and current.shown != list(takes(step.state, current)):
+            _show_row(step, current, row_of(step.state, chain, current))
 
 
 def show(step: Step) -> None:
     """Set the task to waiting while a round is open, and the ending command in every row that waits (B3)."""
     state, task = step.state, step.state.task
-    shown = round_rows.open_rounds(state)
+    shown = open_rounds(state)
     if shown and not task.state.closed:
-        said = round_rows.reason(shown), _command(shown[0])
+        said = reason(shown), _command(shown[0])
         if (task.state, task.reason, task.next) != (TaskState.AWAITING_HUMAN, *said):
             step.task(TaskState.AWAITING_HUMAN, *said, WaitsFor.RESUME)
     elif not shown and task.state is TaskState.AWAITING_HUMAN:
@@ -241,3 +250,113 @@ def _waiting(step: Step) -> list[str]:
     legs = (leg for leg in step.state.legs() if leg.unstarted and leg.timer is None)
     held = (chain.job_id for chain in step.state.coordinators.values() if chain.phase is Phase.HELD)
     return [*(leg.job_id for leg in legs), *held]
+
+
+def open_rounds(state: TreeState) -> tuple[RoundRecord, ...]:
+    """Return the rows of all open rounds, the oldest first."""
+    found = [(state.coordinators.get(each), state.open_round(each)) for each in state.rounds]
+    open_ones = [(chain, current) for chain, current in found if chain and current]
+    return tuple(row_of(state, *each) for each in sorted(open_ones, key=lambda each: each[1].opened_at))
+
+
+def takes(state: TreeState, current: Round) -> tuple[Verb, ...]:
+    """The verbs that end or extend it, the likeliest first; none that could not have its effect (rulings C3, F4)."""
+    known = TAKES[current.kind]
+    possible = tuple(verb for verb in known if why_vain(state, current, verb) is None)
+    ends = () if Verb.ABORT in known or Verb.ANSWER in possible else (Verb.ABORT,)
+    return (*ends, *possible)
+
+
+def why_vain(state: TreeState, current: Round, verb: Verb) -> str | None:
+    """Return why a verb could not have its effect on this round; None when it can."""
+    over = no_room(state, verb)
+    return over.message if over else current.vain.get(verb)
+
+
+def no_room(state: TreeState, verb: Verb) -> Refusal | None:
+    """The bound that keeps a verb from its effect: a retry runs a leg, the others a continuation (rulings C3, C4)."""
+    limits, used = state.input.settings.bounds, state.ledger()
+    if verb not in _RUNS:
+        return None
+    over = bounds.jobs(limits, used, 1, _RUNS[verb])
+    return over or (bounds.exhausted(limits, used) if verb is Verb.RETRY else None)
+
+
+def row_of(
+    state: TreeState, chain: Coordinator, current: Round, answers: Mapping[str, str] | None = None
+) -> RoundRecord:
+    """Return the round's row as of now."""
+    verbs = takes(state, current) if current.open else ()
+    asks = current.kind is RoundKind.ASK
+    ids = [each.id for each in chain.asking]
+    return RoundRecord(
+        round_id=f"{chain.coordinator_id}-r{current.number}",
+        root_job_id=state.root_id,
+        coordinator_id=chain.coordinator_id,
+        job_id=chain.job_id,
+        task_id=state.input.task_id,
+        repo=state.input.repo,
+        number=current.number,
+        kind=current.kind,
+        digest=current.digest,
+        revision=state.revision,
+        questions=_questions(chain, answers or {}) if asks else (),
+        failing=() if asks else _failing(chain),
+        verbs=verbs,
+        commands=commands(chain.coordinator_id, verbs, ids),
+        opened_at=current.opened_at,
+        expires_at=current.expires_at,
+        end=current.end,
+        closed_at=None if current.open else state.now,
+        closed=current.closed,
+        said=current.text,
+    )
+
+
+def _questions(chain: Coordinator, answers: Mapping[str, str]) -> tuple[QuestionRecord, ...]:
+    return tuple(
+        QuestionRecord(
+            id=each.id,
+            prompt=each.question.prompt,
+            choices=each.question.choices,
+            job_id=each.job_id,
+            leg=each.leg,
+            answer=answers.get(each.id),
+        )
+        for each in chain.asking
+    )
+
+
+def _failing(chain: Coordinator) -> tuple[FailingRecord, ...]:
+    return tuple(
+        FailingRecord(leg=leg.id, job_id=leg.job_id, attempt=leg.attempt, state=leg.state, reason=leg.reason)
+        for leg in chain.escalated
+    )
+
+
+def digest_of(chain: Coordinator, kind: RoundKind, number: int) -> str:
+    """Return the digest of what a round asks, which changes when more joins (ruling F1)."""
+    if kind is RoundKind.ASK:
+        asks = [[each.id, each.leg, each.question.prompt, list(each.question.choices)] for each in chain.asking]
+    else:
+        asks = [[leg.id, str(leg.attempt), leg.state, leg.reason] for leg in chain.escalated]
+    return digest([chain.coordinator_id, number, kind, asks])
+
+
+def about(chain: Coordinator, current: Round) -> str:
+    """Return one line: the round, and what it asks."""
+    which = f"round {current.number} of {chain.coordinator_id}"
+    if current.kind is RoundKind.ASK:
+        return f"{which} asks {', '.join(each.id for each in chain.asking)}"
+    return f"{which}: {', '.join(f'{leg.id} {leg.state}' for leg in chain.escalated)}; a person decides"
+
+
+def reason(shown: Sequence[RoundRecord]) -> str:
+    """Return why the task waits: the oldest round, and the number of others."""
+    first = shown[0]
+    more = f" (and {len(shown) - 1} more round(s) open)" if len(shown) > 1 else ""
+    if first.kind is RoundKind.ASK:
+        said = "; ".join(f"{each.id}: {each.prompt}" for each in first.questions)
+    else:
+        said = "; ".join(f"{each.leg} {each.state}: {each.reason}" for each in first.failing)
+    return f"waits for a person{more}: {said}"[:REASON_LIMIT]

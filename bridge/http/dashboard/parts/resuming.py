@@ -13,9 +13,8 @@ from bridge.operations.service import Service
 from bridge.operations.waiting import waiting
 from workflows.model.errors import RefusedError, ServiceError, UsageError
 from workflows.model.orders import ResumeOrder
-from workflows.model.rounds import RoundEnd
 from workflows.model.rows import QuestionRecord, RoundRecord
-from workflows.policy.answers import TAKES, Verb, clean, is_choice, parse
+from workflows.policy.answers import ENDS, TAKES, Verb, clean, is_choice, parse
 
 MOST = 50
 """Items on one page."""
@@ -26,12 +25,6 @@ CROSSED = (
     "nothing was sent: a line begins with the name of another question and a colon,"
     " so it would be read as the answer to that one; put a word before it"
 )
-ENDS: dict[str, str] = {
-    Verb.ANSWER: RoundEnd.ANSWERED,
-    Verb.RETRY: RoundEnd.RETRIED,
-    Verb.CONTINUE: RoundEnd.CONTINUED,
-    Verb.ABORT: RoundEnd.ABORTED,
-}
 DURATIONS = {"1h": "1 hour", "8h": "8 hours", "1d": "1 day", "3d": "3 days", "7d": "7 days", "30d": "30 days"}
 
 
