@@ -7,8 +7,6 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("A8", "quorum > count:", "quorum >= count:"),
         ("A9", "{0,63}", "{0,64}"),
         ("A10", "if seconds <= 0:", "if seconds < 0:"),
-    ),
-    "contract/delegations.py": (
         ("spec:validation.write_policy", "implements or any(", "implements and any("),
         (
             "spec:validation.write_policy",
@@ -17,7 +15,6 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ),
     ),
     "contract/faults.py": (("A4", "(*self.found, *more)", "(*reversed(self.found), *more)"),),
-    "text/fences.py": (("N6", "text.count(self._mark) == self._written", "text.count(self._mark) >= self._written"),),
     "contract/graph.py": (
         (
             "spec:validation.deps",
@@ -25,14 +22,12 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
             "free = [leg for leg in waiting if all(dep in order or dep not in deps for dep in deps[leg])]",
         ),
     ),
-    "text/inert.py": (("L11", "@(?=\\\\?[A-Za-z0-9_-])", "@(?=[A-Za-z0-9_-])"),),
     "contract/locate.py": (("A1", "[-MOST_CANDIDATES:]", "[:MOST_CANDIDATES]"),),
     "contract/parse.py": (
         ("A1", "for place, each in enumerate(verdicts) if", "for place, each in reversed([*enumerate(verdicts)]) if"),
         ("A3", "(False, True) if after_repair else (False,)", "(False, True)"),
         ("P6", "not marks(text).isdisjoint(marks(prompt))", "marks(text) >= marks(prompt)"),
     ),
-    "secrets/redact.py": (("N7", "if layers > 0:", "if layers > 1:"),),
     "contract/repair.py": (
         ("A12", "redact(raw[-_MARGIN:].decode", "redact(raw[-PREVIOUS_CAP:].decode"),
         ("A5", "_bytes(previous) != _bytes(repaired)", "_bytes(previous).strip() != _bytes(repaired).strip()"),
@@ -52,12 +47,12 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("L4", '"Cc", "Cf", "Co"', '"Cc", "Co"'),
         ("L4", "return said_of(job) if _plain(job) else None", "return said_of(job)"),
     ),
+    "github/facts.py": (("L3", 'body.rstrip("\\r\\n").rpartition("\\n")[2]', 'body.partition("\\n")[0]'),),
     "github/gate.py": (
         ("L10", "{Decision.CHANGES_REQUESTED, Decision.BLOCKED,", "{Decision.BLOCKED,"),
         ("L10", "frozenset({FailurePolicy.CONTINUE, FailurePolicy.ESCALATE})", "frozenset({FailurePolicy.CONTINUE})"),
         ("O1", "if head.foreign:", "if head.foreign and head.sha is None:"),
     ),
-    "github/facts.py": (("L3", 'body.rstrip("\\r\\n").rpartition("\\n")[2]', 'body.partition("\\n")[0]'),),
     "github/permission.py": (
         ("L5", '{"admin", "maintain", "write"}', '{"admin", "maintain", "triage", "write"}'),
         ("L6", "refused_in_last_hour >= MOST_REFUSALS", "refused_in_last_hour > MOST_REFUSALS"),
@@ -148,6 +143,9 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ),
     ),
     "policy/times.py": (("D3", "5.0, 300.0", "5.0, 600.0"),),
+    "secrets/redact.py": (("N7", "if layers > 0:", "if layers > 1:"),),
+    "text/fences.py": (("N6", "text.count(self._mark) == self._written", "text.count(self._mark) >= self._written"),),
+    "text/inert.py": (("L11", "@(?=\\\\?[A-Za-z0-9_-])", "@(?=[A-Za-z0-9_-])"),),
     "tree/chains.py": (
         ("C7", "ENDED_JOBS - {JobState.SUCCEEDED}", "ENDED_JOBS - {JobState.SUCCEEDED, JobState.SKIPPED}"),
         ("D4", "self.stopped = self.stopped or reason", "self.stopped = reason"),
@@ -207,6 +205,11 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("B5", "started = max(at, step.state.jobs[job_id].queued_at)", "started = at"),
         ("G1", "or outcome.job_id == _final(step):", "or False:"),
     ),
+    "tree/reopen.py": (
+        ("C7", "if dep.state is not JobState.SUCCEEDED]", "if dep.state in FAILING]"),
+        ("engine:outside", "state.spent_jobs -= is_final", "state.spent_jobs -= False"),
+        ("F8", "each.expires_at + gap, each.armed_at + gap", "each.expires_at + gap, each.armed_at"),
+    ),
     "tree/resume.py": (
         ("M2", "(len(seen) < _DIGEST_SHOWN or not current.digest.startswith(seen))", "len(seen) < _DIGEST_SHOWN"),
         (
@@ -217,11 +220,6 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("F4", "if len(waiting) > 1:", "if len(waiting) > 2:"),
         ("F3", "chain.batch.approved = True", "chain.batch.approved = False"),
         ("F5", "_guide(chain, said.guidance)", "_guide(chain, '')"),
-    ),
-    "tree/reopen.py": (
-        ("C7", "if dep.state is not JobState.SUCCEEDED]", "if dep.state in FAILING]"),
-        ("engine:outside", "state.spent_jobs -= is_final", "state.spent_jobs -= False"),
-        ("F8", "each.expires_at + gap, each.armed_at + gap", "each.expires_at + gap, each.armed_at"),
     ),
     "tree/rounds.py": (
         ("F1", "number=len(earlier) + 1,", "number=1,"),

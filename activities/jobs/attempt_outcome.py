@@ -75,8 +75,8 @@ def outcome(
             reason = f"the result has {count} after one repair: {redacted(faults[0].message)}"
             return ended.model_copy(update={"reason": reason})
         case Accepted(result=result, notices=notices, not_kept=not_kept):
-            said = _said(context, run, taken_in(context, result), evidence, branch)
-            return ended.model_copy(update=said | {"notices": notices, "not_kept": not_kept})
+            ended = ended.model_copy(update={"notices": notices, "not_kept": not_kept})
+            return _with_result(context, run, ended, taken_in(context, result), branch)
 
 
 def travelling(outcome: JobOutcome) -> JobOutcome:
@@ -147,28 +147,31 @@ def _own_pull_request(context: Context, run: JobRun, branch: str | None) -> int 
     return next((int(number) for number in found if number), None)
 
 
-def _said(
-    context: Context, run: JobRun, result: ServiceResult, evidence: Evidence, branch: str | None
-) -> dict[str, Any]:
+def _with_result(
+    context: Context, run: JobRun, ended: JobOutcome, result: ServiceResult, branch: str | None
+) -> JobOutcome:
+    """Add what the agent returned to the outcome of its attempt."""
     body = _keep_body(context, run, result)
     legs, long = _travelling(context, result.delegations)
     own = _own_pull_request(context, run, branch)
     number = own or run.assignment.pull_request
-    return {
-        "state": state_of(result.decision),
-        "decision": result.decision,
-        "summary": result.summary[:SUMMARY_LIMIT],
-        "findings": render_findings(result, FINDINGS_LIMIT),
-        "delegations": legs,
-        "long_prompts": long,
-        "human_questions": result.human_questions,
-        "result_digest": context.artifacts.put(canonical_json(result).encode()),
-        "artifact_digest": body,
-        "pull_request": own,
-        "progress": side_effects(result, pull_request=number, head_sha=evidence.head_sha, artifact_digest=body),
-        "agents": _routable(context, run, result.delegations),
-        "templates": agents.templates(context.store) if result.delegations else (),
-    }
+    return ended.model_copy(
+        update={
+            "state": state_of(result.decision),
+            "decision": result.decision,
+            "summary": result.summary[:SUMMARY_LIMIT],
+            "findings": render_findings(result, FINDINGS_LIMIT),
+            "delegations": legs,
+            "long_prompts": long,
+            "human_questions": result.human_questions,
+            "result_digest": context.artifacts.put(canonical_json(result).encode()),
+            "artifact_digest": body,
+            "pull_request": own,
+            "progress": side_effects(result, pull_request=number, head_sha=ended.head_sha, artifact_digest=body),
+            "agents": _routable(context, run, result.delegations),
+            "templates": agents.templates(context.store) if result.delegations else (),
+        }
+    )
 
 
 def _routable(context: Context, run: JobRun, delegations: tuple[Delegation, ...]) -> tuple[Worker, ...]:

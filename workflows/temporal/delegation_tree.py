@@ -90,8 +90,12 @@ class DelegationTree:
         jobs' events.
         """
         now = workflow.time()
-        self._loop.inbox.extend(e.JobBegun(now=now, **each.model_dump()) for each in told.begun)
-        self._loop.inbox.extend(e.JobHeldUp(now=now, **each.model_dump()) for each in told.held_up)
+        for begun in told.begun:
+            self._loop.inbox.append(e.JobBegun(now=now, job_id=begun.job_id, offer=begun.offer, at=begun.at))
+        for held in told.held_up:
+            self._loop.inbox.append(
+                e.JobHeldUp(now=now, job_id=held.job_id, attempt=held.attempt, reason=held.reason, next=held.next)
+            )
 
     @workflow.signal(description="what a delegation that was cancelled or taken up has left")
     @between_ours(Outcome)

@@ -4,15 +4,17 @@
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from workflows.contract.models import Action, Decision, SynthesisRule
-from workflows.model.briefs import BriefLeg, ContinuationBrief
+from workflows.model.briefs import BriefLeg, ContinuationBrief, Correction
 from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import Data
 from workflows.model.jobs import JobRun
+from workflows.model.rounds import Reply
 from workflows.model.rows import JobRecord
 from workflows.model.states import Continuation, JobState
-from workflows.model.texts import Text
+from workflows.model.texts import RefusedSet, Text
 from workflows.policy import belongs_to, bounds, kept
 from workflows.policy.synthesis import APPROVING
 from workflows.tree import finalize, offers
@@ -30,34 +32,43 @@ def next_id(step: Step) -> str:
     return f"{step.state.root_id}.{step.state.last_number}"
 
 
-def proceed(
-    step: Step, chain: Coordinator, flavour: Continuation, *notes: str, extra: dict[str, object] | None = None
-) -> bool:
+@dataclass(frozen=True)
+class Cause:
+    """The cause of a continuation: the fields of its brief that the tree's state does not hold."""
+
+    flavour: Continuation
+    notes: tuple[str, ...] = ()
+    correction: Correction | None = None
+    refused: tuple[RefusedSet, ...] = ()
+    valid_agents: tuple[str, ...] = ()
+    attempt: int = 0
+    attempts: int = 0
+
+
+def proceed(step: Step, chain: Coordinator, cause: Cause) -> bool:
     """Enqueue a continuation. Return False if it exceeds the job budget, which trips instead."""
     refusal = bounds.jobs(step.state.input.settings.bounds, step.state.ledger(), 1, "a continuation")
     if refusal is not None:
         finalize.tripped(step, refusal, chain.job_id)
         return False
-    _enqueue(step, chain, flavour, notes, extra or {})
+    _enqueue(step, chain, cause)
     return True
 
 
 def enqueue_finalize(step: Step, pending: Finalize) -> None:
     """Enqueue the tree's last job, which no bound refuses (ruling C2)."""
-    root = step.state.root
     notes = (f"the tree is being finalized: {pending.reason}",)
-    pending.job_id = _enqueue(step, root, Continuation.FINALIZE, notes, {"refused": tuple(pending.refused)})
+    cause = Cause(Continuation.FINALIZE, notes, refused=tuple(pending.refused))
+    pending.job_id = _enqueue(step, step.state.root, cause)
     message = f"finalize continuation {pending.job_id} enqueued: {pending.reason}"
     data: Data = {"cause": pending.kind, "reason": pending.reason}
     step.event(EventKind.DELEGATION_FINALIZE_ENQUEUED, pending.job_id, message, data)
 
 
-def _enqueue(
-    step: Step, chain: Coordinator, flavour: Continuation, notes: tuple[str, ...], extra: dict[str, object]
-) -> str:
-    depth = step.state.jobs[chain.job_id].delegation_depth + 1
+def _enqueue(step: Step, chain: Coordinator, cause: Cause) -> str:
+    flavour, depth = cause.flavour, step.state.jobs[chain.job_id].delegation_depth + 1
     step.state.spent_jobs += flavour is not Continuation.FINALIZE  # a finalize is outside every count (ruling C4)
-    told = _brief(step, chain, flavour, depth, notes).model_copy(update=_replies(step, chain, flavour) | extra)
+    told = _brief(step, chain, cause, depth, _replies(step, chain, flavour))
     if chain.batch is not None and not chain.batch.continued:
         chain.batch.continued = True
         chain.add_work(work for leg in chain.batch.merge_order() for work in step.state.work_of(leg))
@@ -65,25 +76,25 @@ def _enqueue(
     step.state.homes[run.job_id] = chain.coordinator_id
     if flavour is not Continuation.FINALIZE:  # a finalize has an event of its own
         message = f"{flavour} continuation {run.job_id} of {chain.coordinator_id} enqueued after {chain.job_id}"
-        data: Data = {"after": chain.job_id, "flavour": flavour.value, "notes": list(notes)}
+        data: Data = {"after": chain.job_id, "flavour": flavour.value, "notes": list(cause.notes)}
         step.event(EventKind.CONTINUATION_ENQUEUED, run.job_id, message, data)
     step.add(record_of(run, step.now))
     _run(step, chain, run)
     return run.job_id
 
 
-def _replies(step: Step, chain: Coordinator, flavour: Continuation) -> dict[str, object]:
+def _replies(step: Step, chain: Coordinator, flavour: Continuation) -> Reply:
     """Return people's replies since the chain's last job; a finalize gets those of all chains (rulings E6, F5)."""
     chain.told, chain.reply = chain.reply, None
     chains = step.state.coordinators.values() if flavour is Continuation.FINALIZE else ()
     replies = [each for each in (chain.told, *(each.reply for each in chains)) if each]
     for each in step.state.rounds.get(chain.coordinator_id, ()):
         each.text = ""
-    return {
-        "answers": tuple(answer for each in replies for answer in each.answers),
-        "guidance": "\n\n".join(each.guidance for each in replies if each.guidance),
-        "unmatched": tuple(name for each in replies for name in each.unmatched),
-    }
+    return Reply(
+        answers=[answer for each in replies for answer in each.answers],
+        guidance="\n\n".join(each.guidance for each in replies if each.guidance),
+        unmatched=[name for each in replies for name in each.unmatched],
+    )
 
 
 def run_again(step: Step, chain: Coordinator, actor: str) -> None:
@@ -95,9 +106,9 @@ def run_again(step: Step, chain: Coordinator, actor: str) -> None:
         chain.branch = ""
         run = run.model_copy(update={"before": note})
     else:
-        told = _brief(step, chain, job.continuation, job.delegation_depth, (note,))
         chain.reply = chain.told
-        told = told.model_copy(update=_replies(step, chain, job.continuation))
+        replies = _replies(step, chain, job.continuation)
+        told = _brief(step, chain, Cause(job.continuation, (note,)), job.delegation_depth, replies)
         run = _run_of(step, chain, told, job.job_id, job.parent_job_id, job.delegation_depth)
     run = run.model_copy(update={"attempt": attempt})
     step.again(job.job_id, note)
@@ -140,26 +151,31 @@ def _run(step: Step, chain: Coordinator, run: JobRun) -> None:
     offers.offer_coordinator(step, run)
 
 
-def _brief(
-    step: Step, chain: Coordinator, flavour: Continuation, depth: int, notes: tuple[str, ...]
-) -> ContinuationBrief:
-    """Return the part of the brief that the state knows; the caller adds the fields of its flavour."""
+def _brief(step: Step, chain: Coordinator, cause: Cause, depth: int, replies: Reply) -> ContinuationBrief:
     state, last = step.state, step.state.jobs[chain.job_id]
     nested = chain.coordinator_id != state.root_id
     caveat = state.input.caveat if not nested else ""  # only the root's chain sums up the whole tree, caveat included
     asked = chain.run.assignment
     return ContinuationBrief(
-        flavour=flavour,
+        flavour=cause.flavour,
+        correction=cause.correction,
         goal=state.input.assignment.prompt,
         assignment=asked.prompt if nested else None,
         belongs_to=belongs_to.in_words(asked.pull_request, asked.issue, asked.github),
         orders=chain.run.guidance,
         parent_job_id=chain.batch.parent_job_id if chain.batch else chain.job_id,
+        answers=tuple(replies.answers),
+        guidance=replies.guidance,
+        unmatched=tuple(replies.unmatched),
         budget=bounds.budget_line(state.input.settings.bounds, state.ledger(), depth, state.warned),
-        legs=tuple(_legs(step, chain, flavour)),
+        legs=tuple(_legs(step, chain, cause.flavour)),
         previous_decision=last.decision,
         previous_summary=last.summary,
-        notes=(*_skipped(chain.batch), *notes, *((f"{caveat}: say so in your summary",) if caveat else ())),
+        notes=(*_skipped(chain.batch), *cause.notes, *((f"{caveat}: say so in your summary",) if caveat else ())),
+        refused=cause.refused,
+        valid_agents=cause.valid_agents,
+        attempt=cause.attempt,
+        attempts=cause.attempts,
         approved=chain.batch.approved if chain.batch else False,
         inline_artifact_bodies=state.input.settings.inline_artifact_bodies,
     )

@@ -5,7 +5,6 @@ The module `settle` decides when a leg may start.
 
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Any
 
 from workflows.contract.models import Delegation, SynthesisRule
 from workflows.contract.worktree_names import AT_BASE
@@ -22,6 +21,7 @@ from workflows.policy.fingerprints import twins
 from workflows.policy.prompts import people_said
 from workflows.tree import continuation, finalize, offers
 from workflows.tree.chains import Batch, Coordinator, Leg
+from workflows.tree.continuation import Cause
 from workflows.tree.step import Step
 
 
@@ -127,12 +127,8 @@ def _correct(
     valid: tuple[str, ...] = (),
 ) -> Dispatch:
     """Return the complete set to its coordinator."""
-    extra: dict[str, object] = {
-        "correction": what,
-        "refused": (kept.as_shown(outcome),),
-        "valid_agents": valid,
-    }
-    done = continuation.proceed(step, chain, Continuation.CORRECTIVE, *notes, extra=extra)
+    cause = Cause(Continuation.CORRECTIVE, notes, what, (kept.as_shown(outcome),), valid)
+    done = continuation.proceed(step, chain, cause)
     return Dispatch.CORRECTING if done else Dispatch.DROPPED
 
 
@@ -196,6 +192,7 @@ def _run(step: Step, chain: Coordinator, leg: Leg, depth: int) -> JobRun:
     batch, tree = chain.batch, step.state.input
     if batch is None:
         raise AssertionError(f"coordinator {chain.coordinator_id} has no batch to run {leg.id} from")
+    rules, quorum = _counts_for(batch, leg)
     return JobRun(
         job_id=leg.job_id,
         root_job_id=tree.root_job_id,
@@ -219,16 +216,20 @@ def _run(step: Step, chain: Coordinator, leg: Leg, depth: int) -> JobRun:
         leaf=depth >= tree.settings.bounds.max_delegation_depth,
         goal=tree.assignment.prompt,
         follows=continuation.outcomes_before(step, batch, leg),
-        **_counts_for(batch, leg),
+        rules=rules,
+        quorum=quorum,
     )
 
 
-def _counts_for(batch: Batch, leg: Leg) -> dict[str, Any]:
-    """Return the rules that the leg's decision counts for: its own verify; vote and quorum of any leg of its batch."""
+def _counts_for(batch: Batch, leg: Leg) -> tuple[tuple[SynthesisRule, ...], int | None]:
+    """Return the rules that the leg's decision counts for, with the quorum's number.
+
+    These are its own verify, and the vote and quorum of any leg of its batch.
+    """
     rules = {rule for each in batch.acting_legs for rule in each.rules} & {SynthesisRule.VOTE, SynthesisRule.QUORUM}
     rules |= {SynthesisRule.VERIFY}.intersection(leg.rules)
     largest = max((each.quorum for each in batch.acting_legs if each.quorum is not None), default=None)
-    return {"rules": tuple(sorted(rules)), "quorum": largest if SynthesisRule.QUORUM in rules else None}
+    return tuple(sorted(rules)), largest if SynthesisRule.QUORUM in rules else None
 
 
 def _guidance(step: Step, chain: Coordinator, leg: Leg) -> Iterator[str]:

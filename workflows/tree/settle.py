@@ -10,6 +10,7 @@ from workflows.policy import bounds, kept
 from workflows.policy.synthesis import APPROVING, Ballot, Result, judge
 from workflows.tree import continuation, dispatch, finalize, job_end, offers
 from workflows.tree.chains import Batch, Coordinator, Phase
+from workflows.tree.continuation import Cause
 from workflows.tree.step import Step
 
 
@@ -74,8 +75,8 @@ def _release(step: Step, chain: Coordinator, held: JobOutcome) -> bool:
         return True
     sets = (kept.as_shown(held),) if held.delegations else (kept.left_out(held.job_id, left_out),) if left_out else ()
     notes = ("the delegations below were held back while a person was asked",) if held.delegations else ()
-    extra: dict[str, object] = {"refused": sets} | ({} if asked else {"correction": Correction.LEFT_OUT})
-    _continue(step, chain, Continuation.ANSWERED if asked else Continuation.CORRECTIVE, *notes, extra=extra)
+    flavour, correction = (Continuation.ANSWERED, None) if asked else (Continuation.CORRECTIVE, Correction.LEFT_OUT)
+    _continue(step, chain, Cause(flavour, notes, correction, sets))
     return True
 
 
@@ -150,10 +151,10 @@ def _synthesize(step: Step, chain: Coordinator, batch: Batch) -> None:
     elif verdict.result is Result.REPLAN:
         _replan(step, chain, verdict.reason, (message,) if rung else ())
     elif rung is not None:
-        _continue(step, chain, Continuation.CORRECTIVE, message, extra={"correction": Correction.NO_PROGRESS})
+        _continue(step, chain, Cause(Continuation.CORRECTIVE, (message,), Correction.NO_PROGRESS))
     else:
         answered = chain.reply is not None and bool(chain.reply.answers)
-        _continue(step, chain, Continuation.ANSWERED if answered else Continuation.NORMAL)
+        _continue(step, chain, Cause(Continuation.ANSWERED if answered else Continuation.NORMAL))
 
 
 def _replan(step: Step, chain: Coordinator, reason: str, notes: tuple[str, ...]) -> None:
@@ -165,12 +166,10 @@ def _replan(step: Step, chain: Coordinator, reason: str, notes: tuple[str, ...])
         _end(step, chain, JobState.CANCELLED, message)
         return
     state.verify_attempts += 1
-    extra: dict[str, object] = {"attempt": state.verify_attempts, "attempts": cap}
-    _continue(step, chain, Continuation.REPLAN, reason, *notes, extra=extra)
+    cause = Cause(Continuation.REPLAN, (reason, *notes), attempt=state.verify_attempts, attempts=cap)
+    _continue(step, chain, cause)
 
 
-def _continue(
-    step: Step, chain: Coordinator, flavour: Continuation, *notes: str, extra: dict[str, object] | None = None
-) -> None:
-    if not continuation.proceed(step, chain, flavour, *notes, extra=extra):
+def _continue(step: Step, chain: Coordinator, cause: Cause) -> None:
+    if not continuation.proceed(step, chain, cause):
         _end(step, chain, JobState.CANCELLED, "no job is left for its continuation")
