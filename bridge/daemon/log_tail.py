@@ -8,7 +8,7 @@ from activities.runs.regular_files import opened, size_of
 from activities.settings.home import Home
 from workflows.model.errors import NotFoundError
 
-PAUSE = 0.3
+FOLLOW_PAUSE = 0.3
 READ = 256 * 1024
 """Bytes from the end that are searched for the last lines."""
 
@@ -36,7 +36,7 @@ def follow(home: Home, chosen: list[str]) -> Iterator[tuple[str, str]]:
             text, places[name] = _from(path, place if size_of(path) >= place else 0)
             *whole, begun[name] = (begun[name] + text).split("\n")
             yield from ((name, line) for line in whole)
-        time.sleep(PAUSE)
+        time.sleep(FOLLOW_PAUSE)
 
 
 def _path(home: Home, name: str) -> Path:

@@ -57,7 +57,7 @@ class Desk:
         did: list[str] = []
         try:
             await asyncio.to_thread(telling.declare, self._session)  # also while GitHub is unreachable
-            await identity.look(self._session)
+            await identity.refresh_login(self._session)
             did += await comments.read(self._session)
             did += await acting.act(self._session)
             did += await writing.write_one(self._session)

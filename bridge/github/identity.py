@@ -12,7 +12,7 @@ FRESH_SECONDS = 3600.0
 REFUSED_SECONDS = 300.0
 
 
-async def look(session: Session) -> None:
+async def refresh_login(session: Session) -> None:
     """Fetch the account's login unless it is fresh. A refused account is left alone for a while, and people are
     notified.
     """

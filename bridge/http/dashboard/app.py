@@ -182,7 +182,7 @@ class _Dashboard:
     async def _carry_out(self, action: Action, request: Request) -> Response:
         """POST, redirect, GET; what was refused is shown at once, with what the person had typed still there."""
         form = await self._form(request)
-        await by_people.check(self._service, self._agent_at, request.scope, f"POST /ui{action.path}")
+        await by_people.refuse_agents(self._service, self._agent_at, request.scope, f"POST /ui{action.path}")
         try:
             outcome = await act(partial(action.act, self._service, form))
         except ServiceError as error:

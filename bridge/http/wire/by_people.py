@@ -23,7 +23,7 @@ def nobody_s(caller: Address | None, here: Address | None) -> Agent | None:
     return None
 
 
-async def check(service: Service, agent_at: AgentAt, scope: Scope, order: str) -> None:
+async def refuse_agents(service: Service, agent_at: AgentAt, scope: Scope, order: str) -> None:
     """Refuse an agent's order, naming the agent, and record it in the agent's tree."""
     ends = scope.get("client"), scope.get("server")
     if is_known(*ends):

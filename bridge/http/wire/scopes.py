@@ -23,7 +23,7 @@ def declared(extra: Mapping[str, Any] | None) -> Scope | None:
     return Scope(extra["security"][0]["bearer"][0]) if extra["security"] else None
 
 
-def check(call: Call, needed: Scope) -> None:
+def check_scope(call: Call, needed: Scope) -> None:
     """Refuse a token without the needed scope, and name that scope."""
     if call.scope is None or not call.scope.covers(needed):
         whose = f"the token {call.token} has {call.scope}" if call.scope else "none was shown"

@@ -42,9 +42,9 @@ class StrictRoute(APIRoute):
 
         async def strict(request: Request) -> Response:
             if needed not in (None, Scope.READ):
-                scopes.check(call_of(request.scope), needed)
+                scopes.check_scope(call_of(request.scope), needed)
                 state = request.app.state
-                await by_people.check(state.service, state.agent_at, request.scope, order)
+                await by_people.refuse_agents(state.service, state.agent_at, request.scope, order)
             if request.scope["query_string"]:
                 _check_query(request, known)
             if any("\0" in value for value in request.path_params.values()):

@@ -214,7 +214,7 @@ async def _start_workflow(
             task_queue=service.settings.temporal.task_queue,
             task_timeout=TASK_TIMEOUT,
             static_summary=summary[:SUMMARY_LIMIT],
-            static_details=elsewhere.told(service, f"service job tree {root} --watch", f"/ui/trees/{root}", github),
+            static_details=elsewhere.web_ui_details(service, f"service job tree {root} --watch", f"/ui/trees/{root}", github),
             search_attributes=search.attributes(root_run(first), JobState.RUNNING.value),
             rpc_timeout=RPC_TIMEOUT,
         )

@@ -4,7 +4,7 @@ from activities.settings import ready
 from bridge.operations.service import Service
 
 
-def told(service: Service, command: str, page: str, github: str = "") -> str:
+def web_ui_details(service: Service, command: str, page: str, github: str = "") -> str:
     """In a terminal, on the dashboard where a bridge serves it, and on GitHub if it belongs to something there."""
     address = ready.dashboard_url(service.home, service.settings.bridge)
     places = (

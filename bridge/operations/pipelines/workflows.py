@@ -90,7 +90,7 @@ async def _workflow_of(client: Client, run: RunRecord) -> WorkflowExecution | No
 
 async def _started(client: Client, service: Service, run: RunInput, again: Reopened | None = None) -> bool:
     github = belongs_to.address(run.github, run.pull_request, run.issue, service.settings.github.web)
-    seen = elsewhere.told(service, f"service pipeline watch {run.run_id}", f"/ui/runs/{run.run_id}", github)
+    seen = elsewhere.web_ui_details(service, f"service pipeline watch {run.run_id}", f"/ui/runs/{run.run_id}", github)
     try:
         async with starting(client, "the run"):
             await client.start_workflow(
