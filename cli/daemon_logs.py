@@ -16,13 +16,13 @@ def logs(
 ) -> None:
     """Print the end of the logs in the home; each line says whose it is."""
     from activities.settings.home import Home
-    from bridge.daemon import log_tail
+    from bridge.daemon import logs as files
 
     home = Home.locate()
-    chosen = [member] if member else log_tail.names(home)
+    chosen = [member] if member else files.names(home)
     if not chosen and not json:
         say(f"no logs in {home.logs} yet", "begin: service daemon start")
     width = max(map(len, chosen), default=0)
-    ends = ((name, line) for name in chosen for line in log_tail.last(home, name, lines))
-    for name, line in chain(ends, log_tail.follow(home, chosen) if follow else ()):
+    ends = ((name, line) for name in chosen for line in files.last(home, name, lines))
+    for name, line in chain(ends, files.follow(home, chosen) if follow else ()):
         say_json_line({"member": name, "line": line}) if json else say(f"{name:{width}} | {line}")

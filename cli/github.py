@@ -76,10 +76,10 @@ def comment_preview(
     """Print the comments of a tree as they would be written; needs no account."""
     from dataclasses import asdict
 
-    from bridge.operations.github import preview
+    from bridge.operations.github import tree
     from bridge.operations.service import Service
 
-    found = preview.comments(Service.locate(), job, fact)
+    found = tree.comments(Service.locate(), job, fact)
     if json:
         say_json([asdict(each) for each in found])
         return

@@ -6,13 +6,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 
 from activities.settings.home import Home
-from bridge.daemon.coming_up import ComingUp, ending
 from bridge.daemon.foreground import importable
-from bridge.daemon.log_files import log_end, open_log, quoted
+from bridge.daemon.logs import log_end, open_log, quoted
 from bridge.daemon.options import DaemonOptions
-from bridge.machine.daemon_state import DaemonStatus, Phase, status
+from bridge.machine.daemon_state import ChildPhase, DaemonState, DaemonStatus, Phase, status
 from bridge.machine.locks import FileLock, holder
 from bridge.machine.steps import Step, unheard
 from bridge.machine.writable import usable
@@ -98,3 +98,38 @@ def _released_within(home: Home, pid: int, seconds: float, step: Step = unheard)
             return False
         time.sleep(_PAUSE)
     return True
+
+
+class ComingUp:
+    """An observer of a starting group, polled until the group works."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._since: dict[str, float] = {}
+        self._took: dict[str, float] = {}
+
+    def look(self, state: DaemonState) -> str:
+        """Return the started members with their times, and the starting one: `server 1.2 s, worker 3 s …`."""
+        now = self._clock()
+        for child in state.children:
+            if child.phase is not ChildPhase.WAITING:
+                self._since.setdefault(child.name, now)
+            if child.phase is ChildPhase.RUNNING:
+                self._took.setdefault(child.name, now - self._since[child.name])
+        return ", ".join(self._said(child.name, now) for child in state.children if child.name in self._since)
+
+    @property
+    def waits_for(self) -> str:
+        """The member that is starting; empty if there is none."""
+        begun = [name for name in self._since if name not in self._took]
+        return begun[-1] if begun else ""
+
+    def _said(self, name: str, now: float) -> str:
+        took = self._took.get(name)
+        return f"{name} {now - self._since[name]:.0f} s …" if took is None else f"{name} {took:.1f} s"
+
+
+def ending(state: DaemonState) -> str:
+    """Return which members of a stopping group still run; the next one to stop comes first."""
+    left = [child.name for child in reversed(state.children) if child.phase is not ChildPhase.STOPPED]
+    return f"stopping {', '.join(left)}" if left else "stopping"

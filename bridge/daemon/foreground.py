@@ -14,7 +14,7 @@ from activities import log_lines
 from activities.settings.home import Home
 from activities.settings.ready import pid_of
 from activities.store.hosts import release
-from bridge.daemon import log_files, new_key
+from bridge.daemon import logs, new_key
 from bridge.daemon.diagnosis import database_in_use, diagnose_bridge, diagnose_said, diagnose_server
 from bridge.daemon.group import Group
 from bridge.daemon.member import Member, until
@@ -65,7 +65,7 @@ async def _run(home: Home, options: DaemonOptions, lock: FileLock | None) -> Non
     )
     state = StateFile(home.daemon_state, first_word)
     chores = (
-        log_files.keep_small(home.logs),
+        logs.keep_small(home.logs),
         new_key.keep_closed(home),
         new_key.seal_schedules(home, lambda: state.state.phase is Phase.RUNNING),
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bridge.daemon import tied
-from bridge.daemon.log_files import log_end, open_log, quoted
+from bridge.daemon.logs import log_end, open_log, quoted
 from workflows.model.errors import ServiceError
 
 

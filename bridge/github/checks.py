@@ -14,8 +14,7 @@ from activities.store import jobs
 from activities.store.github import account, facts, threads
 from activities.store.github.facts import FactRow
 from activities.store.github.threads import Thread
-from bridge.github.session import Session
-from bridge.github.wrote import Needless, Wrote
+from bridge.github.session import Needless, Session, Wrote
 from bridge.operations.branches import gate
 from bridge.operations.github.tree import result_of
 from workflows.github.bound_tree import BoundTree

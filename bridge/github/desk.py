@@ -10,14 +10,14 @@ from sqlalchemy import Engine
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities.github.client import AwayError, LimitedError
+from activities.github import api
+from activities.github.client import AwayError, DeclinedError, LimitedError
 from activities.host.heartbeat import Heartbeat, beating
 from activities.store.github import account, facts, reading
 from activities.store.github.account import Account
-from bridge.github import acting, identity, publishing, telling, writing
+from bridge.github import acting, declaring, publishing, writing
 from bridge.github import reading as comments
-from bridge.github.session import Session
-from bridge.github.wrote import APART
+from bridge.github.session import APART, Session
 from workflows.policy.times import backoff, clock
 from workflows.temporal.github_calls import Push, Turn
 from workflows.temporal.github_desk import desk_id
@@ -56,8 +56,8 @@ class Desk:
             return Turn(says=f"waits: {known.problem}", again=waits)
         did: list[str] = []
         try:
-            await asyncio.to_thread(telling.declare, self._session)  # also while GitHub is unreachable
-            await identity.refresh_login(self._session)
+            await asyncio.to_thread(declaring.declare, self._session)  # also while GitHub is unreachable
+            await refresh_login(self._session)
             did += await comments.read(self._session)
             did += await acting.act(self._session)
             did += await writing.write_one(self._session)
@@ -104,3 +104,25 @@ def _works(store: Engine, known: Account) -> None:
     if known.problem or known.blocked_until:
         account.note(store, blocked_until=None, failing_since=None, failures=0, problem="")
     reading.tidy(store)
+
+
+FRESH_SECONDS = 3600.0
+REFUSED_SECONDS = 300.0
+
+
+async def refresh_login(session: Session) -> None:
+    """Fetch the account's login unless it is fresh. A refused account is left alone for a while, and people are
+    notified.
+    """
+    known = await asyncio.to_thread(account.read, session.store)
+    if known.login and time.time() - known.seen_at < FRESH_SECONDS:
+        return
+    try:
+        found = await api.whoami(session.client)
+    except DeclinedError as error:
+        why = f"{account.REFUSED}: {error}"
+        raise LimitedError(why, time.time() + REFUSED_SECONDS) from None
+    kind = "app" if session.client.is_app else "user"
+    await asyncio.to_thread(
+        account.note, session.store, login=found.login, kind=kind, seen_at=time.time(), checks_refused=False
+    )

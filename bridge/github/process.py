@@ -22,9 +22,9 @@ from activities.host import worker_identity
 from activities.settings import ready
 from activities.store.github import account
 from activities.temporal import RPC_TIMEOUT, connect
+from bridge.github.declaring import is_news
 from bridge.github.desk import Desk
 from bridge.github.session import Session
-from bridge.github.telling import is_news
 from bridge.operations.service import Service
 from workflows.model.errors import UnreachableError
 from workflows.temporal.calls import TASK_TIMEOUT

@@ -12,8 +12,7 @@ from activities.github.models import Pull
 from activities.store import attempts, jobs
 from activities.store.github import facts
 from activities.store.github.facts import FactRow
-from bridge.github.session import Session
-from bridge.github.wrote import APART, Later, Never, Wrote
+from bridge.github.session import APART, Later, Never, Session, Wrote
 from bridge.operations.branches.publish import publication
 from workflows.contract.models import ServiceResult
 from workflows.github.bound_tree import BoundTree, last_job

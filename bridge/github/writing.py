@@ -10,9 +10,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from activities.github.client import AwayError, DeclinedError, LimitedError
 from activities.store.github import account, facts, threads
 from activities.store.github.facts import FactRow
-from bridge.github import checks, posting, pulls
-from bridge.github.session import Session
-from bridge.github.wrote import APART, Gone, Later, Needless, Never, Wrote
+from bridge.github import checks, comments, pulls
+from bridge.github.session import APART, Gone, Later, Needless, Never, Session, Wrote
 from workflows.github.facts import FactKind, status_id
 from workflows.policy.times import backoff
 
@@ -30,9 +29,9 @@ MOST_ATTEMPTS = 8
 
 Writer = Callable[[Session, FactRow], Awaitable[Wrote]]
 WRITERS: Mapping[str, Writer] = {
-    **dict.fromkeys(posting.COMMENTS, posting.comment),
-    FactKind.TAKEN: posting.reaction,
-    FactKind.APPLIED: posting.reaction,
+    **dict.fromkeys(comments.COMMENTS, comments.comment),
+    FactKind.TAKEN: comments.reaction,
+    FactKind.APPLIED: comments.reaction,
     FactKind.PUBLISH: pulls.open_pull,
     FactKind.CHECK: checks.write,
 }

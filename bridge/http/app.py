@@ -15,14 +15,13 @@ from bridge.http.gates import audit
 from bridge.http.gates.audit import AuditGate, AuditLog, Strangers
 from bridge.http.gates.auth import AuthGate
 from bridge.http.gates.codec import CodecGate
-from bridge.http.gates.framing import FramingGate
 from bridge.http.gates.origin import OriginGate
 from bridge.http.gates.rate import Rate, RateGate
-from bridge.http.gates.size import SizeGate
+from bridge.http.gates.size import FramingGate, SizeGate
 from bridge.http.gates.webhook import SIGNED, STRANGERS, WebhookGate
 from bridge.http.routes import agents, github, health, jobs, memory, pipelines, reviews
 from bridge.http.wire import document, refusals
-from bridge.http.wire.by_people import AgentAt, nobody_s
+from bridge.http.wire.authorization import AgentAt, nobody_s
 from bridge.machine import token
 from bridge.machine.named_tokens import NamedTokens
 from bridge.operations.github import webhook

@@ -15,6 +15,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities import outside
 from activities.cluster import not_taken
+from activities.settings import ready
 from activities.temporal import connect
 from bridge.operations.service import Service
 from workflows.model.errors import RefusedError, UnreachableError
@@ -98,3 +99,14 @@ async def settled(service: Service, client: Client, root: str) -> Records | None
     """What housekeeping would find of a tree without a workflow, found now; None when it has one, or has ended."""
     with translated(f"Temporal cannot say how {root} ended"):
         return await outside.settle(client, service.store, service.settings.temporal.task_queue, root)
+
+
+def web_ui_details(service: Service, command: str, page: str, github: str = "") -> str:
+    """In a terminal, on the dashboard where a bridge serves it, and on GitHub if it belongs to something there."""
+    address = ready.dashboard_url(service.home, service.settings.bridge)
+    places = (
+        f"In a terminal: `{command}`",
+        f"On the page: {address}{page}" if address else "",
+        f"On GitHub: {github}" if github else "",
+    )
+    return "\n\n".join(place for place in places if place)

@@ -14,7 +14,6 @@ from activities.store import branches, repos
 from activities.store.github import account, comments, facts, reading
 from activities.store.github.comments import CommentRow
 from bridge.operations.github import account as github
-from bridge.operations.github import preview
 from bridge.operations.github import tree as github_tree
 from bridge.operations.service import Service
 from cli.main import main
@@ -197,5 +196,5 @@ def test_the_end_shows_the_result_and_what_was_merged(home: Home) -> None:
     assert tree is not None
     assert {*tree.merged} == {"service/one"}
     assert tree.bounds == service.settings.snapshot().bounds
-    [end] = [each for each in preview.comments(service, seeds.ROOT) if each.kind == "end"]
+    [end] = [each for each in github_tree.comments(service, seeds.ROOT) if each.kind == "end"]
     assert "All is well." in end.body

@@ -14,21 +14,19 @@ from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bridge.http.dashboard.frame import live, render
-from bridge.http.dashboard.frame.forms import fields_of
 from bridge.http.dashboard.frame.live import Live, digest_of
-from bridge.http.dashboard.frame.notes import Notes
-from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Note, Page, nothing_here
+from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Note, Notes, Page, fields_of, nothing_here
 from bridge.http.dashboard.frame.session import Session, Sessions
 from bridge.http.dashboard.pages import ACTIONS, PAGES
 from bridge.http.gates.gate import header
 from bridge.http.gates.origin import is_own
 from bridge.http.gates.rate import Rate
-from bridge.http.wire import by_people
-from bridge.http.wire.by_people import AgentAt
+from bridge.http.wire import authorization
+from bridge.http.wire.authorization import AgentAt
 from bridge.http.wire.call import call_of
 from bridge.http.wire.errors import ForbiddenOriginError, RateLimitedError, as_ours
-from bridge.http.wire.held_open import HeldOpen
-from bridge.http.wire.off_loop import act, read
+from bridge.http.wire.stream_limit import HeldOpen
+from bridge.http.wire.thread_pools import act, read
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError, UsageError
 
@@ -182,7 +180,7 @@ class _Dashboard:
     async def _carry_out(self, action: Action, request: Request) -> Response:
         """POST, redirect, GET; what was refused is shown at once, with what the person had typed still there."""
         form = await self._form(request)
-        await by_people.refuse_agents(self._service, self._agent_at, request.scope, f"POST /ui{action.path}")
+        await authorization.refuse_agents(self._service, self._agent_at, request.scope, f"POST /ui{action.path}")
         try:
             outcome = await act(partial(action.act, self._service, form))
         except ServiceError as error:

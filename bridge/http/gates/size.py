@@ -1,13 +1,13 @@
-"""Size limits of bodies (spec: limits). A body that is too large is refused at the limit, not after reading it."""
+"""Size limits of bodies, refused at the limit and not after reading (spec: limits), and their framing (ruling N8)."""
 
 import re
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bridge.http.gates.gate import header
+from bridge.http.gates.gate import Gate, header
 from bridge.http.wire.call import call_of
-from bridge.http.wire.errors import TooLargeError
+from bridge.http.wire.errors import InvalidHttpError, TooLargeError
 from bridge.http.wire.refusals import refuse
 from bridge.http.wire.webhook import LARGEST, is_signed
 
@@ -68,3 +68,14 @@ def replay(body: bytes, receive: Receive) -> Receive:
         return left.pop() if left else await receive()
 
     return again
+
+
+class FramingGate(Gate):
+    """A gate that refuses `Content-Length` together with `Transfer-Encoding` and closes the connection.
+
+    A proxy before the bridge might believe the other of the two.
+    """
+
+    def check(self, scope: Scope) -> None:
+        if header(scope, b"transfer-encoding") is not None and header(scope, b"content-length") is not None:
+            raise InvalidHttpError("a request has a Content-Length or a Transfer-Encoding, not both")

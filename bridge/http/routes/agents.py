@@ -2,11 +2,11 @@
 
 from fastapi import APIRouter, Request
 
+from bridge.http.wire.authorization import needs
+from bridge.http.wire.call import created, repeatable
 from bridge.http.wire.document import BODY, ORDER, errors
 from bridge.http.wire.parameters import IdempotencyKey
-from bridge.http.wire.repeatable import created, repeatable
 from bridge.http.wire.schemas import AskAnswer, AskRequest, OrchestrateAnswer, OrchestrateRequest
-from bridge.http.wire.scopes import needs
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.machine.named_tokens import Scope
 from bridge.operations.idempotency import Answer, KeyReusedError

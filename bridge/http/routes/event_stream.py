@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 
 from bridge.http.wire import projections
-from bridge.http.wire.off_loop import read
+from bridge.http.wire.thread_pools import read
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError

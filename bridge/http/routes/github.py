@@ -4,10 +4,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Request
 
+from bridge.http.wire.authorization import FREE
 from bridge.http.wire.document import errors
-from bridge.http.wire.off_loop import read
 from bridge.http.wire.schemas import Delivered
-from bridge.http.wire.scopes import FREE
+from bridge.http.wire.thread_pools import read
 from bridge.http.wire.webhook import PATH
 from bridge.operations.github import webhook
 from bridge.operations.github.webhook import Delivery

@@ -7,12 +7,12 @@ from fastapi import APIRouter
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from bridge.http.wire.authorization import FREE
 from bridge.http.wire.document import errors
 from bridge.http.wire.errors import NotReadyError
-from bridge.http.wire.off_loop import act
 from bridge.http.wire.schemas import Health
-from bridge.http.wire.scopes import FREE
 from bridge.http.wire.strict_route import StrictRoute
+from bridge.http.wire.thread_pools import act
 from bridge.operations.service import Service
 from bridge.operations.temporal import client_of
 from workflows.model.errors import ServiceError

@@ -10,12 +10,11 @@ from starlette.responses import Response
 
 from activities.git.task_branch import TaskBranchConflict
 from bridge.http.routes.event_stream import look, resumed_at, stream
-from bridge.http.wire import held_open, projections
-from bridge.http.wire.call import CHANNEL, call_of
+from bridge.http.wire import projections, stream_limit
+from bridge.http.wire.authorization import needs
+from bridge.http.wire.call import CHANNEL, call_of, created, repeatable
 from bridge.http.wire.document import BODY, ORDER, errors
 from bridge.http.wire.errors import TooManyStreamsError
-from bridge.http.wire.held_open import HeldOpen
-from bridge.http.wire.off_loop import act, read
 from bridge.http.wire.parameters import (
     Cursor,
     IdempotencyKey,
@@ -33,7 +32,6 @@ from bridge.http.wire.parameters import (
     WholeTree,
 )
 from bridge.http.wire.projections import WrittenJob
-from bridge.http.wire.repeatable import created, repeatable
 from bridge.http.wire.schemas import (
     DropAnswer,
     DropRequest,
@@ -54,8 +52,9 @@ from bridge.http.wire.schemas import (
     RetryAnswer,
     Tree,
 )
-from bridge.http.wire.scopes import needs
+from bridge.http.wire.stream_limit import HeldOpen
 from bridge.http.wire.strict_route import StrictRoute
+from bridge.http.wire.thread_pools import act, read
 from bridge.machine.named_tokens import Scope
 from bridge.operations.branches import drops, gate, merges, publish
 from bridge.operations.idempotency import Answer, KeyReusedError
@@ -73,7 +72,7 @@ LOOK_SECONDS = 0.2
 
 
 def router(service: Service) -> APIRouter:
-    made, held = APIRouter(route_class=StrictRoute, tags=["jobs"]), HeldOpen(held_open.MOST)
+    made, held = APIRouter(route_class=StrictRoute, tags=["jobs"]), HeldOpen(stream_limit.MOST)
     _add_job(made, service, held)
     _add_looks(made, service, held)
     _add_orders(made, service)

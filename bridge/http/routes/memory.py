@@ -2,10 +2,10 @@
 
 from fastapi import APIRouter
 
+from bridge.http.wire.authorization import needs
 from bridge.http.wire.document import BODY, errors
-from bridge.http.wire.off_loop import read
-from bridge.http.wire.scopes import needs
 from bridge.http.wire.strict_route import StrictRoute
+from bridge.http.wire.thread_pools import read
 from bridge.machine.named_tokens import Scope
 from bridge.operations.registry import memory
 from bridge.operations.registry.memory import Recall, Recollection

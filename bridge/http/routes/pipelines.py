@@ -2,15 +2,14 @@
 
 from fastapi import APIRouter, Request
 
-from bridge.http.wire.call import call_of
+from bridge.http.wire.authorization import needs
+from bridge.http.wire.call import call_of, created, repeatable
 from bridge.http.wire.document import BODY, ORDER, errors
-from bridge.http.wire.off_loop import act, read
 from bridge.http.wire.parameters import Cursor, IdempotencyKey, Limit, RunStateIs
 from bridge.http.wire.projections import hidden
-from bridge.http.wire.repeatable import created, repeatable
 from bridge.http.wire.schemas import RunAnswer, RunList, RunRequest
-from bridge.http.wire.scopes import needs
 from bridge.http.wire.strict_route import StrictRoute
+from bridge.http.wire.thread_pools import act, read
 from bridge.machine.named_tokens import Scope
 from bridge.operations.idempotency import Answer, KeyReusedError
 from bridge.operations.pipelines import definitions, runs

@@ -2,13 +2,13 @@
 
 from fastapi import APIRouter
 
+from bridge.http.wire.authorization import needs
 from bridge.http.wire.document import errors
-from bridge.http.wire.off_loop import read
 from bridge.http.wire.parameters import Cursor, Limit, PullRequest
 from bridge.http.wire.projections import hidden
 from bridge.http.wire.schemas import ReviewList
-from bridge.http.wire.scopes import needs
 from bridge.http.wire.strict_route import StrictRoute
+from bridge.http.wire.thread_pools import read
 from bridge.machine.named_tokens import Scope
 from bridge.operations.paging import page, place
 from bridge.operations.registry import reviews

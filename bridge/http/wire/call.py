@@ -1,11 +1,18 @@
-"""The context of a call, from its first byte to its audit line."""
+"""The context of a call, from its first byte to its audit line; and calls that may be repeated (ruling J9)."""
 
+import json
 import secrets
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from fastapi import Request
+from pydantic import BaseModel
+
+from bridge.http.wire.thread_pools import act
 from bridge.machine.named_tokens import Scope as TokenScope
+from bridge.operations.idempotency import Act, Answer, once
+from bridge.operations.service import Service
 from workflows.model.orders import signed
 
 Scope = MutableMapping[str, Any]
@@ -53,3 +60,16 @@ def call_of(scope: Scope) -> Call:
     if found is None:
         found = scope[_KEY] = Call()
     return found
+
+
+async def repeatable(
+    service: Service, request: Request, body: BaseModel, key: str | None, new_id: Callable[[], str], do: Act
+) -> Answer:
+    """Run the action, once per idempotency key: calls of one key with equal method, path and body are one call."""
+    words = f"{request.method} {request.url.path}\n{json.dumps(body.model_dump(mode='json'), sort_keys=True)}"
+    return await act(lambda: once(service, key, words, new_id, do))
+
+
+def created(request: Request, made: str) -> None:
+    """Record the created id in the audit line."""
+    call_of(request.scope).created.append(made)

@@ -13,9 +13,9 @@ from starlette.types import Receive, Scope, Send
 
 from bridge.http.wire.call import call_of
 from bridge.http.wire.errors import HttpError, as_ours
-from bridge.http.wire.off_loop import read
 from bridge.http.wire.projections import without_paths
 from bridge.http.wire.schemas import Error
+from bridge.http.wire.thread_pools import read
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError
 

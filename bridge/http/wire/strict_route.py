@@ -8,12 +8,11 @@ from fastapi import Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
-from bridge.http.wire import by_people, scopes
+from bridge.http.wire import authorization
 from bridge.http.wire.call import call_of
-from bridge.http.wire.errors import NotJsonError
-from bridge.http.wire.faults import unknown
-from bridge.http.wire.off_loop import read
+from bridge.http.wire.errors import NotJsonError, unknown
 from bridge.http.wire.strict_json import decode
+from bridge.http.wire.thread_pools import read
 from bridge.machine.named_tokens import Scope
 from workflows.model.errors import UsageError
 
@@ -37,14 +36,14 @@ class StrictRoute(APIRoute):
         handle = super().get_route_handler()
         known = tuple(field.alias for field in self.dependant.query_params)
         takes_body = self.body_field is not None
-        needed = scopes.declared(self.openapi_extra)
+        needed = authorization.declared(self.openapi_extra)
         order = f"{' '.join(sorted(self.methods or ()))} {self.path_format}"
 
         async def strict(request: Request) -> Response:
             if needed not in (None, Scope.READ):
-                scopes.check_scope(call_of(request.scope), needed)
+                authorization.check_scope(call_of(request.scope), needed)
                 state = request.app.state
-                await by_people.refuse_agents(state.service, state.agent_at, request.scope, order)
+                await authorization.refuse_agents(state.service, state.agent_at, request.scope, order)
             if request.scope["query_string"]:
                 _check_query(request, known)
             if any("\0" in value for value in request.path_params.values()):

@@ -1,14 +1,17 @@
 """A tree as the comments about it are made from it: its rows, its result, the names to call (ruling L3)."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from activities.store import attempts, branches, events, jobs, repos, rounds, trees
 from activities.store.github import facts
+from bridge.operations.jobs.jobs import get
 from bridge.operations.service import Service
 from workflows.contract.locate import KEY
 from workflows.contract.models import ServiceResult
 from workflows.github.bound_tree import BoundTree, last_job
-from workflows.github.facts import FactKind
+from workflows.github.facts import FactKind, due
+from workflows.github.texts.bodies import body
+from workflows.model.errors import NotFoundError
 from workflows.model.event_payloads import BranchEventKind
 from workflows.model.rows import JobRecord
 
@@ -53,3 +56,26 @@ def result_of(service: Service, job: JobRecord) -> ServiceResult | None:
     runs = attempts.of_job(service.store, job.job_id)
     told = (runs[-1].payload or {}).get(KEY) if runs else None
     return ServiceResult.model_validate(told) if told else None
+
+
+@dataclass(frozen=True)
+class Preview:
+    """A comment as it would be written, without GitHub and without an account."""
+
+    fact_id: str
+    kind: str
+    only_edit: bool
+    """It would only be changed where it has been written before."""
+    body: str
+
+
+def comments(service: Service, job_id: str, fact_id: str = "") -> list[Preview]:
+    """Those of the tree a job belongs to; or one of them."""
+    root = get(service, job_id).root_job_id
+    tree = bound_tree(service, root)
+    found = [Preview(each.fact_id, each.kind, each.only_edit, body(tree, each)) for each in due(tree)] if tree else []
+    wanted = [each for each in found if fact_id in {"", each.fact_id}]
+    if not wanted:
+        known = ", ".join(each.fact_id for each in found) or "none"
+        raise NotFoundError(f"{root} has no fact {fact_id}; it has {known}", f"service github comment-preview {root}")
+    return wanted

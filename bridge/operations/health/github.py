@@ -9,7 +9,7 @@ from activities.store.github import account, facts, reading
 from bridge.machine import daemon_state
 from bridge.operations.github.interest import served
 from bridge.operations.health.findings import Finding, Level
-from bridge.operations.health.permissions import Allowed, Seen, ask
+from bridge.operations.health.github_permissions import Allowed, Seen, ask
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
 from workflows.policy.times import clock

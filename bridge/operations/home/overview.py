@@ -1,9 +1,13 @@
 """How the service is doing, in figures that a glance takes in and no look takes long to find."""
 
+import os
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Any
 
 from activities.git.own_side import FOLDER as OWN_SIDES
@@ -11,7 +15,6 @@ from activities.settings.home import Home
 from activities.store import counts
 from activities.store import hosts as stored_hosts
 from activities.store.counts import Counts
-from bridge.machine.sizes import sizes
 from bridge.operations.jobs import spend
 from bridge.operations.jobs.spend import Used
 from bridge.operations.service import Service
@@ -126,3 +129,29 @@ def _part(name: str, paths: tuple[Path, ...], until: float) -> Part:
             if time.monotonic() > until:
                 return Part(name, total, whole=False)
     return Part(name, total, whole=True)
+
+
+def sizes(path: Path) -> Iterator[int]:
+    """Yield the size of a file, or of each file below a folder. Links are not followed, and vanished files are
+    skipped.
+    """
+    with suppress(OSError):
+        found = path.lstat()
+        if S_ISDIR(found.st_mode):
+            yield from _in_folders(path)
+        else:
+            yield found.st_size
+
+
+def _in_folders(path: Path) -> Iterator[int]:
+    """Yield each file's size, and 0 for each folder, so that a caller with a time limit can check the clock."""
+    folders = [path]
+    while folders:
+        with suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(Path(entry.path))
+                    yield 0
+                else:
+                    with suppress(OSError):
+                        yield entry.stat(follow_symlinks=False).st_size

@@ -24,9 +24,9 @@ from activities.runs import old_runs
 from activities.runs.run_folders import Key
 from activities.store import attempts, old_artifacts
 from activities.store.over import Over, over
-from bridge.machine.sizes import sizes
 from bridge.operations.home import sweep as leftovers
 from bridge.operations.home.home_lock import by_itself
+from bridge.operations.home.overview import sizes
 from bridge.operations.registry import repos
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError, UsageError

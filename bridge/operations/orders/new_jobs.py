@@ -11,7 +11,7 @@ from activities.store.repos import Repo
 from bridge.operations.jobs import belonging
 from bridge.operations.orders import trees
 from bridge.operations.registry import agents, repos
-from bridge.operations.registry.texts import bounded_or_none, limit
+from bridge.operations.registry.bounds import bounded_or_none, limit
 from bridge.operations.service import Service
 from workflows.contract.models import Action, AutonomyPolicy, Delegation
 from workflows.contract.size_limits import storable

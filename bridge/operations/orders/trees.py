@@ -12,10 +12,11 @@ from activities.store import jobs as stored_jobs
 from activities.store import pipeline_runs as stored_runs
 from activities.store import trees as stored
 from activities.temporal import RPC_TIMEOUT
+from bridge.operations import temporal
 from bridge.operations.branches import branches
 from bridge.operations.branches.branches import BranchState, LegBranch
 from bridge.operations.jobs import jobs
-from bridge.operations.pipelines import elsewhere, workflows
+from bridge.operations.pipelines import workflows
 from bridge.operations.service import Service
 from bridge.operations.temporal import (
     AlreadyStartedError,
@@ -214,7 +215,9 @@ async def _start_workflow(
             task_queue=service.settings.temporal.task_queue,
             task_timeout=TASK_TIMEOUT,
             static_summary=summary[:SUMMARY_LIMIT],
-            static_details=elsewhere.web_ui_details(service, f"service job tree {root} --watch", f"/ui/trees/{root}", github),
+            static_details=temporal.web_ui_details(
+                service, f"service job tree {root} --watch", f"/ui/trees/{root}", github
+            ),
             search_attributes=search.attributes(root_run(first), JobState.RUNNING.value),
             rpc_timeout=RPC_TIMEOUT,
         )

@@ -18,7 +18,7 @@ from activities.store.pipelines import Pipeline
 from bridge.operations.jobs import belonging
 from bridge.operations.pipelines import runs
 from bridge.operations.pipelines.runs import ActiveRunError
-from bridge.operations.registry.texts import limit
+from bridge.operations.registry.bounds import limit
 from bridge.operations.service import Service
 from workflows.model import ids
 from workflows.model.errors import NotFoundError, RefusedError, UsageError

@@ -9,7 +9,7 @@ from temporalio.common import WorkflowIDConflictPolicy
 from activities.pipelines.record_run import begun
 from activities.store import pipeline_runs as stored
 from activities.temporal import RPC_TIMEOUT
-from bridge.operations.pipelines import elsewhere
+from bridge.operations import temporal
 from bridge.operations.pipelines.runs import ActiveRunError
 from bridge.operations.service import Service
 from bridge.operations.temporal import (
@@ -90,7 +90,7 @@ async def _workflow_of(client: Client, run: RunRecord) -> WorkflowExecution | No
 
 async def _started(client: Client, service: Service, run: RunInput, again: Reopened | None = None) -> bool:
     github = belongs_to.address(run.github, run.pull_request, run.issue, service.settings.github.web)
-    seen = elsewhere.web_ui_details(service, f"service pipeline watch {run.run_id}", f"/ui/runs/{run.run_id}", github)
+    seen = temporal.web_ui_details(service, f"service pipeline watch {run.run_id}", f"/ui/runs/{run.run_id}", github)
     try:
         async with starting(client, "the run"):
             await client.start_workflow(

@@ -10,7 +10,7 @@ from activities.runtimes.table import RUNTIMES, runtime_of
 from activities.store import agents as stored
 from activities.store.agents import Agent
 from bridge.operations.registry import repos
-from bridge.operations.registry.texts import bounded, bounded_or_none
+from bridge.operations.registry.bounds import bounded, bounded_or_none
 from bridge.operations.service import Service
 from workflows.contract.models import WRITE_POLICIES, Action, AutonomyPolicy
 from workflows.model.errors import NotFoundError, RefusedError, UsageError

@@ -10,7 +10,7 @@ from activities.git.remotes import remotes
 from activities.store import jobs as stored_jobs
 from activities.store import repos as stored
 from activities.store.repos import Repo
-from bridge.operations.registry.texts import bounded
+from bridge.operations.registry.bounds import bounded
 from bridge.operations.service import Service
 from workflows.contract.size_limits import storable
 from workflows.github.names import github_of_remotes, host_of, is_github_name

@@ -12,7 +12,7 @@ from activities.redaction.redacted import redacted
 from activities.store import reviews as stored
 from activities.store.reviews import Review
 from bridge.operations.registry import repos
-from bridge.operations.registry.texts import bounded
+from bridge.operations.registry.bounds import bounded
 from bridge.operations.service import Service
 from workflows.contract.size_limits import storable
 from workflows.model import ids

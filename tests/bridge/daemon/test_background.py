@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,10 @@ from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.temporal import connect_config
 from bridge.daemon import background
+from bridge.daemon.background import ComingUp, ending
 from bridge.daemon.options import DaemonOptions
 from bridge.daemon.server import server_command
-from bridge.machine.daemon_state import Phase, status
+from bridge.machine.daemon_state import ChildPhase, ChildState, DaemonState, Phase, status
 from bridge.machine.locks import FileLock, holder
 from bridge.machine.ports import choose_port
 from tests.bridge.daemon.conftest import children, describe_namespace, is_gone
@@ -186,3 +188,31 @@ def _phase(home: Home) -> Phase | None:
 def _restarts(home: Home) -> int:
     state = status(home).state
     return sum(child.restarts for child in state.children) if state else 0
+
+
+def state(**children: ChildPhase) -> DaemonState:
+    members = tuple(ChildState(name=name, phase=phase, log="/l") for name, phase in children.items())
+    return DaemonState(
+        pid=os.getpid(), phase=Phase.STARTING, started_at=datetime.now(UTC), version="1", children=members
+    )
+
+
+@pytest.mark.ruling("K6")
+def test_it_tells_how_long_each_took_and_which_is_waited_for() -> None:
+    times = iter([0.0, 1.0, 2.5, 4.5, 7.5])
+    coming = ComingUp(lambda: next(times))
+    starting, waiting, running = ChildPhase.STARTING, ChildPhase.WAITING, ChildPhase.RUNNING
+    assert coming.look(state()) == ""
+    assert coming.look(state(server=starting, worker=waiting)) == "server 0 s …"
+    assert coming.look(state(server=running, worker=starting)) == "server 1.5 s, worker 0 s …"
+    assert coming.look(state(server=running, worker=starting)) == "server 1.5 s, worker 2 s …"
+    assert coming.waits_for == "worker"
+    assert coming.look(state(server=running, worker=running)) == "server 1.5 s, worker 5.0 s"
+    assert coming.waits_for == ""
+
+
+@pytest.mark.ruling("K6")
+def test_a_stop_names_what_still_runs_the_next_to_end_first() -> None:
+    running, stopped = ChildPhase.RUNNING, ChildPhase.STOPPED
+    assert ending(state(server=running, worker=running, bridge=stopped)) == "stopping worker, server"
+    assert ending(state(server=stopped)) == "stopping"

@@ -14,8 +14,8 @@ from activities.github.models import Pull
 from activities.settings.home import Home
 from activities.store.github import facts, threads
 from bridge.github import publishing, pulls, writing
-from bridge.github.bodies import body_of
-from bridge.github.wrote import Later, Never, Wrote
+from bridge.github.comments import body_of
+from bridge.github.session import Later, Never, Wrote
 from bridge.operations.branches import publish
 from tests.bridge import seeds
 from tests.bridge.published import FACT, LEGS, SHOP, TASK_BRANCH, Scene, scene

@@ -11,7 +11,7 @@ import pytest
 from starlette.types import Scope
 
 from bridge.http import connections
-from bridge.http.wire import held_open
+from bridge.http.wire import stream_limit
 from bridge.machine import named_tokens
 from bridge.operations.service import Service
 from tests.bridge import seeds
@@ -184,14 +184,14 @@ def test_one_token_cannot_hold_every_connection(
     service: Service, listening: Callable[[Service], Live], monkeypatch: pytest.MonkeyPatch, held: str
 ) -> None:
     """One stream too many is refused with a remedy; other tokens are served, and ended streams make room."""
-    monkeypatch.setattr(held_open, "MOST", 3)
-    counted, count = list[str](), held_open.HeldOpen._count
+    monkeypatch.setattr(stream_limit, "MOST", 3)
+    counted, count = list[str](), stream_limit.HeldOpen._count
 
-    def counting(all_held: held_open.HeldOpen, scope: Scope) -> str:
+    def counting(all_held: stream_limit.HeldOpen, scope: Scope) -> str:
         counted.append(caller := count(all_held, scope))
         return caller
 
-    monkeypatch.setattr(held_open.HeldOpen, "_count", counting)
+    monkeypatch.setattr(stream_limit.HeldOpen, "_count", counting)
     seeds.paused(service)
     live, other = listening(service), named_tokens.add(service.home, "other", "read")
     stream = {**bearer(service), "Accept": "text/event-stream"}

@@ -14,13 +14,12 @@ from activities.runs.ancestry import Agent
 from activities.settings.home import Home
 from activities.store import events
 from bridge.http.app import create_app
-from bridge.http.wire import scopes
+from bridge.http.wire import authorization
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.webhook import PATH as WEBHOOK
 from bridge.machine import named_tokens
 from bridge.machine.named_tokens import Scope
-from bridge.machine.tcp_callers import CannotTellError
-from bridge.machine.tcp_lookup import Address
+from bridge.machine.tcp_callers import Address, CannotTellError
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.conftest import Live
@@ -70,7 +69,7 @@ def test_every_route_declares_its_scope_and_the_document_says_it(hooked: Service
     document = create_app(hooked).openapi()
     for (method, path), route in found.items():
         wanted = expected(method, path)
-        assert scopes.declared(route.openapi_extra) is wanted, path
+        assert authorization.declared(route.openapi_extra) is wanted, path
         said = document["paths"][path][method.lower()]
         assert said["security"] == ([{"bearer": [str(wanted)]}] if wanted else []), path
         assert ("forbidden_scope" in said["responses"]["403"]["description"]) is (wanted in {Scope.ASK, Scope.ACT})

@@ -17,9 +17,9 @@ from functools import partial
 from sqlalchemy.exc import DBAPIError
 
 from activities.store.database import Changes
-from bridge.http.dashboard.frame.gone import Gone, gone
+from bridge.http.dashboard.frame.outages import Gone, gone
 from bridge.http.dashboard.frame.page import Asked, Page
-from bridge.http.wire.off_loop import act, read
+from bridge.http.wire.thread_pools import act, read
 from bridge.operations.service import Service
 from bridge.operations.waiting import waiting
 

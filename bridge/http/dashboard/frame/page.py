@@ -1,10 +1,17 @@
-"""Pages and actions, as the modules in `pages/` declare them. Served by: `app`, `live`."""
+"""Pages, actions and their forms, as the modules in `pages/` declare them. Served by: `app`, `live`."""
 
+import secrets
+from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
 
 from bridge.http.dashboard.frame.session import Session
+from bridge.http.wire.call import call_of
+from bridge.http.wire.errors import TooLargeError
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
 from workflows.model.orders import signed
@@ -117,3 +124,51 @@ def done(text: str, show: str = "") -> Done:
 def nothing_here(path: str) -> NotFoundError:
     """Return the error for a path without a page."""
     return NotFoundError(f"there is no page at {path[:200]}")
+
+
+MOST_BYTES = 512 * 1024
+"""Size limit of a form: several times the longest answer a tree accepts."""
+MOST_FIELDS = 3000
+
+
+async def fields_of(request: Request) -> dict[str, tuple[str, ...]]:
+    """Return every field with all its values, in the order they were sent."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
+        raise UsageError("a form must be sent as application/x-www-form-urlencoded")
+    body = b""
+    async for piece in request.stream():
+        body += piece
+        if len(body) > MOST_BYTES:
+            raise TooLargeError(f"a form may have {MOST_BYTES} bytes")
+    call_of(request.scope).bytes_in = len(body)
+    fields: dict[str, tuple[str, ...]] = {}
+    try:
+        for name, value in parse_qsl(
+            body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS
+        ):
+            fields[name] = (*fields.get(name, ()), value)
+    except ValueError:
+        raise UsageError("the form cannot be read") from None
+    return fields
+
+
+MOST_NOTES = 500
+
+
+class Notes:
+    """A cache of the newest notes, by session."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, str], tuple[Note, ...]] = OrderedDict()
+
+    def keep(self, session_key: str, notes: tuple[Note, ...]) -> str:
+        """Keep notes for the next page, and return their name."""
+        name = secrets.token_hex(6)
+        self._kept[session_key, name] = notes
+        if len(self._kept) > MOST_NOTES:
+            self._kept.popitem(last=False)
+        return name
+
+    def take(self, session_key: str, name: str) -> tuple[Note, ...]:
+        """Return and forget the notes: a page that is reloaded does not repeat them."""
+        return self._kept.pop((session_key, name), ())

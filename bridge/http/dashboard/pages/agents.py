@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 
 from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
-from bridge.operations.background import Background
+from bridge.http.dashboard.parts.slow_answers import Background
 from bridge.operations.health import runtimes
 from bridge.operations.health.runtimes import Runtime
 from bridge.operations.jobs import hosts

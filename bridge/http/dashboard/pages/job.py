@@ -6,7 +6,7 @@ from typing import Any
 
 from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
 from bridge.http.dashboard.parts import grid, legs, patches
-from bridge.http.dashboard.parts.recent import Recent
+from bridge.http.dashboard.parts.slow_answers import Recent
 from bridge.operations.branches import diffs
 from bridge.operations.home import links
 from bridge.operations.jobs import jobs, output

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bridge.http.dashboard.frame.page import Asked, Page
-from bridge.http.dashboard.parts.recent import Recent
+from bridge.http.dashboard.parts.slow_answers import Recent
 from bridge.operations.jobs import spend
 from bridge.operations.jobs.spend import Line, Spend, Used
 from bridge.operations.service import Service

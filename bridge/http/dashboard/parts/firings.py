@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from activities.settings.home import Home
-from bridge.http.wire.off_loop import at_once
+from bridge.http.wire.thread_pools import at_once
 from bridge.operations.pipelines import schedules
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError

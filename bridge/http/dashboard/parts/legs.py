@@ -7,7 +7,7 @@ from pathlib import Path
 
 from activities.git import branches as git
 from bridge.http.dashboard.frame.page import Done, Form, Note
-from bridge.http.dashboard.parts.recent import Recent
+from bridge.http.dashboard.parts.slow_answers import Recent
 from bridge.operations.branches import branches, drops, gate, lines, merges
 from bridge.operations.branches.branches import Branches, WayOut
 from bridge.operations.branches.lines import LeftOut

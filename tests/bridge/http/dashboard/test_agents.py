@@ -9,7 +9,7 @@ import pytest
 from activities.store import agents, hosts
 from bridge.http.dashboard.pages import agents as agents_page
 from bridge.http.dashboard.pages import doctor as doctor_page
-from bridge.operations.background import Background
+from bridge.http.dashboard.parts.slow_answers import Background
 from bridge.operations.health.doctor import Finding, Level
 from bridge.operations.health.runtimes import Runtime
 from bridge.operations.service import Service

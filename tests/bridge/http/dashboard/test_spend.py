@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bridge.http.dashboard.parts.recent import Recent
+from bridge.http.dashboard.parts.slow_answers import Recent
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.http.dashboard.surfer import Surfer

@@ -9,6 +9,7 @@ import pytest
 from activities.settings.home import Home
 from activities.store import hosts
 from bridge.operations.home import overview
+from bridge.operations.home.overview import sizes
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from workflows.model.spend import Usage
@@ -77,3 +78,18 @@ def test_a_home_that_is_too_large_to_be_walked_is_told_as_far_as_it_was(tmp_path
     disk = overview.measured(home, 0.0)
     assert not disk.whole
     assert disk.bytes < 50
+
+
+@pytest.mark.ruling("engine:gc")
+def test_a_folder_takes_what_is_in_it_and_no_link_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "large").write_bytes(b"x" * 100_000)
+    folder = tmp_path / "folder"
+    (folder / "below").mkdir(parents=True)
+    (folder / "below" / "file").write_bytes(b"x" * 300)
+    (folder / "link").symlink_to(tmp_path / "elsewhere")
+    link = (folder / "link").lstat().st_size
+    assert sum(sizes(folder)) == 300 + link
+    assert sum(sizes(folder / "link")) == link
+    assert sum(sizes(folder / "below" / "file")) == 300
+    assert sum(sizes(tmp_path / "gone")) == 0

@@ -11,11 +11,11 @@ from temporalio.testing import ActivityEnvironment
 from activities.store import repos
 from activities.store.github import account, facts, reading, threads
 from activities.store.github.facts import FactRow
-from bridge.github import posting, writing
-from bridge.github.bodies import Body, body_of
+from bridge.github import comments, writing
+from bridge.github.comments import Body, body_of
+from bridge.github.declaring import is_news
 from bridge.github.desk import Desk
 from bridge.github.session import Session
-from bridge.github.telling import is_news
 from bridge.operations.github import account as operations
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office, bind
@@ -254,7 +254,7 @@ async def test_a_reaction_is_there_once(office: Office) -> None:
     comment = office.hub.comment(as_="ann", number=number, body="/service status")
     row = FactRow(f"comment-{comment}-taken", "taken", "", "acme/tool", number, str(comment))
     for _ in range(2):
-        await posting.reaction(office.session, row)
+        await comments.reaction(office.session, row)
     assert office.hub.reactions(comment) == [("helper", "eyes")]
 
 
@@ -297,7 +297,7 @@ async def test_a_fault_of_ours_with_one_comment_holds_up_no_other(
             raise RuntimeError("a bug")
         return body_of(session, fact)
 
-    monkeypatch.setattr("bridge.github.posting.body_of", broken)
+    monkeypatch.setattr("bridge.github.comments.body_of", broken)
     for _ in range(writing.MOST_ATTEMPTS + 2):
         await office.turn()
     assert _marks(office, second) == ["job-0123456789cd-status"]

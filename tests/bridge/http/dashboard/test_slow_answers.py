@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from activities.settings.home import Home
-from bridge.operations.background import Background
+from bridge.http.dashboard.parts.slow_answers import Background
 from bridge.operations.service import Service
 from tests.waiting import wait_for
 from workflows.model.errors import UsageError

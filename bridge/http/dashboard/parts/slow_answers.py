@@ -1,9 +1,10 @@
-"""What takes seconds to find out is found out beside who asks: they get what was seen last, at once."""
+"""Slow answers, cached: computed in the background, or kept for a few seconds."""
 
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
@@ -67,3 +68,25 @@ class Background(Generic[T]):
             if "store" in vars(service):
                 service.store.dispose()
         self._seen[home] = seen
+
+
+MOST_KEPT = 64
+
+
+class Recent(Generic[T]):
+    """The newest answers, by key."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._kept: OrderedDict[Hashable, tuple[float, T]] = OrderedDict()
+
+    def get(self, key: Hashable, ask: Callable[[], T]) -> T:
+        """Return the cached answer if it is fresh, else ask. Errors are not cached."""
+        at, answer = self._kept.get(key, (float("-inf"), None))
+        if answer is not None and time.monotonic() - at < self._seconds:
+            return answer
+        answer = ask()
+        self._kept[key] = (time.monotonic(), answer)
+        while len(self._kept) > MOST_KEPT:
+            self._kept.popitem(last=False)
+        return answer

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from activities.runs.regular_files import NotRegularError
-from bridge.daemon import log_files
-from bridge.daemon.log_files import log_end, open_log, set_aside
+from activities.settings.home import Home
+from bridge.daemon import logs
+from bridge.daemon.logs import log_end, open_log, set_aside
 from tests.waiting import until, wait_for
+from workflows.model.errors import NotFoundError
 
 pytestmark = pytest.mark.ruling("N8")
 
@@ -85,10 +87,10 @@ def test_a_line_that_never_ends_is_set_aside_as_it_is(tmp_path: Path) -> None:
 
 
 async def test_the_daemon_looks_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_files, "PAUSE", 0.01)
-    monkeypatch.setattr(log_files, "KEEP_BYTES", 10)
+    monkeypatch.setattr(logs, "PAUSE", 0.01)
+    monkeypatch.setattr(logs, "KEEP_BYTES", 10)
     monkeypatch.setattr(set_aside, "__defaults__", (10,))
-    keeping = asyncio.create_task(log_files.keep_small(tmp_path))
+    keeping = asyncio.create_task(logs.keep_small(tmp_path))
     log, copy = tmp_path / "x.log", tmp_path / "x.log.1"
     for said in ("0" * 20, "1" * 20, "2" * 20):
         log.write_text(said)
@@ -111,3 +113,38 @@ def test_a_link_in_the_place_of_a_log_is_not_written_through(tmp_path: Path) -> 
 def test_the_end_of_a_log_that_was_begun_anew_is_read_from_its_begin(tmp_path: Path) -> None:
     (tmp_path / "x.log").write_text("why it failed")
     assert log_end(tmp_path / "x.log", start=10_000) == "why it failed"
+
+
+@pytest.fixture
+def log(home: Home) -> Path:
+    home.logs.mkdir(parents=True, exist_ok=True)
+    (home.logs / "worker.log").write_text("".join(f"line {number}\n" for number in range(50)))
+    return home.logs / "worker.log"
+
+
+def test_the_last_lines_of_a_log(home: Home, log: Path) -> None:
+    assert logs.last(home, "worker", 2) == ["line 48", "line 49"]
+    log.write_text("x" * logs.READ + "\nthe end\n")
+    assert logs.last(home, "worker", 5) == ["the end"], "a line whose begin is not read is left out"
+
+
+def test_what_is_added_is_told_line_by_line_also_after_the_log_was_set_aside(
+    home: Home, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adds = iter(["half", " a line\nand\n", "", "anew\n"])
+
+    def pause(_: float) -> None:
+        if not (text := next(adds)):
+            set_aside(log, limit=0)
+        with log.open("a") as file:
+            file.write(text)
+
+    monkeypatch.setattr("bridge.daemon.logs.time.sleep", pause)
+    told = logs.follow(home, ["worker"])
+    assert [next(told) for _ in range(3)] == [("worker", "half a line"), ("worker", "and"), ("worker", "anew")]
+
+
+@pytest.mark.parametrize("name", ["nobody", "../config", ""])
+def test_a_log_that_is_not_there_is_answered_with_those_that_are(home: Home, log: Path, name: str) -> None:
+    with pytest.raises(NotFoundError, match="there are: worker"):
+        logs.last(home, name, 1)

@@ -1,0 +1,64 @@
+"""Authorisation of calls: the token scope each endpoint requires, and no order by an agent (ruling N5)."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from activities.runs.ancestry import Agent
+from bridge.http.wire.call import Call, call_of
+from bridge.http.wire.call import Scope as CallScope
+from bridge.http.wire.errors import ForbiddenScopeError
+from bridge.http.wire.thread_pools import read
+from bridge.machine.named_tokens import Scope
+from bridge.machine.tcp_callers import Address, CannotTellError, is_known
+from bridge.operations import people
+from bridge.operations.service import Service
+
+FREE: dict[str, Any] = {"security": []}
+"""`openapi_extra` of an endpoint without a token."""
+
+AgentAt = Callable[[Address | None, Address | None], Agent | None]
+"""Finds the agent that calls, from the client's and the server's address."""
+
+INSTEAD = "say in its result what is to be done, or ask by `human_questions`; then: service result check"
+AGAIN = "call again, and keep the connection open until the answer is there"
+
+
+def needs(scope: Scope) -> dict[str, Any]:
+    """Return the `openapi_extra` of an endpoint that requires a scope."""
+    return {"security": [{"bearer": [scope.value]}]}
+
+
+def declared(extra: Mapping[str, Any] | None) -> Scope | None:
+    """Return the scope an endpoint declares, None for a free one. Raise ValueError if it declares nothing."""
+    if extra is None or "security" not in extra:
+        raise ValueError("an endpoint must declare its scope: openapi_extra=needs(Scope.READ)")
+    return Scope(extra["security"][0]["bearer"][0]) if extra["security"] else None
+
+
+def check_scope(call: Call, needed: Scope) -> None:
+    """Refuse a token without the needed scope, and name that scope."""
+    if call.scope is None or not call.scope.covers(needed):
+        whose = f"the token {call.token} has {call.scope}" if call.scope else "none was shown"
+        add = f"service bridge token add NAME --scope {needed}"
+        raise ForbiddenScopeError(f"this takes a token of scope {needed}, and {whose}", add)
+
+
+def nobody_s(caller: Address | None, here: Address | None) -> Agent | None:
+    """Find no agent: for calls that do not come over a local connection."""
+    del caller, here
+    return None
+
+
+async def refuse_agents(service: Service, agent_at: AgentAt, scope: CallScope, order: str) -> None:
+    """Refuse an agent's order, naming the agent, and record it in the agent's tree."""
+    ends = scope.get("client"), scope.get("server")
+    if is_known(*ends):
+        return
+    try:
+        found = await read(agent_at, *ends)
+    except CannotTellError:
+        why = "agents run on this machine, and it cannot be told whether one of them has called"
+        raise people.UnknownCallerError(why, AGAIN) from None
+    if found is not None:
+        call_of(scope).by = f"{found}, with {call_of(scope).by}"
+        await read(people.refuse, found, f"`{order}`", INSTEAD, service)
