@@ -47,7 +47,7 @@ def add(
     if lacking := runtimes.lacks(service, runtime):
         tell(f"warning: {lacking}")
     if json:
-        say_json(agents.as_json(agent))
+        say_json(agents.shown(agent))
         return
     say(f"{name} is registered ({runtime})")
     if not agent.repos:
@@ -62,7 +62,7 @@ def list_(json: Json = False) -> None:
 
     known = agents.every(Service.locate())
     if json:
-        say_json([agents.as_json(agent) for agent in known])
+        say_json([agents.shown(agent) for agent in known])
         return
     rows = [
         (a.worker.name, a.worker.runtime, ",".join(a.worker.capabilities), a.worker.autonomy_policy, ",".join(a.repos))
@@ -88,7 +88,7 @@ def show(name: Name, json: Json = False) -> None:
     from bridge.operations.service import Service
     from cli.words import readable
 
-    value = agents.as_json(agents.get(Service.locate(), name))
+    value = agents.shown(agents.get(Service.locate(), name))
     if json:
         say_json(value)
     else:
@@ -113,7 +113,7 @@ def allow(name: Name, repo: Annotated[str, typer.Argument(help="OWNER/NAME")], j
 
     service = Service.locate()
     agents.allow(service, name, repo)
-    say_json(agents.as_json(agents.get(service, name))) if json else say(f"{name} may work on {repo}")
+    say_json(agents.shown(agents.get(service, name))) if json else say(f"{name} may work on {repo}")
 
 
 @app.command()
@@ -124,7 +124,7 @@ def deny(name: Name, repo: Annotated[str, typer.Argument(help="OWNER/NAME")], js
 
     service = Service.locate()
     agents.deny(service, name, repo)
-    say_json(agents.as_json(agents.get(service, name))) if json else say(f"{name} may not work on {repo}")
+    say_json(agents.shown(agents.get(service, name))) if json else say(f"{name} may not work on {repo}")
 
 
 Message = Annotated[str, typer.Argument(help="What to do; `-` reads it from standard input.")]

@@ -16,7 +16,7 @@ from cli.words import ago, clock, one_line, way_out_in_words
 
 if TYPE_CHECKING:
     from bridge.operations.service import Service
-    from bridge.operations.waiting.attention import Attention, WaitingTree
+    from bridge.operations.waiting.attention import Attention, WaitingRound
     from workflows.model.rows import TaskRecord
 
 app = typer.Typer(rich_markup_mode=None)
@@ -41,7 +41,7 @@ def attention(
         open_page(service, FIRST)
     elif not watch:
         found = operation.find(service)
-        say_json(operation.as_json(found)) if json else say(*_lines(found))
+        say_json(found) if json else say(*_lines(found))
     elif json or not can_move(sys.stdout):
         _print_changes(service, json=json)
     else:
@@ -67,7 +67,7 @@ def _print_changes(service: "Service", *, json: bool) -> None:
     while True:
         found = operation.find(service)
         if found != shown:
-            say_json(operation.as_json(found)) if json else say(*_lines(found), "")
+            say_json(found) if json else say(*_lines(found), "")
             sys.stdout.flush()
             shown = found
         time.sleep(INTERVAL)
@@ -98,10 +98,10 @@ def _lines(found: "Attention") -> list[str]:
             prose(f"  because: {one_line(task.reason, 300)}"),
             f"  {task.next}",
         ]
-    for told, how in found.undelivered:
+    for how in found.undelivered:
         lines += [
-            f"{told.job_id}  could not be told by {how.channel} ({how.attempts} attempts): {one_line(how.error, 200)}",
-            f"  it was: {one_line(told.message, 200)}",
+            f"{how.job_id}  could not be told by {how.channel} ({how.attempts} attempts): {one_line(how.error, 200)}",
+            f"  it was: {one_line(how.message, 200)}",
         ]
     return lines or ["nothing waits for a person"]
 
@@ -111,20 +111,18 @@ def _blocked(task: "TaskRecord") -> str:
     return state_line(f"{task.root_job_id}  blocked {since}  {task.repo}  {one_line(task.title)}", "blocked")
 
 
-def _waiting(each: "WaitingTree") -> list[str]:
+def _waiting(waits: "WaitingRound") -> list[str]:
     from workflows.policy.prices import dollars
 
-    waits = each.round
-    title = one_line(each.task.title) if each.task else ""
     lines = [
         Line(
             waits.coordinator_id,
             "  ",
             Piece(f"{waits.kind} round {waits.number}", Look.ASKS),
-            f"  {waits.repo}  {title}",
+            f"  {waits.repo}  {one_line(waits.title)}",
         ),
         f"  since {clock(waits.opened_at)} ({ago(waits.opened_at)}), until {clock(waits.expires_at)}",
-        f"  spent {each.tokens:,} tokens, {dollars(each.cost_usd, assumed=each.price_assumed)}",
+        f"  spent {waits.tokens:,} tokens, {dollars(waits.cost_usd, assumed=waits.price_assumed)}",
     ]
     for question in waits.questions:
         choices = f" [{' | '.join(question.choices)}]" if question.choices else ""

@@ -28,7 +28,7 @@ def backup(
     with if_interrupted("nothing was copied", "service backup FOLDER"), progress("copying the home") as step:
         made = backup.make(Service.locate(), folder.absolute(), step)
     if json:
-        say_json(made.model_dump(mode="json"))
+        say_json(made)
         return
     say(*lines(made, f"copied {made.home} to {made.folder}"))
     say("it holds prompts and keys: keep it private", "bring it back: service restore FOLDER")

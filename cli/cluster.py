@@ -1,6 +1,5 @@
 """`service cluster`: prepares a Temporal server of one's own for the service."""
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -28,7 +27,7 @@ def init(
 
     made = cluster.init(Service.locate(), retention)
     if json:
-        say_json(asdict(made))
+        say_json(made)
     else:
         say(*made.said, *(["by hand:", *(f"  {line}" for line in made.by_hand)] if made.by_hand else []))
     if made.by_hand:

@@ -9,7 +9,7 @@ from cli import daemon_installation, daemon_logs, daemon_view
 from cli.output import say, say_json, tell
 
 if TYPE_CHECKING:
-    from activities.store.hosts import Host
+    from bridge.operations.jobs.hosts import Host
 
 app = typer.Typer(help="Run the server, the worker and the bridge.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -51,7 +51,7 @@ def start(
         seen = control.start(Service.locate(), temporal_port, ui_port, strict_ports=strict_ports, step=heard)
     if heard.said and not as_json and can_move(sys.stderr):
         tell(f"started: {heard.said}")
-    say_json(seen.model_dump(mode="json")) if as_json else say(*daemon_view.lines(seen))
+    say_json(seen) if as_json else say(*daemon_view.lines(seen))
 
 
 @app.command()
@@ -87,8 +87,8 @@ def status(
     failures = control.preflight_failures(service)
     found = overview.find(service, overview.LOOK_SECONDS if every else overview.GLANCE_SECONDS)
     if as_json:
-        listed = {"hosts": [hosts.as_json(host) for host in hosts.every(service)]} if every else {}
-        figures = {"preflight_failures": failures} | overview.as_json(found)
+        listed = {"hosts": hosts.every(service)} if every else {}
+        figures = {"preflight_failures": failures} | vars(found)
         say_json(seen.model_dump(mode="json") | figures | listed)
     else:
         hint = " (service job list --preflight-failed)" if failures else ""

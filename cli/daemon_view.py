@@ -44,12 +44,12 @@ def figures(found: "Overview") -> Iterator[str]:
     """Yield the queue, waiting people's items, today's cost, and disk space."""
     from workflows.policy.prices import dollars
 
-    known, used = found.counts, found.spent_today
-    if known is None:
+    known, hosts, used = found.counts, found.slots, found.spent_today
+    if known is None or hosts is None or used is None:
         return
-    yield _field("queue", f"{_taken(known.running, found.hosts)}, {known.queued} queued")
-    if len(found.hosts) > 1:
-        yield _field("hosts", *_hosts(found.hosts))
+    yield _field("queue", f"{_taken(known.running, hosts)}, {known.queued} queued")
+    if len(hosts) > 1:
+        yield _field("hosts", *_hosts(hosts))
     if known.paused or known.blocked:
         paused = Piece(f"{known.paused} paused", Look.ASKS if known.paused else Look.PLAIN)
         blocked = Piece(f"{known.blocked} blocked", Look.STUCK if known.blocked else Look.PLAIN)

@@ -24,8 +24,12 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = F
 
     with if_interrupted("not everything was looked at", "service doctor"), progress() as step:
         findings = doctor.examine(Service.locate(), step)
-    say_json(doctor.as_json(findings)) if json else say(*(line for each in findings for line in lines(each)))
-    if not doctor.healthy(findings):
+    healthy = doctor.healthy(findings)
+    if json:
+        say_json({"healthy": healthy, "findings": findings})
+    else:
+        say(*(line for each in findings for line in lines(each)))
+    if not healthy:
         raise typer.Exit(1)
 
 

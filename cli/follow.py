@@ -22,6 +22,7 @@ NAMED = 3
 
 def follow(service: "Service", job_id: str, *, json: bool) -> int:
     """Print each change once, then the end. Return 0 if the task is done, 1 if it ended otherwise."""
+    from bridge.operations import views
     from bridge.operations.jobs import jobs
     from cli.progress import progress
 
@@ -43,7 +44,7 @@ def follow(service: "Service", job_id: str, *, json: bool) -> int:
                 asker.look(tree.task.root_job_id)
     last = tree.jobs[-1].job_id if tree.jobs[-1].continuation != "none" else job_id
     detail = jobs.detail(service, last)
-    say_json(jobs.as_json(detail)) if json else say(*in_words(detail))
+    say_json(views.detail(detail)) if json else say(*in_words(detail))
     return 0 if tree.task.state == "done" else 1
 
 
@@ -65,7 +66,7 @@ def follow_events(service: "Service", job_id: str, *, json: bool) -> None:
         for tree, events in _watch(service, job_id):
             step(goes_on(tree))
             for event in events:
-                say_json_line(event.model_dump(mode="json")) if json else say(event_in_words(event))
+                say_json_line(event) if json else say(event_in_words(event))
             if not json:
                 said.say_what_is_new(tree)
             sys.stdout.flush()
@@ -83,7 +84,7 @@ def goes_on(tree: "Tree") -> str:
 
     if tree.over:
         return ""
-    now, used = time.time(), tree.ledger
+    now, used = time.time(), tree.spent
     running = [job for job in tree.jobs if job.state == "running"]
     queued = sum(job.state == "queued" for job in tree.jobs)
     names = [f"{_name(job)} {format_duration(int(now - (job.started_at or now)))}" for job in running]

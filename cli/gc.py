@@ -34,7 +34,7 @@ def gc(
 
     found = reclaim.reclaim(Service.locate(), older_than, yes=yes)
     if json:
-        say_json(reclaim.as_json(found))
+        say_json(found)
     else:
         rows = [(room.what, str(room.count), size(room.bytes), WHAT[room.what]) for room in found.rooms if room.count]
         say_table(("KIND", "THINGS", "SIZE", "WHAT"), rows, f"nothing older than {found.older_than} can go")

@@ -10,7 +10,7 @@ from cli.output import say, say_document, say_fields, say_json, say_table
 from cli.words import LONGEST, ago, clock, one_line
 
 if TYPE_CHECKING:
-    from bridge.operations.github.account import Requests, Status, Synced
+    from bridge.operations.github.account import Asked, Status, Synced
 
 app = typer.Typer(help="Pull requests and issues on GitHub.", no_args_is_help=True, rich_markup_mode=None)
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -40,7 +40,7 @@ def status(json: Json = False) -> None:
     from bridge.operations.service import Service
 
     found = account.status(Service.locate())
-    say_json(account.as_json(found)) if json else _say(found)
+    say_json(found) if json else _say(found)
 
 
 @app.command()
@@ -51,8 +51,6 @@ def sync(
     json: Json = False,
 ) -> None:
     """Have comments looked at now, and say when that has happened."""
-    from dataclasses import asdict
-
     from bridge.operations.github import account
     from bridge.operations.service import Service
     from cli.progress import progress
@@ -64,7 +62,7 @@ def sync(
     goes_on = if_interrupted("it is looked at all the same", "service github status")
     with goes_on, progress() as step:
         done = account.sync(Service.locate(), name, retry=retry, drop=drop, step=step)
-    say_json(asdict(done)) if json else say(*_synced(done, drop=drop))
+    say_json(done) if json else say(*_synced(done, drop=drop))
 
 
 @app.command("comment-preview")
@@ -74,14 +72,12 @@ def comment_preview(
     json: Json = False,
 ) -> None:
     """Print the comments of a tree as they would be written; needs no account."""
-    from dataclasses import asdict
-
     from bridge.operations.github import tree
     from bridge.operations.service import Service
 
     found = tree.comments(Service.locate(), job, fact)
     if json:
-        say_json([asdict(each) for each in found])
+        say_json(found)
         return
     for each in found:
         more = ", only changed where it was written before" if each.only_edit else ""
@@ -105,19 +101,19 @@ def _say(found: "Status") -> None:
             ("since", clock(known.failing_since) if known.failing_since else ""),
             ("waits until", clock(known.blocked_until) if known.blocked_until else ""),
             ("webhook", _webhook(found) if found.webhook else ""),
-            ("this hour", _requests(found.hour)),
-            ("24 hours", _requests(found.day)),
+            ("this hour", _requests(found.requests.hour)),
+            ("24 hours", _requests(found.requests.day)),
         ]
     )
     say()
     rows = [
         (
-            each.reading.github,
-            ago(each.reading.polled_at) if each.reading.polled_at else "never",
+            each.github,
+            ago(each.polled_at) if each.polled_at else "never",
             "yes" if each.of_interest else "no",
-            _requests(each.hour),
-            _requests(each.day),
-            one_line(each.reading.error, LONGEST),
+            _requests(each.requests.hour),
+            _requests(each.requests.day),
+            one_line(each.error, LONGEST),
         )
         for each in found.repos
     ]
@@ -134,10 +130,7 @@ def _webhook(found: "Status") -> str:
 
 
 def _say_threads(found: "Status") -> None:
-    rows = [
-        (f"{each.thread.github}#{each.thread.number}", each.thread.root_job_id, one_line(each.title, LONGEST))
-        for each in found.threads
-    ]
+    rows = [(f"{each.github}#{each.number}", each.root_job_id, one_line(each.title, LONGEST)) for each in found.threads]
     say()
     say_table(THREADS, rows, "no tree that goes on belongs to a pull request or issue")
     if found.commands:
@@ -165,7 +158,7 @@ def _say_facts(found: "Status") -> None:
         say("  service github sync --retry  (or, to leave it: service github sync --drop)")
 
 
-def _requests(asked: "Requests") -> str:
+def _requests(asked: "Asked") -> str:
     return f"{asked.counted} counted, {asked.free} free, {asked.written} written"
 
 

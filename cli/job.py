@@ -52,7 +52,9 @@ def list_(
         return
     found = jobs.find(service, wanted)
     if json:
-        say_json([job.model_dump(mode="json", exclude={"revision"}) for job in found])
+        from bridge.operations.views import JobSummary
+
+        say_json([JobSummary.of(job) for job in found])
         return
     rows = [
         (
@@ -79,7 +81,6 @@ def list_(
 @app.command()
 def show(job_id: JobId, json: Json = False, web: Web = False) -> None:
     """Show one job: its state and why, its result, what was observed, what to type next."""
-    from dataclasses import asdict
 
     from bridge.operations.branches import branches
     from bridge.operations.home import links
@@ -94,13 +95,15 @@ def show(job_id: JobId, json: Json = False, web: Web = False) -> None:
         open_page(service, links.REVIEWS if is_review else links.page_of_job(service, job_id))
         return
     if job_id.startswith("review-"):
-        review = reviews.as_json(reviews.get(service, job_id))
+        review = reviews.shown(reviews.get(service, job_id))
         say_json(review) if json else say(*review_in_words(review))
         return
     detail = jobs.detail(service, job_id)
     ways = list(branches.ways_out(service, [detail.job.root_job_id]))
     if json:
-        say_json(jobs.as_json(detail) | {"conflicts": [asdict(way) for way in ways]})
+        from bridge.operations import views
+
+        say_json(views.detail(detail) | {"conflicts": ways})
         return
     say(*in_words(detail, address_of(service, links.page_of_record(detail.job))))
     for way in ways:
@@ -114,13 +117,12 @@ def prompt(
     json: Json = False,
 ) -> None:
     """Print what a job's program was told, without secrets. For people."""
-    from dataclasses import asdict
 
     from bridge.operations.jobs import output
     from bridge.operations.service import Service
 
     told = output.prompt(Service.locate(), job_id, attempt)
-    say_json(asdict(told)) if json else say_document(told.prompt)
+    say_json(told) if json else say_document(told.prompt)
 
 
 @app.command()
@@ -144,7 +146,12 @@ def tree(
         watch_tree(service, job_id, json=json)
         return
     shown = jobs.tree(service, job_id)
-    say_json(jobs.tree_as_json(shown)) if json else say(*lines(shown))
+    if json:
+        from bridge.operations.views import WholeTree
+
+        say_json(WholeTree.of(shown))
+    else:
+        say(*lines(shown))
 
 
 @app.command()
@@ -165,7 +172,7 @@ def events(
         return
     found = sorted(jobs.events(service, job_id) + jobs.waits(service, job_id), key=lambda event: event.at)
     if json:
-        say_json([event.model_dump(mode="json") for event in found])
+        say_json(found)
     else:
         say(*(map(event_in_words, found) if found else [f"nothing remarkable happened to {job_id}"]))
 
@@ -212,7 +219,7 @@ def _say_over(killed: "Killed", *, json: bool) -> None:
     going_on = (f"{root} is being ended", f"watch it: service job tree {root} --watch")
     say(*((f"{root} is over",) if killed.over else going_on))
     for leg in killed.unmerged:
-        say(f"  not merged: {leg.branch} ({leg.merge_command or f'service job drop {leg.job_id} --force'})")
+        say(f"  not merged: {leg.branch} ({leg.merge or f'service job drop {leg.job_id} --force'})")
 
 
 @app.command()
@@ -260,7 +267,7 @@ def open_(
     review = reviews.open_review(
         Service.locate(), kind=type_, pull_request=pr, head_sha=head_sha, workflow=workflow, repo=repo
     )
-    say_json(reviews.as_json(review)) if json else say(review.review_id)
+    say_json(reviews.shown(review)) if json else say(review.review_id)
 
 
 @app.command()
@@ -275,7 +282,7 @@ def reviews(
     from bridge.operations.service import Service
     from cli.words import review_row
 
-    found = [recorded.as_json(each) for each in recorded.find(Service.locate(), recorded.ReviewFilter(repo, pr, limit))]
+    found = [recorded.shown(each) for each in recorded.find(Service.locate(), recorded.ReviewFilter(repo, pr, limit))]
     if json:
         say_json(found)
         return
@@ -296,7 +303,7 @@ def note(
     from cli.words import actor
 
     review = reviews.note(Service.locate(), review_id, text, author or actor())
-    say_json(reviews.as_json(review)) if json else say(f"{review_id}: {len(review.notes)} notes")
+    say_json(reviews.shown(review)) if json else say(f"{review_id}: {len(review.notes)} notes")
 
 
 @app.command()
@@ -310,4 +317,4 @@ def close(
     from bridge.operations.service import Service
 
     review = reviews.close(Service.locate(), review_id, verdict)
-    say_json(reviews.as_json(review)) if json else say(f"{review_id} is closed")
+    say_json(reviews.shown(review)) if json else say(f"{review_id} is closed")

@@ -57,7 +57,6 @@ def merge(
     json: Json = False,
 ) -> None:
     """Merge what legs did into the branch of their task: all of them, or none. Only --into-mine touches a checkout."""
-    from dataclasses import asdict
 
     from bridge.operations.branches import merges
     from bridge.operations.service import Service
@@ -65,7 +64,7 @@ def merge(
 
     done = merges.merge(Service.locate(), legs, actor=signed(), anyway=anyway, into_mine=into_mine)
     if json:
-        say_json(asdict(done))
+        say_json(done)
         return
     for job_id in done.already:
         say(f"{job_id} is already merged into {done.task_branch}")
@@ -93,7 +92,6 @@ def resolve(
 ) -> None:
     """Have an agent bring together what conflicts in the work of a tree. Its job is merged like any other."""
     import asyncio
-    from dataclasses import asdict
 
     from bridge.operations.orders import resolving
     from bridge.operations.service import Service
@@ -104,7 +102,7 @@ def resolve(
     if wait:
         raise typer.Exit(follow(service, started.job_id, json=json))
     if json:
-        say_json(asdict(started))
+        say_json(started)
         return
     legs = ", ".join(each.leg for each in started.conflicts)
     say(f"{started.job_id}: {started.agent} merges {legs}", f"watch it: service job tree {started.job_id} --watch")
@@ -125,7 +123,7 @@ def gate(
     service = Service.locate()
     verdict = operations.of_tree(service, job_id, pull_request=pr, token=token_here(service))
     if json:
-        say_json(operations.as_json(verdict))
+        say_json(verdict)
     else:
         say(*(verdict.reasons or ["ready"]))
     if verdict.state is not GateState.PASSING:
@@ -142,7 +140,7 @@ def branches(job_id: JobId, json: Json = False) -> None:
     service = Service.locate()
     found = operations.of_tree(service, job_id)
     if json:
-        say_json(operations.as_json(found))
+        say_json(found)
         return
     at = f"is at {found.head[:12]}" if found.head else "is made by the first merge"
     say(f"task branch {found.task_branch}" if found.problem else f"task branch {found.task_branch} {at}")
@@ -150,7 +148,7 @@ def branches(job_id: JobId, json: Json = False) -> None:
         say(f"the repository cannot be seen: {found.problem}")
     offer = lines.offer(service, jobs.tree(service, found.root_job_id), found)
     fresh = {leg.job_id for leg in offer.fresh}
-    rows = (_row(leg, leg.merge_command if leg.job_id in fresh else "") for leg in found.legs)
+    rows = (_row(leg, leg.merge if leg.job_id in fresh else "") for leg in found.legs)
     cut = say_table(HEADINGS, rows, "no job of this tree may write: there are no branches")
     for each in publish.of_tree(service, found.root_job_id):
         say(f"published {each.branch}: {each.url or each.says}")
@@ -158,7 +156,7 @@ def branches(job_id: JobId, json: Json = False) -> None:
     if len(ready) > 1 and not (found.line and offer.objected):
         say(f"all at once: service job merge {found.root_job_id}")
     elif ready and MERGE in cut:
-        say(f"to merge it: {ready[0].merge_command}")
+        say(f"to merge it: {ready[0].merge}")
     for leg in offer.objected:
         say(prose(f"{leg.job_id} is merged only with --anyway: {leg.objection}"))
     for conflict in offer.left_out:
@@ -183,7 +181,7 @@ def drop(
 
     gone = drops.drop(Service.locate(), leg, actor=signed(), force=force)
     if json:
-        say_json(drops.as_json(gone))
+        say_json(gone)
         return
     for each in gone.dropped:
         say(f"{each.branch} is dropped", f"bring it back: {branches.restore(each.path, each.branch, each.head_sha)}")

@@ -8,7 +8,7 @@ import typer
 from cli.output import say, say_json
 
 if TYPE_CHECKING:
-    from bridge.operations.branches.publish import Published
+    from bridge.operations.branches.publish import PublishAnswer
     from bridge.operations.service import Service
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -40,14 +40,14 @@ def publish(
             step(f"{found.branch} is being published")
             found = _until_over(service, found)
     if json:
-        say_json(operations.as_json(found))
+        say_json(found.model_dump() | {"over": found.over})
     elif found.state != "failed":
         _tell(found)
     if found.state == "failed":
         raise RefusedError(f"{found.branch} is not published: {found.says}", f"service job publish {job_id}")
 
 
-def _until_over(service: "Service", found: "Published") -> "Published":
+def _until_over(service: "Service", found: "PublishAnswer") -> "PublishAnswer":
     """Wait until it is published, bounded; publishing continues without us."""
     from bridge.operations.branches import publish as operations
 
@@ -60,7 +60,7 @@ def _until_over(service: "Service", found: "Published") -> "Published":
     return found
 
 
-def _tell(found: "Published") -> None:
+def _tell(found: "PublishAnswer") -> None:
     if found.over:
         say(found.url or f"{found.branch}: {found.says}")
         if found.url and found.says:

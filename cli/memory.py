@@ -78,7 +78,7 @@ def list_(
 
     found = memory.find(Service.locate(), memory.MemoryFilter(agent, shared, repo, state, limit))
     if json:
-        say_json([memory.as_json(entry) for entry in found])
+        say_json(found)
         return
     rows = [
         (
@@ -104,7 +104,7 @@ def show(entry_id: Id, json: Json = False) -> None:
 
     entry = memory.get(Service.locate(), entry_id)
     if json:
-        say_json(memory.as_json(entry))
+        say_json(entry)
         return
     decided = f"{entry.decided_by}, {clock(entry.decided_at)}" if entry.decided_at else ""
     say_fields(
@@ -160,16 +160,15 @@ def recall(
     wanted = memory.Recall(query=text_of(query), repo=repo, agent=agent, shared=shared, limit=limit)
     found = memory.recall(Service.locate(), wanted)
     if json:
-        say_json(found.model_dump(mode="json"))
+        say_json(found)
     else:
         say_document(f"{render_memory(found.entries) or 'nothing confirmed speaks of that'}\n")
 
 
 def _show(entry: "Entry", json: bool) -> None:
-    from bridge.operations.registry import memory
 
     following = [_next(entry)] if _next(entry) else []
-    say_json(memory.as_json(entry)) if json else say(f"{entry.id} is {entry.state}", *following)
+    say_json(entry) if json else say(f"{entry.id} is {entry.state}", *following)
 
 
 def _next(entry: "Entry") -> str:

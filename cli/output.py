@@ -79,12 +79,19 @@ def tell(*lines: str) -> None:
 
 def say_json(value: Any) -> None:
     """Print one JSON document, indented."""
-    say_json_text(json.dumps(value, indent=2, ensure_ascii=False))
+    say_json_text(_document(value, indent=2))
 
 
 def say_json_line(value: Any) -> None:
     """Print one JSON document on one line, for programs that read line by line."""
-    say_json_text(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    say_json_text(_document(value, separators=(",", ":")))
+
+
+def _document(value: Any, **how: Any) -> str:
+    """Return a view, a dataclass, or a container of them as JSON."""
+    from pydantic_core import to_jsonable_python
+
+    return json.dumps(to_jsonable_python(value), ensure_ascii=False, **how)
 
 
 def say_json_text(document: str) -> None:

@@ -47,7 +47,7 @@ def add(
 
     pipeline = asyncio.run(definitions.add(Service.locate(), *definitions.read_file(file)))
     if json:
-        say_json(definitions.as_json(pipeline))
+        say_json(pipeline)
         return
     say(f"{pipeline.name} is registered")
     say(f"run it: service pipeline run {pipeline.name}" if pipeline.enabled else "it is disabled")
@@ -61,7 +61,7 @@ def list_(json: Json = False) -> None:
 
     known = definitions.every(Service.locate())
     if json:
-        say_json([definitions.as_json(each) for each in known])
+        say_json(known)
         return
     rows = [
         (each.name, each.repo or "-", "yes" if each.enabled else "no", "yes" if each.scheduled else "-")
@@ -164,7 +164,7 @@ def runs(
         return
     page = pipeline_runs.list_runs(Service.locate(), pipeline_runs.RunFilter(pipeline, repo, state, limit, cursor))
     if json:
-        say_json({"runs": [each.model_dump(mode="json") for each in page.runs], "next_cursor": page.next_cursor})
+        say_json(page)
         return
     rows = [
         (
@@ -195,7 +195,7 @@ def cancel(run_id: RunId, json: Json = False) -> None:
 
     shown = asyncio.run(definitions.cancel(Service.locate(), run_id, actor=signed()))
     if json:
-        say_json(shown.model_dump(mode="json"))
+        say_json(shown)
         return
     say(f"{run_id} is being ended", f"watch it: service pipeline watch {run_id}")
 
@@ -209,7 +209,7 @@ def enable(name: Name, json: Json = False) -> None:
     from bridge.operations.service import Service
 
     pipeline = asyncio.run(definitions.enable(Service.locate(), name))
-    say_json(definitions.as_json(pipeline)) if json else say(f"{name} is enabled")
+    say_json(pipeline) if json else say(f"{name} is enabled")
 
 
 @app.command()
@@ -221,7 +221,7 @@ def disable(name: Name, json: Json = False) -> None:
     from bridge.operations.service import Service
 
     pipeline = asyncio.run(definitions.disable(Service.locate(), name))
-    say_json(definitions.as_json(pipeline)) if json else say(f"{name} is disabled")
+    say_json(pipeline) if json else say(f"{name} is disabled")
 
 
 @app.command()

@@ -36,7 +36,7 @@ def follow(service: "Service", run_id: str, *, json: bool) -> int:
 
     with left_alone(f"service pipeline watch {run_id}", "service attention"), progress(timed=False) as step:
         run = _until_over(service, run_id, Asker(service, json=json), step)
-    say_json(run.model_dump(mode="json")) if json else say(*lines(run))
+    say_json(run) if json else say(*lines(run))
     return _code(run)
 
 

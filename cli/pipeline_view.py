@@ -34,7 +34,7 @@ def show_pipeline(service: "Service", name: str, *, definition: bool, json: bool
     """Print a pipeline's fields and its file."""
     from bridge.operations.pipelines import definitions
 
-    value = definitions.as_json(definitions.get(service, name))
+    value = asdict(definitions.get(service, name))
     text = value["definition"]
     if definition:
         _say_file({"name": name, "definition": text}, json=json)
@@ -56,7 +56,7 @@ def show_run(service: "Service", run_id: str, *, definition: bool, json: bool) -
         _say_file({"run_id": run_id, "definition": text}, json=json)
         return
     run = runs.show_run(service, run_id)
-    say_json(run.model_dump(mode="json")) if json else say(*lines(run))
+    say_json(run) if json else say(*lines(run))
 
 
 def _say_file(value: dict[str, str], *, json: bool) -> None:
@@ -69,7 +69,7 @@ def show_output(service: "Service", run_id: str, stage: str, attempt: int | None
 
     shown = runs.stage_output(service, run_id, stage, attempt)
     if json:
-        say_json(asdict(shown))
+        say_json(shown)
         return
     say(f"{named(shown.stage)} {shown.state} attempt {shown.attempt}  {one_line(shown.said, 500)}".rstrip())
     for heading, text in (("output", shown.output), ("stderr", shown.stderr)):

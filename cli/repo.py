@@ -30,7 +30,7 @@ def add(
 
     repo = repos.add(Service.locate(), name, path, github)
     on_github = f"; on GitHub it is {repo.github}" if repo.github else ""
-    say_json(repos.as_json(repo)) if json else say(f"{repo.name} is {repo.path}{on_github}")
+    say_json(repo) if json else say(f"{repo.name} is {repo.path}{on_github}")
 
 
 @app.command(name="list")
@@ -41,7 +41,7 @@ def list_(json: Json = False) -> None:
 
     known = repos.every(Service.locate())
     if json:
-        say_json([repos.as_json(repo) for repo in known])
+        say_json(known)
     else:
         rows = [(repo.name, repo.path, repo.host, repo.github or "-") for repo in known]
         say_table(LISTED, rows, "no repositories; add one: service repo add OWNER/NAME PATH")
@@ -73,7 +73,7 @@ def sweep(
     with stopped, progress() as step:
         swept = leftovers.sweep(Service.locate(), name, yes=yes, step=step)
     if json:
-        say_json([leftovers.as_json(one) for one in swept])
+        say_json(swept)
         return
     rows = [(one.repo, "problem", one.problem, "") for one in swept if one.problem]
     rows += [

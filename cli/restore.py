@@ -25,6 +25,6 @@ def restore(
     with if_interrupted("the home is as it was", "service restore FOLDER"), progress() as step:
         made = backup.restore(Home.locate(), folder.absolute(), step)
     if json:
-        say_json(made.model_dump(mode="json"))
+        say_json(made)
         return
     say(*lines(made, f"restored {made.home} from {made.folder}"), "next: service daemon start")

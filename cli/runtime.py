@@ -32,7 +32,10 @@ def list_(json: Json = False) -> None:
 
     found = runtimes.check(Service.locate())
     rows = [(r.name, r.program, r.version or "-", "yes" if r.works else "no", r.says) for r in found]
-    say_json(runtimes.as_json(found)) if json else say_table(HEADINGS, rows, "")
+    if json:
+        say_json({"any_works": runtimes.any_works(found), "runtimes": found})
+    else:
+        say_table(HEADINGS, rows, "")
 
 
 @app.command()
@@ -48,7 +51,9 @@ def check(
     from bridge.operations.service import Service
 
     found = runtimes.check(Service.locate(), runtime, build=True)
-    say_json(runtimes.as_json(found)) if json else say(*(line for each in found for line in _lines(each)))
+    say_json({"any_works": runtimes.any_works(found), "runtimes": found}) if json else say(
+        *(line for each in found for line in _lines(each))
+    )
     if not runtimes.any_works(found):
         raise typer.Exit(1)
 

@@ -47,7 +47,7 @@ def _why(tree: "Tree") -> Iterator[str]:
 def _spent(tree: "Tree") -> str:
     from workflows.tree.details import spend
 
-    return prose(f"  {spend(tree.bounds, tree.ledger)}")
+    return prose(f"  {spend(tree.bounds, tree.spent)}")
 
 
 def _what_next(tree: "Tree") -> Iterator[str]:
@@ -91,7 +91,12 @@ def _print_changes(service: "Service", job_id: str, *, json: bool) -> None:
         tree = jobs.tree(service, job_id)
         view = list(lines(tree))
         if _without_clock(view) != _without_clock(shown):
-            say_json_line(jobs.tree_as_json(tree)) if json else say(*view, "")
+            if json:
+                from bridge.operations.views import WholeTree
+
+                say_json_line(WholeTree.of(tree))
+            else:
+                say(*view, "")
         sys.stdout.flush()
         if tree.over:
             return

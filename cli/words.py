@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from activities.runs.status import RunStatus
     from bridge.operations.branches.branches import WayOut
     from bridge.operations.jobs.jobs import JobDetail
+    from bridge.operations.registry.reviews import ReviewView
     from workflows.model.rows import EventRecord
 
 ENDED_BADLY = ("failed", "blocked", "cancelled")
@@ -86,30 +87,30 @@ def event_in_words(event: "EventRecord") -> Line:
     return Line(when, f"  {event.job_id}  ", Piece(event.kind, Look.STRONG), f": {said}", below=f"    {FOLDED}")
 
 
-def review_in_words(review: dict[str, Any]) -> list[str]:
+def review_in_words(review: "ReviewView") -> list[str]:
     """Describe an in-session review, labelled as one."""
-    status = review["review_status"]
+    status = review.review_status
     return [
-        f"{review['review_id']}  review of pull request {review['pull_request']} at {review['head_sha']}",
-        f"{status['state']}, {status['grade']}, {status['label']}: what its author says, no gate reads it",
-        *([f"verdict: {status['verdict']}"] if status["verdict"] else []),
-        *(f"{clock(n['at'])}  {n['author_asserted']} (asserted): {n['text']}" for n in review["notes"]),
+        f"{review.review_id}  review of pull request {review.pull_request} at {review.head_sha}",
+        f"{status.state}, {status.grade}, {status.label}: what its author says, no gate reads it",
+        *([f"verdict: {status.verdict}"] if status.verdict else []),
+        *(f"{clock(n.at)}  {n.author_asserted} (asserted): {n.text}" for n in review.notes),
     ]
 
 
-def review_row(review: dict[str, Any]) -> tuple[str, ...]:
+def review_row(review: "ReviewView") -> tuple[str, ...]:
     """Return a table row for an in-session review, labelled as one."""
-    status = review["review_status"]
+    status = review.review_status
     return (
-        review["review_id"],
-        status["state"],
-        review["repo"] or "-",
-        str(review["pull_request"]),
-        review["head_sha"][:12],
-        one_line(review["workflow"], LONGEST),
-        ago(review["opened_at"]),
-        f"{status['grade']}, {status['label']}",
-        one_line(status["verdict"] or "-", LONGEST),
+        review.review_id,
+        status.state,
+        review.repo or "-",
+        str(review.pull_request),
+        review.head_sha[:12],
+        one_line(review.workflow, LONGEST),
+        ago(review.opened_at),
+        f"{status.grade}, {status.label}",
+        one_line(status.verdict or "-", LONGEST),
     )
 
 

@@ -105,7 +105,7 @@ def test_requests_of_other_hours_are_not_of_this_one(service: Service, monkeypat
         account.count(service.store, SHOP, free=False, wrote=False)
     monkeypatch.setattr(time, "time", lambda: now)
     found = github.status(service)
-    assert (found.hour.counted, found.day.counted) == (1, 2)
+    assert (found.requests.hour.counted, found.requests.day.counted) == (1, 2)
 
 
 def test_a_sync_waits_until_the_process_has_looked(service: Service, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,6 +23,7 @@ from bridge.machine.daemon_state import Phase
 from bridge.machine.ports import is_free
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
+from bridge.operations.views import WholeTree
 from tests.e2e.browser import Person, person, started
 from tests.e2e.typist import typist
 from tests.unboxed import shell
@@ -108,7 +109,7 @@ class Installed:
 
     def tree(self, job_id: str) -> dict[str, Any]:
         """Return the JSON of `service job tree`."""
-        return jobs.tree_as_json(jobs.tree(self.seen, job_id))
+        return WholeTree.of(jobs.tree(self.seen, job_id)).model_dump(mode="json")
 
     def wait_until_ended(self, job_id: str) -> dict[str, Any]:
         self.wait_for(lambda: jobs.get(self.seen, job_id).ended_at is not None)

@@ -8,6 +8,7 @@ from bridge.http.wire import projections
 from bridge.http.wire.thread_pools import read
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
+from bridge.operations.views import Event
 from workflows.model.errors import UsageError
 from workflows.model.rows import EventRecord
 
@@ -44,7 +45,7 @@ async def stream(
         found, over = await read(look, service, job_id, after, whole_tree)
         for record in found:
             after, sent = record.seq, time.monotonic()
-            told = await read(projections.hidden, service, projections.event(record))
+            told = await read(projections.hidden, service, Event.of(record))
             yield f"id: {after}\nevent: {record.kind}\ndata: {told.model_dump_json()}\n\n".encode()
         if over:
             yield END

@@ -43,26 +43,26 @@ from bridge.http.wire.schemas import (
     KillRequest,
     MergeAnswer,
     MergeRequest,
-    PublishAnswer,
     PublishRequest,
     ResolveAnswer,
     ResolveRequest,
     ResumeAnswer,
     ResumeRequest,
-    RetryAnswer,
-    Tree,
 )
 from bridge.http.wire.stream_limit import HeldOpen
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.thread_pools import act, read
 from bridge.machine.named_tokens import Scope
 from bridge.operations.branches import drops, gate, merges, publish
+from bridge.operations.branches.publish import PublishAnswer
 from bridge.operations.idempotency import Answer, KeyReusedError
 from bridge.operations.jobs import jobs
 from bridge.operations.orders import resolving, trees
 from bridge.operations.orders.resume import resume
+from bridge.operations.orders.trees import RetryAnswer
 from bridge.operations.paging import page, place
 from bridge.operations.service import Service
+from bridge.operations.views import Event, JobSummary, Tree
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
 from workflows.model.orders import ResumeOrder
 from workflows.text.durations import DurationError, parse_duration
@@ -75,7 +75,9 @@ def router(service: Service) -> APIRouter:
     made, held = APIRouter(route_class=StrictRoute, tags=["jobs"]), HeldOpen(stream_limit.MOST)
     _add_job(made, service, held)
     _add_looks(made, service, held)
+    _add_resume(made, service)
     _add_orders(made, service)
+    _add_publish(made, service)
     _add_branches(made, service)
     return made
 
@@ -160,7 +162,7 @@ def _add_looks(made: APIRouter, service: Service, held: HeldOpen) -> None:
         return held.stream(request.scope, told)
 
 
-def _add_orders(made: APIRouter, service: Service) -> None:
+def _add_resume(made: APIRouter, service: Service) -> None:
     @made.post(
         "/v1/jobs/{job_id}/resume",
         responses=errors(NotFoundError, RefusedError, KeyReusedError, *ORDER, *BODY),
@@ -182,6 +184,8 @@ def _add_orders(made: APIRouter, service: Service) -> None:
 
         return ResumeAnswer(**await repeatable(service, request, body, idempotency_key, new_id, decide))
 
+
+def _add_orders(made: APIRouter, service: Service) -> None:
     @made.post(
         "/v1/jobs/{job_id}/kill",
         responses=errors(NotFoundError, RefusedError, *ORDER, *BODY),
@@ -190,7 +194,8 @@ def _add_orders(made: APIRouter, service: Service) -> None:
     async def kill_job(job_id: JobId, request: Request, body: KillRequest | None = None) -> KillAnswer:
         """End the tree a job belongs to; killing it twice is killing it once. A blocked one is over at once."""
         now, actor = body is not None and body.now, call_of(request.scope).signed
-        return _killed(await act(lambda: trees.kill(service, job_id, actor=actor, immediate=now)))
+        killed = await act(lambda: trees.kill(service, job_id, actor=actor, immediate=now))
+        return KillAnswer.model_validate(killed, from_attributes=True)
 
     @made.post(
         "/v1/jobs/{job_id}/retry",
@@ -200,18 +205,7 @@ def _add_orders(made: APIRouter, service: Service) -> None:
     async def retry_job(job_id: JobId, request: Request) -> RetryAnswer:
         """Run a failed job again; a tree it blocked goes on from there. One that runs is refused."""
         actor = call_of(request.scope).signed
-        retried = await act(lambda: trees.retry(service, job_id, actor=actor))
-        return RetryAnswer(job_id=retried.job_id, reopened=retried.reopened)
-
-    @made.post(
-        "/v1/jobs/{job_id}/publish",
-        responses=errors(NotFoundError, RefusedError, *ORDER, *BODY),
-        openapi_extra=needs(Scope.ACT),
-    )
-    async def publish_job(job_id: JobId, request: Request, body: PublishRequest | None = None) -> PublishAnswer:
-        """Have a tree's or a leg's work become a pull request; publishing it twice is publishing it once."""
-        base, actor = body.base if body else None, call_of(request.scope).signed
-        return await act(lambda: asyncio.to_thread(_published, service, job_id, actor, base))
+        return await act(lambda: trees.retry(service, job_id, actor=actor))
 
     @made.post(
         "/v1/jobs/{job_id}/dismiss",
@@ -221,7 +215,20 @@ def _add_orders(made: APIRouter, service: Service) -> None:
     async def dismiss_job(job_id: JobId, request: Request) -> KillAnswer:
         """Give a blocked task up: it is over, and its unmerged branches are named."""
         actor = call_of(request.scope).signed
-        return _killed(await act(lambda: trees.dismiss(service, job_id, actor=actor)))
+        dismissed = await act(lambda: trees.dismiss(service, job_id, actor=actor))
+        return KillAnswer.model_validate(dismissed, from_attributes=True)
+
+
+def _add_publish(made: APIRouter, service: Service) -> None:
+    @made.post(
+        "/v1/jobs/{job_id}/publish",
+        responses=errors(NotFoundError, RefusedError, *ORDER, *BODY),
+        openapi_extra=needs(Scope.ACT),
+    )
+    async def publish_job(job_id: JobId, request: Request, body: PublishRequest | None = None) -> PublishAnswer:
+        """Have a tree's or a leg's work become a pull request; publishing it twice is publishing it once."""
+        base, actor = body.base if body else None, call_of(request.scope).signed
+        return await act(lambda: asyncio.to_thread(_published, service, job_id, actor, base))
 
 
 def _add_branches(made: APIRouter, service: Service) -> None:
@@ -264,40 +271,34 @@ def _add_branches(made: APIRouter, service: Service) -> None:
         return await act(lambda: asyncio.to_thread(_dropped, service, job_id, actor, force))
 
 
-def _killed(killed: trees.Killed) -> KillAnswer:
-    unmerged = [leg.branch for leg in killed.unmerged]
-    return KillAnswer(root_job_id=killed.root_job_id, over=killed.over, unmerged_branches=unmerged)
-
-
 def _gate(service: Service, job_id: str, pull_request: int | None) -> Gate:
     found = gate.of_tree(service, job_id, pull_request=pull_request, fetch=False)
-    return projections.hidden(service, Gate.model_validate(found, from_attributes=True))
+    return projections.shown(service, Gate, found)
 
 
 def _published(service: Service, job_id: str, actor: str, base: str | None) -> PublishAnswer:
-    found = publish.publish(service, job_id, actor=actor, base=base)
-    return projections.hidden(service, PublishAnswer.model_validate(found, from_attributes=True))
+    return projections.hidden(service, publish.publish(service, job_id, actor=actor, base=base))
 
 
 def _merged(service: Service, job_ids: Sequence[str], actor: str, wanted: MergeRequest) -> MergeAnswer:
     done = merges.merge(service, job_ids, actor=actor, anyway=wanted.anyway)
-    return projections.hidden(service, MergeAnswer.model_validate(done, from_attributes=True))
+    return projections.shown(service, MergeAnswer, done)
 
 
 def _dropped(service: Service, job_id: str, actor: str, force: bool) -> DropAnswer:
     gone = drops.drop(service, job_id, actor=actor, force=force)
-    return DropAnswer.model_validate(drops.as_json(gone))
+    return DropAnswer.model_validate(gone, from_attributes=True)
 
 
 def _page(service: Service, wanted: jobs.JobFilter) -> JobList:
     found, more = page(jobs.find(service, wanted), wanted.limit, lambda last: (last.queued_at, last.job_id))
-    listed = [projections.summary(each) for each in found]
+    listed = [JobSummary.of(each) for each in found]
     return projections.hidden(service, JobList(jobs=listed, next_cursor=more))
 
 
 def _events(service: Service, job_id: str, after: int, limit: int, whole_tree: bool | None) -> EventList:
     found = jobs.events(service, job_id, after=after, limit=limit + 1, whole_tree=whole_tree)
-    shown = [projections.event(each) for each in found[:limit]]
+    shown = [Event.of(each) for each in found[:limit]]
     more = shown[-1].seq if len(found) > limit else None
     return projections.hidden(service, EventList(events=shown, next_cursor=more))
 

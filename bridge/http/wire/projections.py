@@ -14,13 +14,13 @@ from pydantic import BaseModel
 from activities.store import projection
 from activities.store import repos as stored_repos
 from activities.store.projection import JOB_COLUMNS, ROUND_COLUMNS
-from bridge.http.wire.schemas import Event, Job, JobSummary, Links, Task, Tree, Usage
+from bridge.http.wire.schemas import Job, Links
 from bridge.machine.daemon_state import DaemonState, read_state
 from bridge.machine.watched_file import WatchedFile
 from bridge.operations.jobs import hosts, jobs
 from bridge.operations.service import Service
+from bridge.operations.views import Tree, Usage
 from workflows.model.errors import NotFoundError
-from workflows.model.rows import EventRecord, JobRecord
 from workflows.model.states import JobState
 from workflows.policy.hosts import HostSeen
 
@@ -49,22 +49,9 @@ def job(service: Service, job_id: str) -> WrittenJob:
     return _written(service, values)
 
 
-def summary(record: JobRecord) -> JobSummary:
-    """Return a job as shown in a list, without result and round."""
-    return JobSummary.model_validate(record, from_attributes=True)
-
-
 def tree(service: Service, job_id: str) -> Tree:
     """Return a whole tree: its task, every job, its bounds."""
-    found = jobs.tree(service, job_id)
-    task = Task.model_validate(found.task, from_attributes=True)
-    told = [summary(each) for each in found.jobs]
-    return hidden(service, Tree(task=task, jobs=told, bounds=found.bounds, spent=found.ledger, over=found.over))
-
-
-def event(record: EventRecord) -> Event:
-    """Return an event with its position in the tree's order."""
-    return Event.model_validate(record, from_attributes=True)
+    return hidden(service, Tree.of(jobs.tree(service, job_id)))
 
 
 def hidden(service: Service, told: M) -> M:
@@ -72,6 +59,11 @@ def hidden(service: Service, told: M) -> M:
     text = told.model_dump_json()
     without = without_paths(service, text)
     return told if without == text else type(told).model_validate_json(without)
+
+
+def shown(service: Service, view: type[M], found: object) -> M:
+    """Return the view of what an operation found, without those paths."""
+    return hidden(service, view.model_validate(found, from_attributes=True))
 
 
 def without_paths(service: Service, text: str) -> str:

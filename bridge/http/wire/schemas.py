@@ -1,6 +1,6 @@
-"""The schemas of requests and responses in the OpenAPI document; rows are shown by models derived from their own."""
+"""The schemas of requests, and of responses that only HTTP has. Others: `operations/views`, and beside operations."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -9,12 +9,9 @@ from activities.runtimes.table import RUNTIMES
 from bridge.http.wire.parameters import DURATION_PATTERN, JOB_PATTERN, LARGEST
 from bridge.operations.pipelines.runs import RunLine
 from bridge.operations.registry.reviews import ReviewView
+from bridge.operations.views import Event, JobSummary, Round
 from workflows.contract.size_limits import BOUNDS
 from workflows.github.gate import GateState
-from workflows.model import spend
-from workflows.model.rows import EventRecord, JobRecord, RoundRecord, TaskRecord
-from workflows.model.settings import Bounds
-from workflows.model.spend import Ledger
 from workflows.policy.answers import Verb
 from workflows.policy.recipes import Recipe
 
@@ -150,13 +147,6 @@ class KillAnswer(BaseModel):
     unmerged_branches: list[str]
 
 
-class RetryAnswer(BaseModel):
-    """A job that runs again."""
-
-    job_id: str
-    reopened: bool = Field(description="Its tree was over, and has been opened again.")
-
-
 class MergeRequest(Body):
     """How a leg is merged into the branch of its task (ruling I5)."""
 
@@ -255,19 +245,6 @@ class PublishRequest(Body):
     )
 
 
-class PublishAnswer(BaseModel):
-    """Work on its way to a pull request; asked again, how far it is."""
-
-    job_id: str
-    root_job_id: str
-    github: str = Field(description="OWNER/NAME there.")
-    branch: str
-    state: str = Field(description="push: to be pushed; open: its pull request is to be written; done; failed.")
-    commit: str = Field(description="What was pushed last; empty while nothing was.")
-    url: str = Field(description="Of the pull request, once there is one.")
-    says: str = Field(description="What it waits for, or why it failed.")
-
-
 class RunRequest(Belonging):
     """What a run is given."""
 
@@ -290,38 +267,6 @@ class RunList(BaseModel):
 
     runs: list[RunLine]
     next_cursor: str | None = Field(description="`cursor` of the next page; null on the last one.")
-
-
-class Shown(BaseModel):
-    """A row as it is shown: all it says but what is left out; a value it may do without is always said."""
-
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
-    left_out: ClassVar[frozenset[str]] = frozenset({"revision"})
-
-    @classmethod
-    def __pydantic_init_subclass__(cls, **_: Any) -> None:
-        for name in cls.left_out & cls.model_fields.keys():
-            cls.model_fields[name].exclude, cls.model_fields[name].default = True, None
-        cls.model_rebuild(force=True)
-
-
-class Usage(Shown, spend.Usage):
-    """Tokens, as far as the runtime says."""
-
-
-class JobSummary(Shown, JobRecord):
-    """A job in a list."""
-
-    next: str = Field(default="", description="What happens next, and the command that moves it.")
-    usage: Usage = Usage()
-
-
-class Round(Shown, RoundRecord):
-    """A pause, and all that is needed to end it (ruling F1)."""
-
-    left_out = frozenset(
-        {"revision", "root_job_id", "job_id", "task_id", "repo", "end", "closed_at", "closed", "said"},
-    )
 
 
 class Links(BaseModel):
@@ -347,24 +292,6 @@ class JobList(BaseModel):
 
     jobs: list[JobSummary]
     next_cursor: str | None = Field(description="`cursor` of the next page; null on the last one.")
-
-
-class Task(Shown, TaskRecord):
-    """The unit of work a tree belongs to."""
-
-
-class Tree(BaseModel):
-    """A whole tree."""
-
-    task: Task
-    jobs: list[JobSummary]
-    bounds: Bounds
-    spent: Ledger
-    over: bool
-
-
-class Event(Shown, EventRecord):
-    """A lifecycle event (ruling B4)."""
 
 
 class EventList(BaseModel):

@@ -9,6 +9,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from pydantic import computed_field
+from pydantic.dataclasses import dataclass as pydantic_dataclass
+
 from activities.git import branches as git
 from activities.git.command import printable
 from activities.git.registered import common_directory
@@ -45,7 +48,7 @@ class BranchState(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True)
+@pydantic_dataclass(frozen=True)
 class LegBranch:
     """A branch of the tree, and how far it is from the task branch."""
 
@@ -65,8 +68,9 @@ class LegBranch:
     objector: str = ""
     """The job that says so."""
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
-    def merge_command(self) -> str:
+    def merge(self) -> str:
         """What to type; empty where there is nothing to merge."""
         ready = self.state is BranchState.UNMERGED and self.job_state is JobState.SUCCEEDED
         return self.insisting(f"service job merge {self.job_id}") if ready else ""
@@ -215,12 +219,6 @@ def _apart(repo: Path, head: str, other: str, base: str) -> dict[str, int]:
 @lru_cache(maxsize=1024)
 def _contains(repo: Path, newer: str, older: str) -> bool:
     return git.contains(repo, newer, older)
-
-
-def as_json(found: Branches) -> dict[str, Any]:
-    """What `--json` prints."""
-    legs = [asdict(leg) | {"merge": leg.merge_command} for leg in found.legs]
-    return asdict(found) | {"legs": legs}
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from activities.git import branches as git
 from activities.store import branches as stored
@@ -32,12 +31,13 @@ class Dropped:
 
 
 @dataclass(frozen=True)
-class Gone:
-    """The branches that are gone, and the one of the task where it stays because it alone has the work."""
+class Gone(Dropped):
+    """The branch that is gone, of a tree the first of them; all of them; and that of the task if it has to stay."""
 
     root_job_id: str
     dropped: tuple[Dropped, ...]
-    stays: str = ""
+    stays: str
+    """The task's branch, where it alone has the work; else empty."""
 
     @property
     def ways_on(self) -> tuple[str, ...]:
@@ -45,11 +45,6 @@ class Gone:
         root = self.root_job_id
         ways = (f"service job merge {root} --into-mine", f"service job drop {root}", f"service job drop {root} --force")
         return ways if self.stays else ()
-
-
-def as_json(gone: Gone) -> dict[str, Any]:
-    """Return what `--json` prints: of a tree also the first branch, as of a leg."""
-    return asdict(gone.dropped[0]) | asdict(gone)
 
 
 def drop(service: Service, job_id: str, *, actor: str, force: bool) -> Gone:
@@ -71,13 +66,13 @@ def _drop_leg(service: Service, job_id: str, actor: str, force: bool) -> Gone:
     if not leg.exists:
         raise NotFoundError(f"{job_id} has no branch (any more)", f"service job branches {tree.root_job_id}")
     if leg.state is BranchState.UNMERGED and not force:
-        merge = [leg.merge_command] if leg.merge_command else []
+        merge = [leg.merge] if leg.merge else []
         raise RefusedError(
             f"{leg.branch} has {leg.ahead} commit(s) that are not in {tree.task_branch}; dropping it loses them",
             Commands(*merge, f"service job drop {job_id} --force"),
         )
     _refuse_in_use(path, leg.branch)
-    return Gone(tree.root_job_id, (_drop(service, path, tree, leg, actor),))
+    return _gone(tree, [_drop(service, path, tree, leg, actor)])
 
 
 def _drop_tree(service: Service, job_id: str, actor: str, force: bool) -> Gone:
@@ -101,7 +96,11 @@ def _drop_tree(service: Service, job_id: str, actor: str, force: bool) -> Gone:
         _refuse_in_use(path, branch)
     gone = [_drop(service, path, tree, leg, actor) for leg in legs]
     gone += [_drop_task_branch(service, path, tree, head, actor)] if head else []
-    return Gone(tree.root_job_id, tuple(gone), stays)
+    return _gone(tree, gone, stays)
+
+
+def _gone(tree: Branches, dropped: Sequence[Dropped], stays: str = "") -> Gone:
+    return Gone(**asdict(dropped[0]), root_job_id=tree.root_job_id, dropped=tuple(dropped), stays=stays)
 
 
 def _refuse_lost(path: Path, tree: Branches, legs: Sequence[LegBranch], stays: str) -> None:
@@ -112,7 +111,7 @@ def _refuse_lost(path: Path, tree: Branches, legs: Sequence[LegBranch], stays: s
         return
     kept, root = [*(leg.branch for leg in lost), *([stays] if stays else [])], tree.root_job_id
     taken = lines.on_line(tree) if tree.line else [leg for leg in lost if not leg.objection]
-    helps = bool(stays) or any(leg in taken and leg.merge_command for leg in lost)
+    helps = bool(stays) or any(leg in taken and leg.merge for leg in lost)
     raise RefusedError(
         f"{len(kept)} branch(es) of {root} have commits that are merged nowhere; dropping loses them: "
         f"{', '.join(kept[:SHOWN])}{', …' if len(kept) > SHOWN else ''}",

@@ -2,9 +2,8 @@
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from activities.git import branches as git
 from activities.git import pull_requests
@@ -73,11 +72,6 @@ def of_tree(
     if head.sha is None:
         return judge(seen)
     return judge(replace(seen, facts=_facts(tree, found, head, given, pull_request)))
-
-
-def as_json(verdict: Verdict) -> dict[str, Any]:
-    """What `--json` prints."""
-    return asdict(verdict)
 
 
 def _head(found: Branches) -> Head:
@@ -173,7 +167,7 @@ def _work(found: Branches, leg: LegBranch, head: Head) -> JobFacts:
 def _merging(found: Branches, leg: LegBranch) -> str:
     root = found.root_job_id
     if not found.line:
-        return leg.merge_command or f"service job publish {root}"
+        return leg.merge or f"service job publish {root}"
     if git.contains(Path(found.path), found.line, leg.head_sha or ""):
         return leg.insisting(f"service job merge {root}")
     return f"service job resolve {root}"

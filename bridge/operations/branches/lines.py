@@ -97,7 +97,7 @@ def offer(service: Service, tree: Tree, found: Branches) -> Offer:
     at = found.line if behind else found.head
     out = tuple(each for each in left_out(found, at) if each.files or found.line) if at else ()
     gone = {each.job_id for each in out}
-    fresh = tuple(leg for leg in found.legs if leg.merge_command and leg.job_id not in gone)
+    fresh = tuple(leg for leg in found.legs if leg.merge and leg.job_id not in gone)
     against = objected(service, tree, fresh) if found.line else [leg for leg in fresh if leg.objection]
     return Offer(fresh, tuple(against), out)
 

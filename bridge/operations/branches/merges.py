@@ -138,7 +138,7 @@ def _ready(service: Service, job_id: str, anyway: bool) -> list[str]:
     if job.action is Action.IMPLEMENT or job.parent_job_id is not None:
         return [job_id]
     legs = branches.of_tree(service, job_id).legs
-    left = [leg for leg in legs if leg.merge_command]
+    left = [leg for leg in legs if leg.merge]
     ready = left if anyway else [leg for leg in left if not leg.objection]
     found = ready or [leg for leg in legs if leg.state is BranchState.MERGED] or left
     if not found:

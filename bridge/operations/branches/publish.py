@@ -3,8 +3,8 @@
 import re
 import time
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
-from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from activities.settings import ready
 from activities.store import repos as stored_repos
@@ -31,22 +31,19 @@ _STATES = {
 }
 
 
-@dataclass(frozen=True)
-class Published:
-    """The work of a job on its way to a pull request."""
+class PublishAnswer(BaseModel):
+    """Work on its way to a pull request; asked again, how far it is."""
+
+    model_config = ConfigDict(frozen=True)
 
     job_id: str
     root_job_id: str
-    github: str
+    github: str = Field(description="OWNER/NAME there.")
     branch: str
-    state: str
-    """`push`: to be pushed; `open`: to be opened; `done`; `failed`."""
-    commit: str = ""
-    """What was pushed last; empty while nothing was."""
-    url: str = ""
-    """Of the pull request, once there is one."""
-    says: str = ""
-    """What is to be known beside that."""
+    state: str = Field(description="push: to be pushed; open: its pull request is to be written; done; failed.")
+    commit: str = Field(description="What was pushed last; empty while nothing was.")
+    url: str = Field(description="Of the pull request, once there is one.")
+    says: str = Field(description="What it waits for, or why it failed.")
 
     @property
     def over(self) -> bool:
@@ -54,7 +51,7 @@ class Published:
         return self.state in {facts.DONE, facts.FAILED}
 
 
-def publish(service: Service, job_id: str, *, actor: str, base: str | None = None) -> Published:
+def publish(service: Service, job_id: str, *, actor: str, base: str | None = None) -> PublishAnswer:
     """Have the work of a tree or of a leg published; asked again, what is new since is, in the same pull request."""
     job = jobs.get(service, job_id)
     repo = served(service, job.repo)
@@ -124,13 +121,13 @@ def _base(base: str | None, branch: str) -> str:
     return base
 
 
-def current(service: Service, job_id: str) -> Published | None:
+def current(service: Service, job_id: str) -> PublishAnswer | None:
     """How far the work of a job is; None when nobody wants it published."""
     fact = facts.get(service.store, publish_id(job_id))
     return look(service, fact) if fact else None
 
 
-def of_tree(service: Service, root: str) -> list[Published]:
+def of_tree(service: Service, root: str) -> list[PublishAnswer]:
     """All that is published of a tree, or is to be."""
     return [look(service, fact) for fact in stored.of_trees(service.store, [root])]
 
@@ -141,10 +138,10 @@ def urls(service: Service, jobs: Collection[str]) -> dict[str, str]:
     return {publication(fact).job_id: fact.url for fact in known if fact and fact.url}
 
 
-def look(service: Service, fact: FactRow) -> Published:
+def look(service: Service, fact: FactRow) -> PublishAnswer:
     """How far it is, in words."""
     what = publication(fact)
-    return Published(
+    return PublishAnswer(
         job_id=what.job_id,
         root_job_id=fact.root_job_id,
         github=fact.github,
@@ -177,8 +174,3 @@ def _says(service: Service, fact: FactRow, what: Publication) -> str:
 def is_held_up(service: Service) -> bool:
     """GitHub wants to be left alone, or cannot be reached, for longer than somebody waits."""
     return (account.read(service.store).blocked_until or 0.0) > time.time() + WAIT_SECONDS
-
-
-def as_json(found: Published) -> dict[str, Any]:
-    """What `--json` prints."""
-    return asdict(found) | {"over": found.over}

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from activities.settings import ready
 from activities.store import jobs as stored_jobs
@@ -28,7 +27,7 @@ _LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
-class Requests:
+class Asked:
     """What was asked of GitHub: what cost quota, what was free, what wrote."""
 
     counted: int = 0
@@ -37,21 +36,26 @@ class Requests:
 
 
 @dataclass(frozen=True)
-class RepoStatus:
+class Requests:
+    """What was asked since the full hour, and since a day."""
+
+    hour: Asked
+    day: Asked
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepoStatus(Reading):
     """A repository that is read, or was."""
 
-    reading: Reading
+    requests: Requests
     of_interest: bool
     """It is looked at now: something of it can be answered or ordered."""
-    hour: Requests
-    day: Requests
 
 
-@dataclass(frozen=True)
-class OpenThread:
+@dataclass(frozen=True, kw_only=True)
+class OpenThread(Thread):
     """A tree that is not over, and where it is discussed."""
 
-    thread: Thread
     title: str
 
 
@@ -63,9 +67,8 @@ class Status:
     process: int | None
     """Its pid; None when it does not run."""
     api_url: str
-    hour: Requests
-    """Of all repositories and of the account itself, since the full hour; `day`: since a day."""
-    day: Requests
+    requests: Requests
+    """Of all repositories and of the account itself."""
     repos: tuple[RepoStatus, ...]
     threads: tuple[OpenThread, ...]
     waiting: tuple[FactRow, ...]
@@ -100,28 +103,22 @@ def status(service: Service) -> Status:
         account=account.read(store),
         process=process(service),
         api_url=service.settings.github.api_url,
-        hour=_sum(each for each in hours if each.hour == int(now // 3600)),
-        day=_sum(hours),
-        repos=tuple(_repo(each, hours, now, of_interest=each.github in interest) for each in reading.every(store)),
-        threads=tuple(OpenThread(each, titles.get(each.root_job_id, "")) for each in bound),
+        requests=_requests(hours, now),
+        repos=tuple(
+            RepoStatus(
+                **asdict(each),
+                requests=_requests([hour for hour in hours if hour.github == each.github], now),
+                of_interest=each.github in interest,
+            )
+            for each in reading.every(store)
+        ),
+        threads=tuple(OpenThread(**asdict(each), title=titles.get(each.root_job_id, "")) for each in bound),
         waiting=tuple(facts.waiting(store)),
         failed=tuple(facts.failed(store)),
         commands=tuple(comments.latest(store, LATEST)),
         webhook=bool(service.settings.github.webhook_secret_env),
         delivery=reading.last_delivery(store),
     )
-
-
-def as_json(found: Status) -> dict[str, Any]:
-    """What `--json` prints."""
-    told = asdict(found)
-    told["repos"] = [
-        each.pop("reading") | {"requests": {"hour": each.pop("hour"), "day": each.pop("day")}} | each
-        for each in told["repos"]
-    ]
-    told["threads"] = [each["thread"] | {"title": each["title"]} for each in told["threads"]]
-    told["requests"] = {"hour": told.pop("hour"), "day": told.pop("day")}
-    return told
 
 
 def process(service: Service) -> int | None:
@@ -205,13 +202,12 @@ def _again(service: Service, github: str, *, drop: bool) -> int:
     return len(found)
 
 
-def _repo(known: Reading, hours: list[Hour], now: float, *, of_interest: bool) -> RepoStatus:
-    mine = [each for each in hours if each.github == known.github]
-    return RepoStatus(known, of_interest, _sum(each for each in mine if each.hour == int(now // 3600)), _sum(mine))
+def _requests(hours: list[Hour], now: float) -> Requests:
+    return Requests(_sum(each for each in hours if each.hour == int(now // 3600)), _sum(hours))
 
 
-def _sum(hours: Iterable[Hour]) -> Requests:
+def _sum(hours: Iterable[Hour]) -> Asked:
     found = list(hours)
-    return Requests(
+    return Asked(
         sum(each.counted for each in found), sum(each.free for each in found), sum(each.written for each in found)
     )

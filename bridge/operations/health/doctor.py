@@ -8,9 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from activities.git.command import OLDEST_GIT
 from activities.runs.orphans import recent
@@ -52,11 +50,6 @@ def foundation(service: Service) -> list[Finding]:
 def healthy(findings: list[Finding]) -> bool:
     """Nothing is wrong; warnings are allowed."""
     return all(finding.level is not Level.WRONG for finding in findings)
-
-
-def as_json(findings: list[Finding]) -> dict[str, Any]:
-    """What `--json` prints."""
-    return {"healthy": healthy(findings), "findings": [asdict(finding) for finding in findings]}
 
 
 def python(_: Service) -> Iterator[Finding]:

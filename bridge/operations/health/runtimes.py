@@ -5,8 +5,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from activities.agents.environment import passed
 from activities.host.build_trial import Trial, build_trial
@@ -62,11 +61,6 @@ def _built(service: Service, runtime: Runtime) -> Runtime:
 def any_works(runtimes: list[Runtime]) -> bool:
     """One is enough. `shell` is none: its agents bring their own command."""
     return any(runtime.works for runtime in runtimes if runtime.name != SHELL or len(runtimes) == 1)
-
-
-def as_json(runtimes: list[Runtime]) -> dict[str, Any]:
-    """What `--json` prints."""
-    return {"any_works": any_works(runtimes), "runtimes": [asdict(runtime) for runtime in runtimes]}
 
 
 def lacks(service: Service, name: str) -> str:

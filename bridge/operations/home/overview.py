@@ -5,10 +5,9 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISDIR
-from typing import Any
 
 from activities.git.own_side import FOLDER as OWN_SIDES
 from activities.settings.home import Home
@@ -49,51 +48,33 @@ class Part:
 class Disk:
     """The room the home takes, and what is left."""
 
+    bytes: int
+    whole: bool
     parts: tuple[Part, ...]
     free: int
-
-    @property
-    def bytes(self) -> int:
-        return sum(part.bytes for part in self.parts)
-
-    @property
-    def whole(self) -> bool:
-        return all(part.whole for part in self.parts)
 
 
 @dataclass(frozen=True)
 class Overview:
     """All of it; without a store only the disk."""
 
+    counts: Counts | None
+    slots: tuple[HostNow, ...] | None
+    spent_today: Used | None
     disk: Disk
-    counts: Counts | None = None
-    hosts: tuple[HostNow, ...] = ()
-    spent_today: Used = field(default_factory=Used)
 
 
 def find(service: Service, seconds: float = GLANCE_SECONDS) -> Overview:
     """As it is now."""
     disk = measured(service.home, seconds)
     if not service.settings.store.url and not service.home.store.exists():
-        return Overview(disk)
+        return Overview(None, None, None, disk)
     now = time.time()
     hosts = tuple(
         HostNow(host.name, host.slots, host.running, works=not lacks_worker(host.seen, now))
         for host in stored_hosts.every(service.store)
     )
-    return Overview(disk, counts.now(service.store), hosts, spend.find(service, days=1).total)
-
-
-def as_json(found: Overview) -> dict[str, Any]:
-    """What `--json` prints; the figures of the store are null where there is none."""
-    disk = {"bytes": found.disk.bytes, "whole": found.disk.whole, **asdict(found.disk)}
-    known = found.counts is not None
-    return {
-        "counts": asdict(found.counts) if found.counts else None,
-        "slots": [asdict(host) for host in found.hosts] if known else None,
-        "spent_today": asdict(found.spent_today) if known else None,
-        "disk": disk,
-    }
+    return Overview(counts.now(service.store), hosts, spend.find(service, days=1).total, disk)
 
 
 def measured(home: Home, seconds: float) -> Disk:
@@ -101,7 +82,9 @@ def measured(home: Home, seconds: float) -> Disk:
     until = time.monotonic() + seconds
     parts = tuple(_part(name, paths, until) for name, paths in _places(home).items())
     place = next(path for path in (home.root, *home.root.parents) if path.exists())
-    return Disk(tuple(part for part in parts if part.bytes or not part.whole), shutil.disk_usage(place).free)
+    shown = tuple(part for part in parts if part.bytes or not part.whole)
+    total, whole = sum(part.bytes for part in shown), all(part.whole for part in shown)
+    return Disk(total, whole, shown, shutil.disk_usage(place).free)
 
 
 def _places(home: Home) -> dict[str, tuple[Path, ...]]:

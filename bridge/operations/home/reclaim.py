@@ -8,12 +8,11 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from activities.git import sweep
 from activities.git.own_side import side_of
@@ -68,18 +67,17 @@ class Room:
 class Reclaimed:
     """What could go, or has gone."""
 
-    before: float
+    before: str
+    """The moment before which it ended, in ISO 8601."""
     older_than: str
     removed: bool
     rooms: tuple[Room, ...]
     kept: tuple[str, ...]
     """What stays, and why."""
-    problems: tuple[str, ...] = ()
+    problems: tuple[str, ...]
     """What should have gone, and could not."""
-
-    @property
-    def bytes(self) -> int:
-        return sum(room.bytes for room in self.rooms)
+    bytes: int
+    """What the rooms take together."""
 
 
 @by_itself
@@ -94,13 +92,15 @@ def reclaim(service: Service, older_than: str, *, yes: bool) -> Reclaimed:
     gone, problems = _removed(things) if yes else (things, ())
     rooms = tuple(_room(what, gone) for what in What)
     kept = (_still_open(ended.open), needed)
-    return Reclaimed(before, format_duration(seconds), yes, rooms, tuple(filter(None, kept)), problems)
-
-
-def as_json(found: Reclaimed) -> dict[str, Any]:
-    """What `--json` prints."""
-    before = datetime.fromtimestamp(found.before, UTC).isoformat(timespec="seconds")
-    return asdict(found) | {"before": before, "bytes": found.bytes}
+    return Reclaimed(
+        before=datetime.fromtimestamp(before, UTC).isoformat(timespec="seconds"),
+        older_than=format_duration(seconds),
+        removed=yes,
+        rooms=rooms,
+        kept=tuple(filter(None, kept)),
+        problems=problems,
+        bytes=sum(room.bytes for room in rooms),
+    )
 
 
 def _seconds(older_than: str) -> float:

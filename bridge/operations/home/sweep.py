@@ -1,9 +1,8 @@
 """Sweeping up what killed processes left in repositories; nothing an open tree or a living agent owns."""
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from activities.git import sweep as ground_level
 from activities.git.sweep import Ground, Leftover
@@ -44,11 +43,6 @@ def sweep(service: Service, name: str | None = None, *, yes: bool = False, step:
         step(f"looking at {repo.name}, {number} of {len(chosen)}")
         swept.append(_sweep(service, repo, yes=yes))
     return swept
-
-
-def as_json(swept: Swept) -> dict[str, Any]:
-    """What `--json` prints."""
-    return asdict(swept)
 
 
 def _sweep(service: Service, repo: Repo, *, yes: bool) -> Swept:

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from activities.store import hosts as stored
 from bridge.operations.service import Service
@@ -24,16 +23,19 @@ class AbsentHost:
     """The jobs that have not ended, those that wait longest first."""
 
 
-def every(service: Service) -> list[stored.Host]:
+@dataclass(frozen=True)
+class Host(stored.Host):
+    """A host, and whether its worker was seen in the last minute."""
+
+    has_worker: bool = False
+
+
+def every(service: Service) -> list[Host]:
     """Every host whose worker was ever seen; none while there is no store."""
     if not service.settings.store.url and not service.home.store.exists():
         return []
-    return stored.every(service.store)
-
-
-def as_json(host: stored.Host) -> dict[str, Any]:
-    """What `--json` prints."""
-    return asdict(host) | {"has_worker": not lacks_worker(host.seen, time.time())}
+    now = time.time()
+    return [Host(**asdict(host), has_worker=not lacks_worker(host.seen, now)) for host in stored.every(service.store)]
 
 
 def told(service: Service, jobs: Sequence[JobRecord]) -> list[JobRecord]:

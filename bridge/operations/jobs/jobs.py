@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,7 +117,7 @@ class Tree:
         return self.task.state.closed and all(job.state.ended for job in self.jobs)
 
     @property
-    def ledger(self) -> Ledger:
+    def spent(self) -> Ledger:
         """What is used, as far as the rows tell."""
         return ledger_of(self.task, self.jobs, time.time())
 
@@ -132,18 +132,6 @@ def tree(service: Service, job_id: str) -> Tree:
     found = tuple(hosts.told(service, stored.tree(service.store, root)))
     belongs_to = belonging.belonging(service, found[0]) if found else NOTHING
     return Tree(task, found, bounds, belongs_to)
-
-
-def tree_as_json(tree: Tree) -> dict[str, Any]:
-    """What `--json` prints."""
-    return {
-        "task": tree.task.model_dump(mode="json", exclude={"revision"}),
-        "jobs": [job.model_dump(mode="json", exclude={"revision"}) for job in tree.jobs],
-        "bounds": tree.bounds.model_dump(mode="json"),
-        "spent": asdict(tree.ledger),
-        "over": tree.over,
-        "belongs_to": asdict(tree.belongs_to),
-    }
 
 
 def preflight_failures(service: Service) -> int:
@@ -215,13 +203,3 @@ def live(service: Service, job: JobRecord) -> "RunStatus | None":
     put_off = stored_deferrals.of_run(service.store, job.job_id, job.attempt)[-1:]
     waits = seen.stage is Stage.ENDED and any(each.until > time.time() for each in put_off)
     return replace(seen, stage=Stage.PUT_OFF) if waits else seen
-
-
-def as_json(detail: JobDetail) -> dict[str, Any]:
-    """What `--json` prints."""
-    job = detail.job.model_dump(mode="json", exclude={"revision"})
-    task = detail.task.model_dump(mode="json", exclude={"revision"}) if detail.task else None
-    live = asdict(detail.live) if detail.live else None
-    belongs_to = asdict(detail.belongs_to)
-    told = {"task": task, "payload": detail.payload, "diagnostics": detail.diagnostics}
-    return job | told | {"live": live, "belongs_to": belongs_to}

@@ -5,6 +5,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 
+from pydantic import BaseModel, Field
 from temporalio.client import Client
 from temporalio.common import WorkflowIDReusePolicy
 
@@ -46,13 +47,11 @@ from workflows.tree.state import TreeInput
 SUMMARY_LIMIT = 200
 
 
-@dataclass(frozen=True)
-class Retried:
+class RetryAnswer(BaseModel):
     """A job that runs again."""
 
     job_id: str
-    reopened: bool
-    """The tree was over; it has been opened again for this."""
+    reopened: bool = Field(description="Its tree was over, and has been opened again.")
 
 
 @dataclass(frozen=True)
@@ -64,6 +63,10 @@ class Killed:
     """It was blocked and is over now; else it is being ended."""
     unmerged: tuple[LegBranch, ...] = ()
     """Branches that hold work nobody has merged."""
+
+    @property
+    def unmerged_branches(self) -> list[str]:
+        return [leg.branch for leg in self.unmerged]
 
 
 def new_root_id() -> str:
@@ -130,7 +133,7 @@ def _refuse_over(service: Service, root: str) -> None:
         raise RefusedError(over, f"service job tree {root}")
 
 
-async def retry(service: Service, job_id: str, *, actor: str, request_id: str = "") -> Retried:
+async def retry(service: Service, job_id: str, *, actor: str, request_id: str = "") -> RetryAnswer:
     """Run a failed job again, opening its tree again where that has closed blocked (ruling D4).
 
     A tree that is open takes the same request once.
@@ -141,7 +144,7 @@ async def retry(service: Service, job_id: str, *, actor: str, request_id: str = 
     try:
         with translated():
             await handle.execute_update(DelegationTree.retry, order, id=request_id or None, rpc_timeout=RPC_TIMEOUT)
-        return Retried(job_id, reopened=False)
+        return RetryAnswer(job_id=job_id, reopened=False)
     except DeclinedError as no:
         raise RefusedError(no.message, f"service job tree {job_id}") from None
     except NoWorkerError as late:
@@ -153,7 +156,7 @@ async def retry(service: Service, job_id: str, *, actor: str, request_id: str = 
     return await _reopen(service, client, root, RetryRequested(now=time.time(), actor=actor, job_id=job_id))
 
 
-async def _reopen(service: Service, client: Client, root: str, order: RetryRequested) -> Retried:
+async def _reopen(service: Service, client: Client, root: str, order: RetryRequested) -> RetryAnswer:
     tree, task = stored.get(service.store, root), stored_jobs.task_of(service.store, root)
     if task is None or task.state is not TaskState.BLOCKED or tree is None or tree.state is None:
         state = f"{task.state}: {task.reason}" if task else "over"
@@ -165,7 +168,7 @@ async def _reopen(service: Service, client: Client, root: str, order: RetryReque
     stage = stored_runs.stage_of(service.store, root)
     if stage is None or not await workflows.reopen(service, client, stage, again):
         await _open_again(service, client, again)
-    return Retried(order.job_id, reopened=True)
+    return RetryAnswer(job_id=order.job_id, reopened=True)
 
 
 def _was_lost(service: Service, root: str) -> bool:
@@ -175,7 +178,7 @@ def _was_lost(service: Service, root: str) -> bool:
     return blocked and tree is not None and tree.state is not None and not tree.state.closed
 
 
-async def _take_up(service: Service, client: Client, root: str, actor: str) -> Retried:
+async def _take_up(service: Service, client: Client, root: str, actor: str) -> RetryAnswer:
     """The tree goes on where it was interrupted."""
     tree, task = stored.get(service.store, root), stored_jobs.task_of(service.store, root)
     if tree is None or tree.state is None or task is None:
@@ -186,7 +189,7 @@ async def _take_up(service: Service, client: Client, root: str, actor: str) -> R
     order = TreeTakenUp(now=now, actor=actor, why=task.reason, since=task.ended_at or now)
     again = TreeStart(input=tree.start, host=tree.host, state=tree.state, taken_up=order)
     await _open_again(service, client, again)
-    return Retried(root, reopened=True)
+    return RetryAnswer(job_id=root, reopened=True)
 
 
 async def _open_again(service: Service, client: Client, again: TreeStart) -> None:

@@ -7,9 +7,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from activities.pipelines import plan as planning
 from activities.store import pipeline_runs as stored_runs
@@ -74,11 +72,6 @@ def every(service: Service) -> list[Pipeline]:
 def get(service: Service, name: str) -> Pipeline:
     """One pipeline, or a sentence that says which there are."""
     return planning.get(service.store, name)
-
-
-def as_json(pipeline: Pipeline) -> dict[str, Any]:
-    """What `--json` prints."""
-    return asdict(pipeline)
 
 
 def definition_of(pipeline: Pipeline) -> Definition:

@@ -83,8 +83,8 @@ def deny(service: Service, name: str, repo: str) -> None:
     stored.deny(service.store, name, repo)
 
 
-def as_json(agent: Agent) -> dict[str, Any]:
-    """What `--json` prints."""
+def shown(agent: Agent) -> dict[str, Any]:
+    """Return an agent as it is shown, without what only a tree's own workers have."""
     row = agent.worker.model_dump(mode="json", exclude={"ephemeral", "template_digest"})
     return row | {"repos": list(agent.repos), "added_at": agent.added_at}
 

@@ -181,8 +181,8 @@ def boxed(service: Service, plan: Plan) -> bool:
 def as_json(repo: Repo, plan: Plan, found: Sequence[Runtime]) -> dict[str, Any]:
     """What `--json` prints of what was registered."""
     return {
-        "repository": repos.as_json(repo) | {"new": not plan.is_known},
-        "runtimes": [asdict(each) for each in found],
+        "repository": asdict(repo) | {"new": not plan.is_known},
+        "runtimes": found,
         "agents": [
             {"name": each.new.name, "runtime": each.runtime, "standing": each.standing.value} for each in plan.members
         ],

@@ -3,7 +3,7 @@
 import os
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -163,11 +163,6 @@ def recall(service: Service, wanted: Recall) -> Recollection:
             )
         )
     )
-
-
-def as_json(entry: Entry) -> dict[str, Any]:
-    """What `--json` prints."""
-    return entry.model_dump(mode="json")
 
 
 def _a_person_decides() -> None:

@@ -2,9 +2,7 @@
 
 import re
 import subprocess
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from activities.git.remotes import remotes
 from activities.store import jobs as stored_jobs
@@ -67,11 +65,6 @@ def remove(service: Service, name: str) -> None:
             f"service job show {running[0].job_id}",
         )
     stored.remove(service.store, name)
-
-
-def as_json(repo: Repo) -> dict[str, Any]:
-    """What `--json` prints."""
-    return asdict(repo)
 
 
 def top_level(path: Path) -> Path:

@@ -4,7 +4,7 @@ import re
 import secrets
 import time
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -132,8 +132,3 @@ def shown(review: Review) -> ReviewView:
     notes = [ReviewNote(author_asserted=each.author, text=each.text, at=each.at) for each in review.notes]
     told = {name: value for name, value in asdict(review).items() if name in ReviewView.model_fields}
     return ReviewView(**told | {"review_status": status, "notes": notes})
-
-
-def as_json(review: Review) -> dict[str, Any]:
-    """What `--json` prints."""
-    return shown(review).model_dump(mode="json")

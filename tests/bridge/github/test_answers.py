@@ -125,9 +125,9 @@ class TestRetry:
         """Record the jobs that run again, with actor and request id."""
         ordered: list[tuple[str, str, str]] = []
 
-        async def retry(_: Service, job_id: str, *, actor: str, request_id: str = "") -> trees.Retried:
+        async def retry(_: Service, job_id: str, *, actor: str, request_id: str = "") -> trees.RetryAnswer:
             ordered.append((job_id, actor, request_id))
-            return trees.Retried(job_id, reopened=True)
+            return trees.RetryAnswer(job_id=job_id, reopened=True)
 
         monkeypatch.setattr(trees, "retry", retry)
         return ordered

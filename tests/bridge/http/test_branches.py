@@ -93,9 +93,9 @@ async def test_a_branch_is_dropped_once_it_is_merged_or_by_force(tree: Reviewed)
 async def test_a_retry_says_whether_its_tree_was_opened_again(tree: Reviewed, monkeypatch: pytest.MonkeyPatch) -> None:
     ordered: list[tuple[str, str]] = []
 
-    async def retry(_: Service, job_id: str, *, actor: str) -> trees.Retried:
+    async def retry(_: Service, job_id: str, *, actor: str) -> trees.RetryAnswer:
         ordered.append((job_id, actor))
-        return trees.Retried(job_id, reopened=True)
+        return trees.RetryAnswer(job_id=job_id, reopened=True)
 
     monkeypatch.setattr(trees, "retry", retry)
     answer = await post(tree.service, f"{B}/retry")

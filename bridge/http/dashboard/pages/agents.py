@@ -1,6 +1,5 @@
 """The page of agents, runtimes, repositories and hosts (ruling M4)."""
 
-import time
 from collections.abc import Mapping
 
 from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
@@ -12,7 +11,7 @@ from bridge.operations.registry import agents, repos
 from bridge.operations.service import Service
 from workflows.contract.models import AutonomyPolicy
 from workflows.model.workers import SessionScope
-from workflows.policy.hosts import lacks_worker, way_back
+from workflows.policy.hosts import way_back
 
 RUNTIMES: Background[list[Runtime]] = Background(runtimes.check)
 AUTONOMY = {
@@ -28,14 +27,14 @@ SESSIONS = {
 
 
 def _look(service: Service, asked: Asked) -> Mapping[str, object]:
-    seen, now = RUNTIMES.seen(service), time.time()
+    seen = RUNTIMES.seen(service)
     return {
         "title": "Agents",
         "agents": agents.every(service),
         "seen": seen,
         "works_now": {each.name: each.works for each in seen.found or ()},
         "repos": repos.every(service),
-        "hosts": [(each, lacks_worker(each.seen, now)) for each in hosts.every(service)],
+        "hosts": hosts.every(service),
         "way_back": way_back,
         "autonomy": AUTONOMY,
         "sessions": SESSIONS,

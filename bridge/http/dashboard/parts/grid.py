@@ -85,7 +85,7 @@ def seconds_of(job: JobRecord) -> float | None:
 
 def spend(tree: Tree) -> tuple[Used, ...]:
     """Return the use of every hard bound of the tree (rulings C1 to C4)."""
-    bounds, used = tree.bounds, tree.ledger
+    bounds, used = tree.bounds, tree.spent
     depth = max((job.delegation_depth for job in tree.jobs), default=0)
     batches = Counter(job.parent_job_id for job in tree.jobs if job.delegation_id)
     width = max(batches.values(), default=0)

@@ -131,7 +131,7 @@ async def resolved(service: Service, root: str) -> Done:
 def over(killed: Killed) -> Done:
     """Report a given-up task with its unmerged branches, which would be forgotten otherwise."""
     left = (
-        Note("is not merged", hint=leg.merge_command or f"service job drop {leg.job_id} --force", about=leg.branch)
+        Note("is not merged", hint=leg.merge or f"service job drop {leg.job_id} --force", about=leg.branch)
         for leg in killed.unmerged
     )
     said = "The task is given up. Nobody is reminded of it again, and its branches stay."

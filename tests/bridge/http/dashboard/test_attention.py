@@ -110,10 +110,10 @@ async def test_the_page_lists_what_the_command_lists(service: Service) -> None:
     conflict(service, root(61), NOW - 9)
     conflict(service, root(62), NOW, waits_for=WaitsFor.NOTHING)
     found, page = attention.find(service), waiting.find(service, 0, 50)
-    listed = {*(each.round.round_id for each in found.waiting), *(each.root_job_id for each in found.blocked)}
+    listed = {*(each.round_id for each in found.waiting), *(each.root_job_id for each in found.blocked)}
     listed |= {job.job_id for job in found.preflight_failed} | {way.root_job_id for way in found.conflicts}
     listed |= {host.host for host in found.hosts}
-    listed |= {f"{how.notification_id} {how.channel}" for _, how in found.undelivered}
+    listed |= {f"{how.notification_id} {how.channel}" for how in found.undelivered}
     assert {item.place.key for item in page.items} == listed
     assert page.total == len(listed) == 16
 

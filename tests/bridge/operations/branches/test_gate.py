@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from pydantic_core import to_jsonable_python
 from sqlalchemy import update
 
 from activities.settings.home import Home
@@ -50,7 +51,7 @@ def test_merged_and_looked_at_it_is_ready(tree: Reviewed) -> None:
     assert verdict.reasons[1].endswith(f"is not in {TASK_BRANCH}; next: service job merge {B}")
     head = tree.merge("a", "b")
     assert judged(tree) == Verdict(GateState.PASSING, (), head)
-    assert gate.as_json(judged(tree)) == {"state": "passing", "reasons": (), "head": head}
+    assert to_jsonable_python(judged(tree)) == {"state": "passing", "reasons": [], "head": head}
 
 
 def test_it_proposes_no_merge_that_would_be_refused(tree: Reviewed) -> None:

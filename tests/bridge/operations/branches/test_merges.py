@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic_core import to_jsonable_python
 from sqlalchemy import update
 
 from activities.settings.home import Home
@@ -300,9 +301,9 @@ def test_a_blocked_task_says_what_opens_it_again(tree: Reviewed) -> None:
 def test_every_command_that_is_printed_for_a_merge_is_taken(tree: Reviewed) -> None:
     tree.write(2, a={"decision": "changes_requested"})
     legs = {leg.job_id: leg for leg in branches.of_tree(tree.service, ROOT).legs}
-    assert legs[A].merge_command == f"service job merge {A} --anyway"
-    assert legs[B].merge_command == f"service job merge {B}"
-    assert branches.as_json(branches.of_tree(tree.service, ROOT))["legs"][0]["merge"] == legs[A].merge_command
+    assert legs[A].merge == f"service job merge {A} --anyway"
+    assert legs[B].merge == f"service job merge {B}"
+    assert to_jsonable_python(branches.of_tree(tree.service, ROOT))["legs"][0]["merge"] == legs[A].merge
 
 
 def test_the_way_out_of_a_conflict_insists_where_it_must(tree: Reviewed) -> None:

@@ -80,7 +80,7 @@ def test_attention_lists_a_host_that_jobs_wait_for_after_a_minute(
     saw(service, 70)
     [absent] = attention.find(service).hosts
     assert (absent.host, absent.waiting, absent.next) == ("web-1", (ROOT,), WAY_BACK), "the other was begun just now"
-    assert attention.as_json(attention.find(service))["hosts"][0]["waiting"] == (ROOT,)
+    assert attention.find(service).hosts[0].waiting == (ROOT,)
     assert main(["attention"]) == 0
     assert f"web-1  1 job waits for it: {ROOT}\n  {absent.says}\n  {WAY_BACK}\n" in capsys.readouterr().out
 

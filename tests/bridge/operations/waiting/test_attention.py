@@ -1,6 +1,7 @@
 """What waits for a person, beside the pauses."""
 
 import pytest
+from pydantic_core import to_jsonable_python
 
 from activities.settings.home import Home
 from activities.store import jobs
@@ -28,7 +29,7 @@ def test_blocked_tasks_wait_oldest_first_unless_nobody_can_open_them_again(
         jobs.write(service.store, Records(task=task(root, **more)))
     found = attention.find(service)
     assert [each.root_job_id for each in found.blocked] == [FIRST, SECOND]
-    assert [each["waits_for"] for each in attention.as_json(found)["blocked"]] == ["retry", "dismiss"]
+    assert [each["waits_for"] for each in to_jsonable_python(found)["blocked"]] == ["retry", "dismiss"]
     assert main(["attention"]) == 0
     shown = capsys.readouterr().out
     assert f"\n  because: leg one ended failed\n  run it again\n{SECOND}  blocked " in shown

@@ -1,0 +1,83 @@
+"""Rows as every surface shows them: HTTP, `--json` and the dashboard's pages (ruling J6)."""
+
+from typing import Any, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bridge.operations.jobs.belonging import Belonging
+from bridge.operations.jobs.jobs import JobDetail
+from workflows.model import spend
+from workflows.model.rows import EventRecord, JobRecord, RoundRecord, TaskRecord
+from workflows.model.settings import Bounds
+from workflows.model.spend import Ledger
+
+
+class Shown(BaseModel):
+    """A row as it is shown: all it says but what is left out; a value it may do without is always said."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+    left_out: ClassVar[frozenset[str]] = frozenset({"revision"})
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        for name in cls.left_out & cls.model_fields.keys():
+            cls.model_fields[name].exclude, cls.model_fields[name].default = True, None
+        cls.model_rebuild(force=True)
+
+    @classmethod
+    def of(cls, row: object) -> Self:
+        """Return the view of a row."""
+        return cls.model_validate(row, from_attributes=True)
+
+
+class Usage(Shown, spend.Usage):
+    """Tokens, as far as the runtime says."""
+
+
+class JobSummary(Shown, JobRecord):
+    """A job in a list."""
+
+    next: str = Field(default="", description="What happens next, and the command that moves it.")
+    usage: Usage = Usage()
+
+
+class Round(Shown, RoundRecord):
+    """A pause, and all that is needed to end it (ruling F1)."""
+
+    left_out = frozenset(
+        {"revision", "root_job_id", "job_id", "task_id", "repo", "end", "closed_at", "closed", "said"},
+    )
+
+
+class Task(Shown, TaskRecord):
+    """The unit of work a tree belongs to."""
+
+
+class Event(Shown, EventRecord):
+    """A lifecycle event (ruling B4)."""
+
+
+class Tree(Shown):
+    """A whole tree."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
+
+    task: Task
+    jobs: list[JobSummary]
+    bounds: Bounds
+    spent: Ledger
+    over: bool
+
+
+class WholeTree(Tree):
+    """A tree, and the pull request or issue it belongs to."""
+
+    belongs_to: Belonging
+
+
+def detail(found: JobDetail) -> dict[str, Any]:
+    """Return a job with the evidence of its last run, which stays on this machine."""
+    task = Task.of(found.task) if found.task else None
+    told = {"task": task, "payload": found.payload, "diagnostics": found.diagnostics}
+    more = {"live": found.live, "belongs_to": found.belongs_to}
+    return JobSummary.of(found.job).model_dump(mode="json") | told | more
