@@ -22,8 +22,7 @@ NAMED = 3
 
 def follow(service: "Service", job_id: str, *, json: bool) -> int:
     """Print each change once, then the end. Return 0 if the task is done, 1 if it ended otherwise."""
-    from bridge.operations import views
-    from bridge.operations.jobs import jobs
+    from bridge.operations.jobs import jobs, views
     from cli.progress import progress
 
     said: dict[str, str] = {}

@@ -52,7 +52,7 @@ def list_(
         return
     found = jobs.find(service, wanted)
     if json:
-        from bridge.operations.views import JobSummary
+        from bridge.operations.jobs.views import JobSummary
 
         say_json([JobSummary.of(job) for job in found])
         return
@@ -101,7 +101,7 @@ def show(job_id: JobId, json: Json = False, web: Web = False) -> None:
     detail = jobs.detail(service, job_id)
     ways = list(branches.ways_out(service, [detail.job.root_job_id]))
     if json:
-        from bridge.operations import views
+        from bridge.operations.jobs import views
 
         say_json(views.detail(detail) | {"conflicts": ways})
         return
@@ -147,7 +147,7 @@ def tree(
         return
     shown = jobs.tree(service, job_id)
     if json:
-        from bridge.operations.views import WholeTree
+        from bridge.operations.jobs.views import WholeTree
 
         say_json(WholeTree.of(shown))
     else:

@@ -92,7 +92,7 @@ def _print_changes(service: "Service", job_id: str, *, json: bool) -> None:
         view = list(lines(tree))
         if _without_clock(view) != _without_clock(shown):
             if json:
-                from bridge.operations.views import WholeTree
+                from bridge.operations.jobs.views import WholeTree
 
                 say_json_line(WholeTree.of(tree))
             else:

@@ -11,8 +11,8 @@ from activities.settings.home import Home
 from activities.store import pipeline_runs
 from activities.store.pipeline_runs import Begun
 from bridge.http.app import create_app
+from bridge.operations.jobs.views import Tree
 from bridge.operations.service import Service
-from bridge.operations.views import Tree
 from cli.main import main
 from tests.bridge import seeds
 from tests.bridge.conftest import bearer

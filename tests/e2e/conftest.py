@@ -22,8 +22,8 @@ from bridge.machine import daemon_state
 from bridge.machine.daemon_state import Phase
 from bridge.machine.ports import is_free
 from bridge.operations.jobs import jobs
+from bridge.operations.jobs.views import WholeTree
 from bridge.operations.service import Service
-from bridge.operations.views import WholeTree
 from tests.e2e.browser import Person, person, started
 from tests.e2e.typist import typist
 from tests.unboxed import shell

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable
 from bridge.http.wire import projections
 from bridge.http.wire.thread_pools import read
 from bridge.operations.jobs import jobs
+from bridge.operations.jobs.views import Event
 from bridge.operations.service import Service
-from bridge.operations.views import Event
 from workflows.model.errors import UsageError
 from workflows.model.rows import EventRecord
 

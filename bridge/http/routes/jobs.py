@@ -57,12 +57,12 @@ from bridge.operations.branches import drops, gate, merges, publish
 from bridge.operations.branches.publish import PublishAnswer
 from bridge.operations.idempotency import Answer, KeyReusedError
 from bridge.operations.jobs import jobs
+from bridge.operations.jobs.views import Event, JobSummary, Tree
 from bridge.operations.orders import resolving, trees
 from bridge.operations.orders.resume import resume
 from bridge.operations.orders.trees import RetryAnswer
 from bridge.operations.paging import page, place
 from bridge.operations.service import Service
-from bridge.operations.views import Event, JobSummary, Tree
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
 from workflows.model.orders import ResumeOrder
 from workflows.text.durations import DurationError, parse_duration

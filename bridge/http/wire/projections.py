@@ -18,8 +18,8 @@ from bridge.http.wire.schemas import Job, Links
 from bridge.machine.daemon_state import DaemonState, read_state
 from bridge.machine.watched_file import WatchedFile
 from bridge.operations.jobs import hosts, jobs
+from bridge.operations.jobs.views import Tree, Usage
 from bridge.operations.service import Service
-from bridge.operations.views import Tree, Usage
 from workflows.model.errors import NotFoundError
 from workflows.model.states import JobState
 from workflows.policy.hosts import HostSeen

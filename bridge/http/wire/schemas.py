@@ -1,4 +1,4 @@
-"""The schemas of requests, and of responses that only HTTP has. Others: `operations/views`, and beside operations."""
+"""The schemas of requests, and of responses that only HTTP has. The others stand beside their operations."""
 
 from typing import Annotated, Any, Literal
 
@@ -7,9 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from activities.host.binding import LONGEST_REF
 from activities.runtimes.table import RUNTIMES
 from bridge.http.wire.parameters import DURATION_PATTERN, JOB_PATTERN, LARGEST
+from bridge.operations.jobs.views import Event, JobSummary, Round
 from bridge.operations.pipelines.runs import RunLine
 from bridge.operations.registry.reviews import ReviewView
-from bridge.operations.views import Event, JobSummary, Round
 from workflows.contract.size_limits import BOUNDS
 from workflows.github.gate import GateState
 from workflows.policy.answers import Verb

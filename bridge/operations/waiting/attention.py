@@ -7,8 +7,8 @@ from activities.store.waiting import Kind, Spent
 from bridge.operations.branches import branches
 from bridge.operations.github.trouble import Trouble
 from bridge.operations.jobs.hosts import AbsentHost
+from bridge.operations.jobs.views import JobSummary, Shown, Task
 from bridge.operations.service import Service
-from bridge.operations.views import JobSummary, Shown, Task
 from bridge.operations.waiting import waiting
 from workflows.model.rows import RoundRecord, TaskRecord
 

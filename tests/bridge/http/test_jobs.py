@@ -13,8 +13,8 @@ from sqlalchemy import text
 
 from bridge.http.app import create_app
 from bridge.http.wire.schemas import Job
+from bridge.operations.jobs.views import Event, JobSummary, Tree
 from bridge.operations.service import Service
-from bridge.operations.views import Event, JobSummary, Tree
 from tests.bridge import seeds
 from tests.bridge.conftest import Live
 from tests.bridge.reviewed import TASK_BRANCH, reviewed
