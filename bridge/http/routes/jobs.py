@@ -74,7 +74,8 @@ LOOK_SECONDS = 0.2
 def router(service: Service) -> APIRouter:
     made, held = APIRouter(route_class=StrictRoute, tags=["jobs"]), HeldOpen(stream_limit.MOST)
     _add_job(made, service, held)
-    _add_looks(made, service, held)
+    _add_looks(made, service)
+    _add_events(made, service, held)
     _add_resume(made, service)
     _add_orders(made, service)
     _add_publish(made, service)
@@ -104,7 +105,7 @@ def _add_job(made: APIRouter, service: Service, held: HeldOpen) -> None:
         return Response(told.body, headers=headers, media_type="application/json")
 
 
-def _add_looks(made: APIRouter, service: Service, held: HeldOpen) -> None:
+def _add_looks(made: APIRouter, service: Service) -> None:
     @made.get("/v1/jobs", responses=errors(NotFoundError), openapi_extra=needs(Scope.READ))
     async def list_jobs(
         repo: str | None = None,
@@ -133,6 +134,8 @@ def _add_looks(made: APIRouter, service: Service, held: HeldOpen) -> None:
         """Whether a tree's work is ready to be merged, and why not; a pull request's head as it was fetched last."""
         return await read(_gate, service, job_id, pull_request)
 
+
+def _add_events(made: APIRouter, service: Service, held: HeldOpen) -> None:
     @made.get(
         "/v1/jobs/{job_id}/events",
         response_model=EventList,

@@ -7,13 +7,13 @@ from bridge.http.wire.call import call_of, created, repeatable
 from bridge.http.wire.document import BODY, ORDER, errors
 from bridge.http.wire.parameters import Cursor, IdempotencyKey, Limit, RunStateIs
 from bridge.http.wire.projections import hidden
-from bridge.http.wire.schemas import RunAnswer, RunList, RunRequest
+from bridge.http.wire.schemas import RunAnswer, RunRequest
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.thread_pools import act, read
 from bridge.machine.named_tokens import Scope
 from bridge.operations.idempotency import Answer, KeyReusedError
 from bridge.operations.pipelines import definitions, runs
-from bridge.operations.pipelines.runs import ActiveRunError, RunFilter, RunView
+from bridge.operations.pipelines.runs import ActiveRunError, RunFilter, RunList, RunView
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError
 from workflows.pipeline.payload import PayloadError
@@ -22,7 +22,12 @@ from workflows.pipeline.plan import Trigger
 
 def router(service: Service) -> APIRouter:
     made = APIRouter(route_class=StrictRoute, tags=["pipelines"])
+    _add_start(made, service)
+    _add_runs(made, service)
+    return made
 
+
+def _add_start(made: APIRouter, service: Service) -> None:
     @made.post(
         "/v1/pipelines/{name}/run",
         responses=errors(NotFoundError, PayloadError, ActiveRunError, RefusedError, KeyReusedError, *ORDER, *BODY),
@@ -52,6 +57,8 @@ def router(service: Service) -> APIRouter:
         created(request, answer.run_id)
         return answer
 
+
+def _add_runs(made: APIRouter, service: Service) -> None:
     @made.get("/v1/runs", responses=errors(), openapi_extra=needs(Scope.READ))
     async def list_runs(
         pipeline: str | None = None,
@@ -61,7 +68,8 @@ def router(service: Service) -> APIRouter:
         cursor: Cursor = None,
     ) -> RunList:
         """The newest runs that match, a page at a time."""
-        return await read(_page, service, RunFilter(pipeline, repo, state, limit, cursor))
+        wanted = RunFilter(pipeline, repo, state, limit, cursor)
+        return await read(lambda: hidden(service, runs.list_runs(service, wanted)))
 
     @made.get("/v1/runs/{run_id}", responses=errors(NotFoundError), openapi_extra=needs(Scope.READ))
     async def get_run(run_id: str) -> RunView:
@@ -77,10 +85,3 @@ def router(service: Service) -> APIRouter:
         """End a run: its commands and agents are stopped."""
         actor = call_of(request.scope).signed
         return await read(hidden, service, await act(lambda: definitions.cancel(service, run_id, actor=actor)))
-
-    return made
-
-
-def _page(service: Service, wanted: RunFilter) -> RunList:
-    found = runs.list_runs(service, wanted)
-    return hidden(service, RunList(runs=list(found.runs), next_cursor=found.next_cursor))

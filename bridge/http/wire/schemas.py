@@ -8,7 +8,6 @@ from activities.host.binding import LONGEST_REF
 from activities.runtimes.table import RUNTIMES
 from bridge.http.wire.parameters import DURATION_PATTERN, JOB_PATTERN, LARGEST
 from bridge.operations.jobs.views import Event, JobSummary, Round
-from bridge.operations.pipelines.runs import RunLine
 from bridge.operations.registry.reviews import ReviewView
 from workflows.contract.size_limits import BOUNDS
 from workflows.github.gate import GateState
@@ -260,13 +259,6 @@ class RunAnswer(BaseModel):
     """The run that was started."""
 
     run_id: str = Field(examples=["prun-0c5e2v7q9a3k"])
-
-
-class RunList(BaseModel):
-    """A page of runs, newest first."""
-
-    runs: list[RunLine]
-    next_cursor: str | None = Field(description="`cursor` of the next page; null on the last one.")
 
 
 class Links(BaseModel):

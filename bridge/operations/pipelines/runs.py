@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from activities.runs.output import last_lines
 from activities.store import attempts as stored_attempts
@@ -102,12 +102,11 @@ class RunFilter:
     cursor: str | None = None
 
 
-@dataclass(frozen=True)
-class RunPage:
-    """Some runs, newest first, and where the next ones begin."""
+class RunList(BaseModel):
+    """A page of runs, newest first."""
 
     runs: tuple[RunLine, ...]
-    next_cursor: str | None
+    next_cursor: str | None = Field(description="`cursor` of the next page; null on the last one.")
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ def definition_of_run(service: Service, run_id: str) -> str:
     return get(service, run_id).begun.definition
 
 
-def list_runs(service: Service, wanted: RunFilter) -> RunPage:
+def list_runs(service: Service, wanted: RunFilter) -> RunList:
     """The newest runs that match."""
     if wanted.state is not None and wanted.state not in list(RunState):
         near = did_you_mean(wanted.state, RunState)
@@ -165,7 +164,7 @@ def list_runs(service: Service, wanted: RunFilter) -> RunPage:
         limit=wanted.limit + 1,
     )
     shown, more = paging.page(found, wanted.limit + 1, lambda run: (run.started_at, run.run_id))
-    return RunPage(tuple(map(_line, shown)), more)
+    return RunList(runs=tuple(map(_line, shown)), next_cursor=more)
 
 
 def latest(service: Service) -> dict[str, RunLine]:

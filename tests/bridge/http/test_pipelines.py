@@ -13,9 +13,8 @@ from activities.runs.os_processes import identity
 from activities.settings import ready
 from activities.store import memory, pipelines
 from activities.store.memory import Written
-from bridge.http.wire.schemas import RunList
 from bridge.operations.pipelines import runs
-from bridge.operations.pipelines.runs import RunView
+from bridge.operations.pipelines.runs import RunList, RunView
 from bridge.operations.service import Service
 from bridge.operations.temporal import client_of
 from tests.bridge import seeds

@@ -4,38 +4,27 @@ from collections.abc import Mapping
 
 from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
 from bridge.http.dashboard.parts import lists
+from bridge.operations import paging
 from bridge.operations.registry import repos, reviews
 from bridge.operations.registry.reviews import ReviewFilter
 from bridge.operations.service import Service
-from workflows.model.errors import UsageError
-
-A_PAGE = 50
 
 
 def _look(service: Service, asked: Asked) -> Mapping[str, object]:
     repo, pull_request = asked.query.get("repo") or None, asked.query.get("pr", "")
     number = lists.number(pull_request, "a pull request")
-    before = _place(asked.query["before"]) if "before" in asked.query else None
-    found = reviews.find(service, ReviewFilter(repo, number, A_PAGE + 1, before))
-    shown = [reviews.shown(each) for each in found[:A_PAGE]]
+    before = paging.place(asked.query.get("before"))
+    found = reviews.find(service, ReviewFilter(repo, number, lists.PER_PAGE + 1, before))
+    shown, older = paging.page(found, lists.PER_PAGE + 1, lambda review: (review.opened_at, review.review_id))
     return {
         "title": "Reviews",
-        "reviews": shown,
-        "older": f"{shown[-1].opened_at!r},{shown[-1].review_id}" if len(found) > A_PAGE else "",
+        "reviews": [reviews.shown(each) for each in shown],
+        "older": older,
         "later_page": before is not None,
         "repo": repo or "",
         "pull_request": pull_request,
         "repos": [each.name for each in repos.every(service)],
     }
-
-
-def _place(text: str) -> tuple[float, str]:
-    """Parse the cursor of the next page."""
-    at, comma, review_id = text.partition(",")
-    try:
-        return float(at), review_id if comma else ""
-    except ValueError:
-        raise UsageError("this page of reviews is none", "/ui/reviews") from None
 
 
 async def _note(service: Service, form: Form) -> Done:
