@@ -9,7 +9,7 @@ from cli.pipeline_view import lines, stage_line
 from cli.waiting import Asker, left_alone
 
 if TYPE_CHECKING:
-    from bridge.machine.steps import Step
+    from bridge.machine.progress import Step
     from bridge.operations.pipelines.runs import RunView
     from bridge.operations.service import Service
     from cli.live import View

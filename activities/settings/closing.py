@@ -2,7 +2,7 @@
 
 The bridge's token is replaced at once. The seal key cannot be: running work was sealed with it, and whoever has read it
 can forge seals. So an old key is never trusted beside a new one; the key is replaced when the daemon starts and nothing
-is running (`bridge.daemon.new_key`), and `service doctor` reports it until then.
+is running (`bridge.daemon.replace_seal_key`), and `service doctor` reports it until then.
 """
 
 import json

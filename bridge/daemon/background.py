@@ -14,7 +14,7 @@ from bridge.daemon.logs import log_end, open_log, quoted
 from bridge.daemon.options import DaemonOptions
 from bridge.machine.daemon_state import ChildPhase, DaemonState, DaemonStatus, Phase, status
 from bridge.machine.locks import FileLock, holder
-from bridge.machine.steps import Step, unheard
+from bridge.machine.progress import Step, unheard
 from bridge.machine.writable import usable
 from workflows.model.errors import ServiceError
 

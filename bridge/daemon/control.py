@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bridge.machine import address, daemon_state
 from bridge.machine.daemon_state import DaemonStatus
-from bridge.machine.steps import Step, unheard
+from bridge.machine.progress import Step, unheard
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from bridge.operations.settings import DAEMON_READS

@@ -14,7 +14,7 @@ from activities import log_lines
 from activities.settings.home import Home
 from activities.settings.ready import pid_of
 from activities.store.hosts import release
-from bridge.daemon import logs, new_key
+from bridge.daemon import logs, replace_seal_key
 from bridge.daemon.diagnosis import database_in_use, diagnose_bridge, diagnose_said, diagnose_server
 from bridge.daemon.group import Group
 from bridge.daemon.member import Member, until
@@ -66,12 +66,12 @@ async def _run(home: Home, options: DaemonOptions, lock: FileLock | None) -> Non
     state = StateFile(home.daemon_state, first_word)
     chores = (
         logs.keep_small(home.logs),
-        new_key.keep_closed(home),
-        new_key.seal_schedules(home, lambda: state.state.phase is Phase.RUNNING),
+        replace_seal_key.keep_closed(home),
+        replace_seal_key.seal_schedules(home, lambda: state.state.phase is Phase.RUNNING),
     )
     tidy = [asyncio.create_task(chore) for chore in chores]
     try:
-        new_key.turn(home, alone=options.embedded and options.own_store)
+        replace_seal_key.turn(home, alone=options.embedded and options.own_store)
         with _stop_signals() as stop:
             await _run_members(home, options, state, stop)
     except ServiceError as error:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bridge.daemon import tied
+from bridge.daemon import die_with_parent
 from bridge.daemon.logs import log_end, open_log, quoted
 from workflows.model.errors import ServiceError
 
@@ -59,7 +59,7 @@ class MemberProcess:
         with open_log(member.log) as log:
             start = os.fstat(log.fileno()).st_size  # before anything is printed
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-S", tied.__file__, str(os.getpid()), *member.argv),
+                *(sys.executable, "-I", "-S", die_with_parent.__file__, str(os.getpid()), *member.argv),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

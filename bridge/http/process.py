@@ -15,7 +15,7 @@ from bridge.http.app import create_app
 from bridge.http.connections import Connection
 from bridge.machine import tcp_callers
 from bridge.machine.address import Address, bind, bound, wanted
-from bridge.operations.branches import finishing
+from bridge.operations.branches import auto_merge
 from bridge.operations.service import Service
 
 GRACE_SECONDS = 3
@@ -33,7 +33,7 @@ def serve(service: Service, addr: str | None, *, allow_remote: bool, announce: C
         beside: set[asyncio.Task[None]] = set()
 
         def ready() -> None:
-            beside.add(asyncio.get_running_loop().create_task(finishing.keep(service)))
+            beside.add(asyncio.get_running_loop().create_task(auto_merge.keep(service)))
             say_ready(service, bound(listening))
             announce(f"http://{bound(listening)}")
 

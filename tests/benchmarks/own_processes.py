@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bridge.daemon import tied
+from bridge.daemon import die_with_parent
 from bridge.machine.ports import choose_port
 
 PATIENCE = 60.0
@@ -32,7 +32,7 @@ def running(
 ) -> Iterator[subprocess.Popen[str]]:
     """Run a program in a session of its own, so that only we get Ctrl-C; it dies with us even if we are killed."""
     pipe = subprocess.PIPE if talks else subprocess.DEVNULL
-    argv = (sys.executable, "-I", "-S", tied.__file__, str(os.getpid()), *words)
+    argv = (sys.executable, "-I", "-S", die_with_parent.__file__, str(os.getpid()), *words)
     with log.open("a") as said:
         out = subprocess.PIPE if talks else said
         process = subprocess.Popen(

@@ -10,7 +10,7 @@ from activities.git.merging import Conflict, merged_tree
 from activities.store import attempts
 from bridge.operations.branches import branches
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
-from bridge.operations.branches.foreign import refuse_foreign
+from bridge.operations.branches.foreign_commits import refuse_foreign
 from bridge.operations.branches.verdicts import plans_of
 from bridge.operations.jobs.jobs import Tree
 from bridge.operations.service import Service

@@ -12,7 +12,7 @@ from activities.git.task_branch import Contribution, Merged, TaskBranchConflict,
 from activities.store import branches as stored
 from bridge.operations.branches import branches, lines
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
-from bridge.operations.branches.foreign import refuse_foreign
+from bridge.operations.branches.foreign_commits import refuse_foreign
 from bridge.operations.branches.lines import LeftOut
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service

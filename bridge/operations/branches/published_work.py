@@ -7,7 +7,7 @@ from pathlib import Path
 from activities.git import branches as git
 from bridge.operations.branches import branches, lines
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
-from bridge.operations.branches.foreign import refuse_foreign
+from bridge.operations.branches.foreign_commits import refuse_foreign
 from bridge.operations.service import Service
 from workflows.contract.models import Action
 from workflows.github.publication import OURS

@@ -13,7 +13,7 @@ from activities.store.github.comments import CommentRow
 from activities.store.github.facts import FactRow
 from activities.store.github.reading import Reading
 from activities.store.github.threads import Thread
-from bridge.machine.steps import Step, unheard
+from bridge.machine.progress import Step, unheard
 from bridge.operations.github.interest import of_interest
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError, UnreachableError

@@ -17,7 +17,7 @@ from activities.settings import closing
 from activities.settings.load import SettingsError
 from bridge.machine import daemon_state
 from bridge.machine.locks import holder
-from bridge.machine.steps import Step, unheard
+from bridge.machine.progress import Step, unheard
 from bridge.machine.writable import usable
 from bridge.operations import settings as settings_in_force
 from bridge.operations.health import runtimes as installed

@@ -12,7 +12,7 @@ from activities.runs.supervised_run import Claim
 from activities.store import attempts as stored_runs
 from activities.store import jobs as stored_jobs
 from activities.store.repos import Repo
-from bridge.machine.steps import Step, unheard
+from bridge.machine.progress import Step, unheard
 from bridge.operations.registry import repos
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError

@@ -14,7 +14,7 @@ from activities.store.agents import Agent
 from activities.store.repos import Repo
 from bridge.operations.branches import branches
 from bridge.operations.branches.branches import Branches, BranchState
-from bridge.operations.branches.foreign import refuse_foreign
+from bridge.operations.branches.foreign_commits import refuse_foreign
 from bridge.operations.jobs import jobs
 from bridge.operations.jobs.jobs import Tree
 from bridge.operations.orders import new_jobs, trees

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bridge.daemon import tied
+from bridge.daemon import die_with_parent
 from bridge.daemon.group import Backoff, Group
 from bridge.daemon.member import Member, MemberFailedError, MemberProcess, until
 from bridge.machine.daemon_state import ChildPhase, ChildState, Phase
@@ -218,7 +218,7 @@ async def test_what_a_member_leaves_behind_in_its_session_goes_with_it(tmp_path:
 def test_a_tied_program_dies_with_the_one_that_started_it(tmp_path: Path) -> None:
     starter = "subprocess.Popen([sys.executable, sys.argv[1], str(os.getpid()), *sys.argv[2:]])\ntime.sleep(600)"
     tied_words = (sys.executable, "-c", SAY + DEAF, str(tmp_path / "pid"))
-    with subprocess.Popen([sys.executable, "-c", SAY + starter, tied.__file__, *tied_words]) as parent:
+    with subprocess.Popen([sys.executable, "-c", SAY + starter, die_with_parent.__file__, *tied_words]) as parent:
         pid = pid_in(tmp_path / "pid")
         assert not is_gone(pid)
         parent.kill()

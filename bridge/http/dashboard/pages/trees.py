@@ -7,7 +7,7 @@ from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Note, Pa
 from bridge.http.dashboard.parts import dag, grid, legs
 from bridge.operations.branches import publish
 from bridge.operations.home import links
-from bridge.operations.jobs import follows, jobs, rounds
+from bridge.operations.jobs import dependencies, jobs, rounds
 from bridge.operations.orders import trees
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
@@ -28,7 +28,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "root": tree.jobs[0],
         "rows": rows,
         "by_id": {row.job.job_id: row for row in rows},
-        "picture": dag.draw([job.job_id for job in tree.jobs], follows.of_tree(service, tree)),
+        "picture": dag.draw([job.job_id for job in tree.jobs], dependencies.of_tree(service, tree)),
         "spend": grid.spend(tree),
         "branches": found,
         "finish": legs.finish_of(service, tree, told, found),

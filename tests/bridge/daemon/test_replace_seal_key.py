@@ -7,7 +7,7 @@ import pytest
 
 from activities.sealing import seal_key
 from activities.settings.home import Home
-from bridge.daemon import new_key
+from bridge.daemon import replace_seal_key
 from bridge.operations.health import doctor
 from bridge.operations.health.doctor import Finding, Level
 from bridge.operations.pipelines import definitions
@@ -39,13 +39,13 @@ def finding(service: Service) -> Finding:
 def test_it_is_replaced_when_nothing_is_under_way(service: Service) -> None:
     before = seal_key.read(service.home.root)
     assert finding(service).level is Level.WRONG
-    new_key.turn(service.home, alone=True)
+    replace_seal_key.turn(service.home, alone=True)
     assert seal_key.read(service.home.root) not in (before, None)
     assert service.home.seal_key.stat().st_mode & 0o777 == 0o600
     assert finding(service).level is Level.OK
     assert service.home.seal_key_new.exists(), "schedules are still to be sealed"
     again = seal_key.read(service.home.root)
-    new_key.turn(service.home, alone=True)
+    replace_seal_key.turn(service.home, alone=True)
     assert seal_key.read(service.home.root) == again, "once"
 
 
@@ -53,7 +53,7 @@ def test_it_is_replaced_when_nothing_is_under_way(service: Service) -> None:
 def test_it_stays_for_what_is_under_way_and_that_is_told(service: Service, state: TaskState) -> None:
     seeds.write(service, seeds.task(state=state, revision=2))
     before = seal_key.read(service.home.root)
-    new_key.turn(service.home, alone=True)
+    replace_seal_key.turn(service.home, alone=True)
     assert seal_key.read(service.home.root) == before
     told = finding(service)
     assert (told.level, "could speak as the service" in told.says) == (Level.WRONG, True)
@@ -62,7 +62,7 @@ def test_it_stays_for_what_is_under_way_and_that_is_told(service: Service, state
 
 def test_it_stays_where_other_hosts_have_it(service: Service) -> None:
     before = seal_key.read(service.home.root)
-    new_key.turn(service.home, alone=False)
+    replace_seal_key.turn(service.home, alone=False)
     assert seal_key.read(service.home.root) == before
     service.home.config.write_text('[temporal]\naddress = "127.0.0.1:1"\n')
     assert "every host" in finding(service).fix
@@ -70,7 +70,7 @@ def test_it_stays_where_other_hosts_have_it(service: Service) -> None:
 
 def test_one_that_was_removed_is_made_anew_and_schedules_with_it(service: Service) -> None:
     service.home.seal_key.unlink()
-    new_key.turn(service.home, alone=True)
+    replace_seal_key.turn(service.home, alone=True)
     assert seal_key.read(service.home.root)
     assert service.home.seal_key_new.exists()
     assert finding(service).level is Level.OK
@@ -87,10 +87,10 @@ async def test_schedules_are_sealed_anew_once_everything_runs(
             raise UnreachableError("not yet")
 
     monkeypatch.setattr(definitions, "schedule_again", schedule_again)
-    monkeypatch.setattr(new_key, "LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(new_key, "AGAIN_SECONDS", 0.01)
-    new_key.turn(service.home, alone=True)
-    work = asyncio.create_task(new_key.seal_schedules(service.home, lambda: bool(running)))
+    monkeypatch.setattr(replace_seal_key, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(replace_seal_key, "AGAIN_SECONDS", 0.01)
+    replace_seal_key.turn(service.home, alone=True)
+    work = asyncio.create_task(replace_seal_key.seal_schedules(service.home, lambda: bool(running)))
     await asyncio.sleep(0.1)
     assert put == []
     running.append(True)
@@ -102,8 +102,8 @@ async def test_schedules_are_sealed_anew_once_everything_runs(
 async def test_a_home_that_is_opened_while_the_daemon_runs_is_closed(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(new_key, "AGAIN_SECONDS", 0.01)
-    work = asyncio.create_task(new_key.keep_closed(service.home))
+    monkeypatch.setattr(replace_seal_key, "AGAIN_SECONDS", 0.01)
+    work = asyncio.create_task(replace_seal_key.keep_closed(service.home))
     service.home.root.chmod(0o777)
     await asyncio.sleep(0.1)
     assert not work.done(), "what others may write to is a matter for a person"

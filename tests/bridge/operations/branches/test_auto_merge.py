@@ -8,7 +8,7 @@ import pytest
 from activities.settings.home import Home
 from activities.store import branches as stored
 from bridge.operations.branches import drops
-from bridge.operations.branches.finishing import ACTOR, Finishing
+from bridge.operations.branches.auto_merge import ACTOR, Finishing
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, run_git
 from tests.bridge import seeds

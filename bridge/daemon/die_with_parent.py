@@ -1,7 +1,7 @@
 """Run a program that dies with the process that started it, even if that one is killed with SIGKILL.
 
-Started as a script, before anything of ours is imported: `tied.py <pid of the parent> <program> [arguments]`. Only
-Linux can tie lives together; elsewhere the program is started untied.
+Started as a script, before anything of ours is imported: `die_with_parent.py PID PROGRAM [ARGUMENTS]`. Only Linux can
+tie lives together; elsewhere the program is started untied.
 """
 
 import ctypes
