@@ -36,6 +36,10 @@ from workflows.model.errors import RefusedError, ServiceError
 log = logging.getLogger(__name__)
 
 _PORT_RACES = 5
+_SERVER = "server"
+"""Members that poll the server restart with it. The SDK waits up to 10 s to poll again, and a task that was lost with
+the connection waits for its timeout; a new process polls at once, and takes over what the last one held.
+"""
 _LAST_ONE_ENDING = 2.0
 """Seconds a killed process may need to release its lock."""
 
@@ -169,7 +173,7 @@ def _server(home: Home, options: DaemonOptions, port: int, ui_port: int, lock: F
         )
 
     return Member(
-        name="server",
+        name=_SERVER,
         argv=server_command(
             home,
             port,
@@ -190,7 +194,8 @@ def _server(home: Home, options: DaemonOptions, port: int, ui_port: int, lock: F
 
 
 def _worker(home: Home, options: DaemonOptions, env: dict[str, str]) -> Member:
-    return _program(home, "worker", options.worker_command, env, ready=home.worker_ready, umask=-1)
+    argv = options.worker_command
+    return _program(home, "worker", argv, env, ready=home.worker_ready, umask=-1, restarts_with=_SERVER)
 
 
 def _bridge(
@@ -213,7 +218,7 @@ def _bridge(
 def _github(home: Home, options: DaemonOptions, env: dict[str, str]) -> list[Member]:
     """Build the GitHub process if an account is configured."""
     argv = options.github_command
-    return [_program(home, "github", argv, env, ready=home.github_ready)] if argv else []
+    return [_program(home, "github", argv, env, ready=home.github_ready, restarts_with=_SERVER)] if argv else []
 
 
 def _commands(home: Home, options: DaemonOptions, env: dict[str, str]) -> list[Member]:
@@ -234,6 +239,7 @@ def _program(
     ready: Path | None,
     explain: Callable[[str], ServiceError | None] = diagnose_said,
     umask: int = 0o077,
+    restarts_with: str = "",
 ) -> Member:
     """Build a member from one of our programs. It is ready once it wrote its pid to `ready`, or at once without that
     file.
@@ -254,6 +260,7 @@ def _program(
         cwd=home.root,
         explain=explain,
         umask=umask,
+        restarts_with=restarts_with,
     )
 
 

@@ -24,10 +24,10 @@ Announce = Callable[[Phase, tuple[ChildState, ...]], None]
 class Backoff:
     """Exponential backoff, with a cap, before a dead member is restarted."""
 
-    first: float = 0.5
+    first: float = 0.1
     most: float = 30.0
-    healthy_after: float = 60.0
-    """A member that lived this long starts over at `first`."""
+    healthy_after: float = 2.0
+    """A member that was ready for this long starts over at `first`."""
 
     def delay(self, failures: int) -> float:
         """Return the delay after this many failures in a row."""
@@ -41,7 +41,8 @@ class _Slot:
         self.member = member
         self.state = ChildState(name=member.name, log=str(member.log))
         self.process: MemberProcess | None = None
-        self.since = time.monotonic()
+        self.ready_at = 0.0
+        self.ready = asyncio.Event()
 
 
 class Group:
@@ -77,7 +78,6 @@ class Group:
                 keepers.create_task(self._keep(slot))
 
     async def _start(self, slot: _Slot) -> MemberProcess:
-        slot.since = time.monotonic()
         slot.process = await MemberProcess.launch(slot.member)
         self._change(slot, phase=ChildPhase.STARTING, pid=slot.process.pid, again_at=None)
         try:
@@ -85,6 +85,8 @@ class Group:
         except ServiceError:
             await slot.process.stop()
             raise
+        slot.ready_at = time.monotonic()
+        slot.ready.set()
         self._change(slot, phase=ChildPhase.RUNNING, note="")
         log.info("%s is ready (process %d)", slot.member.name, slot.process.pid)
         return slot.process
@@ -93,12 +95,14 @@ class Group:
         failures = 0
         while True:
             why = await self._life(slot)
-            lived = time.monotonic() - slot.since
-            failures = 1 if lived > self._backoff.healthy_after else failures + 1
+            worked = time.monotonic() - slot.ready_at if slot.ready.is_set() else 0.0
+            failures = 1 if worked > self._backoff.healthy_after else failures + 1
             seconds, restarts = self._backoff.delay(failures), slot.state.restarts + 1
             note = f"{why}; starting it again in {seconds:g} s"
             log.warning("%s %s (restart %d)", slot.member.name, note, restarts)
             slot.process = None
+            slot.ready.clear()
+            self._kill_those_that_restart_with(slot)
             again_at = datetime.now(UTC) + timedelta(seconds=seconds)
             self._change(slot, phase=ChildPhase.WAITING, pid=None, restarts=restarts, note=note, again_at=again_at)
             await asyncio.sleep(seconds)
@@ -106,10 +110,23 @@ class Group:
     async def _life(self, slot: _Slot) -> str:
         """Start the member if it is down, wait for its end, and return how it ended."""
         try:
-            process = slot.process or await self._start(slot)
+            process = slot.process or await self._start_again(slot)
             return f"ended ({await process.ended()})"
         except (ServiceError, OSError) as error:
             return str(error).splitlines()[0]
+
+    async def _start_again(self, slot: _Slot) -> MemberProcess:
+        """Start the member, after the one that it restarts with."""
+        for other in self._slots:
+            if slot.member.restarts_with == other.member.name:
+                await other.ready.wait()
+        return await self._start(slot)
+
+    def _kill_those_that_restart_with(self, slot: _Slot) -> None:
+        for other in self._slots:
+            if other.process is not None and other.member.restarts_with == slot.member.name:
+                log.info("%s restarts with the %s", other.member.name, slot.member.name)
+                other.process.kill()
 
     async def _stop(self) -> None:
         self._phase = Phase.STOPPING

@@ -42,6 +42,8 @@ class Member:
     """File descriptors to inherit."""
     umask: int = -1
     """The umask for its files; -1 keeps ours."""
+    restarts_with: str = ""
+    """The name of another member: when that one ends, this one is killed, and started again after it."""
 
 
 class MemberProcess:
@@ -90,8 +92,13 @@ class MemberProcess:
     async def ended(self) -> str:
         """Wait for the member's end, kill the rest of its session, and return how it ended."""
         await self._process.wait()
-        self._signal_session(signal.SIGKILL)
+        self.kill()
         return self.ending()
+
+    def kill(self) -> None:
+        """Kill the member and the rest of its session at once."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
 
     async def stop(self) -> None:
         """Terminate the member, kill it after its grace period, and kill the rest of its session."""
@@ -100,7 +107,7 @@ class MemberProcess:
                 self._process.terminate()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._process.wait(), self.member.grace)
-        self._signal_session(signal.SIGKILL)
+        self.kill()
         await self._process.wait()
 
     def ending(self) -> str:
@@ -109,10 +116,6 @@ class MemberProcess:
         if code is None:
             return "still running"
         return f"killed by {signal.Signals(-code).name}" if code < 0 else f"status {code}"
-
-    def _signal_session(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, number)
 
     def _failure(self, how: str) -> ServiceError:
         printed = log_end(self.member.log, self._log_start)

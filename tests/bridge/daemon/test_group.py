@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +142,63 @@ async def test_a_member_that_keeps_crashing_is_tried_ever_more_slowly_and_harms_
     assert waits == ["0.02 s", "0.04 s", "0.08 s", "0.1 s"]
     assert any("ended (status 7)" in note for note in notes)
     assert watcher.child("good").restarts == 0
+
+
+async def test_a_member_that_never_becomes_ready_is_tried_ever_more_slowly_however_long_its_start_takes(
+    tmp_path: Path,
+) -> None:
+    watcher = Watcher()
+
+    def break_it() -> None:
+        wait_for(lambda: watcher.phase is Phase.RUNNING, "the member")
+        os.kill(pid_in(tmp_path / "bad"), 9)
+        (tmp_path / "bad").unlink()
+        wait_for(lambda: watcher.child("bad").restarts >= 3, "three restarts")
+
+    healthy_at_once = Backoff(first=0.02, most=0.1, healthy_after=0)
+    await while_running(Group([member(tmp_path, "bad", GOOD_ONCE)], watcher, healthy_at_once), break_it)
+    notes = [child.note for _, (child,) in watcher.said]
+    waits = list(dict.fromkeys(note.rpartition(" in ")[2] for note in notes if " in " in note))
+    assert waits == ["0.02 s", "0.04 s", "0.08 s"]
+
+
+async def test_a_member_that_worked_for_a_while_is_started_again_at_once_however_often_it_is_killed(
+    tmp_path: Path,
+) -> None:
+    watcher = Watcher()
+
+    def is_up(restarts: int) -> bool:
+        return watcher.phase is Phase.RUNNING and watcher.child("a").restarts == restarts
+
+    def kill_it() -> None:
+        for restarts in range(3):
+            wait_for(partial(is_up, restarts), "a restart")
+            pid = pid_in(tmp_path / "a")
+            (tmp_path / "a").unlink()
+            os.kill(pid, 9)
+
+    healthy_at_once = Backoff(first=0.02, most=60, healthy_after=0)
+    await while_running(Group([member(tmp_path, "a", GOOD)], watcher, healthy_at_once), kill_it)
+    notes = {child.note for _, (child,) in watcher.said if child.note}
+    assert notes == {"ended (killed by SIGKILL); starting it again in 0.02 s"}
+
+
+async def test_a_member_restarts_with_the_one_it_works_for(tmp_path: Path) -> None:
+    watcher = Watcher()
+
+    def kill_it() -> None:
+        wait_for(lambda: watcher.phase is Phase.RUNNING, "all members")
+        pid = pid_in(tmp_path / "a")
+        for name in ("a", "b"):
+            (tmp_path / name).unlink()  # each is ready once it is there again
+        os.kill(pid, 9)
+        wait_for(lambda: watcher.child("b").restarts == 1 and watcher.phase is Phase.RUNNING, "both restarts")
+
+    follower = replace(member(tmp_path, "b", GOOD), restarts_with="a")
+    others = [member(tmp_path, "a", GOOD), follower, member(tmp_path, "c", GOOD)]
+    await while_running(Group(others, watcher, QUICK), kill_it)
+    assert [watcher.child(name).restarts for name in ("a", "b", "c")] == [1, 1, 0]
+    assert (tmp_path / "order").read_text().startswith("+a +b +c +a +b ")
 
 
 async def test_a_member_that_ends_before_it_is_ready_fails_the_start_with_its_last_words(tmp_path: Path) -> None:
