@@ -132,7 +132,7 @@ async def serve(home: Home) -> None:
     own = settings.worker
     all_jobs, each = control_group.limits(own.agents_memory), control_group.job_limits(own.job_memory, own.job_pids)
     spawn.keep_within(control_group.made(group_name(home), all_jobs, each))
-    await asyncio.to_thread(apart.ready, execution.__name__)
+    helpers = asyncio.create_task(asyncio.to_thread(apart.ready, execution.__name__))
     client = await connect(home, settings)
     await cluster.require(client)
     context = replace(context, reports=TreeReports(client, asyncio.get_running_loop()))
@@ -144,6 +144,7 @@ async def serve(home: Home) -> None:
         trees, agents = workers(client, context)
         await stack.enter_async_context(trees)
         taking = await takeover.begun(client, context.host, settings.temporal.task_queue)
+        await helpers
         await stack.enter_async_context(agents)
         await stack.enter_async_context(seen(context))
         gc.freeze()  # loaded objects stay: spare the garbage collector from traversing them
