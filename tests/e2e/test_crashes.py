@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,11 @@ import pytest
 from activities.boxes.control_group import limits, made
 from activities.settings.home import Home
 from activities.worker import group_name
+from bridge.daemon.group import Backoff
 from tests.e2e.conftest import Installed, set_up
+
+SOON = 60.0
+"""Seconds until a killed member works and the job goes on; under 6 on a quiet machine."""
 
 
 class Agent:
@@ -98,3 +103,22 @@ def test_everything_stops_while_a_job_runs_and_starts_again(agent: Agent) -> Non
     agent.go.touch()
     agent.service("daemon", "start")
     agent.ends_well(job)
+
+
+@pytest.mark.long
+def test_members_that_worked_are_restarted_at_once_each_time_they_are_killed_and_the_job_goes_on(agent: Agent) -> None:
+    log = agent.service.home / "logs" / "daemon.log"
+    for member in ("worker", "server", "bridge"):
+        before = len(log.read_text())
+        for _ in range(2):
+            job = agent.run()
+            time.sleep(Backoff().healthy_after + 0.5)
+            killed_at = time.monotonic()
+            agent.service.kill(member)
+            agent.ends_well(job)
+            assert time.monotonic() - killed_at < SOON, member
+            agent.began.unlink()
+            agent.go.unlink()
+        said = log.read_text()[before:]
+        assert said.count(f"{member} ended (killed by SIGKILL); starting it again in {Backoff().first:g} s") == 2
+        assert ("worker restarts with the server" in said) is (member == "server")
