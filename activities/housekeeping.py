@@ -10,7 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from activities.git import trash
+from activities.git.work import delete_later
 from activities.host.context import Context
 from activities.outside import OutsideWatch
 from activities.runs import orphans
@@ -80,7 +80,7 @@ def tidy(context: Context) -> int:
         return run.ended_at if run else None
 
     old_artifacts.counted_since(context.home.artifacts)  # starts the count from now
-    trash.empty(context.home.root / trash.FOLDER)
+    delete_later.empty(context.home.root / delete_later.FOLDER)
     return orphans.tidy(context.home.runs, context.settings.worker.keep_runs, recorded_at)
 
 

@@ -1,6 +1,4 @@
-"""Branches with the work of legs, read and moved in the repository (rulings I1, I5). Nothing here touches a
-checkout.
-"""
+"""Branches with the work of legs, read, compared and moved in the repository (rulings I1, I5), without a checkout."""
 
 import contextlib
 import re
@@ -9,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from activities.git.command import printable
+from activities.git.command import git_stream, printable
 from activities.git.library import ObjectsError, let_go, library, opened
 from activities.git.registered import common_directory, git_directory
 from workflows.model.errors import RefusedError
 
 if TYPE_CHECKING:
     from pygit2 import Diff, DiffDelta, DiffFile, Oid, Repository
+
 
 MOST_COMPARED = 16 << 20
 """Largest file, in bytes, that is compared line by line; larger ones count as binary."""
@@ -246,3 +245,30 @@ def _counted(repository: "Repository", found: "Diff", number: int, delta: "DiffD
         return FileChange(path, None, None)
     _, added, removed = patch.line_stats
     return FileChange(path, added, removed)
+
+
+_HEADER = re.compile(r'diff --git (?:"a/.*"|a/.*?) (?:"b/(?P<quoted>.*)"|b/(?P<plain>.*))')
+_OPTIONS = ("--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "--submodule=short")
+
+
+def patch(repo: Path, base: str, head: str, *, binary: bool) -> Iterator[bytes]:
+    """Yield the diff in pieces; with `binary` it can be applied whatever files it has."""
+    yield from git_stream(repo, "diff", *_OPTIONS, *(("--binary",) if binary else ()), base, head)
+
+
+def changes_of(text: str) -> tuple[FileChange, ...]:
+    """Return the files of a diff with their added and removed lines."""
+    found: list[FileChange] = []
+    in_hunk = False
+    for row in text.splitlines():
+        if header := _HEADER.fullmatch(row):
+            found.append(FileChange(header["quoted"] or header["plain"], 0, 0))
+            in_hunk = False
+        elif found and row.startswith("Binary files "):
+            found[-1] = FileChange(found[-1].path, None, None)
+        elif row.startswith("@@ "):
+            in_hunk = True
+        elif found and in_hunk and row[:1] in {"+", "-"}:
+            change, plus = found[-1], row[0] == "+"
+            found[-1] = FileChange(change.path, (change.added or 0) + plus, (change.removed or 0) + (not plus))
+    return tuple(found)

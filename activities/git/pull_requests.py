@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from activities.git import remotes
-from activities.git.borrowing import borrowed
 from activities.git.branches import commit
 from activities.git.command import GitError, git, line, printable
 from activities.git.locks import held
-from activities.git.registered import common_directory
+from activities.git.registered import borrowed, common_directory
 from workflows.github.names import host_of, remote_of
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UnreachableError
 from workflows.policy.belongs_to import WEB

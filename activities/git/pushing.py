@@ -10,8 +10,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from activities.git import remotes
-from activities.git.borrowing import borrowed
 from activities.git.command import GitError, git, printable
+from activities.git.registered import borrowed
 from activities.redaction.redacted import redacted
 from workflows.github.names import github_of_remote, host_of, remote_of
 from workflows.github.publication import OURS

@@ -1,15 +1,19 @@
 """The parts of a registered repository that its jobs get: readable objects, references, a few settings.
 
-All of it is read as plain files or by libgit2: nothing of the repository is run.
+All of it is read as plain files or by libgit2: nothing of the repository is run. Configuration files are formatted
+here: libgit2 rewrites the file for each setting, and every job's folder gets two such files.
 """
 
 import os
 import re
-from collections.abc import Iterator
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from activities.git.command import printable
-from activities.git.config_file import Setting, written
+from activities.git.command import git, line, printable
 from activities.git.library import ADDRESS, NAME, RepositoryError, asked_once, opened
 from activities.git.remotes import without_credentials
 from workflows.model.errors import NotFoundError
@@ -159,3 +163,50 @@ def configuration(repo: Path) -> bytes:
             shown = without_credentials(value) if found["key"] == "url" else value
             chosen.append(Setting("remote", found["key"], shown, found["name"]))
     return written(chosen)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One line of a configuration file."""
+
+    section: str
+    key: str
+    value: str
+    subsection: str = ""
+
+
+def written(settings: Iterable[Setting]) -> bytes:
+    """Format the file. Settings with characters that no such file can hold are left out."""
+    rows: list[str] = []
+    for each in settings:
+        if "\n" in each.subsection or "\0" in each.subsection + each.value:
+            continue
+        head = f'[{each.section} "{_escaped(each.subsection)}"]' if each.subsection else f"[{each.section}]"
+        value = _escaped(each.value).replace("\n", "\\n").replace("\t", "\\t")
+        rows += [head, f'\t{each.key} = "{value}"']
+    return ("\n".join(rows) + "\n").encode("utf-8", "surrogateescape")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+@contextmanager
+def borrowed(repo: Path) -> Iterator[Path]:
+    """Make an empty repository that borrows the objects of another, and delete it afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix="service-git-"))
+    try:
+        _borrow(folder, repo)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _borrow(folder: Path, repo: Path) -> None:
+    common = common_directory(repo)
+    form = line(repo, "rev-parse", "--show-object-format")
+    git(folder, "init", "--quiet", "--bare", "--template=", f"--object-format={form}")
+    (folder / "objects" / "info").mkdir(parents=True, exist_ok=True)
+    (folder / "objects" / "info" / "alternates").write_bytes(bytes(common / "objects") + b"\n")
+    if (common / "shallow").exists():
+        shutil.copyfile(common / "shallow", folder / "shallow")

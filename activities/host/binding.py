@@ -5,8 +5,9 @@ import shlex
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from activities.git import pull_requests, worktrees
+from activities.git import pull_requests
 from activities.git.pull_requests import Source
+from activities.git.work import worktrees
 from activities.store.repos import Repo
 from workflows.model.errors import RefusedError, UsageError
 from workflows.model.texts import Text

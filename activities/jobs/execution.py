@@ -11,7 +11,7 @@ from activities.agents.adapter import Adapter, CannotLaunchError, Launch, Progra
 from activities.agents.faults import Blocker, BlockerKind, Failed, SessionLost
 from activities.agents.streams import left_out
 from activities.boxes.box import Box
-from activities.git import trash
+from activities.git.work import delete_later
 from activities.host import boxing
 from activities.host.apart import FILL_SECONDS, TooMuchError, apart
 from activities.host.boxing import Wanted
@@ -226,7 +226,7 @@ class Execution:
         """Delete a program's temporary files, however many."""
         with contextlib.suppress(OSError):
             if tmp.is_dir():
-                trash.delete_later(trash.put_away(self.context.home.root / trash.FOLDER, tmp))
+                delete_later.delete_later(delete_later.put_away(self.context.home.root / delete_later.FOLDER, tmp))
 
     def _spent(self, call: ProgramCall, report: ProgramReport) -> Usage:
         """Return the usage of this run, also if its program counts the whole session."""

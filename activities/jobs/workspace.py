@@ -4,15 +4,16 @@ import contextlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from activities.git import branches, own_side, worktrees
+from activities.git import branches
 from activities.git.branches import ref_part
-from activities.git.commit import commit_all
 from activities.git.library import kept_open
-from activities.git.line import LeftOut, Line, draw
-from activities.git.merge import MergeConflict, merge
+from activities.git.merges.into_worktree import MergeConflict, merge
+from activities.git.merges.line import LeftOut, Line, draw
 from activities.git.registered import lent
-from activities.git.worktree_changes import Diff, capture_diff, look, touched_files
-from activities.git.worktrees import Worktree
+from activities.git.work import own_side, worktrees
+from activities.git.work.commit import commit_all
+from activities.git.work.worktree_changes import Diff, capture_diff, look, touched_files
+from activities.git.work.worktrees import Worktree
 from activities.host.apart import FILL_SECONDS, LOOK_SECONDS, TooMuchError, apart, worth_keeping
 from activities.host.attempt import with_way_out
 from activities.host.context import Context

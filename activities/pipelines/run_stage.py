@@ -14,9 +14,9 @@ from temporalio import activity
 from activities.agents.adapter import Launch
 from activities.agents.environment import passed
 from activities.boxes.box import Box
-from activities.git import worktrees
-from activities.git.merge import MergeConflict, merge
+from activities.git.merges.into_worktree import MergeConflict, merge
 from activities.git.registered import lent
+from activities.git.work import worktrees
 from activities.host import boxing
 from activities.host.apart import FILL_SECONDS, apart
 from activities.host.attempt import Attempts, Work, with_way_out

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import update
 
 from activities import housekeeping, outside
-from activities.git import trash
+from activities.git.work import delete_later
 from activities.host.context import Context
 from activities.runs import orphans as sweep
 from activities.runs.orphans import Orphan
@@ -192,6 +192,6 @@ async def test_the_agents_of_another_host_are_its_own_affair(context: Context, g
 
 def test_what_a_killed_worker_was_about_to_delete_is_deleted_by_the_next(context: Context) -> None:
     (context.home.worktrees / "shop+job-a-1").mkdir(parents=True)
-    left = trash.put_away(context.home.root / trash.FOLDER, context.home.worktrees / "shop+job-a-1")
+    left = delete_later.put_away(context.home.root / delete_later.FOLDER, context.home.worktrees / "shop+job-a-1")
     housekeeping.tidy(context)
     assert not left.exists()

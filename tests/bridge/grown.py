@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from activities.git.line import Part, draw
+from activities.git.merges.line import Part, draw
 from activities.store import repos
 from activities.store import trees as stored_trees
 from bridge.operations.service import Service

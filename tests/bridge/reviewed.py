@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import update
 
-from activities.git.task_branch import Contribution, merge_all
+from activities.git.merges.task_branch import Contribution, merge_all
 from activities.store import repos, schema
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, make_repository, run_git

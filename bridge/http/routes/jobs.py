@@ -8,7 +8,7 @@ from secrets import token_hex
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from activities.git.task_branch import TaskBranchConflict
+from activities.git.merges.task_branch import TaskBranchConflict
 from bridge.http.routes.event_stream import look, resumed_at, stream
 from bridge.http.wire import projections, stream_limit
 from bridge.http.wire.authorization import needs

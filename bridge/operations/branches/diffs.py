@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from activities.git import branches as git
-from activities.git import worktrees
-from activities.git.branches import FileChange
+from activities.git.branches import FileChange, changes_of, patch
 from activities.git.command import printable
-from activities.git.patches import changes_of, patch
-from activities.git.worktree_changes import capture_diff
+from activities.git.work import worktrees
+from activities.git.work.worktree_changes import capture_diff
 from activities.host.apart import apart
 from activities.redaction.redacted import redacted
 from activities.store import attempts as stored_runs

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from activities.git import branches as git
 from activities.git.command import all_printable
-from activities.git.merging import Conflict, merged_tree
+from activities.git.merges.commits import Conflict, merged_tree
 from activities.store import attempts
 from bridge.operations.branches import branches
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch

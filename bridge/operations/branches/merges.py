@@ -7,8 +7,8 @@ from pathlib import Path
 
 from activities.git import branches as git
 from activities.git import command as program
+from activities.git.merges.task_branch import Contribution, Merged, TaskBranchConflict, merge_all
 from activities.git.registered import git_directory
-from activities.git.task_branch import Contribution, Merged, TaskBranchConflict, merge_all
 from activities.store import branches as stored
 from bridge.operations.branches import branches, lines
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch

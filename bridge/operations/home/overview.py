@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISDIR
 
-from activities.git.own_side import FOLDER as OWN_SIDES
+from activities.git.work.own_side import FOLDER as OWN_SIDES
 from activities.settings.home import Home
 from activities.store import counts
 from activities.store import hosts as stored_hosts

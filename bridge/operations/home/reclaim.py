@@ -14,10 +14,10 @@ from enum import StrEnum
 from functools import partial
 from pathlib import Path
 
-from activities.git import sweep
-from activities.git.own_side import side_of
-from activities.git.sweep import Ground, Kind, Leftover
-from activities.git.worktrees import worktree_prefix
+from activities.git.work import sweep
+from activities.git.work.own_side import side_of
+from activities.git.work.sweep import Ground, Kind, Leftover
+from activities.git.work.worktrees import worktree_prefix
 from activities.host.apart import worth_keeping
 from activities.runs import old_runs
 from activities.runs.run_folders import Key

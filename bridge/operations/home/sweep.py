@@ -4,9 +4,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from activities.git import sweep as ground_level
-from activities.git.sweep import Ground, Leftover
-from activities.git.worktrees import worktree_prefix
+from activities.git.work import sweep as ground_level
+from activities.git.work.sweep import Ground, Leftover
+from activities.git.work.worktrees import worktree_prefix
 from activities.host.apart import worth_keeping
 from activities.runs.supervised_run import Claim
 from activities.store import attempts as stored_runs

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from activities.git.command import all_printable
-from activities.git.commit import commit_all
-from activities.git.merge import MergeConflict, merge
-from activities.git.worktree_changes import touched_files
-from activities.git.worktrees import Worktree, add_branch, add_detached, dispose
+from activities.git.merges.into_worktree import MergeConflict, merge
+from activities.git.work.commit import commit_all
+from activities.git.work.worktree_changes import touched_files
+from activities.git.work.worktrees import Worktree, add_branch, add_detached, dispose
 from tests.activities.git.conftest import ENV, make_repository, run_git
 from tests.depth import cases
 from workflows.policy.observation import Bound, Grade, observe

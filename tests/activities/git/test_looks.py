@@ -6,7 +6,7 @@ import pytest
 
 from activities.git.command import GitError
 from activities.git.looks import holds, saw_all
-from activities.git.task_branch import Contribution, merge_all
+from activities.git.merges.task_branch import Contribution, merge_all
 from tests.activities.git.conftest import commit_file, run_git
 
 pytestmark = pytest.mark.ruling("L10")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.git.merge import MergeConflict
+from activities.git.merges.into_worktree import MergeConflict
 from activities.host import apart as helpers
 from activities.host import turns
 from activities.host.apart import TooMuchError, apart

@@ -2,7 +2,7 @@
 
 import pytest
 
-from activities.git.worktrees import Worktree
+from activities.git.work.worktrees import Worktree
 from activities.jobs.prompt import prompt_of
 from activities.jobs.workspace import Workspace
 from activities.store import agents

@@ -1,0 +1,91 @@
+"""The line of a coordinator's chain: its base with the chain's work merged on, except for conflicting branches (O2,
+O3).
+
+It is made in the object store. Merging the same commits gives the same line.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from activities.git.branches import commit as known
+from activities.git.branches import contains, ref_part
+from activities.git.merges.into_worktree import MergeConflict, merge_one
+
+
+@dataclass(frozen=True)
+class Part:
+    """A branch that belongs on the line, with its leg, job and commit."""
+
+    leg: str
+    job_id: str
+    branch: str
+    commit: str
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A branch that is not on the line because it conflicts with the line. Without files, its commits are missing."""
+
+    leg: str
+    branch: str
+    commit: str
+    against: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Line:
+    """The commit that a job begins from, and the work it consists of."""
+
+    base: str
+    """The base of the tree."""
+    commit: str
+    merged: tuple[str, ...] = ()
+    """The legs whose work is on the line, in order."""
+    left_out: tuple[LeftOut, ...] = ()
+    legs: dict[str, str] = field(default_factory=dict)
+    """The commit of each leg's work, on the line or not."""
+    people: bool = False
+    """True if it includes commits that people put on the task's branch."""
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Return the extra branches of a job's repository (ruling O4)."""
+        return {"base": self.base, "line": self.commit} | {name_of(leg): end for leg, end in self.legs.items()}
+
+
+def name_of(leg: str) -> str:
+    """Return the name of the branch for a leg's work."""
+    return f"leg/{ref_part(leg)}"
+
+
+def draw(repo: Path, base: str, start: str, parts: Sequence[Part], given: Sequence[Part] = ()) -> Line:
+    """Merge the parts onto the start. Legs in `given` are not merged, but get a branch name.
+
+    A part that conflicts counts as merged if a later part contains it.
+    """
+    end, left_out = _merged(repo, start, parts)
+    out = {(each.leg, each.branch) for each in left_out}
+    merged = dict.fromkeys(each.leg for each in parts if each.leg and (each.leg, each.branch) not in out)
+    latest = {each.leg: each.job_id for each in (*parts, *given) if each.leg}
+    legs = {}
+    for leg, job_id in latest.items():
+        own = [each for each in (*parts, *given) if (each.leg, each.job_id) == (leg, job_id)]
+        if any(known(repo, each.commit) for each in own):
+            legs[leg] = _merged(repo, base, own)[0]
+    return Line(base, end, tuple(merged), tuple(left_out), legs)
+
+
+def _merged(repo: Path, start: str, parts: Sequence[Part]) -> tuple[str, list[LeftOut]]:
+    end, done, left_out = start, list[tuple[str, str]](), list[LeftOut]()
+    for each in parts:
+        if known(repo, each.commit) is None:
+            left_out.append(LeftOut(each.leg, each.branch, each.commit))
+            continue
+        try:
+            end = merge_one(repo, start, end, each.branch, each.commit, done)
+            done.append((each.branch, each.commit))
+        except MergeConflict as conflict:
+            left_out.append(LeftOut(each.leg, each.branch, each.commit, conflict.against, conflict.files))
+    return end, [each for each in left_out if not (each.files and contains(repo, end, each.commit))]

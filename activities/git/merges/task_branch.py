@@ -1,0 +1,87 @@
+"""Merge legs' branches into the branch of their task: in the object store, never in a checkout (ruling I5)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from activities.git import branches
+from activities.git.command import all_printable
+from activities.git.merges.commits import Conflict, commit_merge, merged_tree
+from activities.git.work.commit import message
+from workflows.model.errors import RefusedError
+
+TRIES = 5
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """A leg's work, ready to merge; or the line of a tree, which has all of it."""
+
+    leg: str
+    job_id: str
+    branch: str
+    commit: str
+    summary: str = ""
+    forwards: bool = False
+    """The branch is moved to it where that loses nothing, without a merge commit (ruling O6)."""
+
+    @property
+    def message(self) -> str:
+        what = "the line" if self.forwards else f"leg {self.leg}"
+        said = f"Merge {what}: {self.summary}" if self.summary else f"Merge {what} ({self.branch})"
+        return message(said, {"Job": self.job_id, "Branch": self.branch})
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The task branch's head, and the work that was new to it."""
+
+    branch: str
+    head: str
+    fresh: tuple[Contribution, ...]
+
+
+class TaskBranchConflict(RefusedError):  # noqa: N818
+    """A leg's work does not fit what the task branch has; nothing was changed."""
+
+    code = "merge_conflict"
+
+    def __init__(self, branch: str, clashing: Contribution, before: tuple[Contribution, ...], files: tuple[str, ...]):
+        self.clashing = clashing
+        self.before = before
+        """Contributions that merged before the conflict in this call; they are not kept either."""
+        self.files = files
+        super().__init__(f"leg {clashing.leg} ({clashing.branch}) conflicts with {branch} in {', '.join(files)}")
+
+
+def merge_all(repo: Path, branch: str, start: str, legs: Sequence[Contribution]) -> Merged:
+    """Merge legs in order, all or nothing: the branch moves once, at the end.
+
+    A missing branch is made at `start`. Commits that the branch contains already are not merged again.
+    """
+    for _ in range(TRIES):
+        old = branches.tip(repo, branch)
+        head = old or start
+        fresh: list[Contribution] = []
+        for each in legs:
+            if not branches.contains(repo, head, each.commit):
+                head = _merge_one(repo, branch, head, each, fresh)
+                fresh.append(each)
+        merged = Merged(branch, head, tuple(fresh))
+        if not fresh:
+            return merged
+        if where := branches.checkout_of(repo, branch):
+            raise RefusedError(f"the branch {branch} is checked out in {where}: no checkout is changed from outside")
+        if branches.move(repo, branch, head, old, f"service job merge: {', '.join(each.job_id for each in fresh)}"):
+            return merged
+    raise RefusedError(f"the branch {branch} is being changed by somebody else", "try again in a moment")
+
+
+def _merge_one(repo: Path, branch: str, head: str, leg: Contribution, before: Sequence[Contribution]) -> str:
+    """Make a merge commit for every leg: the first-parent history of the task branch is the list of legs."""
+    if leg.forwards and branches.contains(repo, leg.commit, head):
+        return leg.commit
+    tree = merged_tree(repo, head, leg.commit)
+    if isinstance(tree, Conflict):
+        raise TaskBranchConflict(branch, leg, tuple(before), all_printable(tree.files))
+    return commit_merge(repo, tree, (head, leg.commit), leg.message)

@@ -1,0 +1,146 @@
+"""Commit an agent's uncommitted work, and copy its objects to the registered repository (rulings I1, N3)."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from textwrap import wrap
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from activities.git import branches
+from activities.git.branches import faults_said
+from activities.git.command import printable
+from activities.git.library import let_go, library, opened, signature
+from activities.git.locks import clear_ref_lock
+from activities.git.work import own_side
+from activities.git.work.own_side import side_of
+from activities.git.work.worktree_changes import Seen, look
+from activities.git.work.worktrees import Worktree
+from activities.redaction.redacted import redacted
+from workflows.model.errors import RefusedError
+
+if TYPE_CHECKING:
+    from pygit2 import Odb, Oid, Repository
+
+
+NONE: Mapping[str, str] = MappingProxyType({})
+SUBJECT, BODY = 72, 2000
+"""Limits of a commit's message, in characters."""
+
+
+def commit_all(
+    worktree: Worktree, job_id: str, summary: str, seen: Seen | None = None, trailers: Mapping[str, str] = NONE
+) -> str | None:
+    """Commit all but ignored files on the job's branch, and return its head; None if the job changed nothing.
+
+    The agent's own commits stay. Call this after the run has ended. Repositories that the agent made inside the work
+    folder are left out, because a commit cannot hold them.
+    """
+    seen = seen or look(worktree)
+    if seen.refused is not None:
+        raise seen.refused
+    head = _committed(worktree, seen, message(summary or job_id, {"Job": job_id, **trailers}))
+    _bring_home(worktree, seen, head)
+    return None if head == worktree.base else head
+
+
+def message(summary: str, trailers: Mapping[str, str]) -> str:
+    """Build a commit message: a subject from the summary, the whole summary below it if it is longer, and trailers
+    (ruling I1).
+    """
+    text = " ".join(redacted(summary).split())
+    subject = text if len(text) <= SUBJECT else f"{text[: SUBJECT - 1].rpartition(' ')[0] or text[: SUBJECT - 1]}…"
+    body = [] if subject == text else ["\n".join(wrap(text[:BODY], SUBJECT))]
+    told = (f"{name}: {' '.join(redacted(value).split())}" for name, value in trailers.items() if value)
+    return "\n\n".join([subject, *body, "\n".join(told)]) + "\n"
+
+
+def _committed(worktree: Worktree, seen: Seen, said: str) -> str:
+    with faults_said(worktree.path):
+        repository = opened(side_of(worktree.path))
+        try:
+            pygit2 = library()
+            before = repository.revparse_single(seen.head).peel(pygit2.Commit)
+            merging = [each for each in seen.merging if not branches.holds_all(repository, seen.head, each)]
+            if str(before.tree_id) == seen.tree and not merging:
+                return seen.head
+            parents, who = [before.id, *(pygit2.Oid(hex=each) for each in merging)], signature()
+            text = said.encode("utf-8", "replace").decode()
+            return str(repository.create_commit(None, who, who, text, pygit2.Oid(hex=seen.tree), parents))
+        finally:
+            let_go(repository)
+
+
+def _bring_home(worktree: Worktree, seen: Seen, head: str) -> None:
+    """Move the branch in the registered repository to the head, unless commits would get lost there or in the work
+    folder.
+    """
+    if worktree.branch is None:
+        return
+    common, side = seen.common, side_of(worktree.path)
+    if own_side.joined(worktree.path) is None:
+        own_side.keep_joined(worktree.path, branches.joined(side, common, head, worktree.base))
+    tip = branches.tip(common, worktree.branch) or worktree.base
+    for each in {tip, seen.own} - {head}:
+        if not branches.contains(side, head, each):
+            where = printable(str(worktree.path))
+            raise RefusedError(
+                f"the job left {where} at {head}, which does not contain its branch {worktree.branch}",
+                f"git -C {where} log --oneline --graph HEAD {worktree.branch}",
+            )
+    hand_over(side, common, head)
+    clear_ref_lock(common, worktree.branch)
+    old = branches.tip(common, worktree.branch)
+    if head != old and not branches.move(common, worktree.branch, head, old, "service: the work of a job"):
+        raise RefusedError(f"{worktree.branch} is being changed by somebody else", f"git log {worktree.branch}")
+
+
+def hand_over(side: Path, common: Path, commit: str) -> None:
+    """Copy a commit and all its objects from the service's side to the registered repository.
+
+    An object is written after those it refers to, so a kill leaves only whole objects.
+    """
+    source, target = opened(side), opened(common)
+    try:
+        with faults_said(side):
+            _commits(source, target.odb, library().Oid(hex=commit))
+    finally:
+        let_go(source)
+        let_go(target)
+
+
+def _commits(source: "Repository", target: "Odb", wanted: "Oid") -> None:
+    """Copy missing commits, each after its parents."""
+    waiting: list[tuple[Oid, bool]] = [(wanted, False)]
+    while waiting:
+        each, ready = waiting.pop()
+        if each in target:
+            continue
+        commit = source[each].peel(library().Commit)
+        if ready:
+            _trees(source, target, commit.tree_id)
+            _write(source, target, each)
+        else:
+            waiting.append((each, True))
+            waiting += [(parent, False) for parent in commit.parent_ids]
+
+
+def _trees(source: "Repository", target: "Odb", wanted: "Oid") -> None:
+    waiting: list[tuple[Oid, bool]] = [(wanted, False)]
+    while waiting:
+        each, filled = waiting.pop()
+        if each in target:
+            continue
+        if filled:
+            _write(source, target, each)
+            continue
+        waiting.append((each, True))
+        for entry in source[each].peel(library().Tree):
+            if entry.type_str == "tree":
+                waiting.append((entry.id, False))
+            elif entry.type_str == "blob" and entry.id not in target:
+                _write(source, target, entry.id)
+
+
+def _write(source: "Repository", target: "Odb", each: "Oid") -> None:
+    kind, data = source.odb.read(each)
+    target.write(kind, data)

@@ -1,0 +1,264 @@
+"""The files of a work folder as a git tree, whatever else is in the folder (rulings I4, N3).
+
+The service reads each file itself, as a regular file and below the folder only. Files that git's rules for ignored
+files and line ends need are copied aside, so libgit2 never looks into the work folder. If nothing is new, libgit2 is
+not used at all.
+"""
+
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from activities.git import plain_files
+from activities.git.command import printable
+from activities.git.library import library, opened_anew
+from activities.git.work.filling import as_text, is_ignored, left_out
+from activities.git.work.index_file import GITLINK, Row, looks, rows
+from activities.git.work.look_around import Folder, Odd, Walk, folders_above, is_gits, kind
+from activities.git.work.own_side import side_of_submodule
+from activities.git.work.taking_over import LARGEST_FILE
+from workflows.model.errors import RefusedError
+
+if TYPE_CHECKING:
+    from pygit2 import Oid, Repository
+
+MOST_NEW_FILES = 50_000
+MOST_NEW_BYTES = 2 << 30
+"""Limit of all files that differ from the commit, or may: each is read, compressed and checked."""
+
+_AT_ONCE = 8 << 20
+_MOST_RULES = 1 << 20
+_RULES = (".gitignore", ".gitattributes")
+
+
+@dataclass
+class Snapshot:
+    """The differences from the index of the service's side."""
+
+    changed: dict[str, tuple["Oid", int]] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
+    same: dict[str, Row] = field(default_factory=dict)
+    nested: list[str] = field(default_factory=list)
+    """Repositories inside the work folder, and changed submodules: no commit holds their files."""
+    odd: list[Odd] = field(default_factory=list)
+    kept: set[str] = field(default_factory=set)
+    """Paths that stay as in the commit, with all below: they were not looked at."""
+
+    @property
+    def anything(self) -> bool:
+        """Return whether the snapshot has any difference."""
+        return bool(self.changed or self.gone or self.nested or self.odd)
+
+    def keeps(self, name: str) -> bool:
+        """Return whether the file, or a folder around it, was not looked at."""
+        while name and name not in self.kept:
+            name = name.rpartition("/")[0]
+        return bool(name)
+
+
+def snapshot(path: Path, side: Path, tracked: Iterable[str] = ()) -> Snapshot:
+    """Take a snapshot of a work folder. Files in `tracked` count even if they are ignored."""
+    known = {row.path: row for row in rows((side / "index").read_bytes())} if (side / "index").is_file() else {}
+    look = _Look(path, side, known, frozenset(tracked))
+    try:
+        return look.taken()
+    finally:
+        look.end()
+
+
+class _Look:
+    """One snapshot in progress."""
+
+    def __init__(self, path: Path, side: Path, known: dict[str, Row], tracked: frozenset[str]) -> None:
+        self._path, self._side, self._known = path, side, known
+        self._tracked = tracked | known.keys()
+        self._above = folders_above(self._tracked)
+        self._walk = Walk(path)
+        self._rules: list[str] = []
+        """Rule files that libgit2 has not been given yet."""
+        self._seen = Snapshot()
+        self._there: set[str] = set()
+        self._files = self._bytes = 0
+
+    def taken(self) -> Snapshot:
+        for folder in self._walk.folders():
+            if not self._is_nested(folder):
+                named = (name for name, found in folder.entries if name in _RULES and stat.S_ISREG(found.st_mode))
+                self._rules += [folder.path + name for name in named]
+                for name, found in folder.entries:
+                    self._entry(folder, name, found)
+        self._seen.odd += self._walk.odd
+        self._seen.kept |= left_out(self._side) | {each.path for each in self._seen.odd} | set(self._seen.nested)
+        self._seen.gone = {name for name in self._known if name not in self._there and not self._seen.keeps(name)}
+        return self._seen
+
+    def _is_nested(self, folder: Folder) -> bool:
+        if not folder.path or folder.path.rstrip("/") in self._above:
+            return False
+        if any(name == ".git" for name, _ in folder.entries):
+            self._seen.nested.append(folder.path.rstrip("/"))
+            return True
+        return False
+
+    def end(self) -> None:
+        """Close the repository and delete the copies."""
+        if "_opened" in self.__dict__:
+            self._opened.free()
+        if "_shadow" in self.__dict__:
+            shutil.rmtree(self._shadow, ignore_errors=True)
+
+    @cached_property
+    def _shadow(self) -> Path:
+        return Path(tempfile.mkdtemp(prefix="look-", dir=self._side))
+
+    @cached_property
+    def _opened(self) -> "Repository":
+        repository = opened_anew(self._side)
+        repository.workdir = str(self._shadow)
+        return repository
+
+    @cached_property
+    def _modes(self) -> bool:
+        config = self._opened.config
+        return "core.filemode" not in config or config.get_bool("core.filemode")
+
+    @property
+    def _repository(self) -> "Repository":
+        """Return the repository with the rule files of all entered folders, ready for questions about files."""
+        while self._rules:
+            path = self._rules.pop(0)
+            above, _, name = path.rpartition("/")
+            try:
+                with (
+                    plain_files.folder_at(self._path) as top,
+                    plain_files.folder_below(top, above) as folder,
+                    plain_files.file_below(folder, name, _MOST_RULES) as source,
+                ):
+                    plain_files.copy(source, self._shadowed(path), _MOST_RULES)
+            except OSError:
+                self._odd(path, "it cannot be read as rules for git")
+        return self._opened
+
+    def _entry(self, folder: Folder, name: str, found: os.stat_result) -> None:
+        path = folder.path + name
+        if is_gits(name):
+            if folder.path or name != ".git":
+                self._odd(path, "a name that git keeps for itself")
+        elif what := kind(found):
+            self._odd(path, what)
+        elif stat.S_ISDIR(found.st_mode):
+            self._folder(path)
+        elif name == ".gitmodules" and stat.S_ISLNK(found.st_mode):
+            self._odd(path, "a link where git reads a file")
+        else:
+            self._file(folder, name, path, found)
+
+    def _folder(self, path: str) -> None:
+        row = self._known.get(path)
+        if row is not None and row.mode == GITLINK:
+            self._there.add(path)
+            self._seen.kept.add(path)
+            if self._is_dirty(path):
+                self._seen.nested.append(path)
+        elif path in self._above or not self._ignored(f"{path}/"):
+            self._walk.enter(path)
+
+    def _is_dirty(self, name: str) -> bool:
+        """Return whether a submodule's files differ from its checkout."""
+        side = side_of_submodule(self._side, name)
+        if not (side / "index").is_file():
+            return False
+        seen = snapshot(self._path / name, side)
+        self._seen.odd += [Odd(f"{name}/{each.path}", each.what) for each in seen.odd]
+        return bool(seen.changed or seen.gone or seen.nested)
+
+    def _file(self, folder: Folder, name: str, path: str, found: os.stat_result) -> None:
+        row = self._known.get(path)
+        if row is not None and row.looked == looks(found) and self._mode(found, row) == row.mode:
+            self._there.add(path)
+            self._seen.same[path] = row
+            return
+        if path not in self._tracked and self._ignored(path):
+            return
+        try:
+            self._take(folder, name, path, found, row)
+        except OSError as error:
+            self._odd(path, f"it cannot be read: {error.strerror or error}")
+
+    def _count(self, size: int) -> None:
+        self._files += 1
+        self._bytes += size
+        if self._files > MOST_NEW_FILES or self._bytes > MOST_NEW_BYTES:
+            where = printable(str(self._path))
+            raise RefusedError(
+                f"{where} has more new or changed files than are taken over "
+                f"({MOST_NEW_FILES} files, {MOST_NEW_BYTES >> 30} GiB)",
+                f"git -C {where} status --short | head; name what is no work in .gitignore, then: "
+                "service job retry <job>",
+            )
+
+    def _take(self, folder: Folder, name: str, path: str, found: os.stat_result, row: Row | None) -> None:
+        if any(ord(each) < 32 or ord(each) == 127 for each in name):
+            self._seen.odd.append(Odd(path, "control characters in its name"))
+        mode = self._mode(found, row)
+        if stat.S_ISLNK(found.st_mode):
+            self._count(0)
+            target = os.fsencode(os.readlink(name, dir_fd=folder.descriptor))
+            self._is(path, self._repository.create_blob(target), mode, row)
+            return
+        with plain_files.file_below(folder.descriptor, name, LARGEST_FILE) as source:
+            data = os.read(source, _AT_ONCE) if found.st_size < _AT_ONCE else None
+            if row is not None and data is not None and mode == row.mode and _named(data) == row.object_id:
+                self._there.add(path)
+                self._seen.same[path] = row
+                return
+            self._count(found.st_size)
+            os.lseek(source, 0, os.SEEK_SET)
+            self._is(path, self._stored(source, path), mode, row)
+
+    def _stored(self, source: int, path: str) -> "Oid":
+        """Store the file's content as git does, with its conversion of line ends."""
+        copy = self._shadowed(path)
+        plain_files.copy(source, copy, LARGEST_FILE)
+        stored = self._repository.create_blob_fromworkdir(as_text(os.fsencode(path)))
+        if copy.name not in _RULES:
+            copy.unlink()
+        return stored
+
+    def _is(self, path: str, stored: "Oid", mode: int, row: Row | None) -> None:
+        self._there.add(path)
+        if row is not None and row.object_id == stored.raw and row.mode == mode:
+            self._seen.same[path] = row
+        else:
+            self._seen.changed[path] = (stored, mode)
+
+    def _mode(self, found: os.stat_result, row: Row | None) -> int:
+        modes = library().enums.FileMode
+        if stat.S_ISLNK(found.st_mode):
+            return int(modes.LINK)
+        mode = int(modes.BLOB_EXECUTABLE if found.st_mode & 0o100 else modes.BLOB)
+        if (row is not None and row.mode == mode) or self._modes:
+            return mode
+        return row.mode if row is not None and row.mode in (modes.BLOB, modes.BLOB_EXECUTABLE) else int(modes.BLOB)
+
+    def _ignored(self, path: str) -> bool:
+        return is_ignored(self._repository, os.fsencode(path))
+
+    def _odd(self, path: str, what: str) -> None:
+        self._seen.odd.append(Odd(path, what))
+
+    def _shadowed(self, path: str) -> Path:
+        place = self._shadow / as_text(os.fsencode(path))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        return place
+
+
+def _named(data: bytes) -> bytes:
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).digest()

@@ -1,0 +1,220 @@
+"""Changes of a job in its work folder: untracked files, touched files, the diff (ruling I4).
+
+Ignored files never count. The folder is looked at once, as data (`snapshot`); a caller with several questions asks them
+of one `Seen`.
+"""
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from activities.git import branches
+from activities.git.branches import faults_said
+from activities.git.command import all_printable
+from activities.git.library import ADDRESS, let_go, library, opened
+from activities.git.work.agents_side import AgentsSide, read
+from activities.git.work.look_around import Odd
+from activities.git.work.own_side import place_at, side_of
+from activities.git.work.snapshot import Snapshot, snapshot
+from activities.git.work.taking_over import Bounds, take_over
+from activities.git.work.worktrees import Worktree
+from workflows.model.errors import RefusedError, ServiceError
+from workflows.policy.observation import Touched
+
+if TYPE_CHECKING:
+    from pygit2 import Commit, DiffDelta, Repository
+    from pygit2 import Diff as Difference
+
+MAX_FILES = 2000
+MAX_BYTES = 256_000
+
+
+@dataclass(frozen=True)
+class Diff:
+    """A diff as evidence, or its beginning if it is too long to keep."""
+
+    text: str
+    cut: bool
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The state of a work folder."""
+
+    common: Path
+    """The registered repository's common git directory."""
+    head: str
+    """The commit that the files are compared with: the agent's last one, or the service's later commit on top of it."""
+    own: str
+    """The agent's commit on the job's branch."""
+    merging: tuple[str, ...]
+    tree: str
+    """Tree of the files."""
+    touched: tuple[str, ...]
+    dirty: tuple[str, ...] = ()
+    """The files that differ from the head."""
+    odd: tuple[Odd, ...] = ()
+    refused: ServiceError | None = None
+    """The reason why the agent's commits are not taken over."""
+
+
+def look(worktree: Worktree) -> Seen:
+    """Look at the files, and take over the agent's commits into the service's side only."""
+    path, place = worktree.path, place_at(worktree.path)
+    agents = read(path, worktree.branch)
+    with faults_said(path):
+        seen = snapshot(path, side_of(path), agents.tracked)
+        base, tree = worktree.base, place.tree if place.base == worktree.base else ""
+        if worktree.branch is None and tree and agents.is_at(base) and not seen.anything:
+            return Seen(place.common, head=base, own=base, merging=(), tree=tree, touched=())
+        repository = opened(side_of(path))
+        try:
+            agents, refused = _taken_over(repository, worktree, place.common, agents)
+            head = agents.head or worktree.base
+            tree = _tree(repository, worktree.base, head, seen)
+            head = _committed(repository, worktree, place.common, head, tree)
+            dirty = _between(repository, head, tree) | set(seen.nested)
+            names = _between(repository, worktree.base, head) | dirty
+        finally:
+            let_go(repository)
+    odd = [*seen.odd, *([Odd(".git", agents.fault)] if agents.fault else [])]
+    return Seen(
+        common=place.common,
+        head=head,
+        own=agents.branch or worktree.base,
+        merging=agents.merging,
+        tree=tree,
+        touched=tuple(sorted(names | {each.path for each in seen.odd})),
+        dirty=tuple(sorted(dirty)),
+        odd=tuple(sorted(odd, key=lambda each: each.path)),
+        refused=refused,
+    )
+
+
+def touched_files(worktree: Worktree, limit: int = MAX_FILES, seen: Seen | None = None) -> Touched:
+    """List the files that differ from the head, and those in the agent's own commits, as the spec says.
+
+    Without rename detection a rename is a deletion and an addition: both paths count. Ignored files never count. Call
+    this before the service commits.
+    """
+    files = all_printable((seen or look(worktree)).touched)
+    return Touched(files=files[:limit], complete=len(files) <= limit)
+
+
+def capture_diff(worktree: Worktree, limit: int = MAX_BYTES, seen: Seen | None = None) -> Diff:
+    """Return the diff from the job's base, with untracked files. The work folder stays as it is."""
+    with faults_said(worktree.path):
+        repository = opened(side_of(worktree.path))
+        try:
+            tree = seen.tree if seen else _files(repository, worktree)
+            difference = _difference(repository, worktree.base, tree)
+            difference.find_similar()
+            return _text(repository, difference, limit)
+        finally:
+            let_go(repository)
+
+
+def _files(repository: "Repository", worktree: Worktree) -> str:
+    """Return the tree of the files alone: the agent may still be at work, and its commits are taken over at the end."""
+    tracked = read(worktree.path, None).tracked
+    seen = snapshot(worktree.path, side_of(worktree.path), tracked)
+    return _tree(repository, worktree.base, worktree.base, seen)
+
+
+def _text(repository: "Repository", difference: "Difference", limit: int) -> Diff:
+    data = b""
+    for number, delta in enumerate(difference.deltas):
+        data += _shown(repository, difference, number, delta)
+        if len(data) > limit:
+            return Diff(data[:limit].decode("utf-8", "replace"), cut=True)
+    return Diff(data.decode("utf-8", "replace"), cut=False)
+
+
+def _shown(repository: "Repository", difference: "Difference", number: int, delta: "DiffDelta") -> bytes:
+    """Format one file of a diff. A file that is too large is not read."""
+    if any(branches.size_of(repository, side) > branches.MOST_COMPARED for side in (delta.old_file, delta.new_file)):
+        old, new = (each.raw_path or b"" for each in (delta.old_file, delta.new_file))
+        return b"diff --git a/%b b/%b\nBinary files a/%b and b/%b differ\n" % (old, new, old, new)
+    patch = difference[number]
+    return patch.data if patch is not None else b""
+
+
+def _taken_over(
+    repository: "Repository", worktree: Worktree, common: Path, agents: AgentsSide
+) -> tuple[AgentsSide, ServiceError | None]:
+    """Take over the agent's commits. If that fails, return the reason, and an agent's side without them."""
+    wanted = {each for each in (agents.head, agents.branch, *agents.merging) if each}
+    new = sorted(each for each in wanted - {worktree.base} if library().Oid(hex=each) not in repository)
+    try:
+        if new:
+            take_over(worktree.path, common, new)
+        known = opened(common)  # checked again even if an earlier look has taken them over
+        Bounds(repository, known.odb).check([library().Oid(hex=each) for each in wanted])
+        let_go(known)
+        for each in wanted:
+            if branches.commit(side_of(worktree.path), each) is None:
+                raise RefusedError(f"{each} is no commit", f"git -C {worktree.path} log -1 {each}")
+    except (ServiceError, OSError) as fault:
+        refused = fault if isinstance(fault, ServiceError) else RefusedError(f"its commits cannot be read: {fault}")
+        return AgentsSide(tracked=agents.tracked), refused
+    return agents, None
+
+
+def _committed(repository: "Repository", worktree: Worktree, common: Path, head: str, tree: str) -> str:
+    """Return the branch's tip if the service has committed it on top of the agent's head; else the head."""
+    kept = branches.tip(common, worktree.branch) if worktree.branch else None
+    if kept is None or kept == head or not branches.holds_all(repository, kept, head):
+        return head
+    commit = repository.revparse_single(kept).peel(library().Commit)
+    return kept if str(commit.tree_id) == tree or _only_ours(commit, head) else head
+
+
+def _only_ours(commit: "Commit", since: str) -> bool:
+    """Return whether all commits after `since` are the service's."""
+    while commit.committer.email == ADDRESS and commit.parents:
+        if since in map(str, commit.parent_ids):
+            return True
+        commit = commit.parents[0]
+    return False
+
+
+def _tree(repository: "Repository", base: str, head: str, seen: Snapshot) -> str:
+    """Build the tree of a folder's files: the head's tree with the snapshot's differences."""
+    pygit2 = library()
+    index = pygit2.Index()
+    index.read_tree(repository.revparse_single(head).peel(pygit2.Commit).tree)
+    moved = set() if head == base else _moved(repository, base, head)
+    there = seen.changed.keys() | seen.same.keys()
+    for name in seen.gone | {each for each in moved if each not in there and not seen.keeps(each)}:
+        with contextlib.suppress(OSError, KeyError):
+            index.remove(os.fsencode(name))
+    for name, (stored, mode) in sorted(seen.changed.items()):
+        index.add(pygit2.IndexEntry(os.fsencode(name), stored, mode))
+    for name in sorted(moved & seen.same.keys()):
+        row = seen.same[name]
+        index.add(pygit2.IndexEntry(os.fsencode(name), pygit2.Oid(raw=row.object_id), row.mode))
+    return str(index.write_tree(repository))
+
+
+def _moved(repository: "Repository", base: str, head: str) -> set[str]:
+    """Return the files that the agent's commits changed, without submodules."""
+    deltas = _difference(repository, base, head).deltas
+    link = library().enums.FileMode.COMMIT
+    return {os.fsdecode(each.new_file.raw_path or b"") for each in deltas if each.new_file.mode != link}
+
+
+def _between(repository: "Repository", one: str, other: str) -> set[str]:
+    """Return the names that differ between two commits or trees."""
+    found: set[str] = set()
+    for delta in _difference(repository, one, other).deltas:
+        found |= {os.fsdecode(file.raw_path) for file in (delta.old_file, delta.new_file)}
+    return found
+
+
+def _difference(repository: "Repository", one: str, other: str) -> "Difference":
+    tree = library().Tree
+    ends = (repository.revparse_single(each).peel(tree) for each in (one, other))
+    found: Difference = repository.diff(*ends)
+    return found
