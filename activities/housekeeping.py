@@ -15,7 +15,8 @@ from activities.host.context import Context
 from activities.outside import OutsideWatch
 from activities.runs import orphans
 from activities.runs.run_folders import Key
-from activities.store import attempts, hosts, old_artifacts
+from activities.store import artifacts, attempts
+from activities.store.registry import hosts
 from workflows.model.errors import ServiceError
 
 log = logging.getLogger(__name__)
@@ -79,7 +80,7 @@ def tidy(context: Context) -> int:
         run = attempts.get(context.store, *key)
         return run.ended_at if run else None
 
-    old_artifacts.counted_since(context.home.artifacts)  # starts the count from now
+    artifacts.counted_since(context.home.artifacts)  # starts the count from now
     delete_later.empty(context.home.root / delete_later.FOLDER)
     return orphans.tidy(context.home.runs, context.settings.worker.keep_runs, recorded_at)
 

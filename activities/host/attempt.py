@@ -21,9 +21,8 @@ from activities.host.slots import Need, Slots
 from activities.host.turns import in_turn
 from activities.runs import run_folders
 from activities.runs.supervised_run import Claim, give_up
-from activities.store import attempts, claims, refusals
-from activities.store.attempts import AttemptRow
-from activities.store.claims import Offered
+from activities.store import attempts, refusals
+from activities.store.attempts import AttemptRow, Offered
 from workflows.model.errors import ServiceError
 
 DESCRIBE_TIMEOUT = timedelta(seconds=5)
@@ -169,7 +168,7 @@ class Attempts:
         A missing folder is made again if nothing can have begun in it.
         """
         run_dir = Path(found.run_dir) if found else run_folders.new(self._context.home.runs, *offered.key)
-        row = claims.begin(self._context.store, offered, host=self._context.host, run_dir=str(run_dir))
+        row = attempts.begin(self._context.store, offered, host=self._context.host, run_dir=str(run_dir))
         if found is None and (row is None or row.run_dir != str(run_dir)):
             run_dir.rmdir()
         elif row is not None and not Path(row.run_dir).exists():

@@ -8,8 +8,7 @@ from activities.jobs.execution import AGAIN, AGAIN_REASON, FRESH, Executed
 from activities.jobs.resumption import Resumption
 from activities.jobs.workspace import Evidence
 from activities.runs.supervised_run import Claim
-from activities.store.attempts import AttemptRow
-from activities.store.deferrals import Deferral
+from activities.store.attempts import AttemptRow, Deferral
 from workflows.contract.models import Notice
 from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobRun

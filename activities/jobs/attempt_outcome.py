@@ -11,8 +11,8 @@ from activities.jobs.verdict import Failure, Settled
 from activities.jobs.workspace import Evidence
 from activities.redaction.kept_secrets import without_words
 from activities.redaction.redacted import mapped, redacted, redacted_all, redacted_begin, redacted_end
-from activities.store import agents
 from activities.store.github import facts
+from activities.store.registry import agents
 from workflows.contract.canonical import canonical, canonical_json
 from workflows.contract.models import Delegation, Notice, ServiceResult
 from workflows.contract.parse import Accepted, Rejected

@@ -25,7 +25,7 @@ from activities.runs.regular_files import NotRegularError
 from activities.runs.run_folders import ready
 from activities.runs.supervised_run import Claim, Progress, RunEnd, RunRequest
 from activities.runs.supervisor import EndKind
-from activities.store import sessions
+from activities.store import usage
 from workflows.contract.models import Action, AutonomyPolicy
 from workflows.contract.parse import Accepted, Rejected, read_result
 from workflows.contract.size_limits import storable, too_long
@@ -235,7 +235,7 @@ class Execution:
         fresh = call.session is None
         runtime, turn = self.run.assignment.worker.runtime, call.run_dir.name
         session = storable(report.session)
-        return sessions.spent(self.context.store, runtime, session, turn, report.usage, fresh=fresh)
+        return usage.of_turn(self.context.store, runtime, session, turn, report.usage, fresh=fresh)
 
 
 def _runs_of(run_dir: Path) -> list[Path]:

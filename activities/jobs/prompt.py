@@ -8,7 +8,7 @@ from activities.jobs.workspace import Workspace
 from activities.runtimes.table import program_of
 from activities.sealing import seal_key
 from activities.settings.model import RuntimeSection
-from activities.store import agents
+from activities.store.registry import agents
 from workflows.contract.explain import explain_contract
 from workflows.model.briefs import ContinuationBrief
 from workflows.model.errors import NotFoundError

@@ -7,7 +7,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
 from activities.jobs.outside_end import how_it_closed
-from activities.store import claims, jobs, refusals, trees
+from activities.store import attempts, jobs, refusals, trees
 from workflows.model.rows import Records, Written
 from workflows.temporal.calls import Claim, Offer, writers
 from workflows.tree.state import TreeState
@@ -51,8 +51,8 @@ class TreeRecorder:
     @activity.defn(name="take_back")
     def take_back(self, offer: Offer) -> Claim:
         """Take back an offer that its host has not begun."""
-        offered = claims.Offered(offer.job_id, offer.attempt, offer.offer)
-        return Claim(begun_at=refusals.written(lambda: claims.take_back(self._context.store, offered)))
+        offered = attempts.Offered(offer.job_id, offer.attempt, offer.offer)
+        return Claim(begun_at=refusals.written(lambda: attempts.take_back(self._context.store, offered)))
 
     @activity.defn(name="keep_tree")
     def keep_tree(self, state: TreeState) -> None:

@@ -25,10 +25,8 @@ from activities.jobs.resumption import resumption
 from activities.jobs.verdict import Failure, Settled, as_failure, held_to_evidence, judge
 from activities.redaction.redacted import redacted
 from activities.runs.supervised_run import RunEnd
-from activities.store import attempts, deferrals
-from activities.store.attempts import AttemptRow
-from activities.store.claims import Offered
-from activities.store.deferrals import Deferral
+from activities.store import attempts
+from activities.store.attempts import AttemptRow, Deferral, Offered
 from workflows.contract.parse import Rejected
 from workflows.contract.repair import repair_prompt, same_output
 from workflows.contract.size_limits import storable_value
@@ -164,7 +162,7 @@ class JobWork:
         return row.recorded
 
     def run_dir(self, row: AttemptRow) -> Path:
-        return deferral.try_dir(row, deferrals.of_run(self.context.store, row.job_id, row.attempt))
+        return deferral.try_dir(row, attempts.deferrals_of_run(self.context.store, row.job_id, row.attempt))
 
     def taken_back(self) -> JobOutcome:
         reason = "taken back before it began"
@@ -179,7 +177,7 @@ class JobWork:
                 f"service config show; [runtimes.{run.assignment.worker.runtime}] needs an adapter",
             )
         begun = row.worktree is not None  # otherwise it has had no try yet
-        before = deferrals.of_run(context.store, run.job_id, run.attempt) if begun else ()
+        before = attempts.deferrals_of_run(context.store, run.job_id, run.attempt) if begun else ()
         deferral.begin(context, run, before)
         run_dir = deferral.try_dir(row, before)
         goes_on = resumption(context, run, row)

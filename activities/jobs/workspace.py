@@ -19,9 +19,10 @@ from activities.host.attempt import with_way_out
 from activities.host.context import Context
 from activities.jobs.dependencies import needed, parts_of
 from activities.runs.supervised_run import Claim
-from activities.store import attempts, repos, trees
+from activities.store import attempts, trees
 from activities.store import branches as told
 from activities.store.attempts import AttemptRow
+from activities.store.registry import repos
 from workflows.contract.models import Action, ServiceResult
 from workflows.model.errors import ServiceError
 from workflows.model.event_payloads import BranchEvent, BranchEventKind

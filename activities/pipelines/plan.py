@@ -7,10 +7,10 @@ from sqlalchemy import Engine
 
 from activities.host.binding import Bound, based, bound
 from activities.settings.model import Settings
-from activities.store import agents, pipelines, repos
 from activities.store.artifacts import Artifacts
-from activities.store.pipelines import Pipeline
-from activities.store.repos import Repo
+from activities.store.registry import agents, pipelines, repos
+from activities.store.registry.pipelines import Pipeline
+from activities.store.registry.repos import Repo
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError
 from workflows.model.workers import Assignment, Worker
 from workflows.pipeline.definition import AgentStage, Definition, ShellStage

@@ -8,9 +8,10 @@ from temporalio.exceptions import ApplicationError
 
 from activities.host.context import Context
 from activities.pipelines.plan import plan
-from activities.store import jobs, pipeline_runs, pipelines, refusals, trees
+from activities.store import jobs, pipeline_runs, refusals, trees
 from activities.store.artifacts import Artifacts
 from activities.store.pipeline_runs import Begun
+from activities.store.registry import pipelines
 from workflows.model import ids
 from workflows.model.errors import ServiceError
 from workflows.model.states import TaskState

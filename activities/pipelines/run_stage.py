@@ -32,9 +32,9 @@ from activities.runs.output import last_lines, last_words
 from activities.runs.supervised_run import Claim, Progress, RunEnd, RunRequest
 from activities.runs.supervisor import EndKind
 from activities.runtimes.table import SHELL
-from activities.store import attempts, pipeline_runs, repos
-from activities.store.attempts import AttemptRow
-from activities.store.claims import Offered
+from activities.store import attempts, pipeline_runs
+from activities.store.attempts import AttemptRow, Offered
+from activities.store.registry import repos
 from workflows.contract.size_limits import storable, storable_model
 from workflows.model.errors import ServiceError
 from workflows.model.texts import Text

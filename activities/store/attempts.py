@@ -1,15 +1,20 @@
-"""Attempts of jobs and stages, by (job, attempt). An activity that is called again reads them."""
+"""Attempts of jobs and stages, by (job, attempt): their claims, rows, and deferred tries.
+
+An offered attempt belongs to its host, which begins it, or to its tree, which takes it back. That is decided once
+(ruling B5). An activity that is called again reads the attempt.
+"""
 
 import time
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Connection, Engine, bindparam, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, bindparam, or_, select, update
 
 from activities.store import schema
-from activities.store.database import insert_one, rows_with
+from activities.store.database import insert_new, insert_one, rows_with
 from workflows.model.jobs import JobOutcome
+from workflows.model.spend import Usage
 
 if TYPE_CHECKING:
     from workflows.pipeline.plan import StageOutcome
@@ -159,3 +164,97 @@ def close(
 def _update(engine: Engine, row: AttemptRow, **values: Any) -> None:
     with engine.begin() as connection:
         connection.execute(_CHANGED, values | {"of_job": row.job_id, "of_attempt": row.attempt})
+
+
+@dataclass(frozen=True)
+class Offered:
+    """One offer of one attempt of a job or a pipeline's stage."""
+
+    job_id: str
+    attempt: int
+    offer: int = 1
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Return the job and attempt."""
+        return self.job_id, self.attempt
+
+
+def begin(engine: Engine, offered: Offered, *, host: str, run_dir: str) -> AttemptRow | None:
+    """Claim the offer and open its run. Idempotent. Return None if the tree took the offer back first.
+
+    A tree that was reset may offer a begun attempt again under another number: it gets the run that exists.
+    """
+    with engine.begin() as connection:
+        claim = _settle(connection, offered, begun_at=time.time())
+        if claim.begun_at is None or claim.offer > offered.offer:
+            return None
+        return open_within(connection, offered.job_id, offered.attempt, host, run_dir, claim.begun_at)
+
+
+def take_back(engine: Engine, offered: Offered) -> float | None:
+    """Take the offer back for good; return the time of its begin if its host was first."""
+    with engine.begin() as connection:
+        claim = _settle(connection, offered, begun_at=None)
+    return float(claim.begun_at) if claim.begun_at is not None else None
+
+
+class _Settled(NamedTuple):
+    offer: int
+    begun_at: float | None
+
+
+def _settle(connection: Connection, offered: Offered, begun_at: float | None) -> _Settled:
+    """Decide about an offer. The first decision is final; a later offer of the same attempt has its own."""
+    table = schema.claims
+    key = (table.c.job_id == offered.job_id) & (table.c.attempt == offered.attempt)
+    said = {"offer": offered.offer, "begun_at": begun_at}
+    if insert_one(connection, table, {"job_id": offered.job_id, "attempt": offered.attempt, **said}):
+        return _Settled(offered.offer, begun_at)
+    older = key & (table.c.offer < offered.offer) & table.c.begun_at.is_(None)
+    connection.execute(update(table).where(older).values(**said))
+    return _Settled(*connection.execute(select(table.c.offer, table.c.begun_at).where(key)).one())
+
+
+@dataclass(frozen=True)
+class Deferral:
+    """A try that met a limit or had no network, and the time of the next one."""
+
+    job_id: str
+    attempt: int
+    number: int
+    runtime: str
+    kind: str
+    message: str
+    at: float
+    until: float
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    @property
+    def usage(self) -> Usage:
+        """Return the tokens the try used before it was cut short."""
+        return Usage(input_tokens=self.input_tokens, output_tokens=self.output_tokens)
+
+
+def defer(engine: Engine, deferral: Deferral) -> None:
+    """Record a deferral; the first record of its number is final."""
+    with engine.begin() as connection:
+        insert_new(connection, schema.deferrals, [asdict(deferral)])
+
+
+def deferrals_of_run(engine: Engine, job_id: str, attempt: int) -> tuple[Deferral, ...]:
+    """Return every deferral of an attempt, oldest first."""
+    return _deferrals(engine, (schema.deferrals.c.job_id == job_id) & (schema.deferrals.c.attempt == attempt))
+
+
+def deferrals_of_job(engine: Engine, job_id: str) -> tuple[Deferral, ...]:
+    """Return every deferral of a job; for a root, of its whole tree."""
+    column = schema.deferrals.c.job_id
+    return _deferrals(engine, or_(column == job_id, column.startswith(f"{job_id}.", autoescape=True)))
+
+
+def _deferrals(engine: Engine, which: ColumnElement[bool]) -> tuple[Deferral, ...]:
+    query = select(schema.deferrals).where(which).order_by(schema.deferrals.c.at, schema.deferrals.c.number)
+    with engine.connect() as connection:
+        return tuple(Deferral(**row._mapping) for row in connection.execute(query))

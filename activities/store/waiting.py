@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 
 from activities.store import schema
-from activities.store.github.account import REFUSED
+from activities.store.schema.github import REFUSED
 from workflows.github.facts import FactState
 from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import BranchEventKind
@@ -242,3 +242,28 @@ def _unreached() -> Select[Any]:
     query = _place(Kind.GITHUB, account.c.failing_since, literal(ACCOUNT, String))
     refused = account.c.failing_since.is_not(None) & account.c.problem.startswith(REFUSED, autoescape=True)
     return query.where(or_(refused, and_(account.c.failing_since < bindparam("late"), or_(written, read))))
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The counts of the whole store."""
+
+    queued: int
+    running: int
+    paused: int
+    """Trees that wait for a person's answer."""
+    blocked: int
+    """Tasks that a person must retry or dismiss."""
+
+
+def counts(engine: Engine) -> Counts:
+    """Count the current states."""
+    wanted: tuple[ColumnElement[bool], ...] = (
+        jobs.c.state == JobState.QUEUED.value,
+        jobs.c.state == JobState.RUNNING.value,
+        tasks.c.state == TaskState.AWAITING_HUMAN.value,
+        tasks.c.waits_for.in_(OPERATOR),
+    )
+    counted = [select(func.count()).where(each).scalar_subquery() for each in wanted]
+    with engine.connect() as connection:
+        return Counts(*connection.execute(select(*counted)).one())

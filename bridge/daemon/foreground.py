@@ -13,7 +13,7 @@ from pathlib import Path
 from activities import log_lines
 from activities.settings.home import Home
 from activities.settings.ready import pid_of
-from activities.store.hosts import release
+from activities.store.registry.hosts import release
 from bridge.daemon import logs, replace_seal_key
 from bridge.daemon.diagnosis import database_in_use, diagnose_bridge, diagnose_said, diagnose_server
 from bridge.daemon.group import Group

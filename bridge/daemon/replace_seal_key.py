@@ -13,7 +13,7 @@ from collections.abc import Callable
 from activities.runs.regular_files import write_private
 from activities.sealing import seal_key
 from activities.settings.home import Home
-from activities.store.over import over
+from activities.store.pipeline_runs import over
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from activities.github import api
 from activities.store import jobs as stored_jobs
-from activities.store import repos
 from activities.store.github import comments, threads
 from activities.store.github.comments import CommentRow
 from activities.store.github.threads import Thread
+from activities.store.registry import repos
 from bridge.github.pauses import Pauses, open_then
 from bridge.github.session import Session
 from bridge.operations.jobs import rounds

@@ -10,11 +10,12 @@ from activities.git import pushing
 from activities.git.command import GitError
 from activities.github import api
 from activities.github.client import AwayError, DeclinedError, LimitedError
-from activities.store import jobs, repos
+from activities.store import jobs
 from activities.store.github import account, facts
 from activities.store.github import publishing as stored
 from activities.store.github.facts import FactRow
-from activities.store.repos import Repo
+from activities.store.registry import repos
+from activities.store.registry.repos import Repo
 from bridge.github.session import Session
 from bridge.operations.branches.publish import publication
 from bridge.operations.branches.published_work import NothingToPublishError, Work, work_of

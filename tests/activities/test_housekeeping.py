@@ -19,9 +19,10 @@ from activities.runs.os_processes import marked
 from activities.runs.supervised_run import RunRequest, mark_of, run, stop
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import attempts, claims, hosts, jobs, schema
-from activities.store.claims import Offered
+from activities.store import attempts, jobs, schema
+from activities.store.attempts import Offered
 from activities.store.database import open_store
+from activities.store.registry import hosts
 from tests.bridge import seeds
 from tests.waiting import until
 from workflows.model.jobs import JobOutcome
@@ -40,7 +41,7 @@ def context(home: Home) -> Context:
 def row(context: Context, job: str, *, recorded: float | None = None) -> attempts.AttemptRow:
     """Insert a run's row, with an outcome recorded so many seconds ago."""
     run_dir = str(context.home.runs / f"{job}.1")
-    opened = claims.begin(context.store, Offered(job, 1), host=context.host, run_dir=run_dir)
+    opened = attempts.begin(context.store, Offered(job, 1), host=context.host, run_dir=run_dir)
     assert opened is not None
     if recorded is not None:
         outcome = JobOutcome(job_id=job, attempt=1, state=JobState.SUCCEEDED)

@@ -25,7 +25,8 @@ from sqlalchemy import insert
 from temporalio.client import Client
 
 from activities.settings.home import Home
-from activities.store import repos, schema
+from activities.store import schema
+from activities.store.registry import repos
 from bridge.daemon.server import NAMESPACE
 from bridge.machine import token
 from bridge.operations.service import Service

@@ -18,9 +18,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from sqlalchemy import Engine, insert
 
 from activities.settings.home import Home
-from activities.store import memory, schema
+from activities.store import schema
 from activities.store.database import open_store
-from activities.store.memory import Written
+from activities.store.registry import memory
+from activities.store.registry.memory import Written
 from workflows.policy.memory import MemoryState
 
 SIZES = (1_000, 10_000, 100_000)

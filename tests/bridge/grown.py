@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from activities.git.merges.line import Part, draw
-from activities.store import repos
 from activities.store import trees as stored_trees
+from activities.store.registry import repos
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, make_repository, run_git
 from tests.bridge import seeds

@@ -10,9 +10,9 @@ from typing import Any
 from activities.github.account import Credentials
 from activities.github.client import Client
 from activities.settings.home import Home
-from activities.store import repos
 from activities.store.github import facts
 from activities.store.github.facts import FactRow
+from activities.store.registry import repos
 from bridge.github.session import Session
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, make_repository, run_git

@@ -7,7 +7,8 @@ from typing import Any
 from sqlalchemy import update
 
 from activities.git.merges.task_branch import Contribution, merge_all
-from activities.store import repos, schema
+from activities.store import schema
+from activities.store.registry import repos
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, make_repository, run_git
 from tests.bridge import seeds

@@ -4,7 +4,8 @@ from typing import Any
 
 from sqlalchemy import insert
 
-from activities.store import jobs, pipelines, repos, schema
+from activities.store import jobs, schema
+from activities.store.registry import pipelines, repos
 from bridge.operations.service import Service
 from tests.rows import ROOT, TASK, event, job, round_, task
 from workflows.model.rows import EventRecord, JobRecord, Records, RoundRecord, TaskRecord

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from activities.store import agents, repos
+from activities.store.registry import agents, repos
 from bridge.operations.orders import trees
 from bridge.operations.pipelines import workflows
 from bridge.operations.service import Service

@@ -10,9 +10,10 @@ import pytest
 
 from activities.settings import ready
 from activities.settings.home import Home
-from activities.store import branches, repos
+from activities.store import branches
 from activities.store.github import account, comments, facts, reading
 from activities.store.github.comments import CommentRow
+from activities.store.registry import repos
 from bridge.operations.github import account as github
 from bridge.operations.github import tree as github_tree
 from bridge.operations.service import Service

@@ -10,9 +10,10 @@ from activities.pipelines.plan import plan
 from activities.pipelines.record_run import begun
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import pipeline_runs, pipelines
+from activities.store import pipeline_runs
 from activities.store.artifacts import Artifacts
 from activities.store.database import open_store
+from activities.store.registry import pipelines
 from cli.main import main
 from workflows.pipeline.plan import RunState, Trigger
 from workflows.pipeline.read import read

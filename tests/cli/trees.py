@@ -5,8 +5,9 @@ from typing import Any
 
 from activities.pipelines.plan import plan
 from activities.pipelines.record_run import begun
-from activities.store import pipeline_runs, pipelines
+from activities.store import pipeline_runs
 from activities.store.artifacts import Artifacts
+from activities.store.registry import pipelines
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.seeds import ROOT

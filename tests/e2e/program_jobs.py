@@ -20,8 +20,9 @@ from activities.host.slots import Slots
 from activities.jobs.run_job import Jobs
 from activities.settings.home import Home
 from activities.settings.load import load_settings
-from activities.store import attempts, repos
+from activities.store import attempts
 from activities.store.database import open_store
+from activities.store.registry import repos
 from tests import keys
 from tests.e2e.as_account import account
 from tests.e2e.programs import PROGRAMS, ROOT

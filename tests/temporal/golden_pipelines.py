@@ -20,8 +20,9 @@ from activities.jobs.record_tree import TreeRecorder
 from activities.pipelines.record_run import RunRecorder
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import pipeline_runs, pipelines, repos
+from activities.store import pipeline_runs
 from activities.store.database import open_store
+from activities.store.registry import pipelines, repos
 from tests.pipeline.plans import agent, an_input, shell
 from tests.temporal.mortal_worker import answer
 from tests.waiting import until

@@ -25,10 +25,9 @@ from activities.jobs.record_tree import TreeRecorder, request_cancel
 from activities.pipelines.record_run import RunRecorder
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import claims, pipeline_runs, trees
+from activities.store import attempts, pipeline_runs, trees
 from activities.store import jobs as stored
-from activities.store.attempts import AttemptRow
-from activities.store.claims import Offered
+from activities.store.attempts import AttemptRow, Offered
 from activities.store.database import open_store
 from activities.temporal import data_converter
 from tests.temporal.server import runs
@@ -143,7 +142,7 @@ class MortalHost:
 
     def claimed(self, offered: Offered) -> AttemptRow | None:
         self.passes()
-        return claims.begin(self.store, offered, host="here", run_dir="/nowhere")
+        return attempts.begin(self.store, offered, host="here", run_dir="/nowhere")
 
     @activity.defn(name="take_back")
     def take_back(self, offer: calls.Offer) -> calls.Claim:

@@ -9,7 +9,7 @@ from temporalio.client import Client
 
 from activities.settings.home import Home
 from activities.store import jobs as stored_jobs
-from activities.store import repos as stored_repos
+from activities.store.registry import repos as stored_repos
 from bridge.operations.orders import new_jobs
 from bridge.operations.pipelines import definitions
 from tests.activities.git.conftest import commit_file, make_repository, run_git

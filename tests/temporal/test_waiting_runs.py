@@ -21,8 +21,9 @@ from activities.jobs import deferral as deferral
 from activities.jobs.record_tree import TreeRecorder
 from activities.jobs.run_job import Jobs
 from activities.settings.home import Home
-from activities.store import deferrals, repos
+from activities.store import attempts
 from activities.store.database import open_store
+from activities.store.registry import repos
 from tests.activities.jobs.programs import PRELUDE, calls
 from tests.temporal.server import runs
 from tests.unboxed import unboxed
@@ -114,7 +115,7 @@ async def start(client: Client, queue: str, run: JobRun) -> Leg:
 
 
 async def until_put_off(context: Context, run: JobRun) -> None:
-    await until(lambda: deferrals.of_run(context.store, run.job_id, 1))
+    await until(lambda: attempts.deferrals_of_run(context.store, run.job_id, 1))
 
 
 async def ends_cancelled(leg: Leg) -> None:

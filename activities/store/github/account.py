@@ -8,12 +8,11 @@ from sqlalchemy import Engine, delete, select, update
 
 from activities.store import schema
 from activities.store.database import insert_new
+from activities.store.schema.github import REFUSED as REFUSED
 
 table, requests = schema.github_account, schema.github_requests
 NAME = "github"
 KEPT_HOURS = 24 * 30
-REFUSED = "the account of [github] is refused"
-"""Prefix of the problem that only a person can mend."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,9 @@ from sqlalchemy import JSON, BigInteger, Boolean, Column, Double, Index, Integer
 
 from activities.store.schema.columns import Text, metadata, of, only
 
+REFUSED = "the account of [github] is refused"
+"""Prefix of an account's `problem` that only a person can mend."""
+
 github_threads = Table(
     "github_threads",
     metadata,

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from activities.store import projection
-from activities.store import repos as stored_repos
 from activities.store.projection import JOB_COLUMNS, ROUND_COLUMNS
+from activities.store.registry import repos as stored_repos
 from bridge.http.wire.schemas import Job, Links
 from bridge.machine.daemon_state import DaemonState, read_state
 from bridge.machine.watched_file import WatchedFile

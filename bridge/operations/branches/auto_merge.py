@@ -7,8 +7,8 @@ import time
 from sqlalchemy.exc import SQLAlchemyError
 
 from activities.store import branches as stored
-from activities.store import repos as stored_repos
 from activities.store import trees as stored_trees
+from activities.store.registry import repos as stored_repos
 from bridge.operations.branches import branches, gate, lines, merges
 from bridge.operations.branches.branches import Branches
 from bridge.operations.service import Service

@@ -17,9 +17,9 @@ from activities.git.command import printable
 from activities.git.registered import common_directory
 from activities.store import attempts as stored_runs
 from activities.store import branches as told
-from activities.store import repos as stored_repos
 from activities.store import trees as stored_trees
-from activities.store.repos import Repo
+from activities.store.registry import repos as stored_repos
+from activities.store.registry.repos import Repo
 from bridge.operations.branches.verdicts import Objections
 from bridge.operations.jobs import jobs
 from bridge.operations.jobs.jobs import Tree

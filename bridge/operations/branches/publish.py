@@ -7,11 +7,11 @@ from collections.abc import Collection
 from pydantic import BaseModel, ConfigDict, Field
 
 from activities.settings import ready
-from activities.store import repos as stored_repos
 from activities.store.github import account, facts
 from activities.store.github import publishing as stored
 from activities.store.github.facts import FactRow
-from activities.store.repos import Repo
+from activities.store.registry import repos as stored_repos
+from activities.store.registry.repos import Repo
 from bridge.operations.branches.published_work import work_of
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service

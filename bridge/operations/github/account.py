@@ -6,13 +6,13 @@ from dataclasses import asdict, dataclass
 
 from activities.settings import ready
 from activities.store import jobs as stored_jobs
-from activities.store import repos
 from activities.store.github import account, comments, facts, reading, threads
 from activities.store.github.account import Account, Hour
 from activities.store.github.comments import CommentRow
 from activities.store.github.facts import FactRow
 from activities.store.github.reading import Reading
 from activities.store.github.threads import Thread
+from activities.store.registry import repos
 from bridge.machine.progress import Step, unheard
 from bridge.operations.github.interest import of_interest
 from bridge.operations.service import Service

@@ -1,8 +1,8 @@
 """The repositories whose comments matter now, by their names on GitHub."""
 
-from activities.store import repos
 from activities.store.github import threads
-from activities.store.repos import Repo
+from activities.store.registry import repos
+from activities.store.registry.repos import Repo
 from bridge.operations.service import Service
 
 STARTING = frozenset({"ask", "review", "implement"})

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from activities.store import attempts, branches, events, jobs, repos, rounds, trees
+from activities.store import attempts, branches, events, jobs, rounds, trees
 from activities.store.github import facts
+from activities.store.registry import repos
 from bridge.operations.jobs.jobs import get
 from bridge.operations.service import Service
 from workflows.contract.locate import KEY

@@ -79,7 +79,7 @@ def libgit2(_: Service) -> Iterator[Finding]:
 def repositories(service: Service) -> Iterator[Finding]:
     """What cannot be done with which repository of this host; without a store, which has its own finding, none."""
     from activities.git.limits import limits
-    from activities.store import repos
+    from activities.store.registry import repos
 
     if not service.settings.store.url and not service.home.store.exists():
         return

@@ -11,9 +11,9 @@ from stat import S_ISDIR
 
 from activities.git.work.own_side import FOLDER as OWN_SIDES
 from activities.settings.home import Home
-from activities.store import counts
-from activities.store import hosts as stored_hosts
-from activities.store.counts import Counts
+from activities.store import waiting
+from activities.store.registry import hosts as stored_hosts
+from activities.store.waiting import Counts
 from bridge.operations.jobs import spend
 from bridge.operations.jobs.spend import Used
 from bridge.operations.service import Service
@@ -74,7 +74,7 @@ def find(service: Service, seconds: float = GLANCE_SECONDS) -> Overview:
         HostNow(host.name, host.slots, host.running, works=not lacks_worker(host.seen, now))
         for host in stored_hosts.every(service.store)
     )
-    return Overview(counts.now(service.store), hosts, spend.find(service, days=1).total, disk)
+    return Overview(waiting.counts(service.store), hosts, spend.find(service, days=1).total, disk)
 
 
 def measured(home: Home, seconds: float) -> Disk:

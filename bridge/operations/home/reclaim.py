@@ -21,8 +21,8 @@ from activities.git.work.worktrees import worktree_prefix
 from activities.host.apart import worth_keeping
 from activities.runs import old_runs
 from activities.runs.run_folders import Key
-from activities.store import attempts, old_artifacts
-from activities.store.over import Over, over
+from activities.store import artifacts, attempts
+from activities.store.pipeline_runs import Over, over
 from bridge.operations.home import sweep as leftovers
 from bridge.operations.home.home_lock import by_itself
 from bridge.operations.home.overview import sizes
@@ -133,7 +133,7 @@ def _runs(service: Service, ended: Over) -> Iterator[Thing]:
 
 def _artifacts_needed(service: Service, ended: Over) -> str:
     """Why no artifact can go; empty when the old ones can."""
-    if ended.since is None or ended.since > old_artifacts.counted_since(service.home.artifacts):
+    if ended.since is None or ended.since > artifacts.counted_since(service.home.artifacts):
         return ""
     return "something began before this release and is not over: all artifacts stay until it is"
 
@@ -142,8 +142,8 @@ def _artifacts(service: Service, ended: Over, before: float) -> Iterator[Thing]:
     """Those that are older than all that may need them, and what was gathered for coordinators that are over."""
     root = service.home.artifacts
     oldest = min(before, ended.since or before)
-    for path in old_artifacts.old(root, oldest):
-        yield Thing(What.ARTIFACTS, path, _size(path), partial(old_artifacts.discard, root, path, oldest))
+    for path in artifacts.old(root, oldest):
+        yield Thing(What.ARTIFACTS, path, _size(path), partial(artifacts.discard, root, path, oldest))
     for folder in sorted((root / "delegations").glob("*/")):
         if ended.has(folder.name):
             yield Thing(What.ARTIFACTS, folder, _size(folder), partial(shutil.rmtree, folder))

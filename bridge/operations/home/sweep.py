@@ -11,7 +11,7 @@ from activities.host.apart import worth_keeping
 from activities.runs.supervised_run import Claim
 from activities.store import attempts as stored_runs
 from activities.store import jobs as stored_jobs
-from activities.store.repos import Repo
+from activities.store.registry.repos import Repo
 from bridge.machine.progress import Step, unheard
 from bridge.operations.registry import repos
 from bridge.operations.service import Service

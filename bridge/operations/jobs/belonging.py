@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from activities.store import repos as stored_repos
-from activities.store.repos import Repo
+from activities.store.registry import repos as stored_repos
+from activities.store.registry.repos import Repo
 from bridge.operations.service import Service
 from workflows.policy import belongs_to
 

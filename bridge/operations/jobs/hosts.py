@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from activities.store import hosts as stored
+from activities.store.registry import hosts as stored
 from bridge.operations.service import Service
 from workflows.model.rows import JobRecord
 from workflows.model.states import JobState

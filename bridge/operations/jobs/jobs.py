@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from activities.store import attempts as stored_runs
-from activities.store import deferrals as stored_deferrals
 from activities.store import events as stored_events
 from activities.store import jobs as stored
 from activities.store import trees as stored_trees
@@ -167,7 +166,7 @@ def waits(service: Service, job_id: str) -> list[EventRecord]:
             message=f"waits for {each.runtime} until {clock(each.until)}: {each.message}",
             data={"attempt": each.attempt, "number": each.number, "kind": each.kind, "until": each.until},
         )
-        for each in stored_deferrals.of_job(service.store, job_id)
+        for each in stored_runs.deferrals_of_job(service.store, job_id)
     ]
 
 
@@ -200,6 +199,6 @@ def live(service: Service, job: JobRecord) -> "RunStatus | None":
     if run.host != service.settings.host:
         return None
     seen = look(Path(run.run_dir))
-    put_off = stored_deferrals.of_run(service.store, job.job_id, job.attempt)[-1:]
+    put_off = stored_runs.deferrals_of_run(service.store, job.job_id, job.attempt)[-1:]
     waits = seen.stage is Stage.ENDED and any(each.until > time.time() for each in put_off)
     return replace(seen, stage=Stage.PUT_OFF) if waits else seen

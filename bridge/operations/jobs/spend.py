@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from activities.store import spend as stored
-from activities.store.spend import DAY_SECONDS, Spent
+from activities.store import usage as stored
+from activities.store.usage import DAY_SECONDS, Spent
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
 

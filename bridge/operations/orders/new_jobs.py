@@ -7,7 +7,7 @@ from pathlib import Path
 from activities.runtimes.table import DRIVEN, PROGRAMS, program_of
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
-from activities.store.repos import Repo
+from activities.store.registry.repos import Repo
 from bridge.operations.jobs import belonging
 from bridge.operations.orders import trees
 from bridge.operations.registry import agents, repos

@@ -7,11 +7,11 @@ from pathlib import Path
 from activities.git import command as program
 from activities.git.merges.line import LeftOut, Part, draw, name_of
 from activities.jobs.place import may_commit
-from activities.store import agents as stored_agents
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
-from activities.store.agents import Agent
-from activities.store.repos import Repo
+from activities.store.registry import agents as stored_agents
+from activities.store.registry.agents import Agent
+from activities.store.registry.repos import Repo
 from bridge.operations.branches import branches
 from bridge.operations.branches.branches import Branches, BranchState
 from bridge.operations.branches.foreign_commits import refuse_foreign

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from activities.pipelines import plan as planning
 from activities.store import pipeline_runs as stored_runs
-from activities.store import pipelines as stored
-from activities.store.pipelines import Pipeline
+from activities.store.registry import pipelines as stored
+from activities.store.registry.pipelines import Pipeline
 from bridge.operations.jobs import belonging
 from bridge.operations.pipelines import runs
 from bridge.operations.pipelines.runs import ActiveRunError

@@ -7,8 +7,8 @@ from typing import Any
 
 from activities.redaction.redacted import mapped
 from activities.runtimes.table import RUNTIMES, runtime_of
-from activities.store import agents as stored
-from activities.store.agents import Agent
+from activities.store.registry import agents as stored
+from activities.store.registry.agents import Agent
 from bridge.operations.registry import repos
 from bridge.operations.registry.bounds import bounded, bounded_or_none
 from bridge.operations.service import Service

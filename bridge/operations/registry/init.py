@@ -14,7 +14,7 @@ from activities.git.remotes import remotes
 from activities.git.work.worktrees import commit_of
 from activities.host import boxing
 from activities.runtimes.table import SHELL
-from activities.store.repos import Repo
+from activities.store.registry.repos import Repo
 from bridge.machine import daemon_state
 from bridge.operations import settings
 from bridge.operations.health.runtimes import Runtime

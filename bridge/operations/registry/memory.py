@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from activities.redaction.kept_secrets import without_words
 from activities.redaction.redacted import redacted
-from activities.store import memory as stored
-from activities.store.memory import Sought, Written
+from activities.store.registry import memory as stored
+from activities.store.registry.memory import Sought, Written
 from bridge.operations.jobs import jobs
 from bridge.operations.registry import agents, repos
 from bridge.operations.service import Service

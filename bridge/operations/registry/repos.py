@@ -6,8 +6,8 @@ from pathlib import Path
 
 from activities.git.remotes import remotes
 from activities.store import jobs as stored_jobs
-from activities.store import repos as stored
-from activities.store.repos import Repo
+from activities.store.registry import repos as stored
+from activities.store.registry.repos import Repo
 from bridge.operations.registry.bounds import bounded
 from bridge.operations.service import Service
 from workflows.contract.size_limits import storable

@@ -9,8 +9,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from activities.redaction.redacted import redacted
-from activities.store import reviews as stored
-from activities.store.reviews import Review
+from activities.store.registry import reviews as stored
+from activities.store.registry.reviews import Review
 from bridge.operations.registry import repos
 from bridge.operations.registry.bounds import bounded
 from bridge.operations.service import Service

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from activities.runtimes.table import SHELL
-from activities.store.agents import Agent
+from activities.store.registry.agents import Agent
 from bridge.operations.health.runtimes import Runtime
 from bridge.operations.registry.agents import NewAgent
 from workflows.contract.models import Action, AutonomyPolicy

@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from activities.store import branches as stored_branches
-from activities.store import hosts as stored_hosts
 from activities.store import jobs as stored_jobs
-from activities.store import outbox, repos
+from activities.store import outbox
 from activities.store import rounds as stored_rounds
 from activities.store import waiting as stored
 from activities.store.branches import Conflict
+from activities.store.registry import hosts as stored_hosts
+from activities.store.registry import repos
 from activities.store.waiting import Did, Kind, Place, Spent
 from bridge.operations.branches import branches
 from bridge.operations.github import trouble as github_trouble

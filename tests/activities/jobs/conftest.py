@@ -15,8 +15,8 @@ from activities.host.context import Context
 from activities.host.slots import Slots
 from activities.jobs.run_job import Jobs
 from activities.settings.home import Home
-from activities.store import repos
 from activities.store.database import open_store
+from activities.store.registry import repos
 from tests.assigned import changed
 from tests.unboxed import unboxed
 from workflows.contract.models import Action, AutonomyPolicy

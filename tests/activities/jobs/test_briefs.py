@@ -5,7 +5,7 @@ import pytest
 from activities.git.work.worktrees import Worktree
 from activities.jobs.prompt import prompt_of
 from activities.jobs.workspace import Workspace
-from activities.store import agents
+from activities.store.registry import agents
 from tests.activities.jobs.conftest import Stage, git
 from tests.assigned import changed
 from tests.fenced import blocks, frame

@@ -12,9 +12,9 @@ from activities.agents.faults import Blocker, BlockerKind
 from activities.jobs import deferral as deferring
 from activities.runs.status import Stage as LiveStage
 from activities.settings.model import RuntimeSection
-from activities.store import attempts, deferrals
+from activities.store import attempts
 from activities.store import jobs as stored
-from activities.store.deferrals import Deferral
+from activities.store.attempts import Deferral
 from bridge.operations.jobs import jobs as shown
 from bridge.operations.service import Service
 from tests.activities.jobs.conftest import Stage, git
@@ -93,7 +93,7 @@ async def test_called_too_early_it_waits_on_and_starts_nothing(stage: Stage, use
     for _ in range(3):
         assert 3590 < await put_off(driven, job) <= 3600
     assert calls(users_home) == 1
-    assert len(deferrals.of_run(stage.context.store, job.job_id, 1)) == 1
+    assert len(attempts.deferrals_of_run(stage.context.store, job.job_id, 1)) == 1
 
 
 async def test_what_a_writer_had_done_is_there_when_it_goes_on(stage: Stage, users_home: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from activities.runs import run_folders
 from activities.runs.supervised_run import Claim
-from activities.store import attempts, claims
+from activities.store import attempts
 from tests.activities.jobs.conftest import Stage
 from tests.waiting import soon, until
 from workflows.contract.models import Action
@@ -182,7 +182,7 @@ async def test_a_worker_that_dies_as_the_folder_is_recorded_leaves_it_to_the_nex
 
 async def test_what_is_taken_back_leaves_no_folder(stage: Stage) -> None:
     job = stage.job(agent(stage, leaves_proof(stage)))
-    claims.take_back(stage.context.store, claims.Offered(job.job_id, job.attempt, job.offer))
+    attempts.take_back(stage.context.store, attempts.Offered(job.job_id, job.attempt, job.offer))
     outcome: JobOutcome = await stage.play(job)
     assert outcome.state is JobState.CANCELLED
     assert list(stage.context.home.runs.iterdir()) == []
@@ -192,6 +192,6 @@ async def test_what_is_taken_back_leaves_no_folder(stage: Stage) -> None:
 def opened(stage: Stage, job: JobRun) -> Path:
     """Do a worker's first steps of an attempt, and return its folder."""
     folder = run_folders.new(stage.context.home.runs, job.job_id, job.attempt)
-    offered = claims.Offered(job.job_id, job.attempt, job.offer)
-    assert claims.begin(stage.context.store, offered, host=stage.context.host, run_dir=str(folder))
+    offered = attempts.Offered(job.job_id, job.attempt, job.offer)
+    assert attempts.begin(stage.context.store, offered, host=stage.context.host, run_dir=str(folder))
     return folder

@@ -14,7 +14,7 @@ from activities.host import boxing
 from activities.jobs.prompt import is_leaf, prompt_of
 from activities.jobs.workspace import Workspace, branch_name
 from activities.settings.model import Settings
-from activities.store import agents
+from activities.store.registry import agents
 from tests.activities.jobs.conftest import Stage
 from tests.fenced import unmarked
 from tests.tree.prompted import BODIES, KINDS

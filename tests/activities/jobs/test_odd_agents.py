@@ -17,8 +17,8 @@ from activities.jobs.run_job import Jobs
 from activities.runs import run_folders
 from activities.runs.os_processes import identity, marked
 from activities.runs.supervised_run import mark_of, stop
-from activities.store import attempts, claims
-from activities.store.claims import Offered
+from activities.store import attempts
+from activities.store.attempts import Offered
 from tests.activities.jobs.conftest import Stage
 from tests.unboxed import unboxed
 from tests.waiting import until
@@ -168,7 +168,7 @@ async def test_stopped_before_it_began_it_is_cancelled(impatient: Stage, own_hom
     """There is no output to read."""
     job = impatient.job(START + "good()")
     folder = run_folders.new(impatient.context.home.runs, job.job_id, job.attempt)
-    assert claims.begin(impatient.context.store, Offered(job.job_id, job.attempt), host="here", run_dir=str(folder))
+    assert attempts.begin(impatient.context.store, Offered(job.job_id, job.attempt), host="here", run_dir=str(folder))
     await stop(folder, 0.1)
     outcome = await impatient.play(job)
     assert (outcome.state, outcome.reason) == (JobState.CANCELLED, "stopped on order")

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.store import agents, attempts
+from activities.store import attempts
+from activities.store.registry import agents
 from cli.main import main
 from tests.activities.jobs.conftest import Stage
 from tests.activities.jobs.programs import a_job, driving

@@ -20,8 +20,9 @@ from activities.jobs import workspace
 from activities.jobs.run_job import Jobs
 from activities.runs.os_processes import marked
 from activities.runs.supervised_run import mark_of
-from activities.store import attempts, claims, repos
-from activities.store.claims import Offered
+from activities.store import attempts
+from activities.store.attempts import Offered
+from activities.store.registry import repos
 from tests.activities.jobs.conftest import Stage, git
 from tests.activities.jobs.programs import lasted, limit_of
 from tests.assigned import changed
@@ -456,7 +457,7 @@ async def test_a_run_that_is_stopped_while_it_waits_for_a_place_leaves_nothing(s
 @pytest.mark.ruling("B5")
 async def test_what_was_taken_back_never_begins(stage: Stage) -> None:
     job = stage.job("open('ran', 'w')\n" + APPROVED, Action.IMPLEMENT)
-    assert claims.take_back(stage.context.store, Offered(job.job_id, job.attempt, job.offer)) is None
+    assert attempts.take_back(stage.context.store, Offered(job.job_id, job.attempt, job.offer)) is None
     outcome = await stage.play(job)
     assert (outcome.state, outcome.begun_at) == (JobState.CANCELLED, None)
     assert attempts.get(stage.context.store, job.job_id, job.attempt) is None

@@ -8,9 +8,9 @@ from activities.git.work.worktrees import tip
 from activities.pipelines.plan import NotRunnableError, plan
 from activities.settings.home import Home
 from activities.settings.model import Github, Settings
-from activities.store import agents, pipelines, repos
 from activities.store.artifacts import Artifacts
 from activities.store.database import open_store
+from activities.store.registry import agents, pipelines, repos
 from tests.activities.git.conftest import commit_file, make_repository, run_git
 from tests.activities.git.hub import clone, propose, served
 from workflows.model.errors import NotFoundError, UsageError

@@ -16,9 +16,10 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, create_engine, text
 
 from activities.settings.home import Home
-from activities.store import agents, attempts, claims, database, events, idempotency, jobs, repos
-from activities.store.claims import Offered
+from activities.store import attempts, database, events, idempotency, jobs
+from activities.store.attempts import Offered
 from activities.store.database import HEAD, MIGRATIONS, StoreNewerError, open_store
+from activities.store.registry import agents, repos
 from activities.store.schema import metadata
 from tests.activities.store.rows import ROOT, job, task
 from tests.depth import cases
@@ -181,16 +182,16 @@ def test_jobs_are_found_newest_first_by_what_people_filter_by(store: Engine) -> 
 
 @pytest.mark.ruling("B5")
 def test_an_offer_is_begun_or_taken_back_whoever_comes_first(store: Engine) -> None:
-    begun = claims.begin(store, Offered(ROOT, 1), host="here", run_dir="/1")
+    begun = attempts.begin(store, Offered(ROOT, 1), host="here", run_dir="/1")
     assert begun is not None
-    assert claims.take_back(store, Offered(ROOT, 1)) == begun.started_at
-    assert claims.take_back(store, Offered(ROOT, 2, 7)) is None
-    assert claims.begin(store, Offered(ROOT, 2, 7), host="here", run_dir="/2") is None
-    assert claims.take_back(store, Offered(ROOT, 2, 7)) is None, "asked twice, it is the same answer"
-    assert claims.begin(store, Offered(ROOT, 2, 9), host="here", run_dir="/2"), "a later offer is another"
-    assert claims.begin(store, Offered(ROOT, 2, 7), host="here", run_dir="/2") is None
-    assert claims.take_back(store, Offered(ROOT, 2, 11)), "what has begun is not taken back under any number"
-    assert claims.begin(store, Offered(ROOT, 2, 11), host="here", run_dir="/2"), "a tree that was reset finds its run"
+    assert attempts.take_back(store, Offered(ROOT, 1)) == begun.started_at
+    assert attempts.take_back(store, Offered(ROOT, 2, 7)) is None
+    assert attempts.begin(store, Offered(ROOT, 2, 7), host="here", run_dir="/2") is None
+    assert attempts.take_back(store, Offered(ROOT, 2, 7)) is None, "asked twice, it is the same answer"
+    assert attempts.begin(store, Offered(ROOT, 2, 9), host="here", run_dir="/2"), "a later offer is another"
+    assert attempts.begin(store, Offered(ROOT, 2, 7), host="here", run_dir="/2") is None
+    assert attempts.take_back(store, Offered(ROOT, 2, 11)), "what has begun is not taken back under any number"
+    assert attempts.begin(store, Offered(ROOT, 2, 11), host="here", run_dir="/2"), "a tree that was reset finds its run"
     assert [run.attempt for run in attempts.of_job(store, ROOT)] == [1, 2], "what was taken back left no row"
 
 
@@ -202,11 +203,11 @@ def test_of_a_host_and_a_tree_at_the_same_moment_one_gets_the_offer(store: Engin
 
         def begin(offered: Offered = offered, both: threading.Barrier = both) -> bool:
             both.wait()
-            return claims.begin(store, offered, host="here", run_dir="/") is not None
+            return attempts.begin(store, offered, host="here", run_dir="/") is not None
 
         def take_back(offered: Offered = offered, both: threading.Barrier = both) -> bool:
             both.wait()
-            return claims.take_back(store, offered) is None
+            return attempts.take_back(store, offered) is None
 
         with ThreadPoolExecutor(2) as pool:
             won = [pool.submit(begin), pool.submit(take_back)]
@@ -214,9 +215,9 @@ def test_of_a_host_and_a_tree_at_the_same_moment_one_gets_the_offer(store: Engin
 
 
 def test_the_first_record_of_a_run_stands(store: Engine) -> None:
-    run = claims.begin(store, Offered(ROOT, 1), host="here", run_dir="/runs/1")
+    run = attempts.begin(store, Offered(ROOT, 1), host="here", run_dir="/runs/1")
     assert run is not None
-    assert claims.begin(store, Offered(ROOT, 1), host="elsewhere", run_dir="/runs/2") == run
+    assert attempts.begin(store, Offered(ROOT, 1), host="elsewhere", run_dir="/runs/2") == run
     attempts.place(store, run, worktree="/w", branch=None, base_sha="abc")
     attempts.close(
         store, run, JobOutcome(job_id=ROOT, state=JobState.SUCCEEDED, decision=Decision.APPROVED), {"a": 1}, {}

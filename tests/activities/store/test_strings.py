@@ -15,9 +15,10 @@ from activities.jobs.record_tree import TreeRecorder
 from activities.pipelines.record_run import RunRecorder
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import agents, attempts, claims, events, jobs, refusals, repos, rounds, schema, trees
-from activities.store.claims import Offered
+from activities.store import attempts, events, jobs, refusals, rounds, schema, trees
+from activities.store.attempts import Offered
 from activities.store.database import open_store
+from activities.store.registry import agents, repos
 from tests.activities.store.rows import ROOT, job, task
 from tests.pipeline.plans import an_input, shell
 from tests.tree.simulator import World, tree_input
@@ -224,7 +225,7 @@ def test_what_passes_and_what_does_not(error: Callable[[], object], expected: bo
 
 
 def test_an_outcome_as_a_program_wrote_it_is_stored(store: Engine) -> None:
-    run = claims.begin(store, Offered(ROOT, 1), host="h", run_dir="/r")
+    run = attempts.begin(store, Offered(ROOT, 1), host="h", run_dir="/r")
     assert run is not None
     outcome = JobOutcome(job_id=ROOT, state=JobState.FAILED, reason="x" * 100_000)
     attempts.close(store, run, outcome, {"a": "\ufffd"}, {"stderr": "b" * 10_000})

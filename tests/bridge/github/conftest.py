@@ -11,8 +11,9 @@ from sqlalchemy import update
 from activities.github.account import Credentials
 from activities.github.client import Client
 from activities.settings.home import Home
-from activities.store import repos, schema
+from activities.store import schema
 from activities.store.github import account, reading
+from activities.store.registry import repos
 from bridge.github import orders
 from bridge.github.desk import Desk
 from bridge.github.session import Session

@@ -3,8 +3,8 @@
 import time
 from dataclasses import dataclass
 
-from activities.store import repos
 from activities.store.github import account
+from activities.store.registry import repos
 from bridge.github.desk import Desk
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office

@@ -8,9 +8,9 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.store import repos
 from activities.store.github import account, facts, reading, threads
 from activities.store.github.facts import FactRow
+from activities.store.registry import repos
 from bridge.github import comments, writing
 from bridge.github.comments import Body, body_of
 from bridge.github.declaring import is_news

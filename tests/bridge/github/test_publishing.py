@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from activities.settings.home import Home
-from activities.store import repos
 from activities.store.github import account, facts
 from activities.store.github import publishing as stored
+from activities.store.registry import repos
 from bridge.github import publishing
 from bridge.operations.branches import publish
 from bridge.operations.service import Service

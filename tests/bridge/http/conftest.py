@@ -47,7 +47,7 @@ def with_temporal(home: Home, temporal: str) -> Iterator[Service]:
 
 def scout(service: Service) -> None:
     """Register an agent that may be asked about acme/shop."""
-    from activities.store import agents
+    from activities.store.registry import agents
     from tests.bridge import seeds
 
     seeds.repo(service)

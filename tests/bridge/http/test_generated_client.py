@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from activities.store import memory
-from activities.store.memory import Written
+from activities.store.registry import memory
+from activities.store.registry.memory import Written
 from bridge.http.app import create_app
 from bridge.operations.service import Service
 from tests.bridge import seeds

@@ -11,8 +11,8 @@ import pytest
 
 from activities.runs.os_processes import identity
 from activities.settings import ready
-from activities.store import memory, pipelines
-from activities.store.memory import Written
+from activities.store.registry import memory, pipelines
+from activities.store.registry.memory import Written
 from bridge.operations.pipelines import runs
 from bridge.operations.pipelines.runs import RunList, RunView
 from bridge.operations.service import Service

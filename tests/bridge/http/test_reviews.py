@@ -5,8 +5,8 @@ import json
 import httpx
 import pytest
 
-from activities.store import reviews as stored
-from activities.store.reviews import Review
+from activities.store.registry import reviews as stored
+from activities.store.registry.reviews import Review
 from bridge.http.wire.schemas import ReviewList
 from bridge.operations.service import Service
 from cli.main import main

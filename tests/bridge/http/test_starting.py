@@ -75,7 +75,7 @@ class TestAsk:
     async def test_its_gates_are_those_of_the_command_line(
         self, service: Service, agent: str, change: dict[str, Any], status: int, why: str
     ) -> None:
-        from activities.store import agents
+        from activities.store.registry import agents
         from workflows.model.workers import Worker
 
         scout(service)
@@ -113,7 +113,7 @@ class TestAsk:
     async def test_its_job_runs_with_its_own_model_the_agents_or_the_runtimes(
         self, with_temporal: Service, body: dict[str, str], means: tuple[str, str]
     ) -> None:
-        from activities.store import agents
+        from activities.store.registry import agents
         from workflows.model.workers import Worker
 
         config = with_temporal.home.config
@@ -154,7 +154,7 @@ class TestOtherStarts:
     async def test_a_review_and_an_implementation_start_once_for_a_key(
         self, with_temporal: Service, action: str
     ) -> None:
-        from activities.store import agents
+        from activities.store.registry import agents
         from workflows.contract.models import AutonomyPolicy
         from workflows.model.workers import Worker
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from sqlalchemy import insert, update
 
-from activities.store import agents, hosts, outbox, pipelines, schema
+from activities.store import outbox, schema
 from activities.store import pipeline_runs as stored_runs
+from activities.store.registry import agents, hosts, pipelines
 from bridge.operations.registry import memory, reviews
 from bridge.operations.service import Service
 from tests.bridge import seeds

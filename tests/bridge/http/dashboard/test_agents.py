@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from activities.store import agents, hosts
+from activities.store.registry import agents, hosts
 from bridge.http.dashboard.pages import agents as agents_page
 from bridge.http.dashboard.pages import doctor as doctor_page
 from bridge.http.dashboard.parts.slow_answers import Background

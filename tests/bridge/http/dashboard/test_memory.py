@@ -2,7 +2,7 @@
 
 import pytest
 
-from activities.store import agents
+from activities.store.registry import agents
 from bridge.operations.registry import memory
 from bridge.operations.registry.memory import MemoryFilter, NewEntry, Proposal
 from bridge.operations.service import Service

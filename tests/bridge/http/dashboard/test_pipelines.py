@@ -10,8 +10,8 @@ from temporalio.client import Client
 
 from activities.settings.home import Home
 from activities.store import pipeline_runs as stored_runs
-from activities.store import pipelines as stored
-from activities.store import repos as stored_repos
+from activities.store.registry import pipelines as stored
+from activities.store.registry import repos as stored_repos
 from bridge.http.dashboard.parts import firings
 from bridge.operations.pipelines import definitions, runs, schedules
 from bridge.operations.service import Service

@@ -2,8 +2,8 @@
 
 import pytest
 
-from activities.store import reviews as stored
-from activities.store.reviews import Review
+from activities.store.registry import reviews as stored
+from activities.store.registry.reviews import Review
 from bridge.operations.registry import reviews
 from bridge.operations.service import Service
 from tests.bridge.http.dashboard.surfer import ANN, Surfer

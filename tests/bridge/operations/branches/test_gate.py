@@ -7,7 +7,8 @@ from pydantic_core import to_jsonable_python
 from sqlalchemy import update
 
 from activities.settings.home import Home
-from activities.store import repos, schema
+from activities.store import schema
+from activities.store.registry import repos
 from bridge.operations.branches import gate
 from bridge.operations.registry import reviews
 from bridge.operations.service import Service

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from activities.store import repos
 from activities.store.github import account, facts
+from activities.store.registry import repos
 from bridge.operations.branches import drops, merges, publish
 from bridge.operations.branches.published_work import Work, work_of
 from bridge.operations.jobs import jobs

@@ -12,7 +12,7 @@ import pytest
 
 from activities.sealing import seal_key
 from activities.settings.home import Home
-from activities.store import repos
+from activities.store.registry import repos
 from bridge.operations.health import doctor
 from bridge.operations.health.doctor import Finding, Level
 from bridge.operations.service import Service

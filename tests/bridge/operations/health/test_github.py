@@ -9,8 +9,8 @@ import pytest
 from activities.github.client import UnknownAccountError
 from activities.settings import ready
 from activities.settings.home import Home
-from activities.store import repos
 from activities.store.github import account, reading
+from activities.store.registry import repos
 from bridge.operations.health import doctor, github, github_permissions
 from bridge.operations.health.findings import Finding, Level
 from bridge.operations.service import Service

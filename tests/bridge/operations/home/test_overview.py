@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from activities.store import hosts
+from activities.store.registry import hosts
 from bridge.operations.home import overview
 from bridge.operations.home.overview import sizes
 from bridge.operations.service import Service

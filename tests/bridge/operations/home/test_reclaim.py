@@ -16,7 +16,7 @@ from activities.git.work.worktrees import add_branch
 from activities.runs import old_runs
 from activities.runs.supervised_run import Claim
 from activities.settings.home import Home
-from activities.store import old_artifacts, pipeline_runs, schema
+from activities.store import artifacts, pipeline_runs, schema
 from bridge.machine.locks import FileLock
 from bridge.operations.home import backup, reclaim
 from bridge.operations.home.reclaim import Reclaimed
@@ -53,7 +53,7 @@ def service(home: Home, tmp_path: Path) -> Service:
     """A home that has counted uses of artifacts for a year."""
     made = Service(home)
     repos.add(made, "acme/shop", make_repository(tmp_path / "shop"))
-    old_artifacts.counted_since(home.artifacts)
+    artifacts.counted_since(home.artifacts)
     aged(home.artifacts / "lock", 365)
     return made
 
@@ -170,11 +170,11 @@ def test_texts_go_that_were_last_used_before_all_that_may_need_them_began(servic
 
 def test_what_is_used_at_the_last_moment_stays(service: Service) -> None:
     path, root = artifact(service, "a", 60), service.home.artifacts
-    assert [*old_artifacts.old(root, ago(30))] == [path]
+    assert [*artifacts.old(root, ago(30))] == [path]
     service.artifacts.put(b"a")
-    old_artifacts.discard(root, path, ago(30))
+    artifacts.discard(root, path, ago(30))
     assert path.exists()
-    old_artifacts.discard(root, aged(path, 60), ago(30))
+    artifacts.discard(root, aged(path, 60), ago(30))
     assert not path.exists()
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from activities.store import agents
-from activities.store import repos as stored_repos
+from activities.store.registry import agents
+from activities.store.registry import repos as stored_repos
 from bridge.operations.jobs import belonging, jobs
 from bridge.operations.jobs.jobs import JobFilter
 from bridge.operations.orders import new_jobs, trees

@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import update
 
 from activities.settings.home import Home
-from activities.store import hosts as stored
 from activities.store import schema, trees
+from activities.store.registry import hosts as stored
 from bridge.http.wire import projections
 from bridge.operations.jobs import hosts, jobs
 from bridge.operations.service import Service

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from activities.store import agents as stored_agents
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
+from activities.store.registry import agents as stored_agents
 from bridge.operations.branches import branches, drops, merges
 from bridge.operations.orders import resolving, trees
 from bridge.operations.registry import agents

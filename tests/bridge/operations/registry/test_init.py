@@ -8,7 +8,7 @@ import pytest
 
 from activities.runtimes.table import CODEX
 from activities.settings.home import Home
-from activities.store.agents import Agent
+from activities.store.registry.agents import Agent
 from bridge.operations.health import runtimes
 from bridge.operations.health.runtimes import Runtime
 from bridge.operations.registry import agents, init, repos, team

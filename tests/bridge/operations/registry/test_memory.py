@@ -4,7 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from activities.settings.home import Home
-from activities.store import jobs, repos
+from activities.store import jobs
+from activities.store.registry import repos
 from bridge.operations.registry import agents, memory
 from bridge.operations.registry.agents import NewAgent
 from bridge.operations.registry.memory import MemoryFilter, NewEntry, Proposal, Recall

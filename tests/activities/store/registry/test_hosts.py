@@ -5,7 +5,8 @@ import time
 import pytest
 from sqlalchemy import Engine
 
-from activities.store import hosts, jobs, trees
+from activities.store import jobs, trees
+from activities.store.registry import hosts
 from tests.bridge.seeds import job
 from tests.tree.simulator import tree_input
 from workflows.model.rows import Records

@@ -8,9 +8,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, delete, text, update
 
-from activities.store import memory, schema
+from activities.store import schema
 from activities.store.database import insert_new
-from activities.store.memory import Sought, Written
+from activities.store.registry import memory
+from activities.store.registry.memory import Sought, Written
 from tests.depth import cases
 from workflows.policy.memory import MemoryState, Recalled, wanted_words, words
 

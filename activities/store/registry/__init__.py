@@ -1,0 +1,1 @@
+"""Rows that people register or keep: agents, repositories, hosts, pipelines, memory, reviews."""

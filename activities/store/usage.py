@@ -1,0 +1,88 @@
+"""Usage of jobs, summed by day; and token counters of sessions, whose difference is a turn's usage.
+
+The database sums in one pass over the jobs of the requested days. (spec: token capture)
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import BigInteger, ColumnElement, Double, Engine, Row, cast, func, select
+
+from activities.store import schema
+from activities.store.database import upsert
+from workflows.model.spend import Usage
+
+DAY_SECONDS = 86_400
+
+
+@dataclass(frozen=True)
+class Spent:
+    """The usage of the jobs with these values. `day` counts from 1 January 1970, in UTC."""
+
+    day: int
+    agent: str
+    repo: str
+    model: str
+    """Empty if no model is known."""
+    jobs: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float
+    price_assumed: bool
+    """True if some of the cost is a guess (ruling K5)."""
+
+
+def since(engine: Engine, day: int) -> list[Spent]:
+    """Sum the usage from the beginning of a day on. A job counts for the day it ended; an open one for the day it
+    began.
+    """
+    jobs = schema.jobs.c
+    at = func.coalesce(jobs.ended_at, jobs.started_at, jobs.queued_at, type_=Double)
+    days, sqlite = at / float(DAY_SECONDS), engine.dialect.name == "sqlite"
+    # SQLite's cast truncates, PostgreSQL's would round; and SQLite's sum of integers can overflow.
+    day_of: ColumnElement[Any] = cast(days, BigInteger) if sqlite else func.floor(days)
+    total, any_of = ("total", "max") if sqlite else ("sum", "bool_or")
+    keys = (jobs.agent, jobs.repo, jobs.model, day_of)  # in the order of the covering index
+    used = [getattr(func, total)(each) for each in (jobs.input_tokens, jobs.output_tokens, jobs.cost_usd)]
+    sums = (func.count(), *used, getattr(func, any_of)(jobs.price_assumed))
+    query = select(*keys, *sums).where(at >= day * DAY_SECONDS).group_by(*keys)
+    with engine.connect() as connection:
+        return [
+            Spent(int(day), agent, repo, model or "", count, int(read), int(written), float(usd), bool(guess))
+            for agent, repo, model, day, count, read, written, usd, guess in connection.execute(query)
+        ]
+
+
+def of_turn(engine: Engine, runtime: str, session: str, turn: str, total: Usage, *, fresh: bool) -> Usage:
+    """Return a turn's usage from the session's total after it. Idempotent for each turn.
+
+    A fresh session begins at zero. A session first seen in the middle has an unknown past, and its turn counts zero; so
+    does a turn after which the counter went backwards. Later turns count from there.
+    """
+    table = schema.agent_sessions
+    with engine.begin() as connection:
+        key = (table.c.runtime == runtime) & (table.c.session == session)
+        row = connection.execute(select(table).where(key)).one_or_none()
+        before = Usage() if fresh else _before(row, turn, total)
+        values = {
+            "runtime": runtime,
+            "session": session,
+            "turn": turn,
+            "input_before": before.input_tokens,
+            "output_before": before.output_tokens,
+            "input_tokens": total.input_tokens,
+            "output_tokens": total.output_tokens,
+        }
+        upsert(connection, table, [values])
+    return Usage(
+        input_tokens=max(0, total.input_tokens - before.input_tokens),
+        output_tokens=max(0, total.output_tokens - before.output_tokens),
+    )
+
+
+def _before(row: Row[Any] | None, turn: str, total: Usage) -> Usage:
+    if row is None:
+        return total
+    if row.turn == turn:
+        return Usage(input_tokens=row.input_before, output_tokens=row.output_before)
+    return Usage(input_tokens=row.input_tokens, output_tokens=row.output_tokens)
