@@ -45,11 +45,11 @@ class AttemptRow:
         return JobOutcome.model_validate(self.outcome) if self.outcome else None
 
 
-_ONE = rows_with(schema.runs.c.job_id, schema.runs.c.attempt)
-_CHANGED = update(schema.runs).where(
-    schema.runs.c.job_id == bindparam("of_job"),
-    schema.runs.c.attempt == bindparam("of_attempt"),
-    schema.runs.c.ended_at.is_(None),
+_ONE = rows_with(schema.attempts.c.job_id, schema.attempts.c.attempt)
+_CHANGED = update(schema.attempts).where(
+    schema.attempts.c.job_id == bindparam("of_job"),
+    schema.attempts.c.attempt == bindparam("of_attempt"),
+    schema.attempts.c.ended_at.is_(None),
 )
 
 
@@ -59,7 +59,7 @@ def open_within(
     """Return the attempt's row, or insert a new one. Part of the claim's transaction."""
     row: dict[str, Any] = {"job_id": job_id, "attempt": attempt, "host": host}
     row |= {"run_dir": run_dir, "started_at": started_at}
-    if insert_one(connection, schema.runs, row):
+    if insert_one(connection, schema.attempts, row):
         return AttemptRow(**row)
     return AttemptRow(**connection.execute(_ONE, {"job_id": job_id, "attempt": attempt}).one()._mapping)
 
@@ -72,14 +72,14 @@ def get(engine: Engine, job_id: str, attempt: int) -> AttemptRow | None:
 
 def of_job(engine: Engine, job_id: str) -> list[AttemptRow]:
     """Return every attempt of a job, oldest first."""
-    query = select(schema.runs).where(schema.runs.c.job_id == job_id).order_by(schema.runs.c.attempt)
+    query = select(schema.attempts).where(schema.attempts.c.job_id == job_id).order_by(schema.attempts.c.attempt)
     with engine.connect() as connection:
         return [AttemptRow(**row._mapping) for row in connection.execute(query)]
 
 
 def of_tree(engine: Engine, root_job_id: str) -> list[AttemptRow]:
     """Return every attempt of every job of a tree."""
-    query = select(schema.runs).join(schema.jobs, schema.jobs.c.job_id == schema.runs.c.job_id)
+    query = select(schema.attempts).join(schema.jobs, schema.jobs.c.job_id == schema.attempts.c.job_id)
     query = query.where(schema.jobs.c.root_job_id == root_job_id)
     with engine.connect() as connection:
         return [AttemptRow(**row._mapping) for row in connection.execute(query)]
@@ -87,8 +87,8 @@ def of_tree(engine: Engine, root_job_id: str) -> list[AttemptRow]:
 
 def dependencies(engine: Engine, job_ids: Collection[str]) -> dict[tuple[str, str], tuple[str, ...]]:
     """Map job and delegation to the delegations of the job's result that it depends on, from the job's last attempt."""
-    query = select(schema.runs.c.job_id, schema.runs.c.payload[("service_result", "delegations")].label("legs"))
-    query = query.where(schema.runs.c.job_id.in_(job_ids)).order_by(schema.runs.c.attempt)
+    query = select(schema.attempts.c.job_id, schema.attempts.c.payload[("service_result", "delegations")].label("legs"))
+    query = query.where(schema.attempts.c.job_id.in_(job_ids)).order_by(schema.attempts.c.attempt)
     with engine.connect() as connection:
         rows = connection.execute(query).all()
     return {(row.job_id, leg["id"]): tuple(leg.get("deps") or ()) for row in rows for leg in row.legs or ()}
@@ -105,7 +105,7 @@ class Given:
 
 def given_in(engine: Engine, root_job_id: str) -> dict[str, Given]:
     """Return the given commits and delegations of each job of a tree that has run."""
-    run, job = schema.runs.c, schema.jobs.c
+    run, job = schema.attempts.c, schema.jobs.c
     legs = run.payload[("service_result", "delegations")].label("legs")
     same = (run.job_id == job.job_id) & (run.attempt == job.attempt)
     query = select(run.job_id, run.base_sha, run.given, legs).join(schema.jobs, same)
@@ -119,15 +119,15 @@ def given_in(engine: Engine, root_job_id: str) -> dict[str, Given]:
 
 def all_open(engine: Engine) -> list[tuple[str, int]]:
     """Return job and attempt of every run without an outcome: a workflow will attach to it again."""
-    query = select(schema.runs.c.job_id, schema.runs.c.attempt).where(schema.runs.c.ended_at.is_(None))
+    query = select(schema.attempts.c.job_id, schema.attempts.c.attempt).where(schema.attempts.c.ended_at.is_(None))
     with engine.connect() as connection:
         return [(row.job_id, row.attempt) for row in connection.execute(query)]
 
 
 def abandoned(engine: Engine, host: str, before: float) -> list[AttemptRow]:
     """Return this host's runs without an outcome whose job ended before that time, in this attempt or a later one."""
-    run, job = schema.runs.c, schema.jobs.c
-    query = select(schema.runs).join(schema.jobs, job.job_id == run.job_id)
+    run, job = schema.attempts.c, schema.jobs.c
+    query = select(schema.attempts).join(schema.jobs, job.job_id == run.job_id)
     query = query.where(run.ended_at.is_(None), run.host == host, job.ended_at < before, job.attempt >= run.attempt)
     with engine.connect() as connection:
         return [AttemptRow(**row._mapping) for row in connection.execute(query)]

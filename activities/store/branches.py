@@ -52,10 +52,10 @@ def told(engine: Engine, *roots: str) -> list[tuple[BranchEventKind, str, Branch
 
 def conflicts(engine: Engine, roots: Collection[str]) -> list[Conflict]:
     """Return the jobs of these trees that a conflict blocks, if their task is blocked too; oldest first."""
-    jobs, runs, tasks = schema.jobs, schema.runs, schema.tasks
-    same_run = (runs.c.job_id == jobs.c.job_id) & (runs.c.attempt == jobs.c.attempt)
-    query = select(jobs.c.job_id, jobs.c.root_job_id, jobs.c.ended_at, runs.c.diagnostics)
-    query = query.join(runs, same_run).join(tasks, tasks.c.root_job_id == jobs.c.root_job_id)
+    jobs, attempts, tasks = schema.jobs, schema.attempts, schema.tasks
+    same_attempt = (attempts.c.job_id == jobs.c.job_id) & (attempts.c.attempt == jobs.c.attempt)
+    query = select(jobs.c.job_id, jobs.c.root_job_id, jobs.c.ended_at, attempts.c.diagnostics)
+    query = query.join(attempts, same_attempt).join(tasks, tasks.c.root_job_id == jobs.c.root_job_id)
     query = query.where(tasks.c.state == TaskState.BLOCKED.value, jobs.c.state == JobState.BLOCKED.value)
     query = query.where(jobs.c.root_job_id.in_(roots))
     with engine.connect() as connection:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-HEAD = "0004"
+HEAD = "0005"
 """The newest migration; a test compares it with alembic's."""
 
 

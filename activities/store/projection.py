@@ -6,7 +6,7 @@ from sqlalchemy import Engine, Select, and_, bindparam, or_, select
 
 from activities.store import schema
 
-_JOB, _RUN, _ROUND = schema.jobs.c, schema.runs.c, schema.rounds.c
+_JOB, _ATTEMPT, _ROUND = schema.jobs.c, schema.attempts.c, schema.rounds.c
 JOB_COLUMNS = tuple(column.name for column in schema.jobs.c if column.name != "revision")
 ROUND_COLUMNS = (
     *("round_id", "coordinator_id", "number", "kind", "digest", "questions", "failing"),
@@ -22,20 +22,20 @@ def read(engine: Engine, job_id: str) -> dict[str, Any] | None:
 
 
 def _query() -> Select[Any]:
-    attempt = and_(_RUN.job_id == _JOB.job_id, _RUN.attempt == _JOB.attempt)
+    attempt = and_(_ATTEMPT.job_id == _JOB.job_id, _ATTEMPT.attempt == _JOB.attempt)
     paused = and_(
         _ROUND.root_job_id == _JOB.root_job_id,
         _ROUND.closed_at.is_(None),
         or_(_ROUND.coordinator_id == _JOB.job_id, _ROUND.job_id == _JOB.job_id),
     )
-    tables = schema.jobs.outerjoin(schema.runs, attempt).outerjoin(schema.rounds, paused)
+    tables = schema.jobs.outerjoin(schema.attempts, attempt).outerjoin(schema.rounds, paused)
     tables = tables.outerjoin(schema.repos, schema.repos.c.name == _JOB.repo)
     tables = tables.outerjoin(schema.trees, schema.trees.c.root_job_id == _JOB.root_job_id)
     tables = tables.outerjoin(schema.hosts, schema.hosts.c.name == schema.trees.c.host)
     columns = [
         *(_JOB[name] for name in JOB_COLUMNS),
         *(_ROUND[name].label(f"round_{name}") for name in ROUND_COLUMNS),
-        _RUN.payload,
+        _ATTEMPT.payload,
         schema.repos.c.path,
         schema.trees.c.host,
         schema.hosts.c.seen_at.label("host_seen_at"),

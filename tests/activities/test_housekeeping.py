@@ -47,7 +47,7 @@ def row(context: Context, job: str, *, recorded: float | None = None) -> attempt
         outcome = JobOutcome(job_id=job, attempt=1, state=JobState.SUCCEEDED)
         attempts.close(context.store, opened, outcome, {}, {})
         with context.store.begin() as connection:
-            ago = update(schema.runs).where(schema.runs.c.job_id == job)
+            ago = update(schema.attempts).where(schema.attempts.c.job_id == job)
             connection.execute(ago.values(ended_at=time.time() - recorded))
     return opened
 
@@ -186,7 +186,7 @@ async def test_an_agent_that_somebody_may_still_come_back_to_is_left(
 async def test_the_agents_of_another_host_are_its_own_affair(context: Context, going_on: dict[str, Path]) -> None:
     tell(context, "job-open", ended=outside.STOPPING + 30)
     with context.store.begin() as connection:
-        connection.execute(update(schema.runs).values(host="elsewhere"))
+        connection.execute(update(schema.attempts).values(host="elsewhere"))
     assert await outside.end_abandoned(context) == 0
     assert marked(mark_of(going_on["job-open"]))
 

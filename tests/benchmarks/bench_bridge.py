@@ -82,7 +82,7 @@ def fill(service: Service, count: int) -> list[str]:
     first |= first.pop("usage")
     with service.store.begin() as connection:
         connection.execute(insert(schema.jobs), [first | {"job_id": each, "root_job_id": each} for each in ids])
-        connection.execute(insert(schema.runs), [run | {"job_id": each} for each in ids])
+        connection.execute(insert(schema.attempts), [run | {"job_id": each} for each in ids])
     return ids
 
 

@@ -53,7 +53,9 @@ class Store:
 
     def times(self, root: str) -> dict[str, float]:
         """Return when the stations of a tree of one job were passed, from rows and its run's files."""
-        opened, recorded, folder = self._one("SELECT started_at, ended_at, run_dir FROM runs WHERE job_id = ?", root)
+        opened, recorded, folder = self._one(
+            "SELECT started_at, ended_at, run_dir FROM attempts WHERE job_id = ?", root
+        )
         run_dir = Path(folder)
         end = _record(run_dir / "exit.json")
         return {

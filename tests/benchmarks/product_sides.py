@@ -97,7 +97,9 @@ def at_rest(sides: Sequence[Side]) -> dict[str, dict[str, float]]:
 _SIZE = """
     SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size
 """
-_BOX = "SELECT json_extract(diagnostics, '$.box') FROM runs WHERE ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT 1"
+_BOX = (
+    "SELECT json_extract(diagnostics, '$.box') FROM attempts WHERE ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT 1"
+)
 
 
 def _asked(path: Path, query: str) -> Any:

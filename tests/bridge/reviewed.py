@@ -54,7 +54,7 @@ class Reviewed:
         with self.service.store.begin() as connection:
             said = {"joined": joined} if joined else {}
             values = {"given": given, "outcome": ended(job_id, head), "diagnostics": said}
-            connection.execute(update(schema.runs).where(schema.runs.c.job_id == job_id).values(**values))
+            connection.execute(update(schema.attempts).where(schema.attempts.c.job_id == job_id).values(**values))
         self.heads[name] = head
 
     def merge(self, *names: str) -> str:

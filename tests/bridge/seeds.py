@@ -37,7 +37,7 @@ def paused(service: Service, root: str = ROOT, **fields: Any) -> RoundRecord:
 def payload(service: Service, job_id: str, told: dict[str, Any], **fields: Any) -> None:
     row = {"job_id": job_id, "attempt": 1, "host": "here", "run_dir": "/run", "started_at": 1.0, "payload": told}
     with service.store.begin() as connection:
-        connection.execute(insert(schema.runs), row | fields)
+        connection.execute(insert(schema.attempts), row | fields)
 
 
 def repo(service: Service, path: str = "/srv/checkouts/shop", host: str = "here", github: str = "") -> None:

@@ -28,7 +28,7 @@ def service(home: Home, tmp_path: Path) -> Service:
         (folder / file).write_text(f"# Job\n\nattempt {number} with {TOKEN}\n")
         row = {"job_id": JOB, "attempt": number, "host": service.settings.host, "run_dir": str(folder), "started_at": 1}
         with service.store.begin() as connection:
-            database.insert_one(connection, schema.runs, row)
+            database.insert_one(connection, schema.attempts, row)
     return service
 
 
@@ -76,6 +76,6 @@ def test_a_prompt_that_is_gone_or_elsewhere_says_so(service: Service, capsys: py
     assert main(["job", "prompt", JOB]) == 3
     assert "is a link" in capsys.readouterr().err
     with service.store.begin() as connection:
-        connection.execute(schema.runs.update().values(host="elsewhere"))
+        connection.execute(schema.attempts.update().values(host="elsewhere"))
     assert main(["job", "prompt", JOB]) == 3
     assert "attempt 2 ran on the host elsewhere" in capsys.readouterr().err

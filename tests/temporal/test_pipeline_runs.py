@@ -480,7 +480,7 @@ async def test_a_run_whose_workflow_was_terminated_can_be_closed(host: PipelineH
 
 @pytest.mark.ruling("B6")
 @pytest.mark.parametrize(
-    ("when", "times"), [("INSERT ON claims", 0), ("UPDATE ON runs WHEN NEW.ended_at IS NOT NULL", 1)]
+    ("when", "times"), [("INSERT ON claims", 0), ("UPDATE ON attempts WHEN NEW.ended_at IS NOT NULL", 1)]
 )
 async def test_a_stage_whose_run_the_store_never_takes_fails_at_once(host: PipelineHost, when: str, times: int) -> None:
     await host.add(f"{HEAD}stages:\n" + shell("a", "echo x >> $STAGE/ran"))

@@ -4,7 +4,7 @@ Migrations build them; the code reads them by these definitions. Each table is d
 never changes after its release, while these definitions do. A test compares the two.
 """
 
-from activities.store.schema.attempts import agent_sessions, claims, deferrals, runs
+from activities.store.schema.attempts import agent_sessions, attempts, claims, deferrals
 from activities.store.schema.columns import metadata
 from activities.store.schema.github import (
     github_account,
@@ -27,6 +27,7 @@ __all__ = [
     "agent_repos",
     "agent_sessions",
     "agents",
+    "attempts",
     "claims",
     "deferrals",
     "deliveries",
@@ -53,7 +54,6 @@ __all__ = [
     "review_notes",
     "reviews",
     "rounds",
-    "runs",
     "tasks",
     "trees",
     "writers",

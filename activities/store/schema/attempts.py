@@ -1,4 +1,4 @@
-"""Tables of hosts' work for jobs and stages: claims, runs, deferred tries, sessions of programs."""
+"""Tables of hosts' work for jobs and stages: claims, attempts, deferred tries, sessions of programs."""
 
 from sqlalchemy import JSON, BigInteger, Column, Double, Integer, String, Table
 
@@ -13,8 +13,8 @@ claims = Table(
     Column("begun_at", Double),
 )
 
-runs = Table(
-    "runs",
+attempts = Table(
+    "attempts",
     metadata,
     Column("job_id", String(80), primary_key=True),
     Column("attempt", Integer, primary_key=True),

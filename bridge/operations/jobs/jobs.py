@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from activities.store import attempts as stored_runs
+from activities.store import attempts as stored_attempts
 from activities.store import events as stored_events
 from activities.store import jobs as stored
 from activities.store import trees as stored_trees
@@ -38,7 +38,7 @@ class JobDetail:
     diagnostics: dict[str, Any] | None
     worktree: str | None
     live: "RunStatus | None" = None
-    attempts: tuple[stored_runs.AttemptRow, ...] = ()
+    attempts: tuple[stored_attempts.AttemptRow, ...] = ()
     belongs_to: Belonging = NOTHING
 
 
@@ -166,14 +166,14 @@ def waits(service: Service, job_id: str) -> list[EventRecord]:
             message=f"waits for {each.runtime} until {clock(each.until)}: {each.message}",
             data={"attempt": each.attempt, "number": each.number, "kind": each.kind, "until": each.until},
         )
-        for each in stored_runs.deferrals_of_job(service.store, job_id)
+        for each in stored_attempts.deferrals_of_job(service.store, job_id)
     ]
 
 
 def detail(service: Service, job_id: str) -> JobDetail:
     """One job with its result, its observation and the evidence of its last run."""
     [job] = hosts.told(service, [get(service, job_id)])
-    runs = stored_runs.of_job(service.store, job_id)
+    runs = stored_attempts.of_job(service.store, job_id)
     last = runs[-1] if runs else None
     return JobDetail(
         job=job,
@@ -193,12 +193,12 @@ def live(service: Service, job: JobRecord) -> "RunStatus | None":
         return None
     from activities.runs.status import RunStatus, Stage, look
 
-    run = stored_runs.get(service.store, job.job_id, job.attempt)
+    run = stored_attempts.get(service.store, job.job_id, job.attempt)
     if run is None:
         return RunStatus()
     if run.host != service.settings.host:
         return None
     seen = look(Path(run.run_dir))
-    put_off = stored_runs.deferrals_of_run(service.store, job.job_id, job.attempt)[-1:]
+    put_off = stored_attempts.deferrals_of_run(service.store, job.job_id, job.attempt)[-1:]
     waits = seen.stage is Stage.ENDED and any(each.until > time.time() for each in put_off)
     return replace(seen, stage=Stage.PUT_OFF) if waits else seen

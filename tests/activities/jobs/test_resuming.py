@@ -118,7 +118,7 @@ async def test_another_host_or_an_occupied_folder_begins_afresh(stage: Stage, us
     assert [n.data["why"] for n in told(occupied, "session_not_resumed")] == ["the folder it worked in was not free"]
     Path(left.worktree or "").rmdir()
     with driven.context.store.begin() as connection:
-        connection.exec_driver_sql("UPDATE runs SET host = 'elsewhere'")
+        connection.exec_driver_sql("UPDATE attempts SET host = 'elsewhere'")
     moved = await driven.play(next_of(first, 3))
     assert [n.data["why"] for n in told(moved, "session_not_resumed")] == ["it is on the host elsewhere"]
     assert not any("resume" in call for call in words(users_home))

@@ -536,7 +536,7 @@ async def test_an_agent_that_breaks_the_tie_to_its_repository_loses_nothing(stag
 
 @pytest.mark.ruling("B6")
 @pytest.mark.parametrize(
-    ("when", "times"), [("INSERT ON claims", 0), ("UPDATE ON runs WHEN NEW.ended_at IS NOT NULL", 1)]
+    ("when", "times"), [("INSERT ON claims", 0), ("UPDATE ON attempts WHEN NEW.ended_at IS NOT NULL", 1)]
 )
 async def test_what_the_store_never_takes_is_not_tried_again(stage: Stage, when: str, times: int) -> None:
     with stage.context.store.begin() as connection:

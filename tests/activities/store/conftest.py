@@ -64,13 +64,13 @@ def store(request: pytest.FixtureRequest, home: Home) -> Iterator[Engine]:
     url = ""
     if request.param == "postgres":
         url = request.getfixturevalue("postgres")
-        _emptied(url)
+        emptied(url)
     engine = open_store(home, url)
     yield engine
     engine.dispose()
 
 
-def _emptied(url: str) -> None:
+def emptied(url: str) -> None:
     engine = create_engine(url, poolclass=NullPool)
     with engine.begin() as connection:
         connection.execute(text("DROP SCHEMA public CASCADE"))

@@ -10,7 +10,7 @@ from activities.store.schema.columns import String as Named
 TOKEN = "ghp" + "_" + "a1B2" * 9
 
 OURS = {
-    "repos.path", "runs.run_dir", "runs.worktree",  # where something lies
+    "repos.path", "attempts.run_dir", "attempts.worktree",  # where something lies
 }  # fmt: skip
 """The service's own texts, which it must find again."""
 

@@ -13,7 +13,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Engine, create_engine, inspect, text
 
 from activities.settings.home import Home
 from activities.store import attempts, database, events, idempotency, jobs
@@ -21,6 +21,7 @@ from activities.store.attempts import Offered
 from activities.store.database import HEAD, MIGRATIONS, StoreNewerError, open_store
 from activities.store.registry import agents, repos
 from activities.store.schema import metadata
+from tests.activities.store.conftest import emptied
 from tests.activities.store.rows import ROOT, job, task
 from tests.depth import cases
 from workflows.contract.models import AutonomyPolicy, Decision
@@ -59,6 +60,33 @@ def test_a_key_that_an_older_release_stored_is_found_again(bare_home: Home) -> N
         insert = "INSERT INTO idempotency (key, digest, subject, reserved_at) VALUES (:key, :digest, :subject, :at)"
         connection.execute(text(insert), row)
     assert idempotency.reserve(open_store(bare_home), "order-17", "d", "second").subject == "first"
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
+def test_attempts_that_an_older_release_stored_are_found_again(
+    dialect: str, bare_home: Home, request: pytest.FixtureRequest
+) -> None:
+    url = f"sqlite:///{bare_home.ensure().store}"
+    if dialect == "postgres":
+        url = request.getfixturevalue("postgres")
+        emptied(url)
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0004")
+        row = (
+            "INSERT INTO runs (job_id, attempt, host, run_dir, started_at) VALUES ('job-1', 2, 'here', '/runs/1', 7.0)"
+        )
+        connection.execute(text(row))
+    engine.dispose()
+    store = open_store(bare_home, "" if dialect == "sqlite" else url)
+    found = attempts.get(store, "job-1", 2)
+    assert found is not None
+    assert (found.host, found.run_dir, found.started_at, found.ended_at) == ("here", "/runs/1", 7.0, None)
+    assert set(inspect(store).get_table_names()).isdisjoint({"runs"})
+    store.dispose()
 
 
 def test_the_store_is_private_and_survives_a_crash_by_wal(bare_home: Home) -> None:

@@ -98,7 +98,7 @@ def _tree(service: Service, folder: Path) -> None:
     found = {"stderr": HOSTILE, "faults": [HOSTILE]}
     row = {"run_dir": _printed(folder / "ended"), "payload": told, "diagnostics": found}
     with service.store.begin() as connection:
-        connection.execute(update(schema.runs).where(schema.runs.c.job_id == ENDED).values(row))
+        connection.execute(update(schema.attempts).where(schema.attempts.c.job_id == ENDED).values(row))
     seeds.payload(service, RUNS, {}, host=service.settings.host, run_dir=_printed(folder / "runs"))
     discarded = f"diff --git a/{SEEN} b/{SEEN}\n--- a/{SEEN}\n+++ b/{SEEN}\n@@ -0,0 +1 @@ {SEEN}\n+{HOSTILE}\n"
     seeds.payload(service, ROOT, told, host=service.settings.host, diagnostics=found | {"discarded_diff": discarded})

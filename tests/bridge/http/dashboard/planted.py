@@ -71,7 +71,7 @@ def writers(service: Service, where: Path, changes: dict[str, tuple[str, str]], 
         jobs.append(leg(number, name, action=Action.IMPLEMENT, branch=branch, head_sha=head))
         with service.store.begin() as connection:
             row = {"job_id": f"{ROOT}.{number}", "attempt": 1, "host": service.settings.host, "run_dir": "/nowhere"}
-            connection.execute(insert(schema.runs), row | {"branch": branch, "base_sha": base, "started_at": 1.0})
+            connection.execute(insert(schema.attempts), row | {"branch": branch, "base_sha": base, "started_at": 1.0})
     run_git(repo, "checkout", "-q", "main")
     over: dict[str, Any] = {"state": TaskState.DONE, "ended_at": time.time()}
     seeds.write(service, seeds.task(**(over | task)), *jobs)

@@ -93,7 +93,7 @@ async def test_a_conflict_ends_from_the_first_page_whatever_was_decided(
     clash = {"branch": f"service/{B}-b", "against": [f"service/{A}-a"], "files": ["a.txt"]}
     with service.store.begin() as connection:
         values = {"given": None, "diagnostics": {"conflict": clash}}
-        connection.execute(update(schema.runs).where(schema.runs.c.job_id == V).values(**values))
+        connection.execute(update(schema.attempts).where(schema.attempts.c.job_id == V).values(**values))
     shown = await ann.open("/ui/")
     refused = await ann.send(shown.form(f"/ui/jobs/{A}/merge"))
     assert (refused.status, "is not approved" in refused.words) == (409, True)

@@ -165,7 +165,7 @@ async def test_what_agents_wrote_is_text(service: Service, ann: Surfer) -> None:
     printing(service, hostile, diagnostics={"stderr": hostile, "faults": [hostile], "discarded_diff": hostile})
     seeds.write(service, seeds.event(1, JOB, message=hostile))
     with service.store.begin() as connection:
-        connection.execute(update(schema.runs).values(payload={"service_result": said}))
+        connection.execute(update(schema.attempts).values(payload={"service_result": said}))
     shown = await ann.open(PAGE)
     assert shown.status == 200
     assert "alert(1)" in shown.words
@@ -219,8 +219,8 @@ async def test_a_conflict_that_blocks_is_told_with_every_command_of_the_way_out(
     clash = {"branch": f"service/{ROOT}.2", "against": [f"service/{JOB}"], "files": ["limiter.py"]}
     seeds.write(service, leg(1, "a", state=JobState.BLOCKED, waits_for=WaitsFor.RETRY, revision=9))
     with service.store.begin() as connection:
-        row = schema.runs.c.job_id == JOB
-        connection.execute(update(schema.runs).where(row).values(diagnostics={"conflict": clash}))
+        row = schema.attempts.c.job_id == JOB
+        connection.execute(update(schema.attempts).where(row).values(diagnostics={"conflict": clash}))
     shown = await ann.open(page)
     assert "Work does not fit together" in shown.words
     assert "in limiter.py. To go on:" in shown.words

@@ -83,7 +83,7 @@ def test_a_leg_that_a_person_went_on_with_was_not_looked_at(tree: Reviewed) -> N
 def test_without_a_task_branch_the_only_branch_is_the_head(tree: Reviewed) -> None:
     tree.write(2, b={"head_sha": None, "branch": None})
     with tree.service.store.begin() as connection:
-        connection.execute(update(schema.runs).where(schema.runs.c.job_id == V).values(given=[tree.heads["a"]]))
+        connection.execute(update(schema.attempts).where(schema.attempts.c.job_id == V).values(given=[tree.heads["a"]]))
     assert judged(tree) == Verdict(GateState.PASSING, (), tree.heads["a"])
 
 
@@ -125,7 +125,7 @@ def test_a_policy_of_the_delegating_result_counts(tree: Reviewed) -> None:
     ]
     payload = {"service_result": {"delegations": legs}}
     with tree.service.store.begin() as connection:
-        connection.execute(update(schema.runs).where(schema.runs.c.job_id == ROOT).values(payload=payload))
+        connection.execute(update(schema.attempts).where(schema.attempts.c.job_id == ROOT).values(payload=payload))
     assert judged(tree).state is GateState.PASSING
 
 
@@ -157,14 +157,14 @@ class TestRepositoriesThatCannotBeSeen:
     def test_commits_that_are_gone(self, tree: Reviewed) -> None:
         tree.merge("a", "b")
         with tree.service.store.begin() as connection:
-            gone = update(schema.runs).where(schema.runs.c.job_id == V).values(given=["0123456789" * 4])
+            gone = update(schema.attempts).where(schema.attempts.c.job_id == V).values(given=["0123456789" * 4])
             connection.execute(gone)
         assert "git does not know all of its commits any more" in only(judged(tree))
 
     def test_a_run_that_recorded_nothing(self, tree: Reviewed) -> None:
         tree.merge("a", "b")
         with tree.service.store.begin() as connection:
-            connection.execute(update(schema.runs).where(schema.runs.c.job_id == V).values(given=None))
+            connection.execute(update(schema.attempts).where(schema.attempts.c.job_id == V).values(given=None))
         assert "its run tells no commits" in only(judged(tree))
 
 

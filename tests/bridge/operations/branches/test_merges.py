@@ -244,7 +244,7 @@ def test_a_reviewer_whose_worktree_was_never_made_refuses_nothing(tree: Reviewed
     """As where the branches it depends on do not fit together."""
     tree.write(2, v={"decision": None, "state": JobState.BLOCKED})
     with tree.service.store.begin() as connection:
-        connection.execute(update(schema.runs).where(schema.runs.c.job_id == V).values(given=None))
+        connection.execute(update(schema.attempts).where(schema.attempts.c.job_id == V).values(given=None))
     assert merge(tree, A) == (A,)
 
 
@@ -254,7 +254,7 @@ def test_a_verify_leg_of_another_action_is_a_reviewer_too(tree: Reviewed) -> Non
     legs = [{"id": "v", "agent": "dev", "action": "ask", "prompt": "v", "synthesis_rule": "verify"}]
     with tree.service.store.begin() as connection:
         payload = {"service_result": {"delegations": legs}}
-        connection.execute(update(schema.runs).where(schema.runs.c.job_id == ROOT).values(payload=payload))
+        connection.execute(update(schema.attempts).where(schema.attempts.c.job_id == ROOT).values(payload=payload))
     with pytest.raises(RefusedError, match="ask leg v"):
         merge(tree, B)
 
@@ -315,7 +315,7 @@ def test_the_way_out_of_a_conflict_insists_where_it_must(tree: Reviewed) -> None
     seeds.write(tree.service, seeds.task(revision=2, state=TaskState.BLOCKED))
     with tree.service.store.begin() as connection:
         values = {"given": None, "diagnostics": {"conflict": clash}}
-        connection.execute(update(schema.runs).where(schema.runs.c.job_id == V).values(**values))
+        connection.execute(update(schema.attempts).where(schema.attempts.c.job_id == V).values(**values))
     [way] = branches.ways_out(tree.service, [ROOT])
     assert way.commands[0] == f"service job merge {A} --anyway"
     with pytest.raises(RefusedError) as refused:

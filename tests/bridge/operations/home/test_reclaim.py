@@ -75,7 +75,7 @@ def left(service: Service, root: str = ROOT) -> dict[str, Path]:
     (run_dir / "stdout.log").write_text("x" * 1000)
     row = {"job_id": root, "attempt": 1, "host": "here", "run_dir": str(run_dir), "started_at": ago(41)}
     with service.store.begin() as connection:
-        connection.execute(insert(schema.runs), row | {"ended_at": ago(40)})
+        connection.execute(insert(schema.attempts), row | {"ended_at": ago(40)})
     brief = service.home.artifacts / "delegations" / root
     brief.mkdir(parents=True)
     (brief / "brief.md").write_text("x" * 100)
