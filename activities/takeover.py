@@ -12,6 +12,7 @@ Not covered: a workflow task that the dead process had begun. `calls.TASK_TIMEOU
 
 import asyncio
 import logging
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from functools import partial
@@ -25,7 +26,7 @@ from temporalio.client import WorkflowExecution as Execution
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.host import worker_identity
+from activities.runs.os_processes import identity
 from activities.temporal import RPC_TIMEOUT
 from workflows.temporal.calls import ORDER
 
@@ -130,7 +131,7 @@ class _TakeOver:
         be offered again.
         """
         started = pending.state == PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
-        return started and worker_identity.is_dead(pending.last_worker_identity, self._host)
+        return started and is_dead(pending.last_worker_identity, self._host)
 
     async def _give_back(self, found: Execution, pending: PendingActivityInfo) -> None:
         handle = self._client.get_async_activity_handle(
@@ -157,3 +158,18 @@ def _generations(found: Mapping[str, Execution]) -> list[list[Execution]]:
 def _reads(described: DescribeWorkflowExecutionResponse) -> bool:
     waits = (each.activity_type.name == ORDER for each in described.pending_activities)
     return described.HasField("pending_workflow_task") or any(waits)
+
+
+_SINCE = " since "
+
+
+def worker_identity(host: str) -> str:
+    """Name this process as a worker of a host: its pid, and its start time, since pids are reused."""
+    return f"{os.getpid()}@{host}{_SINCE}{identity(os.getpid())}"
+
+
+def is_dead(name: str, host: str) -> bool:
+    """Return whether a name is that of a dead process of this host; False for a name without a start time."""
+    who, _, began = name.partition(_SINCE)
+    pid, _, where = who.partition("@")
+    return where == host and pid.isdecimal() and bool(began) and identity(int(pid)) != began

@@ -15,10 +15,10 @@ import uvloop
 from temporalio.client import Client
 from temporalio.worker import PollerBehaviorAutoscaling, Worker
 
-from activities import cluster, member, takeover
+from activities import cluster, process, takeover
 from activities.agents.registry import adapters_of
 from activities.boxes import control_group
-from activities.host import apart, boxing, worker_identity
+from activities.host import apart, boxing
 from activities.host.context import Context
 from activities.host.slots import Slots
 from activities.host.tree_reports import TreeReports
@@ -32,7 +32,7 @@ from activities.pipelines.run_stage import Stages
 from activities.redaction.on_temporal import Redacting
 from activities.runs import spawn
 from activities.runs.supervised_run import home_mark
-from activities.sealing import ending, seal_key
+from activities.sealing import gate, seal_key
 from activities.sealing.gate import gated
 from activities.settings import ready
 from activities.settings.home import Home
@@ -80,7 +80,7 @@ def workers(client: Client, context: Context) -> list[Worker]:
     recorder, books = TreeRecorder(context), RunRecorder(context)
     slots = Slots(context.settings)
     context.room.heeded_by.append(slots.hold)
-    refused = ending.left_alone if context.settings.store.url else ending.by(client)
+    refused = gate.left_alone if context.settings.store.url else gate.ended_by(client)
     steps = max(TREE_STEPS, 2 * context.settings.worker.max_parallel_jobs)
     jobs = Jobs(context, adapters_of(context.settings, context.environ), slots)
     trees = Worker(
@@ -100,7 +100,7 @@ def workers(client: Client, context: Context) -> list[Worker]:
         max_concurrent_workflow_tasks=steps,
         workflow_task_poller_behavior=ASKING,
         interceptors=[Redacting()],
-        identity=worker_identity.own(context.host),
+        identity=takeover.worker_identity(context.host),
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
         graceful_shutdown_timeout=SHUTDOWN,
     )
@@ -110,7 +110,7 @@ def workers(client: Client, context: Context) -> list[Worker]:
         activities=[jobs.run_job, Stages(context, slots).run_stage],
         max_concurrent_activities=WAITING_ROOM,
         interceptors=[Redacting()],
-        identity=worker_identity.own(context.host),
+        identity=takeover.worker_identity(context.host),
         max_heartbeat_throttle_interval=timedelta(seconds=2),
         graceful_shutdown_timeout=timedelta(seconds=1),
     )
@@ -164,7 +164,7 @@ def main() -> NoReturn:
     """Run `python -m activities.worker` on libuv's event loop, which leaves more of the interpreter to the steps of
     jobs.
     """
-    member.run(lambda: uvloop.run(serve(Home.locate())))
+    process.run(lambda: uvloop.run(serve(Home.locate())))
 
 
 if __name__ == "__main__":

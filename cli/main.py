@@ -72,9 +72,9 @@ class Nouns(TyperGroup):
 @cache
 def command_of(noun: str) -> TyperCommand | TyperGroup:
     """Return the command of a noun, with all its verbs and options."""
-    from activities import log_lines
+    from activities import process
 
-    log_lines.where_nothing_is_set_up()
+    process.where_nothing_is_set_up()
     module = importlib.import_module(f"cli.{noun}")
     module.app._add_completion = False  # Typer's own completion knows less
     command = typer.main.get_command(module.app)

@@ -8,10 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from activities.agents.adapter import CannotLaunchError, Launch, ProgramCall, ProgramReport
-from activities.agents.environment import environment
-from activities.agents.faults import Blocker, BlockerKind, Failed, Fault, SessionLost, cut, kind_of
-from activities.agents.limit_resets import reset_time
+from activities.agents.adapter import CannotLaunchError, Launch, ProgramCall, ProgramReport, environment
+from activities.agents.faults import Blocker, BlockerKind, Failed, Fault, SessionLost, cut, kind_of, reset_time
 from activities.runs.output import read_bounded
 from activities.runs.regular_files import NotRegularError, size_of
 from activities.runs.supervised_run import RunEnd

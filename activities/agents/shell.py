@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from activities.agents.adapter import Launch, ProgramCall, ProgramReport
-from activities.agents.environment import environment
+from activities.agents.adapter import Launch, ProgramCall, ProgramReport, environment
 from activities.agents.faults import Failed
 from activities.agents.streams import busiest, chunks, lines, model_of
 from activities.runs.output import read_bounded

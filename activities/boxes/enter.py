@@ -16,21 +16,10 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from activities.boxes import (
-    bwrap,
-    decided_calls,
-    kernel,
-    keys,
-    landlock,
-    network,
-    own_root,
-    proxy,
-    seccomp,
-    stage,
-    way_back,
-)
+from activities.boxes import bwrap, decided_calls, kernel, landlock, network, own_root, proxy, seccomp, stage, start
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.control_group import MOST_PROCESSES
+from activities.boxes.kernel import libc
 from activities.boxes.start import Streams, places_of
 
 PR_SET_SECUREBITS = 28
@@ -123,7 +112,7 @@ def boxed(
 
         @contextmanager
         def visit(streams: Streams) -> Iterator[None]:
-            with way_back.kept():
+            with start.way_back():
                 with _telling():
                     _lay_out(box, layout, theirs, streams)
                     _hold(box, ports, None, in_bwrap=in_bwrap)
@@ -172,7 +161,7 @@ def _lay_out(box: Box, layout: Laid | None, channel: socket.socket | None, strea
         layout.lay()
         _share(streams, box.uid)
     _limit(box)
-    keys.forget()
+    forget_keys()
 
 
 @contextmanager
@@ -236,3 +225,17 @@ def _really_become(box: Box) -> None:
     os.setgroups([])
     os.setresgid(box.uid, -1, -1)
     os.setresuid(box.uid, -1, -1)
+
+
+JOIN_SESSION_KEYRING = 1
+
+
+def keyctl() -> int | None:
+    """Return the number of the system call `keyctl`; None if it is unknown."""
+    return seccomp.number("keyctl")
+
+
+def forget_keys() -> None:
+    """Join a new session keyring, without the keys that the service was started with."""
+    if (number := keyctl()) is not None:  # a kernel without keyrings, or a container that refuses them, has none
+        libc().syscall(number, JOIN_SESSION_KEYRING, None)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from activities.boxes import bwrap, kernel, system
 from activities.boxes.box import Box, BoxKind
-from activities.boxes.firm_places import ways
+from activities.boxes.ownership import ways
 
 ROOT = "/sys"
 """Mount point of the new root: every machine has this folder, and no box does."""

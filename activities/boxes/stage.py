@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from activities.boxes import bwrap, kernel
 from activities.boxes.box import Box, BoxKind
-from activities.boxes.firm_places import require, ways
+from activities.boxes.ownership import require, ways
 
 COVERED = ("/tmp", "/run", "/var/tmp")  # noqa: S108
 """Covered too where the box has the machine's own root: sockets of other programs are there."""

@@ -27,7 +27,7 @@ from typing import Any, ParamSpec, TypeVar
 from activities.boxes import control_group, kernel
 from activities.git.library import library
 from activities.git.work import sweep
-from activities.host.turns import out_of_turn
+from activities.host.slots import out_of_turn
 from activities.runs import spawn
 from workflows.model.errors import RefusedError
 

@@ -17,8 +17,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
 from activities.host.heartbeat import Heartbeat, beating
-from activities.host.slots import Need, Slots
-from activities.host.turns import in_turn
+from activities.host.slots import Need, Slots, in_turn
 from activities.runs import run_folders
 from activities.runs.supervised_run import Claim, give_up
 from activities.store import attempts, refusals

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 from activities.agents.adapter import CannotLaunchError, Launch
 from activities.boxes import bwrap, etc_copy, machine, own_root, ownership, probes, system
 from activities.boxes.box import Box, BoxKind, Network
-from activities.boxes.firm_places import LinkError
 from activities.boxes.hosts import ANY, Entry
 from activities.boxes.machine import Machine
 from activities.boxes.network import LOOPBACK
+from activities.boxes.ownership import LinkError
 from activities.boxes.programs import needed
 from activities.runtimes.table import SHELL, program_of
 from activities.settings.home import Home

@@ -3,13 +3,21 @@
 No library: semaphores take one limit after another, and a run that waits for the second would hold the first. A run
 that waits here holds nothing: no slot of the worker, no row, no worktree. So a repository at its limit delays no other
 one. Slots go to the tree that has the fewest, and in a tree to the run that came first.
+
+Threads are limited too (`in_turn`): Python's threads share one interpreter, and many threads spend their time on
+handing it over. Only attempts use these: a wait for a web server, for example, happens elsewhere.
 """
 
 import asyncio
+import os
+import threading
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, field
+from typing import ParamSpec, TypeVar
 
 from activities.settings.model import Settings
 
@@ -92,3 +100,44 @@ class Slots:
     def _count(self, need: Need, by: int) -> None:
         for place in (("all", ""), ("repo", need.repo), ("runtime", need.runtime), ("tree", need.tree)):
             self._taken[place] += by
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+AT_ONCE = max(4, os.cpu_count() or 1)
+"""As many as processors, since git's work needs no interpreter, but at least four, so that two slow repositories
+don't stop all others.
+"""
+
+MOST_THREADS = 512
+"""Twice the most jobs that go on at once: one that waits `out_of_turn` keeps its thread."""
+
+_threads = ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="turn")
+_turns = threading.BoundedSemaphore(AT_ONCE)
+_in_turn = threading.local()
+
+
+async def in_turn(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run a function in a thread, like `asyncio.to_thread`, but few at once."""
+    context = copy_context()
+
+    def run() -> T:
+        with _turns:
+            _in_turn.now = True
+            return context.run(function, *args, **kwargs)
+
+    return await asyncio.get_running_loop().run_in_executor(_threads, run)
+
+
+@contextmanager
+def out_of_turn() -> Iterator[None]:
+    """Let other threads work meanwhile; no-op in a thread without a turn."""
+    if not getattr(_in_turn, "now", False):
+        yield
+        return
+    _turns.release()
+    try:
+        yield
+    finally:
+        _turns.acquire()

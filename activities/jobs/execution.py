@@ -17,7 +17,7 @@ from activities.host.apart import FILL_SECONDS, TooMuchError, apart
 from activities.host.boxing import Wanted
 from activities.host.context import Context
 from activities.host.room import GIB
-from activities.jobs.resumption import Resumption
+from activities.jobs.session import EarlierSession
 from activities.jobs.workspace import branch_name
 from activities.runs import supervised_run as runs
 from activities.runs.output import read_bounded
@@ -80,7 +80,7 @@ class Execution:
     cwd: Path
     run_dir: Path
     on_progress: Callable[[Progress], None]
-    resumption: Resumption = field(default_factory=Resumption)
+    resumes: EarlierSession = field(default_factory=EarlierSession)
     lent: tuple[Path, ...] = ()
     """Folders that the work folder's repository reads; the box permits that."""
     earlier: tuple[Path, ...] = ()
@@ -90,7 +90,7 @@ class Execution:
 
     def first(self, prompt: str) -> Begun:
         """Start the program, unless it is running already."""
-        return self._begin("", prompt, self.resumption.session if self.resumption.folder else None)
+        return self._begin("", prompt, self.resumes.session if self.resumes.folder else None)
 
     def repair(self, prompt: str, session: str | None) -> Begun:
         """Run the program again in its session, with the faults of its result (ruling A5)."""

@@ -16,12 +16,11 @@ from activities.git.merges.into_worktree import MergeConflict
 from activities.host.attempt import Attempts, Work, with_way_out
 from activities.host.context import Context
 from activities.host.heartbeat import Heartbeat
-from activities.host.slots import Need, Slots
-from activities.host.turns import in_turn
-from activities.jobs import attempt_notices, attempt_outcome, deferral, workspace
+from activities.host.slots import Need, Slots, in_turn
+from activities.jobs import attempt_outcome, deferral, workspace
 from activities.jobs.execution import Begun, Executed, Execution
 from activities.jobs.prompt import is_leaf, prompt_of, seed_of
-from activities.jobs.resumption import resumption
+from activities.jobs.session import earlier_session
 from activities.jobs.verdict import Failure, Settled, as_failure, held_to_evidence, judge
 from activities.redaction.redacted import redacted
 from activities.runs.supervised_run import RunEnd
@@ -122,9 +121,9 @@ class JobAttempt:
         usages = [each.usage for each in self.before] + [executed.report.usage for executed in runs]
         usage = sum(usages, Usage())
         outcome = attempt_outcome.outcome(self.context, self.run, verdict, evidence, usage, self.place.worktree.branch)
-        told = (*outcome.notices, *attempt_notices.of_evidence(self.run, evidence))
-        told += attempt_notices.of_output(self.run, runs[-1] if runs else None)
-        told += attempt_notices.of_attempt(self.run, self.row, self.before, self.execution.resumption)
+        told = (*outcome.notices, *attempt_outcome.of_evidence(self.run, evidence))
+        told += attempt_outcome.of_output(self.run, runs[-1] if runs else None)
+        told += attempt_outcome.of_attempt(self.run, self.row, self.before, self.execution.resumes)
         outcome = outcome.model_copy(update={"begun_at": self.row.started_at, "notices": told})
         if runs:
             said = [executed.report.model for executed in runs if executed.report.model]
@@ -180,7 +179,7 @@ class JobWork:
         before = attempts.deferrals_of_run(context.store, run.job_id, run.attempt) if begun else ()
         deferral.begin(context, run, before)
         run_dir = deferral.try_dir(row, before)
-        goes_on = resumption(context, run, row)
+        goes_on = earlier_session(context, run, row)
         place = workspace.prepare(context, run, row, run_dir, goes_on.folder)
         execution = Execution(
             context,

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from temporalio import activity
 
-from activities.agents.adapter import Launch
-from activities.agents.environment import passed
+from activities.agents.adapter import Launch, passed
 from activities.boxes.box import Box
 from activities.git.merges.into_worktree import MergeConflict, merge
 from activities.git.registered import lent
@@ -24,8 +23,7 @@ from activities.host.boxing import Wanted
 from activities.host.context import Context
 from activities.host.heartbeat import Heartbeat
 from activities.host.room import GIB
-from activities.host.slots import Need, Slots
-from activities.host.turns import in_turn
+from activities.host.slots import Need, Slots, in_turn
 from activities.redaction.redacted import mapped, redacted
 from activities.runs import supervised_run
 from activities.runs.output import last_lines, last_words

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from activities.redaction import detected
+from activities.redaction import redacted
 from activities.redaction.redacted import is_known_clean
 from activities.sealing import seal_key
 
@@ -41,10 +41,10 @@ class KeptSecrets:
         if is_known_clean(text):
             return text
         if len(text) <= _LONG:
-            return redact(text, detected.find, self._keep)
+            return redact(text, redacted.detected, self._keep)
         if hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() in _HIDDEN:
             return text
-        hidden = redact(text, detected.find, self._keep)
+        hidden = redact(text, redacted.detected, self._keep)
         _HIDDEN.append(hashlib.sha256(hidden.encode("utf-8", "surrogatepass")).digest())
         return hidden
 

@@ -1,14 +1,22 @@
-"""Redaction on a host: known forms of secrets, and the values that this process knows (ruling N7)."""
+"""Redaction on a host: known forms of secrets, the values that this process knows, and tokens (ruling N7).
+
+Tokens are found by `redact-secret` beside the forms, names and places of `workflows.secrets`: its maintainers follow
+the issuers.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum, auto
 from functools import cache, lru_cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
-from activities.redaction import detected, known_values
+from activities.redaction import known_values
+
+if TYPE_CHECKING:
+    from workflows.secrets.spans import Span
+
 
 T = TypeVar("T")
 
@@ -152,4 +160,31 @@ def _remembered(text: str) -> str:
 def _redact(text: str) -> str:
     from workflows.secrets.redact import redact
 
-    return redact(text, detected.find)
+    return redact(text, detected)
+
+
+_OURS = frozenset({"contextual_secret", "connection_string_password"})
+"""Kinds recognised by a name or a place: `workflows.secrets` finds those, with fewer false positives."""
+
+_SHORTEST_TOKEN = 14
+_NO_BOUND = 2**40
+
+
+def detected(text: str) -> "Iterator[Span]":
+    """Yield the spans of secrets that only this process, or the detector, knows."""
+    yield from known_values.process().find(text)
+    if len(text) >= _SHORTEST_TOKEN:
+        yield from _tokens(text)
+
+
+def _tokens(text: str) -> "Iterator[Span]":
+    import redact_secret  # a compiled module, not for commands that write nothing
+
+    limits = redact_secret.WholeInputLimits(max_input_bytes=_NO_BOUND, max_findings=_NO_BOUND)
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode()  # surrogates are no characters; the length stays
+    try:
+        tokens = redact_secret.scan(text, limits=limits)
+    except redact_secret.SecretScanError:
+        return  # the service's own rules remain
+    yield from ((token.start, token.end) for token in tokens if token.type not in _OURS)

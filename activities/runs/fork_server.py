@@ -27,8 +27,8 @@ if __name__ == "__main__":  # isolated mode knows the standard library only
 from activities.boxes import control_group, kernel
 from activities.boxes.control_group import Group, JobGroup
 from activities.boxes.start import FIRST_OTHER, LAST_OTHER
-from activities.runs import left_over, supervisor
-from activities.runs.os_processes import children, descendants, kill_all
+from activities.runs import supervisor
+from activities.runs.os_processes import LEFT_OVER_FILE, children, descendants, kill_all, report_left_over
 
 TAKEN = b"1"
 """First output of a supervisor: from then on the supervisor is responsible for the run, and not the fork server."""
@@ -103,7 +103,7 @@ class _Supervisors:
         if odd and (strays := self._strays()):
             for run_dir in filter(None, odd):
                 with contextlib.suppress(OSError):  # they are ended even if the report fails
-                    left_over.tell(run_dir.parents[1] / left_over.FILE, run_dir, None, strays)
+                    report_left_over(run_dir.parents[1] / LEFT_OVER_FILE, run_dir, None, strays)
             kill_all(self._strays)
             self._reap()
         self._over = [each for each in self._over if not each.remove()]

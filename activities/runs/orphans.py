@@ -1,4 +1,4 @@
-"""Leftovers of dead workers: processes are reported first and killed second; output is kept for some time."""
+"""Leftovers of dead workers: processes are reported first and killed second; folders of runs are kept for some time."""
 
 import asyncio
 import contextlib
@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from activities.runs import left_over
-from activities.runs.os_processes import kill_all, marked, marks
+from activities.runs.os_processes import kill_all, left_over_line, marked, marks, report_left_over
 from activities.runs.run_folders import Key, key_of
 from activities.runs.supervised_run import Claim, home_mark, mark_of, stop
 
@@ -33,7 +32,7 @@ class Orphan:
         return mark_of(self.run_dir)
 
     def __str__(self) -> str:
-        return left_over.told_by(self.run_dir, self.supervisor, self.pids)
+        return left_over_line(self.run_dir, self.supervisor, self.pids)
 
 
 def find_orphans(runs: Path, wanted: Collection[Key]) -> tuple[Orphan, ...]:
@@ -75,7 +74,7 @@ def report(orphans: Collection[Orphan], path: Path) -> None:
     """Log the orphans, also to a file that `service doctor` reads, before anything is killed."""
     for orphan in orphans:
         log.warning("%s; it is ended now", orphan)
-        left_over.tell(path, orphan.run_dir, orphan.supervisor, orphan.pids)
+        report_left_over(path, orphan.run_dir, orphan.supervisor, orphan.pids)
 
 
 def recent(path: Path, seconds: float) -> Iterator[dict[str, Any]]:
@@ -99,3 +98,22 @@ def tidy(runs: Path, keep: float, recorded_at: Callable[[Key], float | None]) ->
             shutil.rmtree(run_dir, ignore_errors=True)
             gone += 1
     return gone
+
+
+def old_runs(runs: Path, is_over: Callable[[Key], bool]) -> Iterator[Path]:
+    """Yield the folders of recorded attempts that have ended and have no living process."""
+    for run_dir in sorted(runs.glob("*/")):
+        key = key_of(run_dir.name)
+        if key is not None and is_over(key) and not _lives(run_dir):
+            yield run_dir
+
+
+def discard_run(run_dir: Path) -> None:
+    """Remove a folder unless its run lives; a partly removed folder is found again."""
+    if not _lives(run_dir):
+        shutil.rmtree(run_dir)
+
+
+def _lives(run_dir: Path) -> bool:
+    claim = Claim.read(run_dir)
+    return claim is not None and claim.alive

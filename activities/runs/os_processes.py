@@ -1,14 +1,15 @@
-"""Find and end processes: by identity, descent, and the mark in their environment. Standard library only.
+"""Find, report and end processes: by identity, descent, and the mark in their environment. Standard library only.
 
 No library: the supervisor runs isolated and can import none. Linux first: without /proc, `identity` asks `ps`, and
 descent and marks find nothing.
 """
 
 import contextlib
+import json
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -181,3 +182,22 @@ def kill_all(find: Callable[[], set[int]]) -> int:
 def send(pid: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)
+
+
+LEFT_OVER_FILE = Path("logs", "orphans.jsonl")
+"""Path in the service home."""
+
+
+def left_over_line(run_dir: Path, supervisor: int | None, pids: Collection[int]) -> str:
+    """Describe what is left of a run."""
+    what = "nobody waits for it" if supervisor else "its supervisor is dead"
+    return f"run {run_dir.name} goes on (processes: {len(pids)}) and {what}"
+
+
+def report_left_over(path: Path, run_dir: Path, supervisor: int | None, pids: Collection[int]) -> None:
+    """Append a line to the report, which `service doctor` shows."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    said = {"run_dir": str(run_dir), "supervisor": supervisor, "pids": sorted(pids)}
+    line = json.dumps(said | {"at": time.time(), "said": left_over_line(run_dir, supervisor, pids)})
+    with open(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600), "a") as file:
+        file.write(line + "\n")

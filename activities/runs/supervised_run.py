@@ -21,9 +21,9 @@ from typing import Any
 from activities.boxes.box import Box
 from activities.boxes.enter import described, takes_first
 from activities.runs import records, supervisor
+from activities.runs.await_process import gone
 from activities.runs.os_processes import identity, kill_all, marked, send
 from activities.runs.output import last_lines, last_words
-from activities.runs.process_end import gone
 from activities.runs.records import Kind, UnbelievedError
 from activities.runs.regular_files import NotRegularError, size_of
 from activities.runs.run_folders import RunError, made_run_key, ready, run_key

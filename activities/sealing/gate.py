@@ -7,6 +7,7 @@ read them, and report what is wrong with them.
 A replay finds the same, so workflows stay deterministic.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -22,7 +23,9 @@ from temporalio.bridge.proto.workflow_activation import (
     WorkflowActivationJob,
 )
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
+from temporalio.client import Client
 from temporalio.converter import DataConverter, SerializationContext
+from temporalio.service import RPCError
 from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails, WorkflowRunner
 from temporalio.worker._command_aware_visitor import CommandInfo
 from temporalio.workflow import Info
@@ -185,3 +188,29 @@ def _failure(message: str) -> Failure:
     failure.application_failure_info.type = UNSEALED
     failure.application_failure_info.non_retryable = True
     return failure
+
+
+def left_alone(info: Info, why: str) -> None:
+    """Leave the workflow alone: if several hosts share a store, the one that began it may have another key and go
+    on.
+    """
+    log.error("%s is left to other hosts: %s", info.workflow_id, why)
+
+
+def ended_by(client: Client) -> Refused:
+    """Return a function that terminates such workflows with the reason; the rows of their trees are then ended as
+    usual.
+    """
+    loop = asyncio.get_running_loop()
+
+    def refused(info: Info, why: str) -> None:
+        asyncio.run_coroutine_threadsafe(_end(client, info, why), loop)
+
+    return refused
+
+
+async def _end(client: Client, info: Info, why: str) -> None:
+    try:
+        await client.get_workflow_handle(info.workflow_id, run_id=info.run_id).terminate(reason=why)
+    except RPCError as error:  # it has ended, and was only queried; or the next attempt ends it
+        log.info("%s is not ended: %s", info.workflow_id, error)

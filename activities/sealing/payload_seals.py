@@ -6,14 +6,46 @@ encrypted instead, with a key derived from the home's. Payloads of both kinds ca
 
 import hmac
 import json
+import secrets
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from typing import Any, Literal
 
 from temporalio.api.common.v1 import Payload
 
-from activities.sealing import encryption, seal_key
+from activities.sealing import seal_key
 from workflows.contract.size_limits import short_line
 from workflows.temporal.seals import UnsealedError
+
+NONCE = 12
+
+
+@cache
+def library() -> tuple[type[Any], type[Exception]]:
+    """Return the cipher, and the error it raises about foreign data."""
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    return AESGCM, InvalidTag
+
+
+def encrypted(key: bytes, data: bytes, label: bytes) -> bytes:
+    """Encrypt data. Without the key, neither it nor its label can be read or changed."""
+    cipher, _ = library()
+    nonce = secrets.token_bytes(NONCE)
+    return nonce + bytes(cipher(key).encrypt(nonce, data, label))
+
+
+def decrypted(key: bytes, data: bytes, label: bytes) -> bytes | None:
+    """Decrypt data; return None if it was not encrypted with this key and this label."""
+    cipher, wrong = library()
+    if len(data) < NONCE:
+        return None
+    try:
+        return bytes(cipher(key).decrypt(data[:NONCE], data[NONCE:], label))
+    except (wrong, ValueError):
+        return None
+
 
 SEAL, BYTES = "seal", 16
 ENCRYPTED = b"binary/encrypted"
@@ -48,7 +80,7 @@ class PayloadSeals:
     def of(cls, key: bytes, *, encrypt: bool) -> "PayloadSeals":
         """Derive the two keys from the home's."""
         if encrypt:
-            encryption.library()
+            library()
         sealing, encrypting = seal_key.derived(key, "temporal payload"), seal_key.derived(key, "temporal encryption")
         return cls(sealing, encrypting, encrypt)
 
@@ -60,7 +92,7 @@ class PayloadSeals:
             return payload
         said = [bound.kind, bound.workflow_id, bound.activity]
         label = json.dumps(said, separators=(",", ":")).encode()
-        hidden = encryption.hidden(self.encrypting, payload.SerializeToString(deterministic=True), label)
+        hidden = encrypted(self.encrypting, payload.SerializeToString(deterministic=True), label)
         return Payload(metadata={"encoding": ENCRYPTED, BOUND: label}, data=hidden)
 
     def opened(self, payload: Payload, bound: Bound) -> Payload:
@@ -82,7 +114,7 @@ class PayloadSeals:
         """Decrypt a payload for people, whatever its place; one that is not encrypted stays as it is."""
         if not is_encrypted(payload):
             return payload
-        data = encryption.shown(self.encrypting, payload.data, payload.metadata[BOUND])
+        data = decrypted(self.encrypting, payload.data, payload.metadata[BOUND])
         if data is None:
             raise UnsealedError("it was not encrypted with the key of this service home")
         return Payload.FromString(data)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from activities import log_lines
+from activities import process
 from activities.settings.home import Home
 from activities.settings.ready import pid_of
 from activities.store.registry.hosts import release
@@ -46,7 +46,7 @@ _LAST_ONE_ENDING = 2.0
 
 def run_foreground(home: Home, options: DaemonOptions, lock: FileLock | None = None) -> None:
     """Return after a stop; raise if the group cannot be started. `lock` is the inherited lock of the daemon."""
-    log_lines.to_stderr("%(asctime)s %(levelname)s %(message)s")
+    process.to_stderr("%(asctime)s %(levelname)s %(message)s")
     asyncio.run(_run(home, options, lock))
 
 

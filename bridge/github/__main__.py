@@ -2,9 +2,9 @@
 
 import asyncio
 
-from activities import member
+from activities.process import run
 from bridge.github import process
 from bridge.operations.service import Service
 
 if __name__ == "__main__":
-    member.run(lambda: asyncio.run(process.serve(Service.locate())), quiet=("httpx",))
+    run(lambda: asyncio.run(process.serve(Service.locate())), quiet=("httpx",))

@@ -18,7 +18,6 @@ from temporalio.worker import Worker
 from activities import cluster, takeover
 from activities.github.account import credentials
 from activities.github.client import Client
-from activities.host import worker_identity
 from activities.settings import ready
 from activities.store.github import account
 from activities.temporal import RPC_TIMEOUT, connect
@@ -63,7 +62,7 @@ async def serve(service: Service) -> None:
                 activities=[work],
                 max_concurrent_activities=1,
                 graceful_shutdown_timeout=timedelta(seconds=5),
-                identity=worker_identity.own(settings.host),
+                identity=takeover.worker_identity(settings.host),
             )
             await stack.enter_async_context(worker)
         ready.say(service.home.github_ready, service.reading.told())

@@ -3,11 +3,11 @@
 import logging
 import sys
 
-from activities import member
+from activities.process import run
 from bridge.http import process
 from bridge.operations.service import Service
 
 announce = logging.getLogger("service").info
 
 if __name__ == "__main__":
-    member.run(lambda: process.serve(Service.locate(), sys.argv[1], allow_remote=False, announce=announce))
+    run(lambda: process.serve(Service.locate(), sys.argv[1], allow_remote=False, announce=announce))

@@ -17,7 +17,6 @@ from temporalio.client import Client, WorkflowExecution, WorkflowHandle
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities import takeover
-from activities.host import worker_identity
 from activities.runs.os_processes import identity
 from activities.takeover import take_over
 from tests.temporal.server import serve
@@ -166,15 +165,15 @@ async def test_a_start_does_not_wait_for_long_and_the_rest_is_taken_over_meanwhi
 def test_a_process_is_known_by_its_pid_and_when_it_began(process: subprocess.Popen[bytes]) -> None:
     name = name_of(process)
     began = name.rpartition(" ")[2]
-    assert not worker_identity.is_dead(worker_identity.own(HOST), HOST)
-    assert not worker_identity.is_dead(name, HOST)
-    assert worker_identity.is_dead(name.replace(began, "another-boot.1"), HOST), "its number was given again"
+    assert not takeover.is_dead(takeover.worker_identity(HOST), HOST)
+    assert not takeover.is_dead(name, HOST)
+    assert takeover.is_dead(name.replace(began, "another-boot.1"), HOST), "its number was given again"
     process.kill()
     process.wait()
-    assert worker_identity.is_dead(name, HOST)
-    assert not worker_identity.is_dead(name, "web-2")
+    assert takeover.is_dead(name, HOST)
+    assert not takeover.is_dead(name, "web-2")
 
 
 @pytest.mark.parametrize("name", ["", "1@web-1", "x@web-1 since 1", "@web-1 since 1", "1 since 1"])
 def test_of_a_name_that_says_less_nothing_is_known(name: str) -> None:
-    assert not worker_identity.is_dead(name, HOST)
+    assert not takeover.is_dead(name, HOST)

@@ -24,7 +24,7 @@ from temporalio.worker import Worker
 
 from activities.host.context import Context
 from activities.jobs.record_tree import TreeRecorder
-from activities.sealing import ending
+from activities.sealing import gate
 from activities.sealing.gate import gated
 from activities.settings.home import Home
 from activities.settings.model import Settings
@@ -95,7 +95,7 @@ async def ours(client: Client, home: Home, queue: str = "ours") -> AsyncIterator
         workflows=WORKFLOWS,
         activities=[*recorder.activities],
         activity_executor=ThreadPoolExecutor(8),
-        workflow_runner=gated(runner(), client.data_converter, ending.by(client)),
+        workflow_runner=gated(runner(), client.data_converter, gate.ended_by(client)),
     )
 
     async def play(legs: int) -> str:

@@ -10,7 +10,7 @@ from temporalio.converter import DataConverter, WorkflowSerializationContext
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, WorkflowRunner
 
-from activities.sealing import ending
+from activities.sealing import gate
 from activities.sealing.converter import bound_to, sealed, seals_of
 from activities.sealing.gate import gated
 from bridge.daemon.server import GO_MEMORY, TUNING, find_program
@@ -82,7 +82,7 @@ def speaking(client: Client, converter: DataConverter = PLAIN) -> Client:
 
 def runs(client: Client) -> WorkflowRunner:
     """Return the runner of a worker of this client."""
-    return gated(runner(), client.data_converter, ending.by(client))
+    return gated(runner(), client.data_converter, gate.ended_by(client))
 
 
 def replayer(converter: DataConverter = PLAIN, by: WorkflowRunner | None = None) -> Replayer:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from activities.agents.environment import passed
+from activities.agents.adapter import passed
 from activities.host.build_trial import Trial, build_trial
 from activities.redaction.redacted import redacted
 from activities.runtimes import programs

@@ -19,7 +19,7 @@ from activities.git.work.own_side import side_of
 from activities.git.work.sweep import Ground, Kind, Leftover
 from activities.git.work.worktrees import worktree_prefix
 from activities.host.apart import worth_keeping
-from activities.runs import old_runs
+from activities.runs import orphans
 from activities.runs.run_folders import Key
 from activities.store import artifacts, attempts
 from activities.store.pipeline_runs import Over, over
@@ -127,8 +127,8 @@ def _runs(service: Service, ended: Over) -> Iterator[Thing]:
         row = attempts.get(service.store, *key)
         return row is not None and row.ended_at is not None
 
-    for run_dir in old_runs.old(service.home.runs, is_over):
-        yield Thing(What.RUNS, run_dir, _size(run_dir), partial(old_runs.discard, run_dir))
+    for run_dir in orphans.old_runs(service.home.runs, is_over):
+        yield Thing(What.RUNS, run_dir, _size(run_dir), partial(orphans.discard_run, run_dir))
 
 
 def _artifacts_needed(service: Service, ended: Over) -> str:

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.agents.faults import Blocker, BlockerKind, Failed, kind_of
-from activities.agents.limit_resets import reset_time
+from activities.agents.faults import Blocker, BlockerKind, Failed, kind_of, reset_time
 from activities.runs.supervisor import EndKind
 from tests.activities.agents.recorded import read, recorded
 

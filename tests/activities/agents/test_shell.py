@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from activities.agents import shell
-from activities.agents.adapter import ProgramCall
-from activities.agents.environment import environment
+from activities.agents.adapter import ProgramCall, environment
 from activities.agents.shell import Shell
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.boxes.firm_places import LinkError, ways
-from activities.boxes.ownership import hand_over, let_read
+from activities.boxes.ownership import LinkError, hand_over, let_read, ways
 from tests.activities.boxes.world import UID
 
 pytestmark = pytest.mark.ruling("N2")

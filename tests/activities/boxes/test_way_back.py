@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from activities.boxes import way_back
-from activities.boxes.start import Streams, start
+from activities.boxes.start import Streams, start, way_back
 from tests.activities.boxes.world import UID
 
 pytestmark = [
@@ -27,8 +26,8 @@ ROOT = Path(__file__).parents[3]
 BEGIN = f"""
 import contextlib, json, os, signal, sys
 sys.path.insert(0, {str(ROOT)!r})
-from activities.boxes import kernel, way_back
-from activities.boxes.start import start
+from activities.boxes import kernel
+from activities.boxes.start import NAMESPACES, start, way_back
 
 os.setgroups([7, 8])
 
@@ -39,7 +38,7 @@ def seen():
 
 @contextlib.contextmanager
 def visit(streams):
-    with way_back.kept():
+    with way_back():
         kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWNET)
         kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
         kernel.mount("tmpfs", "/mnt", "tmpfs", 0)
@@ -100,7 +99,7 @@ def test_a_failed_spawn_says_why_and_this_process_comes_back() -> None:
 def test_a_process_below_another_root_comes_back_to_it(tmp_path: Path) -> None:
     """Entering a mount namespace moves a process to its root, out of a chroot."""
     script = "os.chroot(sys.argv[1]); os.chdir('/mnt'); before = seen(); os.mkdir('made')\n"
-    script += "with way_back.kept(): kernel.unshare(kernel.CLONE_NEWNS)\nprint(seen() == before, os.listdir('.'))"
+    script += "with way_back(): kernel.unshare(kernel.CLONE_NEWNS)\nprint(seen() == before, os.listdir('.'))"
     for name in ("proc", "mnt"):
         (tmp_path / name).mkdir()
     subprocess.run(["mount", "--bind", "/proc", str(tmp_path / "proc")], check=True)
@@ -115,7 +114,7 @@ def test_a_process_that_could_not_come_back_forks_instead(tmp_path: Path) -> Non
 
     @contextmanager
     def visit(streams: Streams) -> Iterator[None]:
-        with way_back.kept():
+        with way_back():
             yield
 
     forked = tmp_path / "forked"
@@ -136,7 +135,7 @@ def test_a_process_that_cannot_leave_the_box_after_all_ends() -> None:
 whole, times = kernel.enter_namespace, []
 def fails_later(descriptor):
     times.append(descriptor)
-    if len(times) > len(way_back.NAMESPACES):
+    if len(times) > len(NAMESPACES):
         raise OSError("the kernel says no")
     whole(descriptor)
 kernel.enter_namespace = fails_later

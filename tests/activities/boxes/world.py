@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.boxes import etc_copy, kernel, keys
+from activities.boxes import enter, etc_copy, kernel
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.machine import look
 from activities.boxes.ownership import hand_over
@@ -173,7 +173,7 @@ def needs_bubblewrap() -> None:
 
 def put_key() -> None:
     """Put a key into the session keyring of this process."""
-    control = keys.control()
+    control = enter.keyctl()
     assert control is not None
     kernel.libc().syscall(control - 2, b"user", b"boxes-test", b"open", 4, -3)
 

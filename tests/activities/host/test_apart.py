@@ -13,9 +13,9 @@ import pytest
 
 from activities.git.merges.into_worktree import MergeConflict
 from activities.host import apart as helpers
-from activities.host import turns
+from activities.host import slots
 from activities.host.apart import TooMuchError, apart
-from activities.host.turns import in_turn
+from activities.host.slots import in_turn
 from activities.runs.os_processes import identity
 from tests.waiting import until, wait_for
 from workflows.model.errors import RefusedError
@@ -88,7 +88,7 @@ def test_helpers_whose_forker_was_killed_are_replaced() -> None:
 
 async def test_a_long_wait_for_a_helper_gives_up_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(helpers, "SLOW_SECONDS", 0.05)
-    pids = [tmp_path / str(number) for number in range(2 * turns.AT_ONCE)]
+    pids = [tmp_path / str(number) for number in range(2 * slots.AT_ONCE)]
     held = [asyncio.create_task(in_turn(apart, 600.0, wait_until, tmp_path / "go", pid)) for pid in pids]
     try:
         await until(lambda: all(pid.exists() for pid in pids), "more of them than have a turn at once")

@@ -1,12 +1,16 @@
 """Slots of a host: no run waits for a slot that it does not need (ruling C8)."""
 
 import asyncio
+import os
+import threading
 from contextlib import AsyncExitStack
+from contextvars import ContextVar
 
 import pytest
 
-from activities.host.slots import Need, Slots
+from activities.host.slots import AT_ONCE, Need, Slots, in_turn
 from activities.settings.model import Settings
+from tests.waiting import until
 
 
 def slots(jobs: int = 8, repo: int = 0, **runtimes: int) -> Slots:
@@ -132,3 +136,42 @@ async def test_a_run_that_goes_on_already_does_not_wait_and_counts() -> None:
             await held.aclose()
             await host.settled()
             assert host.runs == ["a"]
+
+
+pytestmark = pytest.mark.ruling("engine:runs")
+NAME: ContextVar[str] = ContextVar("NAME")
+
+
+async def test_what_waits_elsewhere_keeps_no_attempt_from_beginning() -> None:
+    goes_on = threading.Event()
+    everywhere = [asyncio.create_task(asyncio.to_thread(goes_on.wait)) for _ in range((os.cpu_count() or 1) + 40)]
+    try:
+        async with asyncio.timeout(60):
+            assert await in_turn(lambda word: word, "begun") == "begun"
+    finally:
+        goes_on.set()
+        await asyncio.gather(*everywhere)
+
+
+async def test_few_functions_run_at_once_and_all_get_their_turn() -> None:
+    goes_on, inside = threading.Event(), []
+
+    def turn(number: int) -> int:
+        inside.append(number)
+        goes_on.wait()
+        return number
+
+    tasks = [asyncio.create_task(in_turn(turn, number)) for number in range(3 * AT_ONCE)]
+    try:
+        await until(lambda: len(inside) >= AT_ONCE)
+        await asyncio.sleep(0.05)
+        assert len(inside) == AT_ONCE
+    finally:
+        goes_on.set()
+    assert await asyncio.gather(*tasks) == list(range(3 * AT_ONCE))
+
+
+async def test_a_turn_knows_the_call_that_it_is_part_of() -> None:
+    """Code in a thread needs the activity's context."""
+    NAME.set("this call")
+    assert await in_turn(NAME.get) == "this call"

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import insert
 
 from activities.git.work.worktrees import add_branch
-from activities.runs import old_runs
+from activities.runs import orphans
 from activities.runs.supervised_run import Claim
 from activities.settings.home import Home
 from activities.store import artifacts, pipeline_runs, schema
@@ -225,7 +225,7 @@ def test_what_lives_stays(service: Service, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(Claim, "read", lambda _: Claim(1.0, pid=os.getpid()))
     monkeypatch.setattr(Claim, "alive", True)
     assert counts(reclaim.reclaim(service, "30d", yes=True))["runs"] == 0
-    old_runs.discard(run_dir)
+    orphans.discard_run(run_dir)
     assert run_dir.exists()
 
 
@@ -249,7 +249,7 @@ def test_what_cannot_be_removed_is_said_and_the_rest_goes(
     def refuse(run_dir: Path) -> None:
         raise PermissionError(13, "Permission denied", str(run_dir))
 
-    monkeypatch.setattr(old_runs, "discard", refuse)
+    monkeypatch.setattr(orphans, "discard", refuse)
     assert main(["gc", "--yes"]) == 1
     assert f"error: {things['runs']} could not be removed: " in capsys.readouterr().err
     assert [name for name, path in things.items() if path.exists()] == ["runs"]

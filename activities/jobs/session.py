@@ -12,7 +12,7 @@ from workflows.model.workers import SessionScope
 
 
 @dataclass(frozen=True)
-class Resumption:
+class EarlierSession:
     """The session to resume and its folder; or why there is none where one was wanted."""
 
     session: str | None = None
@@ -20,26 +20,26 @@ class Resumption:
     why_not: str = ""
 
 
-def resumption(context: Context, run: JobRun, row: AttemptRow) -> Resumption:
+def earlier_session(context: Context, run: JobRun, row: AttemptRow) -> EarlierSession:
     """Return the session to resume, in its folder, by which programs know it. Repeated calls for a run agree."""
     if (
         run.assignment.worker.session is not SessionScope.TREE
         or run.continuation is Continuation.NONE
         or not run.parent_job_id
     ):
-        return Resumption()
+        return EarlierSession()
     if run.attempt > 1:
-        return Resumption(why_not="another attempt of a job begins afresh")
+        return EarlierSession(why_not="another attempt of a job begins afresh")
     before = attempts.of_job(context.store, run.parent_job_id)[-1:]
     session = before[0].recorded.session if before and before[0].recorded else None
     if not session or before[0].worktree is None:
-        return Resumption(why_not=f"{run.parent_job_id} left no session")
+        return EarlierSession(why_not=f"{run.parent_job_id} left no session")
     if before[0].host != context.host:
-        return Resumption(session, why_not=f"it is on the host {before[0].host}")
+        return EarlierSession(session, why_not=f"it is on the host {before[0].host}")
     folder = context.home.worktrees / Path(before[0].worktree).name
     if f"+{run.root_job_id}-shared+" in folder.name:
-        return Resumption(session, why_not="it worked in a worktree that legs share")
+        return EarlierSession(session, why_not="it worked in a worktree that legs share")
     taken = folder.exists() if row.worktree is None else Path(row.worktree).name != folder.name
     if taken:
-        return Resumption(session, why_not="the folder it worked in was not free")
-    return Resumption(session, folder)
+        return EarlierSession(session, why_not="the folder it worked in was not free")
+    return EarlierSession(session, folder)

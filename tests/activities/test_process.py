@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from activities.log_lines import OneLine
+from activities.process import OneLine
 from tests.evil import EVIL, raw
 
 
