@@ -10,10 +10,6 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-SMALL = 64
-"""Most files and folders of a tree that is faster to remove here than by starting a program."""
-
-
 class NotPlainError(OSError):
     """Not a regular file or folder, or a file that is too large."""
 
@@ -78,36 +74,6 @@ def text(folder: int, path: str, most: int) -> str | None:
     with suppress(OSError):
         return os.fsdecode(content(folder, path, most)).strip()
     return None
-
-
-def removed_small(path: Path) -> bool:
-    """Remove a folder with all in it. Return False if it has more than `SMALL` entries, or not all can be removed."""
-    try:
-        with folder_at(path) as top:
-            _empty(top, SMALL)
-        path.rmdir()
-    except OSError:
-        return False
-    return True
-
-
-def _empty(folder: int, most: int) -> int:
-    """Remove at most `most` entries of a folder. Return how many more may be removed."""
-    with os.scandir(folder) as listing:
-        for entry in listing:
-            most -= 1
-            if most < 0:
-                raise OSError("too many files")
-            if entry.is_dir(follow_symlinks=False):
-                with suppress(OSError):  # most of git's folders are empty
-                    os.rmdir(entry.name, dir_fd=folder)
-                    continue
-                with folder_at(entry.name, folder) as below:
-                    most = _empty(below, most)
-                os.rmdir(entry.name, dir_fd=folder)
-            else:
-                os.unlink(entry.name, dir_fd=folder)
-    return most
 
 
 def copy(source: int, target: Path, most: int) -> int:

@@ -226,7 +226,7 @@ class Execution:
         """Delete a program's temporary files, however many."""
         with contextlib.suppress(OSError):
             if tmp.is_dir():
-                delete_later.delete_later(delete_later.put_away(self.context.home.root / delete_later.FOLDER, tmp))
+                delete_later.in_background(delete_later.put_away(self.context.home.root / delete_later.FOLDER, tmp))
 
     def _spent(self, call: ProgramCall, report: ProgramReport) -> Usage:
         """Return the usage of this run, also if its program counts the whole session."""

@@ -11,27 +11,16 @@ import secrets
 import shutil
 import subprocess
 import threading
-import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from queue import Empty, SimpleQueue
-
-from activities.git import plain_files
 
 log = logging.getLogger(__name__)
 
 FOLDER = "trash"
 MOST = 64
-"""Most folders that may wait for deletion. A caller that adds one more deletes it itself."""
+"""Most calls that may wait for deletion. A caller beyond them deletes its folders itself."""
 
-MANY = 8
-"""From this number on `rm` deletes the folders, even small ones: jobs need the interpreter."""
-
-GATHER_SECONDS = 0.5
-"""Folders that arrive within this time are deleted together."""
-
-_waiting: SimpleQueue[tuple[Path, ...]] = SimpleQueue()
 _deleting = ThreadPoolExecutor(1, thread_name_prefix="trash")
 _room = threading.BoundedSemaphore(MOST)
 
@@ -53,9 +42,8 @@ def put_away(trash: Path, path: Path) -> Path:
 
 
 def delete(*paths: Path) -> None:
-    """Delete folders. Run `rm` for many of them, or for many files, so that the interpreter stays free."""
-    by_hand = len(paths) < MANY
-    there = [path for path in paths if os.path.lexists(path) and not (by_hand and plain_files.removed_small(path))]
+    """Delete folders by `rm`, so that the interpreter stays free however many files they have."""
+    there = [path for path in paths if os.path.lexists(path)]
     if there and subprocess.run(["rm", "-rf", "--", *there], stderr=subprocess.DEVNULL, check=False).returncode:
         for path in filter(os.path.lexists, there):
             for folder, _, _ in os.walk(path):  # tools leave read-only folders behind
@@ -63,30 +51,21 @@ def delete(*paths: Path) -> None:
             shutil.rmtree(path)
 
 
-def delete_later(*paths: Path) -> None:
+def in_background(*paths: Path) -> None:
     """Delete folders in the background; those that can't be deleted stay in the trash."""
-    if not _room.acquire(blocking=False):
-        return _try(paths)
-    _waiting.put(paths)
-    _deleting.submit(_delete_what_waits)
-    return None
+    if _room.acquire(blocking=False):
+        _deleting.submit(_delete_and_make_room, paths)
+    else:
+        _try(paths)
 
 
-def _delete_what_waits() -> None:
-    if _waiting.empty():  # deleted together with another one
-        return
-    together, until = list[tuple[Path, ...]](), time.monotonic() + GATHER_SECONDS
-    with contextlib.suppress(Empty):
-        while True:
-            together.append(_waiting.get(timeout=max(0.0, until - time.monotonic())))
+def _delete_and_make_room(paths: tuple[Path, ...]) -> None:
     try:
-        paths = [path for each in together for path in each]
         with contextlib.suppress(OSError):
             delete(*paths)
         _try(paths)  # logs why a folder is still there
     finally:
-        for _ in together:
-            _room.release()
+        _room.release()
 
 
 def empty(trash: Path) -> None:

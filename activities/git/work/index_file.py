@@ -1,4 +1,8 @@
-"""A reader of git's index: the files it lists, and their stat data when it was written."""
+"""A reader of git's index: the files it lists, and their stat data when it was written.
+
+Ours, since neither git nor libgit2 will do: `git ls-files` and `git status` enter repositories inside the work folder,
+whose configuration they obey (ruling N3), and pygit2 does not return stat data.
+"""
 
 import os
 import struct

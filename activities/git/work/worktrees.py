@@ -74,7 +74,7 @@ def add_branch(repo: Path, path: Path, branch: str, base: str, names: Mapping[st
         if (there := _existing(repo, path, common)) is not None:
             return there
         with held(side_of(path).parent / BRANCHES_LOCK):
-            delete_later.delete_later(*_put_away(path))
+            delete_later.in_background(*_put_away(path))
             _refuse_held(repo, path, branch)
             clear_ref_lock(common, branch)
             start = branches.tip(repo, branch) or _started(repo, branch, base)
@@ -88,7 +88,7 @@ def add_detached(repo: Path, path: Path, base: str, names: Mapping[str, str] = N
     with _at(repo, path) as common:
         if (there := _existing(repo, path, common)) is not None:
             return there
-        delete_later.delete_later(*_put_away(path))
+        delete_later.in_background(*_put_away(path))
         start = commit_of(repo, base)
         own_side.begin(repo, side_of(path))
         return _made(repo, common, Worktree(path, start, names=dict(names)))
@@ -107,7 +107,7 @@ def dispose(repo: Path, path: Path, *, unless: Callable[[], str] = str, later: b
         if repo.exists() and (reason := unless()):
             return reason
         gone = _put_away(path)
-    (delete_later.delete_later if later else delete_later.delete)(*gone)
+    (delete_later.in_background if later else delete_later.delete)(*gone)
     return ""
 
 

@@ -2,10 +2,8 @@
 
 import errno
 import os
-import subprocess
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -54,7 +52,7 @@ def test_deleting_is_left_to_another_thread(
 
     monkeypatch.setattr(delete_later, "delete", deleted)
     gone = delete_later.put_away(place, folder(tmp_path / "w", files))
-    delete_later.delete_later(gone)
+    delete_later.in_background(gone)
     assert gone.exists(), "the caller waits for nothing"
     going_on.set()
     wait_for(lambda: not gone.exists())
@@ -76,28 +74,10 @@ def test_a_caller_that_fills_the_trash_deletes_itself(
     monkeypatch.setattr(delete_later, "delete", deleted)
     gone = [delete_later.put_away(place, folder(tmp_path / "w")) for _ in range(delete_later.MOST + 2)]
     for each in gone:
-        delete_later.delete_later(each)
+        delete_later.in_background(each)
     assert len(by_caller) == 2
     going_on.set()
     wait_for(lambda: list(place.iterdir()) == [])
-
-
-def test_many_are_deleted_together_by_one_program(tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    going_on, run, programs = threading.Event(), subprocess.run, list[list[Any]]()
-
-    def ran(argv: list[Any], **how: Any) -> Any:
-        programs.append(argv)
-        return run(argv, **how)
-
-    monkeypatch.setattr(subprocess, "run", ran)
-    gone = [delete_later.put_away(place, folder(tmp_path / "w")) for _ in range(delete_later.MANY * 2)]
-    delete_later._deleting.submit(going_on.wait, 20)
-    for each in gone:
-        delete_later.delete_later(each)
-    assert len(list(place.iterdir())) == len(gone)
-    going_on.set()
-    wait_for(lambda: list(place.iterdir()) == [])
-    assert [argv[3:] for argv in programs] == [gone]
 
 
 def test_a_folder_that_cannot_be_deleted_does_not_keep_others(

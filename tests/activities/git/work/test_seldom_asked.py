@@ -8,9 +8,8 @@ from threading import Thread
 
 import pytest
 
-from activities.git import plain_files
 from activities.git.library import kept_open, let_go, library, opened
-from activities.git.work import own_side, snapshot, worktree_changes
+from activities.git.work import delete_later, own_side, snapshot, worktree_changes
 from activities.git.work.worktree_changes import look
 from activities.git.work.worktrees import Worktree, add_detached, dispose
 from tests.activities.git.conftest import commit_file, run_git
@@ -107,24 +106,19 @@ class TestRemoving:
         (folder / "deep/er").mkdir(parents=True)
         (folder / "deep/link").symlink_to(tmp_path / "kept")
         os.mkfifo(folder / "pipe")
-        assert plain_files.removed_small(folder)
+        delete_later.delete(folder)
         assert not folder.exists()
         folder.symlink_to(tmp_path / "kept")
-        assert not plain_files.removed_small(folder)
+        delete_later.delete(folder)
         assert (tmp_path / "kept/file").exists()
 
-    @pytest.mark.parametrize("many", [plain_files.SMALL // 2, 5 * plain_files.SMALL])
+    @pytest.mark.parametrize("many", [32, 320])
     def test_a_work_folder_goes_whatever_its_size(self, repo: Path, reader: Worktree, many: int) -> None:
         for number in range(many):
             (reader.path / f"{number}.txt").touch()
         dispose(repo, reader.path)
         assert list(reader.path.parent.iterdir()) == []
         assert not own_side.side_of(reader.path).exists()
-
-    def test_one_that_is_large_is_left_to_a_program(self, tmp_path: Path) -> None:
-        for number in range(plain_files.SMALL + 1):
-            (tmp_path / str(number)).touch()
-        assert not plain_files.removed_small(tmp_path)
 
 
 def test_comments_alone_are_not_copied_and_rules_are(repo: Path, trees: Path) -> None:
