@@ -1,7 +1,7 @@
 """A reader of git's index: the files it lists, and their stat data when it was written.
 
-Ours, since neither git nor libgit2 will do: `git ls-files` and `git status` enter repositories inside the work folder,
-whose configuration they obey (ruling N3), and pygit2 does not return stat data.
+Ours: pygit2 returns no stat data, and `git status` runs git in submodules, whose configuration an agent may have
+written (ruling N3). `git ls-files --debug` would be a process for every job, with a format for people.
 """
 
 import os
