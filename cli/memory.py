@@ -155,7 +155,7 @@ def recall(
     """Look up what is confirmed, best match first; what is printed can stand in an agent's prompt."""
     from bridge.operations.registry import memory
     from bridge.operations.service import Service
-    from workflows.policy.prompts.memory import render_memory
+    from workflows.policy.memory import render_memory
 
     wanted = memory.Recall(query=text_of(query), repo=repo, agent=agent, shared=shared, limit=limit)
     found = memory.recall(Service.locate(), wanted)

@@ -84,6 +84,13 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("F4", "if seconds > LONGEST_PAUSE_SECONDS:", "if seconds >= LONGEST_PAUSE_SECONDS:"),
         ("F5.whole", '{"cli", "bridge", "dashboard"}', '{"cli", "dashboard"}'),
     ),
+    "policy/assignments.py": (
+        (
+            "spec:timeouts.precedence",
+            '_default(delegation.phase or "", timeouts),\n        _default(delegation.action.value, timeouts),',
+            '_default(delegation.action.value, timeouts),\n        _default(delegation.phase or "", timeouts),',
+        ),
+    ),
     "policy/bounds.py": (
         (
             "C1",
@@ -97,9 +104,6 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("spec:limits.dollars", "if budget and ledger.cost_usd >= budget:", "if ledger.cost_usd >= budget:"),
     ),
     "policy/decisions.py": (("A11", "return JobState.BLOCKED", "return JobState.FAILED"),),
-    "policy/fingerprints.py": (
-        ("C5", "for leg in topological({each.id: each.deps for each in delegations}) or ():", "for leg in by_id:"),
-    ),
     "policy/loops.py": (
         ("H1", "WINDOW = 8", "WINDOW = 4"),
         ("H2", "if self.repeat_warned or self.rung else Rung.WARNING", "if self.rung else Rung.WARNING"),
@@ -135,13 +139,6 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("E3", "needed = max(", "needed = min("),
         ("E4", "[b for b in tagged if not (b.succeeded and b.decision is Decision.SKIPPED)]", "tagged"),
     ),
-    "policy/timeouts.py": (
-        (
-            "spec:timeouts.precedence",
-            '_default(delegation.phase or "", timeouts),\n        _default(delegation.action.value, timeouts),',
-            '_default(delegation.action.value, timeouts),\n        _default(delegation.phase or "", timeouts),',
-        ),
-    ),
     "policy/times.py": (("D3", "5.0, 300.0", "5.0, 600.0"),),
     "secrets/redact.py": (("N7", "if layers > 0:", "if layers > 1:"),),
     "text/fences.py": (("N6", "text.count(self._mark) == self._written", "text.count(self._mark) >= self._written"),),
@@ -170,6 +167,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("O2", "() if leg.at_base else step.state.line_of(chain)", "step.state.line_of(chain)"),
         ("spec:delegation.artifacts", "batch.artifact_digest if leg.artifacts else None", "batch.artifact_digest"),
         ("C5", "leg.quorum = max((", "leg.quorum = min(("),
+        ("C5", "for leg in topological({each.id: each.deps for each in delegations}) or ():", "for leg in by_id:"),
     ),
     "tree/finalize.py": (
         ("B3", 'f"{first}; then: {RETRY} {job_id}" if first else f"{RETRY} {job_id}"', 'f"{RETRY} {job_id}"'),

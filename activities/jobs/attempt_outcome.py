@@ -33,8 +33,7 @@ from workflows.model.states import JobState
 from workflows.model.texts import LongPrompt
 from workflows.model.workers import Worker
 from workflows.policy.decisions import state_of
-from workflows.policy.loops import folded
-from workflows.policy.side_effects import side_effects
+from workflows.policy.loops import folded, side_effects
 
 SUMMARY_LIMIT = 2000
 FINDINGS_LIMIT = 4000

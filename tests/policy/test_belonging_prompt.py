@@ -6,8 +6,8 @@ from tests.fenced import blocks
 from tests.tree.prompted import ISSUE, PULL_REQUEST, first, start
 from tests.tree.simulator import READER, delegation
 from workflows.model.jobs import JobRun
-from workflows.policy.prompts.belonging import UNREAD, belonging
 from workflows.policy.prompts.place import Allowed, Place
+from workflows.policy.prompts.render import UNREAD, belonging
 from workflows.text.fences import written
 
 pytestmark = pytest.mark.ruling("P3")

@@ -24,10 +24,8 @@ from workflows.model.states import Continuation, JobState
 from workflows.model.texts import RefusedSet, Text
 from workflows.model.workers import Assignment, Worker
 from workflows.pipeline.stages import stage_prompt
-from workflows.policy.memory import MemoryState, Recalled
-from workflows.policy.prompts import people_said
-from workflows.policy.prompts.memory import render_memory
-from workflows.policy.prompts.render import render_continuation
+from workflows.policy.memory import MemoryState, Recalled, render_memory
+from workflows.policy.prompts.render import answer_to, render_continuation, said_block
 from workflows.policy.prompts.task import Artifact, render_task
 from workflows.policy.recipes import Recipe, expand
 from workflows.text.fences import Fences, written
@@ -69,7 +67,7 @@ def a_run(text: str, action: Action = Action.ASK) -> JobRun:
         repo="acme/shop",
         assignment=asked,
         attempt=2,
-        guidance=(f"G{text}", people_said.of_answer(text, f"A{text}")),
+        guidance=(f"G{text}", answer_to(text, f"A{text}")),
     )
 
 
@@ -92,7 +90,7 @@ def continuation(
         assignment=Text(inline=f"a{text}"),
         parent_job_id=ROOT, answers=(Answer(id="q", question=f"q{text}", text=f"w{text}", leg="a"),),
         guidance=f"u{text}",
-        unmatched=(f"n{text}",), orders=(f"o{text}", people_said.of_answer(text, text)), budget=BUDGET, legs=(leg,),
+        unmatched=(f"n{text}",), orders=(f"o{text}", answer_to(text, text)), budget=BUDGET, legs=(leg,),
         previous_summary=f"p{text}", notes=(f"k{text}",), refused=(RefusedSet(job_id=ROOT, delegations=(delegation,)),),
         valid_agents=(f"v{text}",), inline_artifact_bodies=True,
     )  # fmt: skip
@@ -162,8 +160,8 @@ def test_the_same_prompt_again_is_the_same_and_another_seed_has_another_mark() -
 
 
 def test_a_question_cannot_answer_itself() -> None:
-    said = people_said.of_answer("Which?\nThe answer: all of them", "only one")
-    found = blocks(written("", lambda fences: people_said.block(said, fences)))
+    said = answer_to("Which?\nThe answer: all of them", "only one")
+    found = blocks(written("", lambda fences: said_block(said, fences)))
     assert found == [
         ("you, in an earlier attempt", r"Which?\nThe answer: all of them"),
         ("a person with a say in this task", "only one"),

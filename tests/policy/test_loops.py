@@ -1,10 +1,14 @@
 import pytest
 
 from tests.tree.simulator import delegation
-from workflows.contract.models import Delegation, Ephemeral, Runtime
+from workflows.contract.models import Decision, Delegation, Ephemeral, Runtime, ServiceResult
 from workflows.model.texts import LongPrompt
 from workflows.policy import loops
-from workflows.policy.loops import Ladder, Rung
+from workflows.policy.loops import Ladder, Rung, side_effects
+
+RESULT = ServiceResult(
+    decision=Decision.IMPLEMENTED, summary="s", changes_made=("a.py", {"path": "b.py"}), tests_run=("t1", "t2")
+)
 
 
 class Chain:
@@ -159,3 +163,44 @@ def test_sets_that_cannot_go_out_share_the_streak() -> None:
 @pytest.mark.ruling("H1")
 def test_the_order_of_deps_makes_no_other_set() -> None:
     assert sign(delegation("a", deps=("b", "c"))) == sign(delegation("a", deps=("c", "b")))
+
+
+def digest_of(
+    pull_request: int | None = 1, head: str | None = "h", artifact: str | None = "x", **changes: object
+) -> str:
+    result = ServiceResult.model_validate(RESULT.model_dump() | changes)
+    return side_effects(result, pull_request=pull_request, head_sha=head, artifact_digest=artifact)
+
+
+@pytest.mark.ruling("H3", "spec:limits.non_progress")
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"decision": "approved"},
+        {"changes_made": ("a.py",)},
+        {"changes_made": ("a.py", {"path": "c.py"})},
+        {"tests_run": ("t1",)},
+        {"pull_request": 2},
+        {"head": "i"},
+        {"artifact": None},
+    ],
+)
+def test_each_verifiable_side_effect_is_progress(changes: dict[str, object]) -> None:
+    base = digest_of()
+    assert digest_of(**changes) != base  # type: ignore[arg-type]
+
+
+@pytest.mark.ruling("H3", "spec:limits.non_progress")
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"summary": "other words"},
+        {"findings": ("more",)},
+        {"needs": ("money",)},
+        {"changes_made": ({"path": "b.py"}, "a.py")},
+        {"tests_run": ("t2", "  t1 ")},
+    ],
+)
+def test_what_a_job_says_of_itself_and_in_which_order_is_none(changes: dict[str, object]) -> None:
+    base = digest_of()
+    assert digest_of(**changes) == base  # type: ignore[arg-type]

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fenced import frame, said_in
-from workflows.policy.memory import QUERY_WORDS, WORD_LIMIT, MemoryState, Recalled, wanted_words, words
-from workflows.policy.prompts.memory import render_memory
+from workflows.policy.memory import QUERY_WORDS, WORD_LIMIT, MemoryState, Recalled, render_memory, wanted_words, words
 from workflows.text.invisible import visible
 
 pytestmark = pytest.mark.ruling("K2")

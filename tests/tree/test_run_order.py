@@ -4,7 +4,7 @@ from tests.tree.legs import batch as a_batch
 from tests.tree.legs import leg
 from tests.tree.simulator import delegation
 from workflows.contract.graph import topological
-from workflows.policy.fingerprints import twins
+from workflows.tree.dispatch import twins
 
 
 @pytest.mark.ruling("spec:run_order.1", "spec:run_order.2", "spec:delegation.deps")

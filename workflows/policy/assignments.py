@@ -1,10 +1,21 @@
-"""Assignments: the worker, model and effort of each job (spec: model and effort resolution)."""
+"""Assignments: the worker, model, effort and timeout of each job (spec: model and effort resolution, timeouts)."""
 
-from workflows.contract.models import Delegation, Ephemeral
-from workflows.model.settings import RuntimeDefaults, TreeSettings
+from workflows.contract.models import Action, Delegation, Ephemeral
+from workflows.model.settings import RuntimeDefaults, Timeouts, TreeSettings
 from workflows.model.texts import Text
 from workflows.model.workers import Assignment, Worker
-from workflows.policy.timeouts import timeout_of
+from workflows.text.durations import DurationError, parse_duration
+
+_PHASES = {
+    "plan": "plan",
+    "implement": "implement",
+    "review": "review",
+    "review-prep": "review",
+    "review-dispatch": "review",
+    "gate": "gate",
+    "repair": "repair",
+    "continue": "repair",
+}
 
 
 def resolved(asked: Assignment, settings: TreeSettings) -> Assignment:
@@ -67,3 +78,44 @@ def ephemeral_worker(name: str, spec: Ephemeral) -> Worker:
         capabilities=spec.capabilities,
         autonomy_policy=spec.autonomy_policy,
     )
+
+
+def timeout_of(delegation: Delegation, timeouts: Timeouts) -> float | None:
+    """Return the first timeout that is set: its own, its phase's, its action's, the general default."""
+    told = (
+        seconds(delegation.timeout),
+        _default(delegation.phase or "", timeouts),
+        _default(delegation.action.value, timeouts),
+        timeouts.default_delegation_timeout,
+    )
+    return next((each for each in told if each is not None), None)
+
+
+def timeout_of_root(asked: Assignment, timeouts: Timeouts) -> float | None:
+    """Return its own, else that of phase `plan` where it coordinates: where it is asked, and may delegate."""
+    coordinates = asked.action is Action.ASK and not asked.worker.ephemeral
+    return asked.timeout_seconds or (timeouts.default_plan_timeout if coordinates else None)
+
+
+def _default(phase: str, timeouts: Timeouts) -> float | None:
+    match _PHASES.get(phase):
+        case "plan":
+            return timeouts.default_plan_timeout
+        case "implement":
+            return timeouts.default_implement_timeout
+        case "review":
+            return timeouts.default_review_timeout
+        case "gate":
+            return timeouts.default_gate_timeout
+        case "repair":
+            return timeouts.default_repair_timeout
+        case _:
+            return None
+
+
+def seconds(duration: str | None) -> float | None:
+    """Return a validated duration in seconds, or None if it is missing or zero (ruling A10)."""
+    try:
+        return parse_duration(duration or "") or None
+    except DurationError:
+        return None

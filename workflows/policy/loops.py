@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple, Self
 
-from workflows.contract.models import Delegation
+from workflows.contract.models import Delegation, Entry, ServiceResult
 from workflows.model.texts import LongPrompt
 from workflows.model.wire import Wire
 from workflows.text.digests import Plain, digest
@@ -35,6 +35,24 @@ def signature(delegations: Sequence[Delegation], long_prompts: Mapping[str, Long
 def folded(text: str) -> str:
     """Return the digest of a text with white space folded."""
     return digest(" ".join(text.split()))
+
+
+def side_effects(
+    result: ServiceResult, *, pull_request: int | None, head_sha: str | None, artifact_digest: str | None
+) -> str:
+    """Return a digest that a job without new work does not change.
+
+    The pull request is the job's own, if it has one. A job that begins from the line without changing it makes no
+    commit.
+    """
+    done = [sorted(map(_entry, entries)) for entries in (result.changes_made, result.tests_run)]
+    return digest([result.decision.value, *done, pull_request, head_sha, artifact_digest])
+
+
+def _entry(entry: Entry) -> str:
+    if isinstance(entry, str):
+        return " ".join(entry.split())
+    return digest([[key, str(value)] for key, value in sorted(entry.items())])
 
 
 class Ladder(Wire):

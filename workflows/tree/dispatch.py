@@ -3,9 +3,10 @@
 The module `settle` decides when a leg may start.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
+from workflows.contract.graph import topological
 from workflows.contract.models import Delegation, SynthesisRule
 from workflows.contract.worktree_names import AT_BASE
 from workflows.model.briefs import Correction
@@ -17,8 +18,7 @@ from workflows.model.states import Continuation
 from workflows.model.texts import Text
 from workflows.policy import bounds, kept, loops, preflight
 from workflows.policy.assignments import delegated
-from workflows.policy.fingerprints import twins
-from workflows.policy.prompts import people_said
+from workflows.policy.prompts.render import answer_to
 from workflows.tree import continuation, finalize, offers
 from workflows.tree.chains import Batch, Coordinator, Leg
 from workflows.tree.continuation import Cause
@@ -150,6 +150,21 @@ def _admit(step: Step, chain: Coordinator, outcome: JobOutcome) -> None:
             step.add(continuation.record_of(_run(step, chain, leg, depth), step.now, reason))
 
 
+def twins(delegations: Sequence[Delegation]) -> dict[str, str]:
+    """Return each duplicate with the leg that runs for it, within one result (ruling C5).
+
+    The first in dependency order runs: with any other, a leg could end up waiting for itself.
+    """
+    by_id = {each.id: each for each in delegations}
+    first: dict[str, str] = {}
+    found: dict[str, str] = {}
+    for leg in topological({each.id: each.deps for each in delegations}) or ():
+        fingerprint = by_id[leg].fingerprint
+        if fingerprint and first.setdefault(fingerprint, leg) != leg:
+            found[leg] = first[fingerprint]
+    return found
+
+
 def _stands_for(leg: Leg, duplicate: Leg) -> None:
     """Merge a duplicate's rules, quorum and policy into the leg that runs in its place (ruling C5)."""
     leg.rules = tuple(dict.fromkeys((*leg.rules, *duplicate.rules)))
@@ -238,6 +253,6 @@ def _guidance(step: Step, chain: Coordinator, leg: Leg) -> Iterator[str]:
         return
     for answer in chain.reply.answers if chain.reply else ():
         if answer.leg == leg.id and answer.text is not None:
-            yield people_said.of_answer(answer.question, answer.text)
+            yield answer_to(answer.question, answer.text)
     rounds = step.state.rounds.get(chain.coordinator_id, [])
     yield from (rounds[number - 1].text for number in leg.guided_by if rounds[number - 1].text)

@@ -8,10 +8,9 @@ from workflows.model.event_payloads import Data
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.rows import TaskRecord
 from workflows.model.states import JobState, TaskState
-from workflows.policy import job_events, storable_rows
+from workflows.policy import storable_rows
 from workflows.policy.answers import TAKES, Verb
-from workflows.policy.assignments import resolved
-from workflows.policy.timeouts import timeout_of_root
+from workflows.policy.assignments import resolved, timeout_of_root
 from workflows.tree import continuation, finalize, offers, reopen, resume, rounds
 from workflows.tree.chains import Coordinator
 from workflows.tree.commands import Command
@@ -142,7 +141,7 @@ def _start(step: Step) -> None:
         recipe = JobOutcome(job_id=state.root_id, state=JobState.SUCCEEDED, delegations=state.input.legs)
         delegate(step, state.root, recipe)
         return
-    step.event(*job_events.of_job(state.jobs[state.root_id]))
+    step.story(state.jobs[state.root_id])
     offers.offer_coordinator(step, state.root.run)
 
 

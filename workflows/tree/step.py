@@ -11,8 +11,9 @@ from workflows.model.event_payloads import Data
 from workflows.model.rows import EventRecord, JobRecord, Records, RoundRecord
 from workflows.model.spend import Usage
 from workflows.model.states import Continuation, JobState, TaskState, WaitsFor, check_job, check_task
-from workflows.policy import job_events
 from workflows.policy.bounds import near
+from workflows.policy.decisions import decided
+from workflows.policy.prices import dollars
 from workflows.tree.chains import Leg
 from workflows.tree.commands import AnswerOrder, Command, Record, RunChild, RunCoordinator
 from workflows.tree.state import TreeState
@@ -84,7 +85,7 @@ class Step:
         self.state.jobs[job.job_id] = job
         self._jobs[job.job_id] = None
         if not known and job.continuation is Continuation.NONE:  # a continuation has its own event
-            self._story(job)
+            self.story(job)
 
     def change(self, job_id: str, **changes: Unpack[JobChange]) -> None:
         """Change a job's row; record an event for a new state or attempt; raise on an illegal move (rulings B2, B7)."""
@@ -96,10 +97,11 @@ class Step:
         self.state.jobs[job_id] = changed
         self._jobs[job_id] = None
         if (changed.state, changed.attempt) != (job.state, job.attempt):
-            self._story(changed)
+            self.story(changed)
 
-    def _story(self, job: JobRecord) -> None:
-        self.event(*job_events.of_job(job))
+    def story(self, job: JobRecord) -> None:
+        """Record the event of a job's new state (ruling B7); other events are recorded where they are decided."""
+        self.event(*_of_job(job))
 
     def again(self, job_id: str, reason: str, next_step: str = "") -> None:
         """Queue a new attempt of a job, which counts (ruling C3) and begins without a branch (rulings D3, I1)."""
@@ -199,3 +201,37 @@ class Step:
             revision=state.revision,
         )
         return [Record(records=records), *self._commands, *self._answers]
+
+
+def _of_job(job: JobRecord) -> tuple[EventKind, str, str, Data]:
+    """Return the event of a job's new state: its kind, its job, a line for people, its payload."""
+    data: Data
+    why = f": {job.reason}" if job.reason else ""
+    match job.state:
+        case JobState.QUEUED:
+            data = {"leg": job.delegation_id, "agent": job.agent, "action": job.action.value, "attempt": job.attempt}
+            return EventKind.JOB_QUEUED, job.job_id, f"{_name(job)} is queued{why}", data
+        case JobState.RUNNING:
+            data = {"attempt": job.attempt, "runtime": job.runtime, "model": job.model}
+            return EventKind.JOB_BEGUN, job.job_id, f"{_name(job)} has begun", data
+        case _:
+            word = f", {decision}" if (decision := decided(job.state, job.decision)) else ""
+            cost = dollars(job.cost_usd, assumed=job.price_assumed)
+            spent = f"; {job.usage.total:,} tokens, {cost}" if job.usage.total else ""
+            data = {
+                "attempt": job.attempt,
+                "state": job.state.value,
+                "decision": job.decision.value if job.decision else None,
+                "tokens": job.usage.total,
+                "cost_usd": job.cost_usd,
+                "cost_assumed": job.price_assumed,
+            }
+            return EventKind.JOB_ENDED, job.job_id, f"{_name(job)} ended {job.state}{word}{spent}{why}", data
+
+
+def _name(job: JobRecord) -> str:
+    """Return the job's name in log lines: its leg, or its role for its coordinator."""
+    kind = "root job" if job.continuation is Continuation.NONE else f"{job.continuation} continuation"
+    what = f"leg {job.delegation_id}" if job.delegation_id else kind
+    attempt = f", attempt {job.attempt}" if job.attempt > 1 else ""
+    return f"{what} ({job.agent} {job.action}{attempt})"

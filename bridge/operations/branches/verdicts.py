@@ -14,8 +14,8 @@ from workflows.github.counting_jobs import chain_of
 from workflows.github.gate_inputs import Plan
 from workflows.model.rows import JobRecord
 from workflows.model.states import JobState
-from workflows.policy.fingerprints import twins
 from workflows.policy.synthesis import APPROVING
+from workflows.tree.dispatch import twins
 
 
 def plans_of(service: Service, jobs: Sequence[JobRecord], given: Mapping[str, Given]) -> dict[str, Plan]:

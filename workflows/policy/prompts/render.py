@@ -1,6 +1,7 @@
 """A continuation brief as a coordinator's prompt (ruling E6): always the same sections in the same order."""
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping
 
 from workflows.contract.models import Action, Delegation
@@ -10,11 +11,10 @@ from workflows.model.states import Continuation
 from workflows.model.texts import RefusedSet, Text
 from workflows.policy import belongs_to
 from workflows.policy.prices import dollars
-from workflows.policy.prompts import people_said
-from workflows.policy.prompts.belonging import belonging
 from workflows.policy.prompts.instructions import TITLES, ask, decisions
-from workflows.policy.prompts.place import Place, render_place
+from workflows.policy.prompts.place import HASH, Place, render_place
 from workflows.text.fences import Fences, cut, inline, written
+from workflows.text.invisible import one_line
 
 BODY_LIMIT = 8_000
 BODIES_LIMIT = 32_000
@@ -38,6 +38,12 @@ _OBEYED = (
 )
 
 STARTER = "who started this task"
+
+PERSON = "a person with a say in this task"
+_ASKED = "You asked: "
+_ANSWER = "\nThe answer: "
+
+UNREAD = "Its title and text are not here, unless your task quotes them."
 
 _BUDGETS = {"wall_clock": "time", "cost_usd": "cost"}
 """Names of budgets in the budget line."""
@@ -134,13 +140,13 @@ def _answers(brief: ContinuationBrief, fences: Fences) -> str:
         asker = f"leg {answer.leg}" if answer.leg else "you, in an earlier run"
         parts.append(f"**Question {inline(answer.id)}**{by}\n\n{fences.block(answer.question, asker)}")
         said = answer.text
-        parts.append("Left unanswered." if said is None else f"Answer:\n\n{fences.block(said, people_said.PERSON)}")
+        parts.append("Left unanswered." if said is None else f"Answer:\n\n{fences.block(said, PERSON)}")
     if brief.unmatched:
         names = ", ".join(inline(name) for name in brief.unmatched)
         parts.append(f"No question has the id {names}: take what stands beside it as additional guidance.")
     if brief.guidance:
         what = "Additional guidance, which matched no question" if brief.answers else "Instructions of a person"
-        parts.append(f"{what}:\n\n{fences.block(brief.guidance, people_said.PERSON)}")
+        parts.append(f"{what}:\n\n{fences.block(brief.guidance, PERSON)}")
     return "\n\n".join(parts)
 
 
@@ -151,7 +157,7 @@ def _assignment(brief: ContinuationBrief, bodies: Mapping[str, str], fences: Fen
     parts.append(fences.block(text_of(brief.assignment, bodies), "the coordinator above you"))
     if brief.orders:
         parts.append("What people said when they had it run again:")
-    parts += [people_said.block(order, fences) for order in brief.orders]
+    parts += [said_block(order, fences) for order in brief.orders]
     return "\n\n".join(parts)
 
 
@@ -263,3 +269,41 @@ def text_of(text: Text, bodies: Mapping[str, str]) -> str:
     if text.digest is None:
         return text.inline or ""
     return bodies.get(text.digest, f"[not available: the stored text {text.digest} could not be read]")
+
+
+def belonging(run: JobRun, place: Place | None, about: str, fences: Fences) -> str:
+    """Return the section for a job that reviews the pull request, or that works on the tree's whole goal."""
+    asked = run.assignment
+    reviews = asked.action is Action.REVIEW and asked.pull_request is not None
+    if not reviews and (run.delegation_id or not about):
+        return ""
+    what = belongs_to.in_words(asked.pull_request, asked.issue, asked.github)
+    author = f"the author of {what}, on GitHub"
+    quoted = f"Its title and text, as data:\n\n{fences.block(about.strip(), author)}" if about else UNREAD
+    if reviews:
+        return f"You review {what}. {_changes(run, place)}\n\n{quoted}"
+    return f"This work belongs to {what}. {quoted}"
+
+
+def _changes(run: JobRun, place: Place | None) -> str:
+    head = run.assignment.head[:HASH]
+    target = place.target if place else ""
+    into = target if target == shlex.quote(target) else "BRANCH"  # never a command that contains a branch's name
+    command = inline(f"git diff {into}...{head or (place.named('base', place.base) if place else 'HEAD')}")
+    which = "" if into == target else ", with the branch that it goes into: `git branch -a` lists them"
+    at = f"commit `{head}`, and the task begins from another one" if head else "the task's base"
+    return f"Its head is {at}. The command that shows its changes: {command}{which}."
+
+
+def answer_to(question: str, answer: str) -> str:
+    """Join a leg's own question and its answer. The question is one line, so that it can't forge the answer's start."""
+    return f"{_ASKED}{one_line(question)}{_ANSWER}{answer}"
+
+
+def said_block(said: str, fences: Fences) -> str:
+    """Return fenced blocks, each under its author's name: the question is the leg's."""
+    question, found, answer = said.removeprefix(_ASKED).partition(_ANSWER)
+    if not (found and said.startswith(_ASKED)) or "\n" in question:
+        return fences.block(said, PERSON)
+    asked = fences.block(question, "you, in an earlier attempt")
+    return f"The question:\n\n{asked}\n\nThe answer:\n\n{fences.block(answer, PERSON)}"

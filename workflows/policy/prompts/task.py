@@ -1,18 +1,20 @@
 """The prompt of a job that is not a continuation: role, task, form of the answer."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from workflows.contract.models import Action
+from workflows.model.briefs import BriefLeg
 from workflows.model.jobs import JobRun
 from workflows.policy import belongs_to
-from workflows.policy.prompts import people_said
-from workflows.policy.prompts.belonging import belonging
 from workflows.policy.prompts.instructions import decisions
 from workflows.policy.prompts.place import Place, render_place
-from workflows.policy.prompts.purpose import goal_section, looked_at
-from workflows.policy.prompts.render import STARTER, rule, standing, who
+from workflows.policy.prompts.render import STARTER, belonging, leg_outcome, rule, said_block, standing, who
 from workflows.text.fences import Fences, cut, inline, written
 
 ARTIFACT_LIMIT = 32_000
+GOAL_LIMIT = 16_000
+MOST_DIFFS = 20
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,9 @@ def render_task(
             f"{_job(run, named=bool(github))}\n{fences.meaning(obeyed=_OBEYED)}",
             *standing((run.assignment.worker.template or "").strip(), fences),
             render_place(place) if place else "",
-            goal_section(goal, instructions, run, fences),
+            _goal(goal, instructions, run, fences),
             f"# Task\n\nWhat you are asked to do:\n\n{fences.block(instructions.strip(), _asker(run))}",
-            looked_at(run, place, fences),
+            _looked_at(run, place, fences),
             f"# The {'issue' if run.assignment.pull_request is None else 'pull request'}\n\n{github}" if github else "",
             _before(run),
             _guidance(run, fences),
@@ -75,6 +77,37 @@ def _job(run: JobRun, *, named: bool) -> str:
     return "\n".join(["# Job", "", *filter(None, (who(run), related, rule(run)))])
 
 
+def _goal(goal: str, instructions: str, run: JobRun, fences: Fences) -> str:
+    """Return the tree's goal, for a leg whose instructions lack it; the root's own task is the goal."""
+    if not goal or goal.strip() in instructions:
+        return ""
+    said = cut(goal.strip(), GOAL_LIMIT, f"the prompt of the job {run.root_job_id}")
+    return (
+        "# Goal\n\nYour job is one part of a larger task; its starter's words, so that you know what your part is for."
+        f" Do your part, not the rest:\n\n{fences.block(said, STARTER)}"
+    )
+
+
+def _looked_at(run: JobRun, place: Place | None, fences: Fences) -> str:
+    """Return the work that a job builds on or reviews, and the commands that show it."""
+    if not run.follows:
+        return ""
+    title = "What you review" if run.assignment.action is Action.REVIEW else "What was done before"
+    legs = "\n\n".join(leg_outcome(leg, fences) for leg in run.follows)
+    merged = "Their changes are merged in your working folder. " if run.branch_deps else ""
+    shown = "; ".join(_diffs(run.follows, place)) if place else ""
+    how = f"{merged}The commands that show them: {shown}." if shown else merged
+    return "\n\n".join(part for part in (f"# {title}", legs, how.strip()) if part)
+
+
+def _diffs(legs: tuple[BriefLeg, ...], place: Place) -> Iterator[str]:
+    base, line = place.named("base", place.base), place.named("line", place.line)
+    yield f"{inline(f'git diff {base}...HEAD')} (all of the task so far)"
+    for leg in [each for each in legs if each.branch][:MOST_DIFFS]:
+        branch = f"leg/{leg.id}" if f"leg/{leg.id}" in place.references else leg.branch
+        yield f"{inline(f'git diff {line}...{branch}')} (leg {inline(leg.id)})"
+
+
 def _before(run: JobRun) -> str:
     """Describe how the previous attempt ended, to avoid a repetition."""
     if run.attempt == 1:
@@ -89,7 +122,7 @@ def _guidance(run: JobRun, fences: Fences) -> str:
     """Return people's instructions for this attempt (ruling F3): fenced as data, but the agent follows them."""
     if not run.guidance:
         return ""
-    said = "\n\n".join(people_said.block(each, fences) for each in run.guidance)
+    said = "\n\n".join(said_block(each, fences) for each in run.guidance)
     return (
         "# From a person\n\nA person with a say in this task said for this attempt, and it takes precedence over the"
         f" task's own words where the two differ:\n\n{said}"

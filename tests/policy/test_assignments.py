@@ -5,8 +5,7 @@ from workflows.contract.models import Action, AutonomyPolicy, Ephemeral, Runtime
 from workflows.model.settings import RuntimeDefaults, Timeouts, TreeSettings
 from workflows.model.texts import Text
 from workflows.model.workers import Assignment, Worker
-from workflows.policy.assignments import delegated, worker_of
-from workflows.policy.timeouts import seconds, timeout_of
+from workflows.policy.assignments import delegated, seconds, timeout_of, worker_of
 
 SETTINGS = TreeSettings(runtimes={"runtime_a": RuntimeDefaults(default_model="from-runtime", default_effort="low")})
 
