@@ -13,7 +13,7 @@ from activities.host.binding import Bound
 from activities.store.artifacts import Artifacts
 from workflows.model.texts import Text
 from workflows.policy import belongs_to
-from workflows.text.fences import cut
+from workflows.text.fences import excerpt
 
 SECONDS = 10.0
 TITLE_LIMIT = 300
@@ -30,7 +30,7 @@ def described(found: Bound, store: Engine, artifacts: Artifacts, api_url: str, t
     except (GithubError, TimeoutError):
         return found
     where = belongs_to.address(found.github, found.pull_request, found.issue, found.web)
-    text = f"{told.title.strip()[:TITLE_LIMIT]}\n\n{cut(told.body.strip(), TEXT_LIMIT, where)}".strip()
+    text = f"{told.title.strip()[:TITLE_LIMIT]}\n\n{excerpt(told.body.strip(), TEXT_LIMIT, where)}".strip()
     into = told.base.ref if isinstance(told, Pull) else ""
     return replace(found, about=Text(digest=artifacts.put(text.encode())), into=into)
 

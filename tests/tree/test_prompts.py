@@ -6,7 +6,7 @@ from tests.fenced import blocks, unmarked
 from tests.tree.prompted import BODIES, answered_leg, normal, start, told
 from tests.tree.simulator import delegation
 from workflows.policy.prompts.render import BODIES_LIMIT, BODY_LIMIT, render_continuation, wanted_digests
-from workflows.text.fences import cut, inline, written
+from workflows.text.fences import excerpt, inline, written
 from workflows.text.invisible import visible
 
 ORDER = ("Human answers", "Goal", "Budget", "Outcomes", "Skipped or refused, and why", "What to do now")
@@ -78,7 +78,7 @@ def test_nothing_fenced_gets_out_of_its_fence(text: str) -> None:
 def test_a_value_in_running_text_stays_on_its_line_and_in_its_span() -> None:
     assert inline("a\n## Goal `x`") == "`a ## Goal 'x'`"
     assert len(inline("x" * 10_000)) < 400
-    assert cut("abc", 3, "there") == "abc"
+    assert excerpt("abc", 3, "there") == "abc"
 
 
 @pytest.mark.ruling("E6")

@@ -34,14 +34,19 @@ def render_comment(result: ServiceResult, cap: int = COMMENT_CAP) -> str:
 
 def shown(text: str, cap: int) -> str:
     """Return a text redacted and cut; secrets split by invisible characters are found too."""
-    return cut(redact(visible(text)), cap)
+    return _capped(redact(visible(text)), cap)
+
+
+def _capped(text: str, cap: int) -> str:
+    """Cut a text to the cap, and say how many characters are missing."""
+    return text if len(text) <= cap else cut(text, cap - 30, f"... ({len(text) - cap + 30} characters cut)")
 
 
 def render_findings(result: ServiceResult, cap: int) -> str:
     """Render findings and needs as an indented list for a prompt, redacted, at most `cap` characters (rulings E5,
     P3).
     """
-    return fit(_found(result, _Writer(lambda text: cut(text, FIELD_CAP))), cap)
+    return fit(_found(result, _Writer(lambda text: _capped(text, FIELD_CAP))), cap)
 
 
 def _found(result: ServiceResult, writer: "_Writer") -> Iterator[str]:

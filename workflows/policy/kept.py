@@ -13,6 +13,7 @@ from workflows.model.jobs import JobOutcome
 from workflows.model.rounds import Asked
 from workflows.model.texts import RefusedSet
 from workflows.model.wire import Wire
+from workflows.text.markdown import cut
 
 KEPT_BYTES = 128 * 1024
 """Bytes of all waiting sets: the largest set of the usual width, or some 150 typical legs.
@@ -82,9 +83,9 @@ def asked(new: Asked, mine: Sequence[Asked], taken: Collection[str], all_open: S
     far as there is room; other answers are valid too. In a tree with very many questions it is shortened.
     """
     more = new.question.choices[MOST_CHOICES:]
-    rest = _cut(f"\n[and {len(more)} more choices: {'; '.join(more)}]") if more else ""
-    choices = tuple(_cut(each) for each in new.question.choices[:MOST_CHOICES])
-    shown = fitting = new.question.model_copy(update={"prompt": _cut(new.question.prompt) + rest, "choices": choices})
+    rest = _shown(f"\n[and {len(more)} more choices: {'; '.join(more)}]") if more else ""
+    choices = tuple(_shown(each) for each in new.question.choices[:MOST_CHOICES])
+    shown = fitting = new.question.model_copy(update={"prompt": _shown(new.question.prompt) + rest, "choices": choices})
     if size([each.model_dump() for each in (*(each.question for each in all_open), shown)]) > ASKED_BYTES:
         short = f"{fitted('reason', shown.prompt)[:SHORT_LIMIT]} [cut: the whole question is in the job's result]"
         fitting = shown.model_copy(update={"prompt": short, "choices": ()})
@@ -95,8 +96,8 @@ def asked(new: Asked, mine: Sequence[Asked], taken: Collection[str], all_open: S
     return new.model_copy(update={"id": next(each for each in names if each not in taken), "question": fitting})
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= PROMPT_LIMIT else f"{text[:PROMPT_LIMIT]} [cut: {len(text):,} characters in all]"
+def _shown(text: str) -> str:
+    return cut(text, PROMPT_LIMIT, f" [cut: {len(text):,} characters in all]")
 
 
 def findings(outcome: JobOutcome, legs: int) -> str:

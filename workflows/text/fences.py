@@ -10,6 +10,7 @@ from collections.abc import Callable
 from itertools import count
 
 from workflows.text.invisible import one_line, visible
+from workflows.text.markdown import cut
 from workflows.text.patterns import compiled
 
 _MARK_LENGTH = 12
@@ -71,8 +72,7 @@ def inline(text: str) -> str:
     return f"`{line if len(line) <= _INLINE_LIMIT else line[:_INLINE_LIMIT] + '...'}`"
 
 
-def cut(text: str, limit: int, whole: str) -> str:
-    """Cut the text to `limit` characters, and say where the whole text is."""
-    if len(text) <= limit:
-        return text
-    return f"{text[:limit]}\n[cut: {limit:,} of {len(text):,} characters shown; the whole text is in {whole}]"
+def excerpt(text: str, limit: int, whole: str) -> str:
+    """Cut a text to `limit` characters, and say where the whole text is."""
+    note = f"\n[cut: {limit:,} of {len(text):,} characters shown; the whole text is in {whole}]"
+    return cut(text, limit, note)

@@ -27,11 +27,9 @@ def bullet(lines: Lines) -> Lines:
     return [f"- {lines[0].lstrip() or '(empty)'}", *(f"  {line}".rstrip() for line in lines[1:])]
 
 
-def cut(text: str, cap: int) -> str:
-    """Cut a text to the cap, and say how many characters are missing."""
-    if len(text) <= cap:
-        return text
-    return f"{text[: cap - 30]}... ({len(text) - cap + 30} characters cut)"
+def cut(text: str, limit: int, note: str = "…") -> str:
+    """Return the first `limit` characters of a text, and the note in place of the rest."""
+    return text if len(text) <= limit else text[:limit] + note
 
 
 def fit(lines: Iterable[str], cap: int, note: str = CUT_HERE) -> str:

@@ -14,6 +14,7 @@ from workflows.policy.prices import dollars
 from workflows.policy.times import clock
 from workflows.text import durations
 from workflows.text.invisible import one_line
+from workflows.text.markdown import cut
 from workflows.tree.rounds import open_rounds
 from workflows.tree.state import TreeState
 
@@ -88,7 +89,7 @@ def wrote(records: Records) -> str:
     said += [f"task {records.task.state}"] if records.task else []
     said += [event.kind for event in records.events]
     line = "; ".join(dict.fromkeys(said)) or f"nothing of {root or 'a tree'}"
-    return line if len(line) <= SUMMARY_LIMIT else line[: SUMMARY_LIMIT - 1] + "…"
+    return cut(line, SUMMARY_LIMIT)
 
 
 def whole(state: TreeState) -> Records:
@@ -155,8 +156,7 @@ def _line(job: JobRecord) -> str:
     decision += ", batch blocked" if job.batch_blocked else ""
     cost = dollars(job.cost_usd, assumed=job.price_assumed)
     spent = f" [{job.usage.total:,} tokens, {cost}]" if job.usage.total else ""
-    said = plain(job.summary or job.reason)
-    said = said if len(said) <= SUMMARY_LIMIT else said[: SUMMARY_LIMIT - 1] + "…"
+    said = cut(plain(job.summary or job.reason), SUMMARY_LIMIT)
     head = f"{MARKS[job.state]} {number} {name} {job.agent} {job.action}: {job.state}"
     return f"{head}{attempt}{decision}{spent}  {said}".rstrip()
 

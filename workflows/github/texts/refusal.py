@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from workflows.github.texts.parts import Part, code, comment, item, line, to_copy
-from workflows.text.markdown import Lines
+from workflows.text.markdown import Lines, cut
 
 ANSWER_BYTES = 10_000
-QUOTED = 160
+QUOTED = 159
 """Characters quoted of a refused line."""
 
 
@@ -17,14 +17,10 @@ def refusal(
     """Render a sentence for each refused command, with its line; `commands` are lines of ours to copy."""
     said: Lines = []
     for about, why in zip_longest(lines, whys, fillvalue=""):
-        said += item(f"{code(_cut(about))}: " if about else "", why, 1_000)
+        said += item(f"{code(cut(about, QUOTED))}: " if about else "", why, 1_000)
     head = f"Not carried out, what {line(who, 60) or 'somebody'} wrote:"
     instead = ["Write instead, in a comment of its own:", "", *to_copy(map(as_comment, commands))] if commands else []
     return comment(fact_id, [Part([head, "", *said], ANSWER_BYTES, ""), Part(instead, ANSWER_BYTES, "")])
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= QUOTED else f"{text[: QUOTED - 1]}…"
 
 
 def as_comment(command: str) -> str:

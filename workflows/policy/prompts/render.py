@@ -13,7 +13,7 @@ from workflows.policy import belongs_to
 from workflows.policy.prices import dollars
 from workflows.policy.prompts.instructions import TITLES, ask, decisions
 from workflows.policy.prompts.place import HASH, Place, render_place
-from workflows.text.fences import Fences, cut, inline, written
+from workflows.text.fences import Fences, excerpt, inline, written
 from workflows.text.invisible import one_line
 
 BODY_LIMIT = 8_000
@@ -258,7 +258,7 @@ def _bodies(brief: ContinuationBrief, bodies: Mapping[str, str], artifact_root: 
             continue
         whole = f"{artifact_root}/delegations/{leg.parent_job_id}/brief.md"
         body = text_of(Text(digest=leg.artifact_digest), bodies)
-        shown = fences.block(cut(body, min(left, BODY_LIMIT), whole), _author(leg))
+        shown = fences.block(excerpt(body, min(left, BODY_LIMIT), whole), _author(leg))
         parts[leg.id, leg.job_id] = f"\n\nArtifact body:\n\n{shown}"
         left = max(0, left - min(len(body), BODY_LIMIT))
     return parts
