@@ -12,6 +12,7 @@ from enum import StrEnum
 from workflows.contract.faults import nearest
 from workflows.contract.size_limits import short_line, storable
 from workflows.model.errors import Refusal, ResumeFault
+from workflows.model.orders import ResumeOrder
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.text.durations import DurationError, format_duration, parse_duration
 
@@ -93,6 +94,19 @@ def _command(job_id: str, verb: Verb, question_ids: Sequence[str]) -> str:
             return start  # instructions may follow
         case Verb.EXTEND:
             return f"{start} <duration>"
+
+
+def refuse_order(
+    order: ResumeOrder, kind: RoundKind, asks: Asks, job_id: str, what: str, *, whole: bool
+) -> Refusal | None:
+    """Return why a round refuses the verb or the words of an order, or None. `what` names the round.
+
+    `whole` refuses an answer of which a part would be lost.
+    """
+    refusal = refuse_verb(order.verb, order.text, kind, list(asks), what)
+    if refusal or order.verb != Verb.ANSWER or not whole:
+        return refusal
+    return refuse_incomplete(order.text, asks, Meant(partial=order.partial, other=order.other), job_id, what)
 
 
 def refuse_verb(verb: str, text: str, kind: RoundKind, ids: Sequence[str], what: str) -> Refusal | None:

@@ -16,7 +16,7 @@ from workflows.model.orders import signed
 from workflows.model.rounds import Reply, Round, RoundEnd, Stage
 from workflows.model.states import JobState
 from workflows.policy import answers, bounds
-from workflows.policy.answers import ENDS, Answers, Meant, Verb, duration, refuse_length, refuse_verb
+from workflows.policy.answers import ENDS, Answers, Verb, duration, refuse_length, refuse_order
 from workflows.policy.times import clock
 from workflows.text.durations import format_duration
 from workflows.tree import finalize, job_end, rounds
@@ -67,8 +67,7 @@ def judge(state: TreeState, request: ResumeRequested) -> tuple[Coordinator, Roun
     chain, current = found
     refusal = (
         _other_round(state, chain, current, request)
-        or _other_verb(state, chain, current, request)
-        or _not_whole(chain, current, request)
+        or _other_words(state, chain, current, request)
         or _no_room(state, chain, current, request)
     )
     return refusal or (chain, current, Verb(request.order.verb))
@@ -131,21 +130,14 @@ def _other_round(state: TreeState, chain: Coordinator, current: Round, request: 
     return None
 
 
-def _other_verb(state: TreeState, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
-    """A verb of another kind of round. Questions nobody can answer any more can be aborted."""
-    order, ids = request.order, [each.id for each in chain.asking]
+def _other_words(state: TreeState, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
+    """Refuse a verb of another kind of round, or its words. Questions nobody can answer any more can be aborted."""
+    order = request.order
     if request.foreseen and order.verb == Verb.ABORT and Verb.ABORT in rounds.takes(state, current):
         return refuse_length(order.text)
-    return refuse_verb(order.verb, order.text, current.kind, ids, _named(chain, current))
-
-
-def _not_whole(chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
-    """Refuse an answer of which a part would be lost, on surfaces that show refusals (ruling F5)."""
-    if request.order.verb != Verb.ANSWER or not request.whole:
-        return None
     asks = {each.id: each.question.choices for each in chain.asking}
-    meant = Meant(partial=request.order.partial, other=request.order.other)
-    return answers.refuse_incomplete(request.order.text, asks, meant, chain.coordinator_id, _named(chain, current))
+    cid, what = chain.coordinator_id, _named(chain, current)
+    return refuse_order(order, current.kind, asks, cid, what, whole=request.whole)
 
 
 def _no_room(state: TreeState, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:

@@ -34,8 +34,7 @@ from workflows.model.errors import Commands, NotFoundError, Refusal, RefusedErro
 from workflows.model.event_kinds import EventKind
 from workflows.model.orders import ResumeOrder
 from workflows.model.rows import RoundRecord
-from workflows.policy import answers
-from workflows.policy.answers import ASKS_BACK, Meant, Verb, clean, refuse_length, refuse_verb
+from workflows.policy.answers import ASKS_BACK, Verb, clean, refuse_length, refuse_order
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.tree.commands import CloseTree
 
@@ -97,10 +96,8 @@ def _check_answer(order: ResumeOrder, found: list[RoundRecord]) -> None:
     asks, what = {each.id: each.choices for each in meant.questions}, f"round {meant.number} of {meant.coordinator_id}"
 
     def refusal_of(text: str) -> Refusal | None:
-        means = Meant(partial=order.partial, other=order.other)
-        return refuse_verb(order.verb, text, meant.kind, list(asks), what) or answers.refuse_incomplete(
-            text, asks, means, meant.coordinator_id, what
-        )
+        said = order.model_copy(update={"text": text})
+        return refuse_order(said, meant.kind, asks, meant.coordinator_id, what, whole=True)
 
     if refusal := refusal_of(order.text):
         # Of a long text a refusal quotes the beginning: half a secret would not be known as one.
