@@ -3,7 +3,7 @@
 The agents are the demo's, which need no model, slowed down so that each state is seen; and one that asks people.
 """
 
-import json
+import io
 import os
 import re
 import shlex
@@ -18,23 +18,40 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
+from xml.sax.saxutils import escape
 
-import terminal_svg
 from playwright.sync_api import Page
+from rich.console import Console
+from rich.text import Text
 
 from bridge.machine import dashboard_link
+from cli.demo import agents, story
+from cli.demo.stage import Stage
 from tests.e2e.browser import PROGRAM, started
 from tests.waiting import wait_for
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent
+ROOT = Path(__file__).parents[1]
 OUT = ROOT / ".github" / "pictures"
-AGENTS = next(path for path in (ROOT / "cli/demo/agents.py", HERE / "demo_agent.py") if path.exists())
-REPO, PERSON, HOST = "demo/hello", "ann@laptop", "laptop"
+PERSON, HOST = "ann@laptop", "laptop"
 COLUMNS, ROWS = 124, 13
 PACE = 1.5
-SHORTEST, LONGEST = 0.9, 2.5
+SHORTEST, LONGEST, LAST = 0.9, 2.5, 6.0
 """For how long a screen of the moving picture stands, in seconds."""
+_PARTS = "{width} {height} {terminal_x} {terminal_y}\0{chrome}\0{styles}\0{matrix}"
+_FRAME = """\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">
+<title>{title}</title>
+<style>
+text{{font:20px ui-monospace,SFMono-Regular,Menlo,Consolas,"Liberation Mono","DejaVu Sans Mono",monospace}}
+{styles}
+@media (prefers-reduced-motion:reduce){{g{{animation:none!important}}}}
+</style>
+{chrome}
+<g transform="translate({x},{y})">
+{frames}
+</g>
+</svg>
+"""
 LARGEST = 300_000
 ASKING = """\
 import json, os, sys
@@ -47,67 +64,30 @@ print(json.dumps({"service_result": asks if os.environ["SERVICE_CONTINUATION"] =
 SERVICE = Path(sys.executable).with_name("service")
 
 
-class Stage:
-    """A service of the pictures' own, in a folder that is removed."""
+def begin(stage: Stage) -> None:
+    """Start a daemon, and register a repository and a team, as the demo does."""
+    stage.home.mkdir(mode=0o700)
+    (stage.home / "config.toml").write_text(f'[worker]\nhost = "{HOST}"\n')
+    asking = stage.home.parent / "asking.py"
+    asking.write_text(ASKING)
+    told = story.Told()
+    story.the_daemon(stage, told)
+    story.a_repository(stage, told)
+    write = ("--capabilities", "implement", "--autonomy", "workspace-write")
+    team = (("lead", agents.__file__, ()), ("builder", agents.__file__, write), ("checker", agents.__file__, ()))
+    for name, script, able in (*team, ("planner", str(asking), ())):
+        command = shlex.join([sys.executable, script, f"{PACE:g}"])
+        words = ("agent", "add", name, "--runtime", "shell", "--command", command, "--repo", story.REPO)
+        stage.service(*words, *able)
 
-    def __init__(self, folder: Path) -> None:
-        self.home, self.agents, self.checkout = folder / "home", folder / "agents", folder / "hello"
-        left = {k: v for k, v in os.environ.items() if not k.startswith(("TEMPORAL_", "SERVICE_", "GIT_", "TMUX"))}
-        self.environment = {**left, "SERVICE_HOME": str(self.home), "TEMPORAL_CONFIG_FILE": os.devnull}
-        self.environment |= {"PATH": f"{SERVICE.parent}:{left['PATH']}", "LC_ALL": "C.UTF-8", "PAGER": "cat"}
-        self.environment.pop("NO_COLOR", None)
 
-    def run(self, *words: str) -> str:
-        done = subprocess.run([SERVICE, *words], env=self.environment, capture_output=True, text=True, check=False)
-        if done.returncode:
-            sys.exit(f"error: service {shlex.join(words)}\n{done.stdout}{done.stderr}")
-        return done.stdout
-
-    def begin(self) -> None:
-        """A daemon, a repository, a team."""
-        from activities.boxes import machine
-        from activities.settings.model import Settings
-
-        self.home.mkdir(mode=0o700)
-        boxed = machine.look(Settings().worker.agents_uid).best is not None
-        (self.home / "config.toml").write_text(
-            f'[worker]\nhost = "{HOST}"\n' + ("" if boxed else '[runtimes.shell]\nbox = "none"\n')
-        )
-        self.run("daemon", "start")
-        self._repository()
-        self.agents.mkdir()
-        slow = f"import time\ntime.sleep({PACE})\n"
-        (self.agents / "demo.py").write_text(slow + AGENTS.read_text())
-        (self.agents / "asking.py").write_text(ASKING)
-        write = ("--capabilities", "implement", "--autonomy", "workspace-write")
-        for name, script, able in (
-            ("lead", "demo", ()),
-            ("builder", "demo", write),
-            ("checker", "demo", ()),
-            ("planner", "asking", ()),
-        ):
-            command = shlex.join([sys.executable, str(self.agents / f"{script}.py"), "0"])
-            self.run("agent", "add", name, "--runtime", "shell", "--command", command, "--repo", REPO, *able)
-
-    def _repository(self) -> None:
-        git = ("git", "-c", "user.name=Demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false")
-        self.checkout.mkdir()
-        (self.checkout / "hello.py").write_text('print("hello")\n')
-        for words in (("init", "-q", "-b", "main"), ("add", "."), ("commit", "-q", "-m", "Say hello")):
-            subprocess.run([*git, *words], cwd=self.checkout, check=True)
-        self.run("repo", "add", REPO, str(self.checkout))
-
-    def ask(self, agent: str, goal: str) -> str:
-        started = json.loads(self.run("agent", "ask", agent, goal, "--repo", REPO, "--json"))
-        return str(started["job_id"])
-
-    def state(self, job: str) -> str:
-        return str(json.loads(self.run("job", "tree", job, "--json"))["task"]["state"])
+def ask(stage: Stage, agent: str, goal: str) -> str:
+    return str(stage.look("agent", "ask", agent, goal, "--repo", story.REPO)["job_id"])
 
 
 @contextmanager
 def terminal(stage: Stage, rows: int) -> Iterator["Terminal"]:
-    """A terminal that nobody sees, of a tmux of our own."""
+    """Open a terminal of a tmux of our own."""
     it = Terminal(stage, rows)
     try:
         yield it
@@ -119,9 +99,12 @@ class Terminal:
     """A shell in the checkout, and what it shows."""
 
     def __init__(self, stage: Stage, rows: int) -> None:
-        self.stage, self.socket = stage, str(stage.home.parent / "tmux")
+        self.socket = str(stage.home.parent / "tmux")
+        usual = {name: value for name, value in stage.environment.items() if name not in ("NO_COLOR", "TMUX")}
+        path = f"{SERVICE.parent}:{usual['PATH']}"
+        self.environment = {**usual, "PATH": path, "LC_ALL": "C.UTF-8", "PAGER": "cat"}
         size = ("-x", str(COLUMNS), "-y", str(rows))
-        rc = stage.agents / "bashrc"
+        rc = stage.home.parent / "bashrc"
         rc.write_text("PS1='$ '\n")
         shell = f"env TERM=screen-256color COLORTERM=truecolor bash --noprofile --rcfile {shlex.quote(str(rc))} -i"
         self.tmux("-f", os.devnull, "new-session", "-d", *size, "-c", str(stage.checkout), shell)
@@ -130,27 +113,27 @@ class Terminal:
 
     def tmux(self, *words: str) -> str:
         command = ["tmux", "-S", self.socket, *words]
-        return subprocess.run(command, env=self.stage.environment, capture_output=True, text=True).stdout
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True).stdout
 
     def type(self, text: str) -> None:
         self.tmux("send-keys", "-l", text)
         self.tmux("send-keys", "Enter")
 
     def is_idle(self) -> bool:
-        """Whether the shell waits for a command."""
+        """Return whether the shell waits for a command."""
         return self.tmux("display-message", "-p", "#{pane_current_command}").strip() == "bash"
 
     def prompts(self) -> int:
-        """How many there are on the screen."""
+        """Count the prompts on the screen."""
         return sum(line.startswith("$") for line in self.tmux("capture-pane", "-p").split("\n"))
 
     def screen(self) -> list[str]:
-        """Its lines, with their colours."""
+        """Return the lines of the screen, with their colours."""
         return self.tmux("capture-pane", "-p", "-e").rstrip("\n").split("\n")
 
 
 def moving(stage: Stage, job: str) -> tuple[list[list[str]], list[float]]:
-    """Each screen of the live view until the tree is over, and for how long it stood."""
+    """Return each screen of the live view until the tree is over, and the seconds that it stood."""
     screens: list[list[str]] = []
     times: list[float] = []
     with terminal(stage, ROWS) as shell:
@@ -165,11 +148,11 @@ def moving(stage: Stage, job: str) -> tuple[list[list[str]], list[float]]:
                 times.append(time.monotonic())
             time.sleep(0.05)
     stood = (min(LONGEST, max(SHORTEST, b - a)) for a, b in pairwise(times))
-    return screens, [*stood, terminal_svg.LAST]
+    return screens, [*stood, LAST]
 
 
 def still(stage: Stage, commands: Sequence[str], rows: int) -> list[str]:
-    """What a terminal shows after these commands."""
+    """Type these commands, and return the lines of the screen."""
     with terminal(stage, rows) as shell:
         for number, command in enumerate(["clear", *commands]):
             shell.type(command)
@@ -179,7 +162,7 @@ def still(stage: Stage, commands: Sequence[str], rows: int) -> list[str]:
 
 
 def without_clock(screens: list[list[str]], seconds: list[float]) -> tuple[list[list[str]], list[float]]:
-    """Screens in which nothing but the clock went on are one."""
+    """Join screens that differ by the clock only."""
     kept: list[list[str]] = []
     stood: list[float] = []
     for screen, long in zip(screens, seconds, strict=True):
@@ -197,7 +180,7 @@ def _lines(screen: list[str]) -> list[str]:
 
 
 def says_nothing_of_this_machine(name: str, text: str) -> None:
-    """Neither its name, nor a folder of it."""
+    """Exit if a text names this machine or a folder of it."""
     for private in (socket.gethostname(), str(ROOT), str(Path.home()), tempfile.gettempdir()):
         if re.search(rf"(?<!\w){re.escape(private)}(?!\w)", text):
             sys.exit(f"error: {name} shows {private}")
@@ -211,21 +194,55 @@ def keep(name: str, content: bytes) -> None:
     print(f"{OUT / name}: {len(content):,} bytes")
 
 
+def drawing(screens: Sequence[Sequence[str]], seconds: Sequence[float], title: str) -> str:
+    """Return an SVG of these screens of tmux, each drawn by rich; CSS shows one after the other, for its seconds.
+
+    Where nothing may move, the last screen is shown.
+    """
+    styles, frames, rows = [], [], max(map(len, screens))
+    for number, screen in enumerate(screens):
+        console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+        lines = [*screen, *[""] * (rows - len(screen))]
+        console.print(Text.from_ansi("\n".join(lines)), no_wrap=True, overflow="crop", highlight=False)
+        svg = console.export_svg(title=title, code_format=_PARTS, unique_id=f"s{number}")
+        sizes, chrome, looks, matrix = re.sub(r' clip-path="[^"]*"|<text[^>]*>\n</text>', "", svg).split("\0")
+        styles.append(looks + _shown(number, seconds))
+        frames.append(f'<g class="s{number}">{matrix}</g>')
+    width, height, x, y = sizes.split()
+    return _FRAME.format(
+        width=width, height=height, title=escape(title), chrome=re.sub(r' class="[^"]*title"', "", chrome),
+        styles="\n".join(styles), x=x, y=y, frames="\n".join(frames),
+    )  # fmt: skip
+
+
+def _shown(number: int, seconds: Sequence[float]) -> str:
+    """Return the rules that show a screen in its time only."""
+    begin, end = (100 * sum(seconds[:at]) / sum(seconds) for at in (number, number + 1))
+    last = number + 1 == len(seconds)
+    if last and not number:
+        return ""
+    steps = f"0%{{visibility:hidden}}{begin:.2f}%{{visibility:visible}}" if number else "0%{visibility:visible}"
+    steps += "" if last else f"{end:.2f}%{{visibility:hidden}}"
+    moves = f"s{number} {sum(seconds):g}s step-end infinite"
+    rest = "visible" if last else "hidden"
+    return f"\n@keyframes s{number}{{{steps}}}\n.s{number}{{animation:{moves};visibility:{rest}}}"
+
+
 def draw(name: str, screens: Sequence[Sequence[str]], seconds: Sequence[float], title: str) -> None:
-    """A terminal."""
-    text = terminal_svg.picture(screens, seconds, title, COLUMNS)
+    """Write a picture of a terminal."""
+    text = drawing(screens, seconds, title)
     says_nothing_of_this_machine(name, text)
     keep(name, text.encode())
 
 
 def shot(page: Page, name: str, height: int) -> None:
-    """A page as it is seen."""
+    """Write a screenshot of the page."""
     says_nothing_of_this_machine(name, page.inner_text("body"))
     keep(name, _smaller(page.screenshot(clip={"x": 0, "y": 0, "width": 1280, "height": height})))
 
 
 def _smaller(png: bytes) -> bytes:
-    """With 128 colours, where ImageMagick is installed."""
+    """Reduce to 128 colours if ImageMagick is installed."""
     command = ["convert", "png:-", "-colors", "128", "-define", "png:compression-level=9", "png8:-"]
     if shutil.which("convert") is None:
         return png
@@ -234,16 +251,20 @@ def _smaller(png: bytes) -> bytes:
 
 
 def pages(stage: Stage, job: str) -> None:
-    """The dashboard and Temporal's web UI, in a browser."""
+    """Write pictures of the dashboard and of Temporal's web UI, in a browser."""
     from activities.settings.home import Home
 
-    status = json.loads(stage.run("daemon", "status", "--json"))["state"]
+    status = stage.look("daemon", "status")["state"]
     with started() as browser:
         context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
         page = context.new_page()
         code = dashboard_link.make(Home(stage.home), PERSON)
         page.goto(f"{status['bridge_url']}/ui/enter?code={code}&to=/ui/trees/{job}")
         page.wait_for_selector("[role=treegrid]")
+        page.evaluate(
+            "folder => document.body.innerHTML = document.body.innerHTML.replaceAll(folder, '~')",
+            str(stage.checkout.parent),
+        )
         shot(page, "dashboard.png", 760)
         page.goto(f"{status['ui_url']}/namespaces/{status['namespace']}/workflows")
         page.wait_for_selector(f"text={job}")
@@ -252,7 +273,7 @@ def pages(stage: Stage, job: str) -> None:
 
 
 def main() -> None:
-    """All of it, and nothing left behind."""
+    """Make all pictures, and leave nothing behind."""
     global OUT
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if not PROGRAM:
@@ -260,14 +281,14 @@ def main() -> None:
     OUT = Path(sys.argv[1]).absolute() if len(sys.argv) > 1 else OUT
     OUT.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="service-pictures-"))
-    stage = Stage(folder)
+    stage = Stage(folder / "home", silent=True)
     try:
-        stage.begin()
-        job = stage.ask("lead", "Build a rate limiter, and have it verified.")
+        begin(stage)
+        job = ask(stage, "lead", "Build a rate limiter, and have it verified.")
         screens, seconds = without_clock(*moving(stage, job))
         draw("tree.svg", screens, seconds, "service job tree JOB --watch")
-        asking = stage.ask("planner", "Add a limit for each customer.")
-        wait_for(lambda: stage.state(asking) == "awaiting_human")
+        asking = ask(stage, "planner", "Add a limit for each customer.")
+        wait_for(lambda: stage.look("job", "tree", asking)["task"]["state"] == "awaiting_human")
         pages(stage, job)
         commands = ["service attention", f"service job diff {job}.5"]
         draw("terminal.svg", [still(stage, commands, 40)], [1], "what waits for you, and what a job changed")
