@@ -1,1 +1,1 @@
-"""The `service` command: one thin module per noun."""
+"""The `service` command: one thin module per group of commands."""

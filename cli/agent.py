@@ -1,18 +1,14 @@
-"""`service agent`: the registry, and asking an agent to work."""
+"""`service agent` and `service orchestrate`: the registry, and asking agents to work."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from cli.belonging import Base, Issue, Pr, Timeout, token_here
+from cli.drawing.output import say, say_fields, say_json, say_table, tell
 from cli.drawing.tables import Column
-from cli.output import say, say_fields, say_json, say_table, tell
-
-if TYPE_CHECKING:
-    from bridge.operations.orders.new_jobs import NewJob
+from cli.invocation.options import Base, Issue, Json, Pr, Timeout, Wait, service_here, text_of, token_here
 
 app = typer.Typer(help="Register agents, and ask them.", no_args_is_help=True, rich_markup_mode=None)
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Name = Annotated[str, typer.Argument(help="The agent's name.")]
 RepoName = Annotated[str, typer.Option("--repo", help="OWNER/NAME")]
 
@@ -37,12 +33,11 @@ def add(
     """Register an agent."""
     from bridge.operations.health import runtimes
     from bridge.operations.registry import agents
-    from bridge.operations.service import Service
 
     new = agents.NewAgent(
         name, runtime, command, model, effort, capabilities, autonomy, template, role, tuple(repo or ()), session
     )
-    service = Service.locate()
+    service = service_here()
     agent = agents.add(service, new)
     if lacking := runtimes.lacks(service, runtime):
         tell(f"warning: {lacking}")
@@ -58,9 +53,8 @@ def add(
 def list_(json: Json = False) -> None:
     """List the registered agents."""
     from bridge.operations.registry import agents
-    from bridge.operations.service import Service
 
-    known = agents.every(Service.locate())
+    known = agents.every(service_here())
     if json:
         say_json([agents.shown(agent) for agent in known])
         return
@@ -85,10 +79,9 @@ def list_(json: Json = False) -> None:
 def show(name: Name, json: Json = False) -> None:
     """Show one agent."""
     from bridge.operations.registry import agents
-    from bridge.operations.service import Service
-    from cli.words import readable
+    from cli.drawing.words import readable
 
-    value = agents.shown(agents.get(Service.locate(), name))
+    value = agents.shown(agents.get(service_here(), name))
     if json:
         say_json(value)
     else:
@@ -99,9 +92,8 @@ def show(name: Name, json: Json = False) -> None:
 def remove(name: Name, json: Json = False) -> None:
     """Forget an agent; jobs it has are carried to their end."""
     from bridge.operations.registry import agents
-    from bridge.operations.service import Service
 
-    agents.remove(Service.locate(), name)
+    agents.remove(service_here(), name)
     say_json({"removed": name}) if json else say(f"{name} is forgotten")
 
 
@@ -109,9 +101,8 @@ def remove(name: Name, json: Json = False) -> None:
 def allow(name: Name, repo: Annotated[str, typer.Argument(help="OWNER/NAME")], json: Json = False) -> None:
     """Let an agent work on a repository."""
     from bridge.operations.registry import agents
-    from bridge.operations.service import Service
 
-    service = Service.locate()
+    service = service_here()
     agents.allow(service, name, repo)
     say_json(agents.shown(agents.get(service, name))) if json else say(f"{name} may work on {repo}")
 
@@ -120,9 +111,8 @@ def allow(name: Name, repo: Annotated[str, typer.Argument(help="OWNER/NAME")], j
 def deny(name: Name, repo: Annotated[str, typer.Argument(help="OWNER/NAME")], json: Json = False) -> None:
     """Stop letting an agent work on a repository; jobs it has there are carried to their end."""
     from bridge.operations.registry import agents
-    from bridge.operations.service import Service
 
-    service = Service.locate()
+    service = service_here()
     agents.deny(service, name, repo)
     say_json(agents.shown(agents.get(service, name))) if json else say(f"{name} may not work on {repo}")
 
@@ -131,11 +121,10 @@ Message = Annotated[str, typer.Argument(help="What to do; `-` reads it from stan
 Model = Annotated[str | None, typer.Option(help="Model for this job.")]
 Effort = Annotated[str | None, typer.Option(help="Effort for this job.")]
 OnRuntime = Annotated[str | None, typer.Option("--runtime", help="Another runtime than the agent's own, for this job.")]
-Wait = Annotated[bool, typer.Option("--wait", help="Follow the job to its end.")]
 
 
-@app.command()
-def ask(
+def start(
+    context: typer.Context,
     name: Name,
     message: Message,
     repo: RepoName,
@@ -149,72 +138,105 @@ def ask(
     wait: Wait = False,
     json: Json = False,
 ) -> None:
-    """Ask an agent a question about a repository."""
-    _start(_new(name, "ask", message, repo, (model, effort, runtime), (pr, issue, base, timeout)), wait, json)
-
-
-@app.command()
-def review(
-    name: Name,
-    message: Message,
-    repo: RepoName,
-    model: Model = None,
-    effort: Effort = None,
-    runtime: OnRuntime = None,
-    pr: Pr = None,
-    issue: Issue = None,
-    base: Base = None,
-    timeout: Timeout = None,
-    wait: Wait = False,
-    json: Json = False,
-) -> None:
-    """Have an agent review a repository."""
-    _start(_new(name, "review", message, repo, (model, effort, runtime), (pr, issue, base, timeout)), wait, json)
-
-
-@app.command()
-def implement(
-    name: Name,
-    message: Message,
-    repo: RepoName,
-    model: Model = None,
-    effort: Effort = None,
-    runtime: OnRuntime = None,
-    pr: Pr = None,
-    issue: Issue = None,
-    base: Base = None,
-    timeout: Timeout = None,
-    wait: Wait = False,
-    json: Json = False,
-) -> None:
-    """Have an agent change a repository, on a branch of its own."""
-    _start(_new(name, "implement", message, repo, (model, effort, runtime), (pr, issue, base, timeout)), wait, json)
-
-
-def _new(
-    name: str,
-    action: str,
-    message: str,
-    repo: str,
-    means: tuple[str | None, str | None, str | None],
-    belongs_to: tuple[int | None, int | None, str | None, str | None],
-) -> "NewJob":
-    from bridge.operations.orders.new_jobs import NewJob
-    from cli.piped import text_of
-
-    pr, issue, base, timeout = belongs_to
-    return NewJob(name, action, text_of(message), repo, *means, pr, issue, base, timeout)
-
-
-def _start(new: "NewJob", wait: bool, json: bool) -> None:
+    """Start a job; the typed verb is its action."""
     import asyncio
 
     from bridge.operations.orders import new_jobs
-    from bridge.operations.service import Service
-    from cli.follow import follow
+    from cli.asking.tree import follow
 
-    service = Service.locate()
+    new = new_jobs.NewJob(
+        name, str(context.info_name), text_of(message), repo, model, effort, runtime, pr, issue, base, timeout
+    )
+    service = service_here()
     job_id = asyncio.run(new_jobs.start(service, new, token=token_here(service)))
     if wait:
         raise typer.Exit(follow(service, job_id, json=json))
     say_json({"job_id": job_id}) if json else say(job_id, f"watch it: service job tree {job_id} --watch")
+
+
+for action, says in (
+    ("ask", "Ask an agent a question about a repository."),
+    ("review", "Have an agent review a repository."),
+    ("implement", "Have an agent change a repository, on a branch of its own."),
+):
+    app.command(action, help=says)(start)
+
+
+orchestrate_app = typer.Typer(
+    help="Run a built-in recipe of several workers.", no_args_is_help=True, rich_markup_mode=None
+)
+
+Goal = Annotated[str, typer.Argument(help="What to reach, or to review; `-` reads it from standard input.")]
+RecipeRepo = Annotated[str | None, typer.Option("--repo", help="OWNER/NAME; the one you stand in when left out.")]
+Runtimes = Annotated[str, typer.Option(help="Comma-separated; all that are configured when left out.")]
+Legs = Annotated[int | None, typer.Option(help="How many parallel legs.")]
+
+
+def orchestrate(
+    context: typer.Context,
+    goal: Goal,
+    repo: RecipeRepo = None,
+    runtimes: Runtimes = "",
+    legs: Legs = None,
+    pr: Pr = None,
+    issue: Issue = None,
+    base: Base = None,
+    timeout: Timeout = None,
+    wait: Wait = False,
+    json: Json = False,
+) -> None:
+    """Run the recipe of the typed name."""
+    _orchestrate(str(context.info_name), goal, repo, runtimes, legs, (pr, issue, base, timeout), wait, json)
+
+
+for recipe, says in (
+    ("review-panel", "Several reviewers, each with one lens, on different runtimes."),
+    ("decompose-and-verify", "Parallel implementation legs, and a gate that verifies them."),
+):
+    orchestrate_app.command(recipe, help=says)(orchestrate)
+
+
+@orchestrate_app.command()
+def verifier(
+    goal: Goal,
+    repo: RecipeRepo = None,
+    runtimes: Runtimes = "",
+    pr: Pr = None,
+    issue: Issue = None,
+    base: Base = None,
+    timeout: Timeout = None,
+    wait: Wait = False,
+    json: Json = False,
+) -> None:
+    """One producer, and an independent check of its work."""
+    _orchestrate("verifier", goal, repo, runtimes, None, (pr, issue, base, timeout), wait, json)
+
+
+def _orchestrate(
+    recipe: str,
+    goal: str,
+    repo: str | None,
+    runtimes: str,
+    legs: int | None,
+    belongs_to: tuple[int | None, int | None, str | None, str | None],
+    wait: bool,
+    json: bool,
+) -> None:
+    import asyncio
+
+    from bridge.operations.orders import new_jobs
+    from cli.asking.tree import follow
+    from workflows.policy.recipes import Recipe
+
+    service = service_here()
+    named = tuple(name.strip() for name in runtimes.split(",") if name.strip())
+    new = new_jobs.NewRecipe(Recipe(recipe), text_of(goal), repo, named, legs, *belongs_to)
+    started = asyncio.run(new_jobs.orchestrate(service, new, token_here(service)))
+    job_id, told = started.job_id, [f"note: {started.caveat}"] if started.caveat else []
+    if wait:
+        tell(*told)
+        raise typer.Exit(follow(service, job_id, json=json))
+    if json:
+        say_json({"job_id": job_id, "caveat": started.caveat})
+        return
+    say(job_id, *told, f"watch it: service job tree {job_id} --watch")

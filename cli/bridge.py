@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
-from cli.output import flush, say, say_json, say_table, tell
+from cli.drawing.output import flush, say, say_json, say_table, tell
+from cli.invocation.options import Json, service_here
 
 app = typer.Typer(help="The HTTP interface for programs.", no_args_is_help=True, rich_markup_mode=None)
 tokens = typer.Typer(help="The operator's own token, and others with a name and a scope.", rich_markup_mode=None)
 app.add_typer(tokens, name="token")
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Name = Annotated[str, typer.Argument(help="Who it is for: records and the audit name it.")]
 
 
@@ -23,9 +23,8 @@ def serve(
     """Serve in the foreground until Ctrl-C; the daemon does so too, in the background."""
     from bridge.http import process
     from bridge.machine import token
-    from bridge.operations.service import Service
 
-    service = Service.locate()
+    service = service_here()
     told = f"token: {token.ensure(service.home)}"
 
     def announce(url: str) -> None:
@@ -74,7 +73,7 @@ def list_(json: Json = False) -> None:
     """List the tokens that have a name, and what each may do."""
     from activities.settings.home import Home
     from bridge.machine import named_tokens
-    from cli.words import ago
+    from cli.drawing.words import ago
 
     known = named_tokens.every(Home.locate())
     if json:

@@ -1,12 +1,15 @@
 """`service daemon`: the processes that do the work."""
 
+import shlex
 import sys
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli import daemon_installation, daemon_logs, daemon_view
-from cli.output import say, say_json, tell
+from cli.drawing import daemon
+from cli.drawing.output import say, say_json, say_json_line, tell
+from cli.invocation.options import Json, service_here
 
 if TYPE_CHECKING:
     from bridge.operations.jobs.hosts import Host
@@ -19,16 +22,14 @@ TemporalPort = Annotated[
 ]
 UiPort = Annotated[int | None, typer.Option(min=0, max=65_535, help="Port of its web UI; the next free one if taken.")]
 StrictPorts = Annotated[bool, typer.Option("--strict-ports", help="Refuse to start on any other port.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 
 
 @app.command()
 def run(temporal_port: TemporalPort = None, ui_port: UiPort = None, strict_ports: StrictPorts = False) -> None:
     """Run everything in the foreground until Ctrl-C."""
     from bridge.daemon import control
-    from bridge.operations.service import Service
 
-    control.run(Service.locate(), temporal_port, ui_port, strict_ports=strict_ports)
+    control.run(service_here(), temporal_port, ui_port, strict_ports=strict_ports)
 
 
 @app.command()
@@ -36,35 +37,33 @@ def start(
     temporal_port: TemporalPort = None,
     ui_port: UiPort = None,
     strict_ports: StrictPorts = False,
-    as_json: AsJson = False,
+    as_json: Json = False,
 ) -> None:
     """Start everything in the background and wait until it works."""
     from bridge.daemon import control
-    from bridge.operations.service import Service
+    from cli.drawing.progress import LastHeard, progress
     from cli.drawing.screens import can_move
-    from cli.progress import LastHeard, progress
-    from cli.waiting import if_interrupted
+    from cli.invocation.faults import if_interrupted
 
     goes_on = if_interrupted("the daemon goes on starting", "service daemon status", "service daemon stop")
     with goes_on, progress("starting") as step:
         heard = LastHeard(step)
-        seen = control.start(Service.locate(), temporal_port, ui_port, strict_ports=strict_ports, step=heard)
+        seen = control.start(service_here(), temporal_port, ui_port, strict_ports=strict_ports, step=heard)
     if heard.said and not as_json and can_move(sys.stderr):
         tell(f"started: {heard.said}")
-    say_json(seen) if as_json else say(*daemon_view.lines(seen))
+    say_json(seen) if as_json else say(*daemon.lines(seen))
 
 
 @app.command()
-def stop(as_json: AsJson = False) -> None:
+def stop(as_json: Json = False) -> None:
     """Stop everything. Agents that are at work go on, and are found again at the next start."""
     from bridge.daemon import control
-    from bridge.operations.service import Service
-    from cli.progress import progress
-    from cli.waiting import if_interrupted
+    from cli.drawing.progress import progress
+    from cli.invocation.faults import if_interrupted
 
     goes_on = if_interrupted("the daemon goes on stopping", "service daemon status")
     with goes_on, progress("stopping") as step:
-        stopped = control.stop(Service.locate(), step)
+        stopped = control.stop(service_here(), step)
     say_json({"stopped": stopped}) if as_json else say("stopped" if stopped else "not running")
 
 
@@ -73,16 +72,15 @@ def status(
     every: Annotated[
         bool, typer.Option("--all", help="Also the hosts that share the store, when seen; and all in full.")
     ] = False,
-    as_json: AsJson = False,
+    as_json: Json = False,
 ) -> None:
     """Say what runs and where to look. Exit status 1 when nothing runs."""
     from bridge.daemon import control
     from bridge.operations import settings
     from bridge.operations.home import overview
     from bridge.operations.jobs import hosts
-    from bridge.operations.service import Service
 
-    service = Service.locate()
+    service = service_here()
     seen = control.status(service)
     failures = control.preflight_failures(service)
     found = overview.find(service, overview.LOOK_SECONDS if every else overview.GLANCE_SECONDS)
@@ -92,8 +90,8 @@ def status(
         say_json(seen.model_dump(mode="json") | figures | listed)
     else:
         hint = " (service job list --preflight-failed)" if failures else ""
-        changed = daemon_view.settings(settings.changed(service), whole=every)
-        say(*daemon_view.lines(seen, links=every), *daemon_view.figures(found), *changed)
+        changed = daemon.settings(settings.changed(service), whole=every)
+        say(*daemon.lines(seen, links=every), *daemon.figures(found), *changed)
         say(f"{'preflight':16} {failures} delegation preflight failures{hint}")
         if every:
             _say_hosts(hosts.every(service))
@@ -102,8 +100,8 @@ def status(
 
 
 def _say_hosts(found: "list[Host]") -> None:
-    from cli.output import say_table
-    from cli.words import ago
+    from cli.drawing.output import say_table
+    from cli.drawing.words import ago
 
     say()
     headings = ("HOST", "SEEN", "VERSION", "RUNNING", "SLOTS")
@@ -112,5 +110,62 @@ def _say_hosts(found: "list[Host]") -> None:
     say_table(headings, rows, "no host was ever seen; on each: service daemon start")
 
 
-for verb in (daemon_logs.logs, daemon_installation.install, daemon_installation.uninstall):
-    app.command()(verb)
+@app.command()
+def logs(
+    member: Annotated[str, typer.Argument(help="server, worker, bridge, github, commands or daemon; else all.")] = "",
+    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="So many of the last lines of each.")] = 20,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what is added, until Ctrl-C.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, one object for each line.")] = False,
+) -> None:
+    """Print the end of the logs in the home; each line says whose it is."""
+    from activities.settings.home import Home
+    from bridge.daemon import logs as files
+
+    home = Home.locate()
+    chosen = [member] if member else files.names(home)
+    if not chosen and not json:
+        say(f"no logs in {home.logs} yet", "begin: service daemon start")
+    width = max(map(len, chosen), default=0)
+    ends = ((name, line) for name in chosen for line in files.last(home, name, lines))
+    for name, line in chain(ends, files.follow(home, chosen) if follow else ()):
+        say_json_line({"member": name, "line": line}) if json else say(f"{name:{width}} | {line}")
+
+
+Show = Annotated[bool, typer.Option("--show", help="Print the file; change nothing.")]
+
+
+@app.command()
+def install(show: Show = False, json: Json = False) -> None:
+    """Have the daemon started at login, and again when it dies: a systemd user unit, or launchd on macOS."""
+    from activities.settings.home import Home
+    from bridge.daemon import installation
+
+    home = Home.locate()
+    wanted = installation.planned(home)
+    told = {"path": str(wanted.path), "text": wanted.text, "commands": [list(each) for each in wanted.commands]}
+    if show:
+        say_json(told) if json else say(f"# {wanted.path}", *wanted.text.rstrip().split("\n"))
+        return
+    loaded = installation.install(home, wanted)
+    if json:
+        say_json(told | {"loaded": loaded})
+        return
+    if loaded:
+        say(f"wrote {wanted.path}; the daemon starts with your session", "next: service daemon status")
+        return
+    typed = [f"  {shlex.join(each)}" for each in wanted.commands]
+    say(f"wrote {wanted.path}", "no manager of your session answers here; where one does, type:", *typed)
+
+
+@app.command()
+def uninstall(json: Json = False) -> None:
+    """Stop the daemon and have it started no more. Nothing of the home is removed."""
+    from activities.settings.home import Home
+    from bridge.daemon import installation
+
+    wanted = installation.planned(Home.locate())
+    stopped = installation.uninstall(wanted)
+    if json:
+        say_json({"removed": str(wanted.path), "stopped": stopped})
+        return
+    say(f"removed {wanted.path}" + ("" if stopped else "; no manager of your session answers here"))

@@ -1,8 +1,19 @@
-"""`service dashboard`: the page in a browser."""
+"""`service dashboard` and `--web`: pages in a browser."""
 
-from typing import Annotated
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 import typer
+
+from cli.drawing.lines import Line, Piece
+from cli.drawing.output import say, say_json, tell
+from cli.drawing.screens import screen_of
+from cli.invocation.options import service_here
+
+if TYPE_CHECKING:
+    from bridge.operations.service import Service
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -21,8 +32,60 @@ def dashboard(
     name; all sessions end with `service bridge token --rotate`.
     """
     from bridge.operations.home import links
-    from bridge.operations.service import Service
-    from cli.web import open_page
 
-    service = Service.locate()
+    service = service_here()
     open_page(service, links.page_of(service, page), only_print=only_print, json=json)
+
+
+Web = Annotated[bool, typer.Option("--web", help="Open it in the browser instead: the same on the dashboard.")]
+
+
+def open_page(service: "Service", page: str, *, only_print: bool = False, json: bool = False) -> None:
+    """Print a one-time link, and open it if there is a browser."""
+    from bridge.operations.home import links
+    from cli.drawing.words import actor
+    from cli.invocation.calling import for_people
+
+    for_people("dashboard")
+    link = links.link(service, actor(), page)
+    if json:
+        say_json({"link": link})
+        return
+    say(Line(Piece(link, link=link)))
+    if only_print or not _is_watched():
+        return
+    if _is_elsewhere():
+        port = urlsplit(link).port or 80
+        tell(
+            "The browser is on another machine. There, type this, and open the link:",
+            f"  ssh -L {port}:127.0.0.1:{port} {os.uname().nodename}",
+        )
+        return
+    if not _has_browser():
+        tell("There is no browser here to open it in.")
+        return
+    typer.launch(link)
+
+
+def address_of(service: "Service", page: str) -> str:
+    """Return a page's address for a clickable link; empty if the terminal has no links or the bridge does not run."""
+    from activities.settings import ready
+
+    screen = screen_of(sys.stdout)
+    where = ready.dashboard_url(service.home, service.settings.bridge) if screen and screen.links else ""
+    return f"{where}{page}" if where else ""
+
+
+def _is_watched() -> bool:
+    """Return whether a person reads the output; in a file or a pipe, only the link is wanted."""
+    return sys.stdout.isatty()
+
+
+def _has_browser() -> bool:
+    """Return whether there is a browser: on Linux only with a display or $BROWSER."""
+    return sys.platform != "linux" or bool({"DISPLAY", "WAYLAND_DISPLAY", "BROWSER"} & set(os.environ))
+
+
+def _is_elsewhere() -> bool:
+    """Return whether the person came by ssh without a display, where only a text browser could open."""
+    return "SSH_CONNECTION" in os.environ and not {"DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ)

@@ -4,16 +4,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.drawing.looks import Look, of_state
+from cli.drawing.lines import Look, of_state
+from cli.drawing.output import say, say_document, say_fields, say_json, say_table
 from cli.drawing.tables import Column
-from cli.output import say, say_document, say_fields, say_json, say_table
-from cli.words import LONGEST, ago, clock, one_line
+from cli.drawing.words import LONGEST, ago, clock, one_line
+from cli.invocation.options import Json, service_here
 
 if TYPE_CHECKING:
     from bridge.operations.github.account import Asked, Status, Synced
 
 app = typer.Typer(help="Pull requests and issues on GitHub.", no_args_is_help=True, rich_markup_mode=None)
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 MOST = 20
 REPOSITORIES = (
     "REPOSITORY",
@@ -37,9 +37,8 @@ ORDERS = (
 def status(json: Json = False) -> None:
     """Show the account, what is left of its quota, what is read, what waits to be written, what was ordered."""
     from bridge.operations.github import account
-    from bridge.operations.service import Service
 
-    found = account.status(Service.locate())
+    found = account.status(service_here())
     say_json(found) if json else _say(found)
 
 
@@ -52,16 +51,15 @@ def sync(
 ) -> None:
     """Have comments looked at now, and say when that has happened."""
     from bridge.operations.github import account
-    from bridge.operations.service import Service
-    from cli.progress import progress
-    from cli.waiting import if_interrupted
+    from cli.drawing.progress import progress
+    from cli.invocation.faults import if_interrupted
     from workflows.model.errors import UsageError
 
     if retry and drop:
         raise UsageError("--retry and --drop do not go together", "service github sync --retry")
     goes_on = if_interrupted("it is looked at all the same", "service github status")
     with goes_on, progress() as step:
-        done = account.sync(Service.locate(), name, retry=retry, drop=drop, step=step)
+        done = account.sync(service_here(), name, retry=retry, drop=drop, step=step)
     say_json(done) if json else say(*_synced(done, drop=drop))
 
 
@@ -73,9 +71,8 @@ def comment_preview(
 ) -> None:
     """Print the comments of a tree as they would be written; needs no account."""
     from bridge.operations.github import tree
-    from bridge.operations.service import Service
 
-    found = tree.comments(Service.locate(), job, fact)
+    found = tree.comments(service_here(), job, fact)
     if json:
         say_json(found)
         return

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.init_questions import Answers, decide, in_words
-from cli.output import say, say_json, tell
-from cli.waiting import if_interrupted
+from cli.asking.init import Answers, decide, in_words
+from cli.drawing.output import say, say_json, tell
+from cli.invocation.faults import if_interrupted
+from cli.invocation.options import service_here
 
 if TYPE_CHECKING:
     from bridge.operations.health.runtimes import Runtime
@@ -50,10 +51,9 @@ def init(
     from bridge.operations.health import runtimes
     from bridge.operations.registry import init as initiation
     from bridge.operations.registry import team
-    from bridge.operations.service import Service
-    from cli.progress import progress
+    from cli.drawing.progress import progress
 
-    service = Service.locate()
+    service = service_here()
     found = initiation.checkout(service, Path())
     with progress("looking at the agents' programs"):
         seen = runtimes.check(service)
@@ -61,7 +61,7 @@ def init(
     wanted = decide(service, found, usable, Answers(yes, name, builder, checker, start, check, weak_box))
     if wanted.weakened:
         tell(f"agents run with box {initiation.weaken(service, wanted.weakened)}: {service.home.config}")
-        service = Service.locate()
+        service = service_here()
     repo = initiation.carry_out(service, wanted.plan)
     if not json:
         say(*in_words(wanted.plan))
@@ -79,7 +79,7 @@ def init(
 
 def _started(service: "Service") -> bool:
     from bridge.daemon import control
-    from cli.progress import progress
+    from cli.drawing.progress import progress
 
     tell("starting the daemon …")
     with if_interrupted("it goes on starting", "service init"), progress("starting the daemon") as step:
@@ -92,7 +92,7 @@ def _checked(service: "Service", repo: str, *, json: bool) -> tuple[dict[str, An
     from bridge.operations.orders import new_jobs
     from bridge.operations.registry import init as initiation
     from bridge.operations.registry import team
-    from cli.follow import follow, silently
+    from cli.asking.tree import follow, silently
 
     new = new_jobs.NewJob(team.LEAD, "ask", initiation.QUESTION, repo)
     job_id = asyncio.run(new_jobs.start(service, new))

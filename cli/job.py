@@ -1,20 +1,21 @@
 """`service job`: shows jobs and trees, ends them, runs parts of them again."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli import job_branches, job_publish
+from cli import branches as job_branches
+from cli.dashboard import Web, address_of, open_page
+from cli.drawing.lines import of_state
+from cli.drawing.output import say, say_document, say_json, say_table
 from cli.drawing.tables import Column
-from cli.job_tables import HEADINGS, REVIEW_HEADINGS, link_of
-from cli.output import say, say_document, say_json, say_table
-from cli.web import Web, address_of, open_page
+from cli.invocation.options import Json, service_here
 
 if TYPE_CHECKING:
     from bridge.operations.orders.trees import Killed
 
 app = typer.Typer(help="Look at jobs and trees.", no_args_is_help=True, rich_markup_mode=None)
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id; any job of a tree names the tree.")]
 ReviewId = Annotated[str, typer.Argument(metavar="REVIEW", help="The id that `job open` printed.")]
 
@@ -37,12 +38,11 @@ def list_(
 ) -> None:
     """List the newest jobs."""
     from bridge.operations.jobs import jobs
-    from bridge.operations.service import Service
-    from cli.words import LONGEST, ago, one_line
+    from cli.drawing.words import LONGEST, ago, one_line
     from workflows.policy.decisions import decided
 
     wanted = jobs.JobFilter(repo, agent, state, tree, roots, preflight_failed, limit, pull_request=pr, issue=issue)
-    service = Service.locate()
+    service = service_here()
     if web:
         from bridge.operations.home import links
 
@@ -86,10 +86,9 @@ def show(job_id: JobId, json: Json = False, web: Web = False) -> None:
     from bridge.operations.home import links
     from bridge.operations.jobs import jobs
     from bridge.operations.registry import reviews
-    from bridge.operations.service import Service
-    from cli.words import in_words, review_in_words, way_out_in_words
+    from cli.drawing.words import in_words, review_in_words, way_out_in_words
 
-    service = Service.locate()
+    service = service_here()
     if web:
         is_review = job_id.startswith("review-")
         open_page(service, links.REVIEWS if is_review else links.page_of_job(service, job_id))
@@ -119,9 +118,8 @@ def prompt(
     """Print what a job's program was told, without secrets. For people."""
 
     from bridge.operations.jobs import output
-    from bridge.operations.service import Service
 
-    told = output.prompt(Service.locate(), job_id, attempt)
+    told = output.prompt(service_here(), job_id, attempt)
     say_json(told) if json else say_document(told.prompt)
 
 
@@ -135,14 +133,15 @@ def tree(
     """Show a tree: every job under the one that delegated it, and the spend against every bound."""
     from bridge.operations.home import links
     from bridge.operations.jobs import jobs
-    from bridge.operations.service import Service
-    from cli.tree_view import lines, watch_tree
+    from cli.drawing.tree import lines
 
-    service = Service.locate()
+    service = service_here()
     if web:
         open_page(service, links.page_of_tree(service, job_id))
         return
     if watch:
+        from cli.asking.tree import watch_tree
+
         watch_tree(service, job_id, json=json)
         return
     shown = jobs.tree(service, job_id)
@@ -162,11 +161,10 @@ def events(
 ) -> None:
     """Show what happened to a job; for a root, to its whole tree."""
     from bridge.operations.jobs import jobs
-    from bridge.operations.service import Service
-    from cli.follow import follow_events
-    from cli.words import event_in_words
+    from cli.asking.tree import follow_events
+    from cli.drawing.words import event_in_words
 
-    service = Service.locate()
+    service = service_here()
     if follow:
         follow_events(service, job_id, json=json)
         return
@@ -187,10 +185,9 @@ def kill(
     import asyncio
 
     from bridge.operations.orders import trees
-    from bridge.operations.service import Service
-    from cli.words import signed
+    from cli.drawing.words import signed
 
-    killed = asyncio.run(trees.kill(Service.locate(), job_id, actor=signed(), immediate=now))
+    killed = asyncio.run(trees.kill(service_here(), job_id, actor=signed(), immediate=now))
     if json or killed.over:
         _say_over(killed, json=json)
         return
@@ -204,10 +201,9 @@ def dismiss(job_id: JobId, json: Json = False) -> None:
     import asyncio
 
     from bridge.operations.orders import trees
-    from bridge.operations.service import Service
-    from cli.words import signed
+    from cli.drawing.words import signed
 
-    _say_over(asyncio.run(trees.dismiss(Service.locate(), job_id, actor=signed())), json=json)
+    _say_over(asyncio.run(trees.dismiss(service_here(), job_id, actor=signed())), json=json)
 
 
 def _say_over(killed: "Killed", *, json: bool) -> None:
@@ -228,10 +224,9 @@ def retry(job_id: JobId, json: Json = False) -> None:
     import asyncio
 
     from bridge.operations.orders import trees
-    from bridge.operations.service import Service
-    from cli.words import signed
+    from cli.drawing.words import signed
 
-    retried = asyncio.run(trees.retry(Service.locate(), job_id, actor=signed()))
+    retried = asyncio.run(trees.retry(service_here(), job_id, actor=signed()))
     if json:
         say_json({"job_id": retried.job_id, "reopened": retried.reopened})
         return
@@ -246,7 +241,7 @@ for verb in (
     job_branches.drop,
     job_branches.resolve,
     job_branches.gate,
-    job_publish.publish,
+    job_branches.publish,
 ):
     app.command()(verb)
 
@@ -262,10 +257,9 @@ def open_(
 ) -> None:
     """Record a pull request review you are doing yourself. A hint for people: it decides nothing."""
     from bridge.operations.registry import reviews
-    from bridge.operations.service import Service
 
     review = reviews.open_review(
-        Service.locate(), kind=type_, pull_request=pr, head_sha=head_sha, workflow=workflow, repo=repo
+        service_here(), kind=type_, pull_request=pr, head_sha=head_sha, workflow=workflow, repo=repo
     )
     say_json(reviews.shown(review)) if json else say(review.review_id)
 
@@ -279,10 +273,9 @@ def reviews(
 ) -> None:
     """List the reviews people recorded, newest first: what their authors say, no gate reads it."""
     from bridge.operations.registry import reviews as recorded
-    from bridge.operations.service import Service
-    from cli.words import review_row
+    from cli.drawing.words import review_row
 
-    found = [recorded.shown(each) for each in recorded.find(Service.locate(), recorded.ReviewFilter(repo, pr, limit))]
+    found = [recorded.shown(each) for each in recorded.find(service_here(), recorded.ReviewFilter(repo, pr, limit))]
     if json:
         say_json(found)
         return
@@ -299,10 +292,9 @@ def note(
 ) -> None:
     """Write a progress note into an open review."""
     from bridge.operations.registry import reviews
-    from bridge.operations.service import Service
-    from cli.words import actor
+    from cli.drawing.words import actor
 
-    review = reviews.note(Service.locate(), review_id, text, author or actor())
+    review = reviews.note(service_here(), review_id, text, author or actor())
     say_json(reviews.shown(review)) if json else say(f"{review_id}: {len(review.notes)} notes")
 
 
@@ -314,7 +306,39 @@ def close(
 ) -> None:
     """Close a review you recorded."""
     from bridge.operations.registry import reviews
-    from bridge.operations.service import Service
 
-    review = reviews.close(Service.locate(), review_id, verdict)
+    review = reviews.close(service_here(), review_id, verdict)
     say_json(reviews.shown(review)) if json else say(f"{review_id} is closed")
+
+
+HEADINGS = (
+    "JOB",
+    Column("STATE", look=of_state),
+    Column("ACTION", leaves=4),
+    Column("AGENT", least=8, leaves=2),
+    Column("REPO", least=16, leaves=6),
+    Column("DECISION", leaves=5, look=of_state),
+    Column("STARTED", leaves=3),
+    Column("SUMMARY", least=16, plain=60),
+    Column("PREFLIGHT_FAILED:", least=17, leaves=1, plain=60),
+)
+REVIEW_HEADINGS = (
+    "REVIEW",
+    Column("STATE", look=of_state),
+    Column("REPO", leaves=3),
+    "PR",
+    Column("HEAD", leaves=4),
+    Column("WORKFLOW", leaves=5, plain=30),
+    Column("OPENED", leaves=2),
+    Column("STATUS", least=20),
+    Column("VERDICT", least=12, plain=60),
+)
+
+
+def link_of(dashboard: str) -> Callable[[str], str]:
+    """Return a function that maps a job's id to its address: a root's tree page, or a job's own page."""
+
+    def address(job_id: str) -> str:
+        return f"{dashboard}{'jobs' if '.' in job_id else 'trees'}/{job_id}" if dashboard else ""
+
+    return address

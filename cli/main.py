@@ -3,16 +3,16 @@
 import importlib
 import os
 import sys
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from cli.calling import for_people
-from cli.help_texts import dress
-from cli.paging import paged
-from cli.permitted import SERVED
+from cli.invocation.calling import for_people
+from cli.invocation.help_texts import dress
+from cli.invocation.permitted import SERVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -44,6 +44,24 @@ NOUNS = {
     "runtime": "see which programs can do the work here",
     "spend": "what was spent, by day, agent, repository and model",
 }
+_SHARED = {
+    **dict.fromkeys(("attention", "resume"), "waiting"),
+    **dict.fromkeys(("backup", "restore", "gc", "config", "cluster"), "home"),
+    **dict.fromkeys(("doctor", "runtime"), "health"),
+    "help": "manual",
+    "orchestrate": "agent",
+}
+"""The modules that hold several nouns, or are not called by their noun."""
+
+PAGED = {
+    *("agent list", "agent show", "attention", "config show", "daemon install", "doctor"),
+    *("github comment-preview", "github status"),
+    *("job branches", "job events", "job list", "job prompt", "job reviews", "job show", "job tree"),
+    *("memory list", "memory recall", "memory show", "pipeline list", "pipeline runs", "pipeline show"),
+    *("repo list", "repo sweep", "result render", "result schema", "runtime check", "runtime list", "spend"),
+}
+_LASTING = ("watch", "follow", "web")
+"""Options whose output is shown as it comes."""
 
 
 class Nouns(TyperGroup):
@@ -75,13 +93,14 @@ def command_of(noun: str) -> TyperCommand | TyperGroup:
     from activities import process
 
     process.where_nothing_is_set_up()
-    module = importlib.import_module(f"cli.{noun}")
-    module.app._add_completion = False  # Typer's own completion knows less
-    command = typer.main.get_command(module.app)
+    shared = _SHARED.get(noun)
+    typed: typer.Typer = getattr(importlib.import_module(f"cli.{shared or noun}"), f"{noun}_app" if shared else "app")
+    typed._add_completion = False  # Typer's own completion knows less
+    command = typer.main.get_command(typed)
     command.name = noun
     dress(command)
     for path, leaf in leaves(command, noun):
-        leaf.callback = _permitted(path, paged(path, leaf.callback))
+        leaf.callback = _permitted(path, _paged(path, leaf.callback))
     return command  # type: ignore[return-value]
 
 
@@ -119,6 +138,23 @@ def _permitted(path: str, carry_out: "Callable[..., Any]") -> "Callable[..., Any
     return permitted
 
 
+def _paged(path: str, carry_out: "Callable[..., Any]") -> "Callable[..., Any]":
+    """Wrap the command so that its output is kept until its end."""
+    if path not in PAGED:
+        return carry_out
+
+    def kept(**values: Any) -> Any:
+        from cli.drawing.output import in_pages
+        from cli.drawing.screens import can_move
+
+        if any(values.get(each) for each in _LASTING) or not can_move(sys.stdout):
+            return carry_out(**values)
+        with in_pages():
+            return carry_out(**values)
+
+    return kept
+
+
 app = typer.Typer(
     cls=Nouns,
     name="service",
@@ -135,7 +171,7 @@ def _say_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        from cli.output import say
+        from cli.drawing.output import say
 
         say(f"service {version('delegation-service')}")
         raise typer.Exit
@@ -159,8 +195,8 @@ def root() -> Any:
 
 def main(arguments: "Sequence[str] | None" = None) -> int:
     """Run one command and return its exit code. Only bugs raise."""
-    from cli.faults import INTERRUPTED, interrupted, misused
-    from cli.output import tell_error, tell_fault, typed
+    from cli.drawing.output import tell_error, tell_fault, typed
+    from cli.invocation.faults import INTERRUPTED, interrupted, misused
     from workflows.model.errors import ServiceError, UsageError
 
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -190,8 +226,8 @@ def run() -> None:
 
 def run_to_code() -> int:
     """Run the typed command, flush its output, and return its exit code. Never raises."""
-    from cli.faults import answer, open_streams
-    from cli.output import flush
+    from cli.drawing.output import flush
+    from cli.invocation.faults import answer, open_streams
 
     open_streams()
     try:

@@ -1,13 +1,18 @@
-"""The manual: the Markdown files in `topics`, listed in its README.md, and the help of the commands."""
+"""`service help`: the pages of the manual (`topics`, listed in its README.md), and the usage of every command."""
 
+import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from cli.invocation.options import Json
 from workflows.model.errors import NotFoundError
 
 FOLDER = Path(__file__).with_name("topics")
@@ -90,3 +95,58 @@ def help_text(words: Sequence[str]) -> str:
 
 def _below(command: Any) -> dict[str, Any]:
     return getattr(command, "commands", {})
+
+
+help_app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@help_app.command()
+def help_(
+    topic: Annotated[list[str] | None, typer.Argument(help="A page, or a command: trees, job, job tree.")] = None,
+    json: Json = False,
+) -> None:
+    """Read a page of the manual, or how a command is typed; without a word, list the pages."""
+    words = topic or []
+    name = " ".join(words)
+    if not words:
+        _index(as_json=json)
+    elif name in {page.name for page in pages()}:
+        _page(name, as_json=json)
+    else:
+        _command(words, as_json=json)
+
+
+def _index(*, as_json: bool) -> None:
+    from cli.drawing.output import say, say_json
+
+    if as_json:
+        say_json([{"topic": page.name, "group": page.group, "says": page.says} for page in pages()])
+    else:
+        say(*index())
+
+
+def _page(name: str, *, as_json: bool) -> None:
+    from cli.drawing.output import page, say, say_json
+
+    if as_json:
+        say_json({"topic": name, "text": text(name)})
+    elif sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+        from cli.drawing import markdown
+
+        page(markdown.lines(text(name), markdown.width()))
+    else:
+        say(*text(name).rstrip("\n").split("\n"))
+
+
+def _command(words: list[str], *, as_json: bool) -> None:
+    """Print the help of a command, as `--help` behind it does."""
+    from cli import main
+    from cli.drawing.output import say_json
+
+    wrong = not_a_command(words)
+    if wrong is not None:
+        raise wrong
+    if as_json:
+        say_json({"command": " ".join(words), "text": help_text(words)})
+    else:
+        raise typer.Exit(main.main([*words, "--help"]))

@@ -4,16 +4,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.drawing.looks import of_state
+from cli.drawing.lines import of_state
+from cli.drawing.output import say, say_document, say_fields, say_json, say_table
 from cli.drawing.tables import Column
-from cli.output import say, say_document, say_fields, say_json, say_table
-from cli.piped import text_of
+from cli.invocation.options import Json, service_here, text_of
 
 if TYPE_CHECKING:
     from workflows.policy.memory import Entry
 
 app = typer.Typer(help="Confirm and recall memory.", no_args_is_help=True, rich_markup_mode=None)
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id that `memory list` prints.")]
 Key = Annotated[str, typer.Argument(help="What it is about, in a few words.")]
 Content = Annotated[str, typer.Argument(help="What to remember; `-` reads it from standard input.")]
@@ -38,10 +37,9 @@ def add(
 ) -> None:
     """Write an entry; writing it confirms it."""
     from bridge.operations.registry import memory
-    from bridge.operations.service import Service
-    from cli.words import actor
+    from cli.drawing.words import actor
 
-    _show(memory.add(Service.locate(), memory.NewEntry(key, text_of(content), agent, repo), actor()), json)
+    _show(memory.add(service_here(), memory.NewEntry(key, text_of(content), agent, repo), actor()), json)
 
 
 @app.command()
@@ -55,10 +53,9 @@ def propose(
 ) -> None:
     """Propose an entry from a job; it waits until a person confirms it."""
     from bridge.operations.registry import memory
-    from bridge.operations.service import Service
-    from cli.calling import own_job
+    from cli.invocation.calling import own_job
 
-    entry = memory.propose(Service.locate(), memory.Proposal(own_job(job), key, text_of(content), shared, general))
+    entry = memory.propose(service_here(), memory.Proposal(own_job(job), key, text_of(content), shared, general))
     _show(entry, json)
 
 
@@ -73,10 +70,9 @@ def list_(
 ) -> None:
     """List the newest entries."""
     from bridge.operations.registry import memory
-    from bridge.operations.service import Service
-    from cli.words import LONGEST, ago, one_line
+    from cli.drawing.words import LONGEST, ago, one_line
 
-    found = memory.find(Service.locate(), memory.MemoryFilter(agent, shared, repo, state, limit))
+    found = memory.find(service_here(), memory.MemoryFilter(agent, shared, repo, state, limit))
     if json:
         say_json(found)
         return
@@ -99,10 +95,9 @@ def list_(
 def show(entry_id: Id, json: Json = False) -> None:
     """Show one entry: what it says, who wrote it, who decided about it."""
     from bridge.operations.registry import memory
-    from bridge.operations.service import Service
-    from cli.words import clock, state
+    from cli.drawing.words import clock, state
 
-    entry = memory.get(Service.locate(), entry_id)
+    entry = memory.get(service_here(), entry_id)
     if json:
         say_json(entry)
         return
@@ -127,20 +122,18 @@ def show(entry_id: Id, json: Json = False) -> None:
 def confirm(entry_id: Id, json: Json = False) -> None:
     """Let an entry be recalled."""
     from bridge.operations.registry import memory
-    from bridge.operations.service import Service
-    from cli.words import actor
+    from cli.drawing.words import actor
 
-    _show(memory.confirm(Service.locate(), entry_id, actor()), json)
+    _show(memory.confirm(service_here(), entry_id, actor()), json)
 
 
 @app.command()
 def retire(entry_id: Id, json: Json = False) -> None:
     """Stop an entry from being recalled; it is kept."""
     from bridge.operations.registry import memory
-    from bridge.operations.service import Service
-    from cli.words import actor
+    from cli.drawing.words import actor
 
-    _show(memory.retire(Service.locate(), entry_id, actor()), json)
+    _show(memory.retire(service_here(), entry_id, actor()), json)
 
 
 @app.command()
@@ -154,11 +147,10 @@ def recall(
 ) -> None:
     """Look up what is confirmed, best match first; what is printed can stand in an agent's prompt."""
     from bridge.operations.registry import memory
-    from bridge.operations.service import Service
     from workflows.policy.memory import render_memory
 
     wanted = memory.Recall(query=text_of(query), repo=repo, agent=agent, shared=shared, limit=limit)
-    found = memory.recall(Service.locate(), wanted)
+    found = memory.recall(service_here(), wanted)
     if json:
         say_json(found)
     else:

@@ -1,19 +1,25 @@
 """`service pipeline`: registers pipelines, runs them, follows their runs."""
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.belonging import Base, Issue, Pr, Timeout, token_here
-from cli.drawing.looks import of_state
+from cli.dashboard import Web, open_page
+from cli.drawing.lines import of_state
+from cli.drawing.output import named, say, say_document, say_fields, say_json, say_table
 from cli.drawing.tables import Column
-from cli.output import say, say_json, say_table
-from cli.web import Web, open_page
+from cli.drawing.words import LONGEST, ago, one_line, readable
+from cli.invocation.options import Base, Issue, Json, Pr, Timeout, Wait, service_here, token_here
 from workflows.model.errors import UsageError
+from workflows.text.invisible import prefixed
+
+if TYPE_CHECKING:
+    from bridge.operations.service import Service
 
 app = typer.Typer(help="Register pipelines, and run them.", no_args_is_help=True, rich_markup_mode=None)
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Name = Annotated[str, typer.Argument(help="The pipeline's name.")]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="The id that `pipeline run` printed.")]
 LISTED = (
@@ -43,9 +49,8 @@ def add(
     import asyncio
 
     from bridge.operations.pipelines import definitions
-    from bridge.operations.service import Service
 
-    pipeline = asyncio.run(definitions.add(Service.locate(), *definitions.read_file(file)))
+    pipeline = asyncio.run(definitions.add(service_here(), *definitions.read_file(file)))
     if json:
         say_json(pipeline)
         return
@@ -57,9 +62,8 @@ def add(
 def list_(json: Json = False) -> None:
     """List the registered pipelines."""
     from bridge.operations.pipelines import definitions
-    from bridge.operations.service import Service
 
-    known = definitions.every(Service.locate())
+    known = definitions.every(service_here())
     if json:
         say_json(known)
         return
@@ -83,21 +87,19 @@ def show(
     """Show a pipeline and its file; or a run with its stages; or what a stage printed."""
     from bridge.operations.home import links
     from bridge.operations.pipelines import definitions
-    from bridge.operations.service import Service
-    from cli import pipeline_view
 
-    service = Service.locate()
+    service = service_here()
     is_run = name.startswith("prun-") and not any(each.name == name for each in definitions.every(service))
     if web:
         open_page(service, (links.page_of_run if is_run else links.page_of_pipeline)(service, name))
     elif stage is not None:
-        pipeline_view.show_output(service, name, stage, attempt, json=json)
+        show_output(service, name, stage, attempt, json=json)
     elif attempt is not None:
         raise UsageError("--attempt is of a stage: add --stage ID")
     elif is_run:
-        pipeline_view.show_run(service, name, definition=definition, json=json)
+        _show_run(service, name, definition=definition, json=json)
     else:
-        pipeline_view.show_pipeline(service, name, definition=definition, json=json)
+        _show_pipeline(service, name, definition=definition, json=json)
 
 
 @app.command()
@@ -110,19 +112,17 @@ def run(
     issue: Issue = None,
     base: Base = None,
     timeout: Timeout = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Follow the run to its end.")] = False,
+    wait: Wait = False,
     json: Json = False,
 ) -> None:
     """Start a run. While one is active, there is no second."""
     import asyncio
 
     from bridge.operations.pipelines import definitions
-    from bridge.operations.service import Service
-    from cli.pipeline_follow import follow
-    from cli.pipeline_view import pairs
+    from cli.asking.pipeline import follow
 
-    service = Service.locate()
-    given, token = pairs(payload or []), token_here(service)
+    service = service_here()
+    given, token = _pairs(payload or []), token_here(service)
     begun = definitions.run(
         service, name, given, pull_request=pr, issue=issue, base=base, stage_timeout=timeout, token=token
     )
@@ -135,10 +135,9 @@ def run(
 @app.command()
 def watch(run_id: RunId, json: Json = False) -> None:
     """Follow a run to its end, and show it."""
-    from bridge.operations.service import Service
-    from cli import pipeline_follow
+    from cli.asking import pipeline
 
-    raise typer.Exit(pipeline_follow.watch(Service.locate(), run_id, json=json))
+    raise typer.Exit(pipeline.watch(service_here(), run_id, json=json))
 
 
 @app.command()
@@ -154,15 +153,13 @@ def runs(
     """List the newest runs; or show one: `service pipeline show RUN`."""
     from bridge.operations.home import links
     from bridge.operations.pipelines import runs as pipeline_runs
-    from bridge.operations.service import Service
-    from cli.words import LONGEST, ago, one_line
     from workflows.policy.belongs_to import in_words
 
     if web:
-        service = Service.locate()
+        service = service_here()
         open_page(service, links.page_of_pipeline(service, pipeline) if pipeline else links.RUNS)
         return
-    page = pipeline_runs.list_runs(Service.locate(), pipeline_runs.RunFilter(pipeline, repo, state, limit, cursor))
+    page = pipeline_runs.list_runs(service_here(), pipeline_runs.RunFilter(pipeline, repo, state, limit, cursor))
     if json:
         say_json(page)
         return
@@ -190,10 +187,9 @@ def cancel(run_id: RunId, json: Json = False) -> None:
     import asyncio
 
     from bridge.operations.pipelines import definitions
-    from bridge.operations.service import Service
-    from cli.words import signed
+    from cli.drawing.words import signed
 
-    shown = asyncio.run(definitions.cancel(Service.locate(), run_id, actor=signed()))
+    shown = asyncio.run(definitions.cancel(service_here(), run_id, actor=signed()))
     if json:
         say_json(shown)
         return
@@ -206,9 +202,8 @@ def enable(name: Name, json: Json = False) -> None:
     import asyncio
 
     from bridge.operations.pipelines import definitions
-    from bridge.operations.service import Service
 
-    pipeline = asyncio.run(definitions.enable(Service.locate(), name))
+    pipeline = asyncio.run(definitions.enable(service_here(), name))
     say_json(pipeline) if json else say(f"{name} is enabled")
 
 
@@ -218,9 +213,8 @@ def disable(name: Name, json: Json = False) -> None:
     import asyncio
 
     from bridge.operations.pipelines import definitions
-    from bridge.operations.service import Service
 
-    pipeline = asyncio.run(definitions.disable(Service.locate(), name))
+    pipeline = asyncio.run(definitions.disable(service_here(), name))
     say_json(pipeline) if json else say(f"{name} is disabled")
 
 
@@ -230,7 +224,67 @@ def remove(name: Name, json: Json = False) -> None:
     import asyncio
 
     from bridge.operations.pipelines import definitions
-    from bridge.operations.service import Service
 
-    asyncio.run(definitions.remove(Service.locate(), name))
+    asyncio.run(definitions.remove(service_here(), name))
     say_json({"removed": name}) if json else say(f"{name} is forgotten")
+
+
+def _pairs(words: Sequence[str]) -> dict[str, str]:
+    """Parse `KEY=VALUE` words, each key once."""
+    payload: dict[str, str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise UsageError(f"{word!r} is not KEY=VALUE", "--payload branch=main")
+        if key in payload:
+            raise UsageError(f"the payload names {key!r} twice")
+        payload[key] = value
+    return payload
+
+
+def _show_pipeline(service: "Service", name: str, *, definition: bool, json: bool) -> None:
+    """Print a pipeline's fields and its file."""
+    from bridge.operations.pipelines import definitions
+
+    value = asdict(definitions.get(service, name))
+    text = value["definition"]
+    if definition:
+        _say_file({"name": name, "definition": text}, json=json)
+        return
+    if json:
+        say_json(value)
+        return
+    del value["definition"]
+    say_fields(readable(value.items()))
+    say("", *prefixed(text.strip("\n")))
+
+
+def _show_run(service: "Service", run_id: str, *, definition: bool, json: bool) -> None:
+    """Print a run, or the definition it was started with."""
+    from bridge.operations.pipelines import runs
+    from cli.drawing.pipeline import lines
+
+    if definition:
+        text = runs.definition_of_run(service, run_id)
+        _say_file({"run_id": run_id, "definition": text}, json=json)
+        return
+    run = runs.show_run(service, run_id)
+    say_json(run) if json else say(*lines(run))
+
+
+def _say_file(value: dict[str, str], *, json: bool) -> None:
+    say_json(value) if json else say_document(value["definition"].rstrip("\n") + "\n")
+
+
+def show_output(service: "Service", run_id: str, stage: str, attempt: int | None, *, json: bool) -> None:
+    """Print a stage's output: standard output, then standard error."""
+    from bridge.operations.pipelines import runs
+
+    shown = runs.stage_output(service, run_id, stage, attempt)
+    if json:
+        say_json(shown)
+        return
+    say(f"{named(shown.stage)} {shown.state} attempt {shown.attempt}  {one_line(shown.said, 500)}".rstrip())
+    for heading, text in (("output", shown.output), ("stderr", shown.stderr)):
+        if text.strip():
+            say("", f"{heading}:", *prefixed(text))

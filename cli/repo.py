@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
+from cli.drawing.output import say, say_json, say_table
 from cli.drawing.tables import Column
-from cli.output import say, say_json, say_table
+from cli.invocation.options import Json, service_here
 
 app = typer.Typer(help="Register repositories.", no_args_is_help=True, rich_markup_mode=None)
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 LISTED = ("NAME", Column("PATH", least=20), Column("HOST", leaves=2), Column("GITHUB", leaves=1))
 SWEPT = (Column("REPOSITORY", leaves=1), "KIND", Column("NAME", least=20), Column("WHAT", least=16))
 
@@ -26,9 +26,8 @@ def add(
 ) -> None:
     """Register a repository, or point its name at another checkout."""
     from bridge.operations.registry import repos
-    from bridge.operations.service import Service
 
-    repo = repos.add(Service.locate(), name, path, github)
+    repo = repos.add(service_here(), name, path, github)
     on_github = f"; on GitHub it is {repo.github}" if repo.github else ""
     say_json(repo) if json else say(f"{repo.name} is {repo.path}{on_github}")
 
@@ -37,9 +36,8 @@ def add(
 def list_(json: Json = False) -> None:
     """List the registered repositories."""
     from bridge.operations.registry import repos
-    from bridge.operations.service import Service
 
-    known = repos.every(Service.locate())
+    known = repos.every(service_here())
     if json:
         say_json(known)
     else:
@@ -51,9 +49,8 @@ def list_(json: Json = False) -> None:
 def remove(name: Annotated[str, typer.Argument(help="OWNER/NAME")], json: Json = False) -> None:
     """Forget a repository; its checkout is not touched."""
     from bridge.operations.registry import repos
-    from bridge.operations.service import Service
 
-    repos.remove(Service.locate(), name)
+    repos.remove(service_here(), name)
     say_json({"removed": name}) if json else say(f"{name} is forgotten; the checkout is as it was")
 
 
@@ -65,13 +62,12 @@ def sweep(
 ) -> None:
     """List worktrees, merged branches and locks that killed processes left; never removes work that is nowhere else."""
     from bridge.operations.home import sweep as leftovers
-    from bridge.operations.service import Service
-    from cli.progress import progress
-    from cli.waiting import if_interrupted
+    from cli.drawing.progress import progress
+    from cli.invocation.faults import if_interrupted
 
     stopped = if_interrupted("what is removed by now is gone, the rest is as it was", "service repo sweep")
     with stopped, progress() as step:
-        swept = leftovers.sweep(Service.locate(), name, yes=yes, step=step)
+        swept = leftovers.sweep(service_here(), name, yes=yes, step=step)
     if json:
         say_json(swept)
         return

@@ -23,7 +23,7 @@ def check(
     import json
 
     from bridge.operations.jobs import results
-    from cli.output import say_json_text, tell
+    from cli.drawing.output import say_json_text, tell
     from workflows.contract.canonical import canonical_json
     from workflows.contract.parse import Rejected
 
@@ -47,7 +47,7 @@ def schema(
 ) -> None:
     """Print the JSON Schema of the result object."""
     from bridge.operations.jobs import results
-    from cli.output import say, say_json
+    from cli.drawing.output import say, say_json
 
     if not prompt:
         say_json(results.schema())
@@ -64,7 +64,7 @@ def render(
 ) -> None:
     """Print the comment a result would be posted as, or every fault of it (exit 1)."""
     from bridge.operations.jobs import results
-    from cli.output import say_document, say_json
+    from cli.drawing.output import say_document, say_json
     from workflows.contract.parse import Rejected
 
     rendered = results.render(_read(file))
@@ -76,7 +76,7 @@ def render(
 
 
 def _refuse(rejected: "Rejected", *, silent: bool = False) -> typer.Exit:
-    from cli.output import tell
+    from cli.drawing.output import tell
 
     tell(*(() if silent else (fault.message for fault in rejected.faults)))
     return typer.Exit(1)

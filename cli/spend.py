@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.drawing.output import say, say_json, say_table
 from cli.drawing.tables import Column
-from cli.output import say, say_json, say_table
+from cli.invocation.options import Json, service_here
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,13 +20,12 @@ NUMBERS = [Column(heading, right=True) for heading in ("JOBS", "TOKENS_IN", "TOK
 @app.command()
 def spend(
     days: Annotated[int, typer.Option(min=1, max=366, help="How many days, today included; a day is one in UTC.")] = 30,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Show tokens and dollars by day, agent, repository and model. `~` marks what is partly a guess."""
     from bridge.operations.jobs import spend as operation
-    from bridge.operations.service import Service
 
-    found = operation.find(Service.locate(), days)
+    found = operation.find(service_here(), days)
     if json:
         say_json(operation.as_json(found))
         return
@@ -44,7 +44,7 @@ def spend(
 
 
 def _say(heading: str, lines: "Sequence[Line]") -> None:
-    from cli.words import LONGEST, one_line
+    from cli.drawing.words import LONGEST, one_line
     from workflows.policy.prices import dollars
 
     rows = [

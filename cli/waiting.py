@@ -1,85 +1,193 @@
-"""Waiting for a tree on a terminal: shows its questions, offers to answer them, and says how to come back."""
+"""`service attention` and `service resume`: what waits for a person, and their answer."""
 
-import asyncio
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.asking import ask, shown
-from cli.faults import INTERRUPTED, interrupted
-from cli.output import is_for_programs, tell, tell_error, tell_fault
+from cli.dashboard import Web, open_page
+from cli.drawing.lines import Line, Look, Piece, prose, state_line
+from cli.drawing.output import say, say_json
+from cli.drawing.words import ago, clock, one_line, way_out_in_words
+from cli.invocation.faults import left_alone
+from cli.invocation.options import Json, service_here
 
 if TYPE_CHECKING:
     from bridge.operations.service import Service
-    from workflows.model.rows import RoundRecord
+    from bridge.operations.waiting.attention import Attention, WaitingRound
+    from workflows.model.rows import TaskRecord
+
+attention_app = typer.Typer(rich_markup_mode=None)
+INTERVAL = 1.0
+NAMED = 5
 
 
-class Asker:
-    """Shows each round once, and again when questions have joined. On a terminal it offers to answer."""
+@attention_app.command()
+def attention(
+    watch: Annotated[bool, typer.Option("--watch", help="Show every change until interrupted.")] = False,
+    json: Json = False,
+    web: Web = False,
+) -> None:
+    """List what waits for a person, oldest first, each with the exact command to type."""
+    from bridge.operations.home.links import FIRST
+    from bridge.operations.waiting import attention as operation
+    from cli.drawing.screens import can_move
 
-    def __init__(self, service: "Service", *, json: bool) -> None:
-        self._service = service
-        self._offers = not json and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
-        self._seen: set[tuple[str, str]] = set()
-
-    def has_news(self, root: str) -> bool:
-        """Return whether the tree has a round that was not shown yet."""
-        return bool(self._news(root))
-
-    def look(self, root: str) -> None:
-        """Show new rounds, and offer to answer them."""
-        for each in self._news(root):
-            self._seen.add((each.round_id, each.digest))
-            tell("", *shown(each, briefly=self._offers))
-            if self._offers:
-                self._offer(each)
-
-    def _news(self, root: str) -> "list[RoundRecord]":
-        from bridge.operations.jobs import rounds
-
-        return [each for each in rounds.open_of(self._service, root) if (each.round_id, each.digest) not in self._seen]
-
-    def _offer(self, waiting: "RoundRecord") -> None:
-        from bridge.operations.orders.resume import resume
-        from cli.calling import for_people
-        from workflows.model.errors import ServiceError
-
-        for_people("resume")
-        tell("Answer now, or press Enter for later.")
-        said = ask(waiting, may_wait=True)
-        if said is None:
-            tell(f"later: service resume {waiting.coordinator_id}")
-            return
-        order = said.order(waiting.coordinator_id, waiting.number, waiting.digest)
-        try:
-            tell(*asyncio.run(resume(self._service, order)).message.split("\n"))
-        except ServiceError as error:
-            tell_error(error)
+    service = service_here()
+    if web:
+        open_page(service, FIRST)
+    elif not watch:
+        found = operation.find(service)
+        say_json(found) if json else say(*_lines(found))
+    elif json or not can_move(sys.stdout):
+        _print_changes(service, json=json)
+    else:
+        _watch_live(service)
 
 
-@contextmanager
-def left_alone(*commands: str) -> Iterator[None]:
-    """On Ctrl-C, stop waiting and print the commands that return to the work, which continues."""
+def _watch_live(service: "Service") -> None:
+    from bridge.operations.waiting import attention as operation
+    from cli.drawing.live import View, live
+    from cli.drawing.viewport import Row
+
+    with left_alone("service attention --watch"), live() as shown:
+        while True:
+            lines = _lines(operation.find(service))
+            shown.show(View([], [Row(line) for line in lines], lines))
+            shown.pause(INTERVAL)
+
+
+def _print_changes(service: "Service", *, json: bool) -> None:
+    from bridge.operations.waiting import attention as operation
+
+    shown = None
+    while True:
+        found = operation.find(service)
+        if found != shown:
+            say_json(found) if json else say(*_lines(found), "")
+            sys.stdout.flush()
+            shown = found
+        time.sleep(INTERVAL)
+
+
+def _lines(found: "Attention") -> list[str]:
+    lines = [line for each in found.waiting for line in _waiting(each)]
+    for host in found.hosts:
+        jobs_wait = "1 job waits" if len(host.waiting) == 1 else f"{len(host.waiting)} jobs wait"
+        more = f" and {len(host.waiting) - NAMED} more" if len(host.waiting) > NAMED else ""
+        lines += [
+            f"{host.host}  {jobs_wait} for it: {', '.join(host.waiting[:NAMED])}{more}",
+            f"  {host.says}",
+            f"  {host.next}",
+        ]
+    for trouble in found.github:
+        lines += [f"github  {one_line(trouble.says, 300)}", *(f"  {command}" for command in trouble.next)]
+    for job in found.preflight_failed:
+        lines += [
+            f"{job.job_id}  preflight failed {ago(job.queued_at)}: {one_line(job.preflight_failed or '', 200)}",
+            f"  service job tree {job.job_id}",
+        ]
+    for way in found.conflicts:
+        lines += [f"{way.job_id}  blocked by a merge conflict", *(f"  {line}" for line in way_out_in_words(way))]
+    for task in found.blocked:
+        lines += [
+            _blocked(task),
+            prose(f"  because: {one_line(task.reason, 300)}"),
+            f"  {task.next}",
+        ]
+    for how in found.undelivered:
+        lines += [
+            f"{how.job_id}  could not be told by {how.channel} ({how.attempts} attempts): {one_line(how.error, 200)}",
+            f"  it was: {one_line(how.message, 200)}",
+        ]
+    return lines or ["nothing waits for a person"]
+
+
+def _blocked(task: "TaskRecord") -> str:
+    since = ago(task.ended_at or task.opened_at)
+    return state_line(f"{task.root_job_id}  blocked {since}  {task.repo}  {one_line(task.title)}", "blocked")
+
+
+def _waiting(waits: "WaitingRound") -> list[str]:
+    from workflows.policy.prices import dollars
+
+    lines = [
+        Line(
+            waits.coordinator_id,
+            "  ",
+            Piece(f"{waits.kind} round {waits.number}", Look.ASKS),
+            f"  {waits.repo}  {one_line(waits.title)}",
+        ),
+        f"  since {clock(waits.opened_at)} ({ago(waits.opened_at)}), until {clock(waits.expires_at)}",
+        f"  spent {waits.tokens:,} tokens, {dollars(waits.cost_usd, assumed=waits.price_assumed)}",
+    ]
+    for question in waits.questions:
+        choices = f" [{' | '.join(question.choices)}]" if question.choices else ""
+        lines.append(prose(f"  {question.id}: {one_line(question.prompt, 300)}{choices}"))
+    lines += [prose(f"  {fail.leg} ended {fail.state}: {one_line(fail.reason, 300)}") for fail in waits.failing]
+    return [*lines, *(f"  {command}" for command in waits.commands)]
+
+
+resume_app = typer.Typer(rich_markup_mode=None)
+
+
+@resume_app.command()
+def resume(
+    job_id: Annotated[str, typer.Argument(metavar="JOB", help="The job that waits; any job of the tree will do.")],
+    verb: Annotated[str, typer.Argument(help="answer, retry, continue, abort or extend.")] = "",
+    text: Annotated[list[str] | None, typer.Argument(help='"<id>: <text>" for each question, or instructions.')] = None,
+    file: Annotated[Path | None, typer.Option(help="Read the text from a file; `-` is standard input.")] = None,
+    round_: Annotated[int | None, typer.Option("--round", help="Only if this is the round that waits.")] = None,
+    partial: Annotated[bool, typer.Option("--partial", help="Leave questions unanswered on purpose.")] = False,
+    other: Annotated[bool, typer.Option("--other", help="An answer that is none of the choices is meant.")] = False,
+    json: Json = False,
+) -> None:
+    """Answer a tree's questions, or decide about its failures. Without a verb it asks, question by question."""
+    import asyncio
+    import sys
+
+    from bridge.operations.jobs import rounds
+    from bridge.operations.orders import resume as operation
+    from cli.asking.questions import Said, ask
+    from workflows.model.errors import Commands, UsageError
+
+    service = service_here()
+    if file and text:
+        raise UsageError("the text is given twice: as words, and by --file", "leave one of them out")
+    if (partial or other) and verb != "answer":
+        raise UsageError("--partial and --other are for answers", f'service resume {job_id} answer "<id>: <text>"')
+    digest = ""
+    if verb:
+        words = _read(file) if file else ("\n" if verb == "answer" else " ").join(text or ())
+        said = Said(verb, words, partial, other)
+    else:
+        waiting = rounds.get_open(service, job_id)
+        if file or sys.stdin is None or not sys.stdin.isatty():
+            raise UsageError(f"{job_id} waits for {' or '.join(waiting.verbs)}", Commands(*waiting.commands))
+        said = ask(waiting) or Said("")
+        round_, digest = waiting.number, waiting.digest
+    verdict = asyncio.run(operation.resume(service, said.order(job_id, round_, digest)))
+    if json:
+        say_json({"job_id": job_id, "verb": said.verb, "message": verdict.message, "applied": verdict.applied})
+    else:
+        say(*verdict.message.split("\n"))
+
+
+def _read(path: Path) -> str:
+    """Return the whole text. Refuse unreadable text: reading it wrongly is worse than asking again."""
+    from workflows.model.errors import NotFoundError, UsageError
+
+    piped = str(path) == "-"
+    name = "standard input" if piped else path
     try:
-        yield
-    except (KeyboardInterrupt, typer.Abort):
-        if is_for_programs():
-            interrupted(*commands)
-        else:
-            tell("", "It goes on without you. To come back:", *(f"  {each}" for each in commands))
-        raise SystemExit(INTERRUPTED) from None
-
-
-@contextmanager
-def if_interrupted(says: str, *commands: str) -> Iterator[None]:
-    """On Ctrl-C, print the state of the work and the commands to type."""
-    try:
-        yield
-    except (KeyboardInterrupt, typer.Abort):
-        if not is_for_programs():
-            tell("")  # below the ^C
-        tell_fault(f"interrupted: {says}", "interrupted", commands)
-        raise SystemExit(INTERRUPTED) from None
+        with open(0 if piped else path, "rb", closefd=not piped) as source:
+            text = source.read().decode("utf-8-sig")
+    except OSError as error:
+        raise NotFoundError(f"{name} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{name} is not UTF-8 text: byte {error.start + 1} does not fit") from None
+    if "\0" in text:
+        raise UsageError(f"{name} is not text: it holds a NUL character")
+    return text

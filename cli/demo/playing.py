@@ -1,4 +1,4 @@
-"""Playing the demo to its end, whatever that is: then nothing of it is left, unless it was to be kept."""
+"""Run of the demo to its end, with a clean-up whatever the end is; with `--keep`, it stays."""
 
 import shlex
 import signal
@@ -12,7 +12,7 @@ from cli.demo import stage as stages
 from cli.demo import story
 from cli.demo.stage import Stage
 from cli.demo.story import Told
-from cli.output import say_json, tell, tell_error, tell_fault
+from cli.drawing.output import say_json, tell, tell_error, tell_fault
 from workflows.model.errors import ServiceError
 
 INTERRUPTED = 130
@@ -20,7 +20,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def play(home: Path | None, *, keep: bool, json: bool) -> int:
-    """Tell the story; its exit code."""
+    """Tell the story, and return the exit code."""
     began, told, code = time.monotonic(), Told(), 0
     with _ended_alike():
         stage = stages.make(home, silent=json)
@@ -42,7 +42,7 @@ def play(home: Path | None, *, keep: bool, json: bool) -> int:
 
 
 def _failed(stage: Stage, error: ServiceError) -> int:
-    """What went wrong, and the ends of the logs that may say why."""
+    """Print the error and the ends of the logs, and return the exit code."""
     error.hint = error.hint or "see what the machine lacks: service doctor"
     if not stage.silent:
         tell("", *stage.ends_of_logs(), "")
@@ -51,7 +51,7 @@ def _failed(stage: Stage, error: ServiceError) -> int:
 
 
 def _kept(stage: Stage, told: Told) -> list[str]:
-    """How to look around, and how to end it."""
+    """Print and return the commands that look around and that end it."""
     look = [f"job tree {told.job_id}"] if told.job_id else []
     looking = [stage.typed(words) for words in (*look, "job list", "daemon status", "dashboard")]
     ending = f"{stage.typed('daemon stop')} && rm -rf {shlex.quote(str(stage.home))}"
@@ -73,7 +73,7 @@ def _cleared(stage: Stage, told: Told) -> list[str]:
 
 @contextmanager
 def _ended_alike() -> Iterator[None]:
-    """Whatever ends it from outside ends it as Ctrl-C does, by way of the clean-up."""
+    """Treat SIGTERM and SIGHUP like Ctrl-C, so that the clean-up runs."""
     before = {number: signal.signal(number, _interrupted) for number in _ENDING}
     try:
         yield
@@ -84,7 +84,7 @@ def _ended_alike() -> Iterator[None]:
 
 @contextmanager
 def _to_the_end() -> Iterator[None]:
-    """The clean-up is not interrupted, nor what it starts."""
+    """Ignore signals during the clean-up, also in the commands that it starts."""
     for number in _ENDING:
         signal.signal(number, signal.SIG_IGN)
     yield

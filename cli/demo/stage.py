@@ -1,4 +1,4 @@
-"""Where the demo plays: a home of its own, and the commands that are typed in it."""
+"""The home that belongs to the demo alone, and the commands that are typed in it."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bridge.machine.ports import is_free
-from cli.output import flush, say
+from cli.drawing.output import flush, say
 from workflows.model.errors import RefusedError, ServiceError
 
 SERVICE = (sys.executable, "-P", "-c", "from cli.warm.start import run; run()")
@@ -40,9 +40,9 @@ class Stage:
 
     home: Path
     silent: bool = False
-    """Nothing is told: a program reads what came of it."""
+    """True if nothing is printed, because a program reads the result."""
     ports: Mapping[str, str] = field(default_factory=lambda: _free_ports())
-    """Of its own: beside a service in use, and beside other demos."""
+    """Free ports, so that the demo runs beside a service in use and beside other demos."""
 
     @property
     def checkout(self) -> Path:
@@ -51,32 +51,32 @@ class Stage:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Nobody's cluster but our own, whatever this machine is set up for."""
+        """Return an environment without variables that name another cluster or home."""
         ours = {name: value for name, value in os.environ.items() if not name.startswith(_OF_OTHERS)}
         return {**ours, **self.ports, "SERVICE_HOME": str(self.home), "TEMPORAL_CONFIG_FILE": os.devnull}
 
     def tell(self, *lines: str) -> None:
-        """Lines of the story; they are out before a command prints its own."""
+        """Print lines of the story, and flush them before a command prints its own."""
         if not self.silent:
             say(*lines)
             flush()
 
     def service(self, *words: str) -> None:
-        """Type a command, and show what it printed below it."""
+        """Run a command, and show its output below it."""
         self._show(words)
         self.tell(*(f"{INDENT}{line}" for line in self._run(words).splitlines()))
 
     def read(self, *words: str) -> Any:
-        """Type a command whose answer is for the demo itself."""
+        """Show a command, and return its JSON output."""
         self._show(words)
         return self.look(*words)
 
     def look(self, *words: str) -> Any:
-        """What a command answers, without a word in the story."""
+        """Return the JSON output of a command that the story does not show."""
         return json.loads(self._run((*words, "--json")))
 
     def watch(self, *words: str) -> None:
-        """Type a command that writes to the terminal itself."""
+        """Run a command that writes to the terminal itself."""
         self._show(words)
         if self.silent:
             self._run(words)
@@ -84,7 +84,7 @@ class Stage:
             raise CommandFailedError(f"service {words[0]} {words[1]} ended with exit code {code}")
 
     def clear(self, runs: str = "") -> None:
-        """Nothing running, nothing on disk; the folder stays where what runs in it could not be stopped.
+        """Stop everything and remove the folder; the folder is kept if the daemon cannot be stopped.
 
         `runs` is a tree that is not over: its agents would go on without the daemon.
         """
@@ -103,7 +103,7 @@ class Stage:
         raise CommandFailedError(f"{self.home} could not be removed", f"rm -rf {shlex.quote(str(self.home))}")
 
     def ends_of_logs(self) -> list[str]:
-        """The last lines of each log, which may say why something failed."""
+        """Return the last lines of each log, which may say why something failed."""
         shown = []
         for log in sorted(self.home.glob("logs/*.log")):
             lines = log.read_text(errors="replace").splitlines()[-5:]
@@ -111,7 +111,7 @@ class Stage:
         return shown
 
     def typed(self, words: str) -> str:
-        """How a person types a command for this home."""
+        """Return a command as a person types it for this home."""
         return f"SERVICE_HOME={shlex.quote(str(self.home))} {_own_name()} {words}"
 
     def _show(self, words: tuple[str, ...]) -> None:
@@ -131,7 +131,7 @@ class Stage:
 
 
 def make(wanted: Path | None, *, silent: bool) -> Stage:
-    """A new folder; never one with something in it, since it is removed at the end."""
+    """Make the folder. Refuse one that holds something, since it is removed at the end."""
     try:
         if wanted is None:
             return Stage(Path(tempfile.mkdtemp(prefix="service-demo-")).resolve(), silent)
@@ -146,7 +146,7 @@ def make(wanted: Path | None, *, silent: bool) -> Stage:
 
 
 def _free_ports() -> dict[str, str]:
-    """Anywhere: two that begin at the same moment would find the same next free one."""
+    """Choose free ports at random: two demos that begin at one moment would find the same next free one."""
     names = ("SERVICE_TEMPORAL_PORT", "SERVICE_TEMPORAL_UI_PORT", "SERVICE_BRIDGE_PORT")
     for _ in range(TRIES):
         first = secrets.choice(LANES)
@@ -156,7 +156,7 @@ def _free_ports() -> dict[str, str]:
 
 
 def _own_name() -> str:
-    """What starts this installation: `service` where the shell finds it by that name, else its whole path."""
+    """Return the command that starts this installation: `service` if the shell finds it by that name, else its path."""
     here, there = Path(sys.argv[0]).absolute(), shutil.which("service")
     if not here.is_file():
         return shlex.join(SERVICE)

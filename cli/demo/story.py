@@ -1,4 +1,7 @@
-"""What the demo tells: steps in order, made of commands that anybody could type. To tell more, add one to `STORY`."""
+"""The story of the demo: steps in order, made of commands that anybody could type. To tell more, add one to `STORY`.
+
+The docstring of a step is printed above it.
+"""
 
 import shlex
 import sys
@@ -17,12 +20,12 @@ PACE = 1.0
 
 @dataclass
 class Told:
-    """What the steps have come to so far."""
+    """The results of the steps so far."""
 
     job_id: str = ""
     summary: str = ""
     jobs: int = 0
-    """How many there were once the tree was over; 0 until then."""
+    """The number of jobs once the tree is over; 0 until then."""
 
 
 def the_daemon(stage: Stage, told: Told) -> None:
@@ -49,13 +52,14 @@ def _name_a_box(stage: Stage) -> None:
     from activities.runtimes.table import SHELL
     from activities.settings.model import Settings
 
-    settings = Settings()
-    if boxing.refused(settings, SHELL):
-        there = machine.look(settings.worker.agents_uid)
+    default = Settings()
+    if boxing.refused(default, SHELL):
+        there = machine.look(default.worker.agents_uid)
         box = boxing.weaker(there)
         why = f"No box of this machine holds agents, so the demo's own scripts run with box {box}."
         stage.tell(f"{INDENT}{why} To have one: {there.remedy}")
-        (stage.home / "config.toml").write_text(f'[runtimes.{SHELL}]\nbox = "{box}"\n')
+        with (stage.home / "config.toml").open("a") as settings:
+            settings.write(f'[runtimes.{SHELL}]\nbox = "{box}"\n')
 
 
 def a_repository(stage: Stage, told: Told) -> None:
@@ -99,7 +103,7 @@ STORY: tuple[Callable[[Stage, Told], None], ...] = (the_daemon, a_repository, a_
 
 
 def tell(stage: Stage, told: Told) -> None:
-    """The whole story, a step after the other."""
+    """Print and carry out each step in order."""
     for step in STORY:
         stage.tell("", f"{step.__name__.replace('_', ' ').capitalize()}. {step.__doc__}")
         step(stage, told)

@@ -1,1 +1,1 @@
-"""Terminal output beyond text: colours, tables that fit, folded lines, links. Only this package imports Rich."""
+"""Printing and drawing. `output` is the only way out, and makes all text safe. Only this package imports rich."""

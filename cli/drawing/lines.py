@@ -1,12 +1,54 @@
-"""Lines that know their looks. Except on a terminal, each is plain text."""
+"""Lines that know their looks, and what is made of them. Except on a terminal, each is plain text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
 from typing import NamedTuple
 
-from cli.drawing.looks import Look
+from cli.drawing.widths import padded, width
+from workflows.text.invisible import one_line, prefixed
 
 FOLDED = "| "
 """The prefix of continuation lines: no part of a folded line can be taken for a line of ours (ruling N6)."""
+
+
+class Look(StrEnum):
+    """A meaning; its value is the number of the escape sequence that shows it."""
+
+    PLAIN = ""
+    STRONG = "1"
+    QUIET = "2"
+    """Secondary, no longer valid, or not yet."""
+    BAD = "31"
+    GOOD = "32"
+    ASKS = "1;35"
+    """A person must answer."""
+    GOES = "36"
+    STUCK = "1;31"
+    """Nothing continues before somebody acts."""
+
+
+END = "\x1b[0m"
+_STATES = {
+    **dict.fromkeys(
+        ("succeeded", "done", "approved", "implemented", "confirmed", "ok", "yes", "works", "merged"), Look.GOOD
+    ),
+    **dict.fromkeys(("running", "starting", "open", "active", "being worked on", "unmerged"), Look.GOES),
+    **dict.fromkeys(("queued", "pending", "skipped", "cancelled", "retired", "closed", "-"), Look.QUIET),
+    **dict.fromkeys(("not made yet", "no commits", "dropped", "gone"), Look.QUIET),
+    **dict.fromkeys(("failed", "error", "wrong", "no", "rejected", "changes_requested"), Look.BAD),
+    **dict.fromkeys(("awaiting_human", "warning", "warn"), Look.ASKS),
+    "blocked": Look.STUCK,
+}
+OF_MARKS = {"·": "queued", "▶": "running", "✔": "succeeded", "✘": "failed", "■": "blocked", "○": "cancelled"} | {
+    "-": "skipped",
+    "⏸": "awaiting_human",
+}
+"""The state of each shape."""
+
+
+def of_state(word: str) -> Look:
+    """Return the look of a state; plain if the state is unknown."""
+    return _STATES.get(word, Look.PLAIN)
 
 
 class Piece(NamedTuple):
@@ -63,3 +105,54 @@ def part(pieces: tuple[Piece, ...], begin: int, end: int) -> Iterator[Piece]:
         if first < last:
             yield piece._replace(text=piece.text[first:last])
         at += len(piece.text)
+
+
+def in_fields(fields: Iterable[tuple[str, object]]) -> Iterator[str]:
+    """Yield the lines of the fields; a value of several lines is below its name.
+
+    A `Line` keeps its own looks, and is folded only if it says so.
+    """
+    shown = [(name, value if isinstance(value, Line) else str(value)) for name, value in fields if _is_said(value)]
+    columns = max((width(one_line(name)) for name, _ in shown), default=0)
+    for name, value in shown:
+        if "\n" in value.rstrip("\n"):
+            yield from (Line(Piece(one_line(name), Look.STRONG)), *prefixed(value))
+        else:
+            looked = value if isinstance(value, Line) else Line(value.rstrip(), below=FOLDED)
+            head = Piece(padded(one_line(name), columns), Look.STRONG)
+            below = None if looked.below is None else " " * columns + FOLDED
+            yield Line(head, "  ", *looked.pieces, below=below)
+
+
+def _is_said(value: object) -> bool:
+    return value not in (None, "", (), [])
+
+
+def headed(head: str, text: str) -> list[str]:
+    """Return foreign text behind a head of ours, or below it if it has several lines."""
+    text = text.rstrip("\n")
+    return [head, *prefixed(text)] if "\n" in text else [prose(f"{head} {text}")]
+
+
+_BRANCHES = " │├└─"
+
+
+def tree_line(line: str) -> Line:
+    """Return one job's line, its shape and state coloured, folded if it does not fit."""
+    rest = line.lstrip(_BRANCHES)
+    stem = line[: len(line) - len(rest)]
+    state = OF_MARKS.get(rest[:1], "")
+    below = stem.replace("├─", "│ ").replace("└─", "  ") + "  " + FOLDED
+    if not state:
+        return Line(line, below=below)
+    return Line(Piece(stem, Look.QUIET), Piece(rest[0], of_state(state)), *_marked(rest[1:], state), below=below)
+
+
+def state_line(line: str, state: str) -> Line:
+    """Return a line with the first occurrence of the state's word coloured."""
+    return Line(*_marked(line, state), below="  " + FOLDED)
+
+
+def _marked(text: str, state: str) -> tuple[Piece | str, ...]:
+    before, word, after = text.partition(state)
+    return before, Piece(word, of_state(state)), after

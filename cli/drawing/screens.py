@@ -5,8 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from cli.drawing.lines import Line, Piece, part, pieces_of
-from cli.drawing.looks import END, Look
+from cli.drawing.lines import END, Line, Look, Piece, part, pieces_of
 from workflows.text.invisible import PREFIX, one_line
 
 if TYPE_CHECKING:

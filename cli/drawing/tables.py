@@ -3,29 +3,13 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from cli.drawing.lines import Line, Piece
-from cli.drawing.looks import Look
-from cli.drawing.widths import CUT, cut, padded, width
+from cli.drawing.lines import Line, Look, Piece
+from cli.drawing.widths import cut, width
 
 GAP = "  "
 _EMPTY = {"", "-"}
 _NARROWEST = 4
 """Least width of a text column, once no more columns can be left out."""
-
-
-def plainly(_: str) -> Look:
-    """Return the look of plain text."""
-    return Look.PLAIN
-
-
-def strongly(_: str) -> Look:
-    """Return the look of headings."""
-    return Look.STRONG
-
-
-def unlinked(_: str) -> str:
-    """Return no link."""
-    return ""
 
 
 class Column(NamedTuple):
@@ -43,9 +27,9 @@ class Column(NamedTuple):
     """Maximal cell width without a terminal."""
     right: bool = False
     """Right-aligned numbers; only on a terminal."""
-    link: Callable[[str], str] = unlinked
+    link: Callable[[str], str] = lambda _: ""
     """Returns the link of a cell, by its text."""
-    look: Callable[[str], Look] = plainly
+    look: Callable[[str], Look] = lambda _: Look.PLAIN
     """Returns the look of a cell, by its text."""
 
 
@@ -74,11 +58,11 @@ def without_room(columns: Sequence[Column], rows: Rows, room: int | None) -> set
 
 
 def plain(columns: Sequence[Column], rows: Rows) -> Iterator[str]:
-    """Yield the lines of all columns in full width."""
-    cut_rows = [[_shortened(cell, each.plain) for cell, each in zip(row, columns, strict=True)] for row in rows]
-    widths = _natural(columns, cut_rows)
-    for row in [[each.heading for each in columns], *cut_rows]:
-        yield GAP.join(map(padded, row, widths)).rstrip()
+    """Yield the lines of all columns in full width, with only texts cut, for a pipe or a file."""
+    cells = [
+        [cut(cell, each.plain) if each.plain else cell for cell, each in zip(row, columns, strict=True)] for row in rows
+    ]
+    return fitted([each._replace(right=False) for each in columns], cells, None)
 
 
 def fitted(columns: Sequence[Column], rows: Rows, room: int | None) -> Iterator[Line]:
@@ -89,7 +73,7 @@ def fitted(columns: Sequence[Column], rows: Rows, room: int | None) -> Iterator[
     if room is not None:
         for least in (None, _NARROWEST):
             _shrink(widths, {at: _floor(columns[at], natural[at], least) for at in widths}, room)
-    heads = [Column(each.heading, right=each.right, look=strongly) for each in columns]
+    heads = [Column(each.heading, right=each.right, look=lambda _: Look.STRONG) for each in columns]
     for some, row in [(heads, [each.heading for each in columns]), *((columns, row) for row in rows)]:
         yield _line([_cell(some[at], row[at], size) for at, size in widths.items()])
 
@@ -119,10 +103,6 @@ def _cell(column: Column, text: str, size: int) -> list[Piece]:
     shown = cut(text, size)
     cell, rest = Piece(shown, column.look(text), column.link(text)), Piece(" " * (size - width(shown)))
     return [rest, cell] if column.right else [cell, rest]
-
-
-def _shortened(cell: str, most: int | None) -> str:
-    return cell if most is None or len(cell) <= most else cell[: most - 1] + CUT
 
 
 def _line(cells: Sequence[list[Piece]]) -> Line:

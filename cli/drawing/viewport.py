@@ -5,8 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from cli.drawing.lines import Line, Piece
-from cli.drawing.looks import Look
+from cli.drawing.lines import Line, Look, Piece
 
 _STEM = re.compile("[ │├└─]*")
 _BELOW = str.maketrans("├└─", "│  ")

@@ -20,7 +20,7 @@ def main() -> None:
 
         server.serve(home)
     except OSError as error:
-        from cli.output import tell
+        from cli.drawing.output import tell
 
         tell(f"cannot listen at {home.commands_socket}: {error}; commands are run without")
     while True:

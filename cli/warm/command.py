@@ -22,9 +22,10 @@ from activities.redaction.redacted import learn
 from activities.runtimes.table import PROGRAMS
 from activities.settings.home import Home
 from activities.settings.load import load_settings
-from cli import calling, output
+from cli.drawing import output
+from cli.invocation import calling
+from cli.invocation.permitted import SERVED
 from cli.main import run_to_code
-from cli.permitted import SERVED
 from cli.warm.client import GO, READY
 from cli.warm.client import peer as other_end
 from cli.warm.order import (

@@ -12,6 +12,7 @@ from typing import NoReturn
 import cli
 from activities.settings.home import Home
 from bridge import operations
+from cli import asking, drawing, invocation
 from cli.main import NOUNS, command_of
 from cli.warm.command import Server, carry_out
 from cli.warm.listening import listen
@@ -19,6 +20,8 @@ from cli.warm.order import read_at_start, stamp
 
 _IMPORTED_LATE = ("bridge.daemon.control", "redact_secret", "sqlalchemy.dialects.sqlite", "workflows.secrets.redact")
 """Modules that reads import where they use them."""
+_NEVER_HERE = "cli.drawing.markdown"
+"""Takes 11 MB, and pages of the manual are laid out on terminals only, in a process of their own."""
 
 
 def serve(home: Home) -> NoReturn:
@@ -47,8 +50,11 @@ def _forked() -> bool:
 
 def _warm_up() -> None:
     """Import all that a command may need and freeze it, so that forks share its memory copy-on-write."""
-    commands = pkgutil.iter_modules(cli.__path__, f"{cli.__name__}.")
-    for module in (*commands, *pkgutil.walk_packages(operations.__path__, f"{operations.__name__}.")):
+    for package in (cli, asking, drawing, invocation):
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            if module.name != _NEVER_HERE:
+                importlib.import_module(module.name)
+    for module in pkgutil.walk_packages(operations.__path__, f"{operations.__name__}."):
         importlib.import_module(module.name)
     for name in _IMPORTED_LATE:
         importlib.import_module(name)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import TextIOWrapper
 
-from cli.drawing.looks import END, Look
+from cli.drawing.lines import END, Look
 
 SECONDS = 120
 OURS = re.compile(rf"\x1b\[(?:{'|'.join(filter(None, Look))})m([^\x1b]*){re.escape(END)}")

@@ -260,8 +260,8 @@ def test_a_tree_that_is_being_ended_says_so_and_what_finishes_it(
 
 
 def test_an_answer_is_carried_as_one_value_and_storable_whatever_the_terminal_lets_through() -> None:
-    from cli.asking import Said
-    from cli.words import actor
+    from cli.asking.questions import Said
+    from cli.drawing.words import actor
 
     order = Said("answer", "color: r\udced\r\nsize: 4", partial=True).order("job-0123456789ab", 2, "d1")
     assert (order.actor, order.channel, order.job_id) == (actor(), "cli", "job-0123456789ab")
@@ -273,12 +273,12 @@ def test_an_answer_is_carried_as_one_value_and_storable_whatever_the_terminal_le
 def test_questions_that_nobody_can_answer_any_more_are_not_asked(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from cli import asking
+    from cli.asking import questions
 
     typed = iter(["1", ""])
-    monkeypatch.setattr(asking, "asked", lambda *_: next(typed))
-    said = asking.ask(seeds.round_(verbs=("abort", "extend")))
-    assert said == asking.Said("abort")
+    monkeypatch.setattr(questions, "asked", lambda *_: next(typed))
+    said = questions.ask(seeds.round_(verbs=("abort", "extend")))
+    assert said == questions.Said("abort")
     assert "1) abort" in capsys.readouterr().err
 
 

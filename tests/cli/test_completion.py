@@ -10,7 +10,7 @@ import pytest
 
 from activities.settings.home import Home
 from bridge.operations.service import Service
-from cli.candidates import candidates
+from cli.completion import candidates
 from cli.main import NOUNS, main
 from tests.bridge import seeds
 

@@ -18,8 +18,8 @@ from bridge.machine.daemon_state import ChildPhase, ChildState, DaemonState, Pha
 from bridge.machine.locks import FileLock
 from bridge.operations.service import Service
 from bridge.operations.settings import Process
-from cli import daemon_view
 from cli.daemon import app
+from cli.drawing import daemon
 from tests.bridge import seeds
 from tests.cli.seat import seated
 from workflows.model.states import TaskState
@@ -149,16 +149,16 @@ def test_settings_that_changed_are_told_briefly_on_a_terminal(monkeypatch: pytes
     read = Told(file=File(path="/c", digest=None, read_at=1.0), values={})
     changed = tuple(Change(key=f"worker.k{number}", there="1", here=None) for number in range(5))
     found = [Process(name, 7, read, changed, "service daemon stop && service daemon start") for name in ("a", "b")]
-    assert len(daemon_view.settings(found, whole=False)) == 14, "in a pipe all of it"
-    monkeypatch.setattr(daemon_view, "can_move", lambda _: True)
+    assert len(daemon.settings(found, whole=False)) == 14, "in a pipe all of it"
+    monkeypatch.setattr(daemon, "can_move", lambda _: True)
     first = "; ".join(f"worker.k{number} 1, now not set" for number in range(3))
-    assert daemon_view.settings(found, whole=False) == [
+    assert daemon.settings(found, whole=False) == [
         f"settings         a, b read before the last change: {first}; 2 more (--all)",
         "                 service daemon stop && service daemon start",
     ]
-    assert len(daemon_view.settings(found, whole=True)) == 14
+    assert len(daemon.settings(found, whole=True)) == 14
     faulty = [Process("a", 7, read, (), "", "no TOML")]
-    assert daemon_view.settings(faulty, whole=False) == ["settings         a goes on with what it has read: no TOML"]
+    assert daemon.settings(faulty, whole=False) == ["settings         a goes on with what it has read: no TOML"]
 
 
 def test_status_says_the_same_figures_to_programs(running: Home) -> None:

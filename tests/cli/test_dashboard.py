@@ -10,7 +10,7 @@ from activities.settings import ready
 from activities.settings.home import Home
 from bridge.machine import dashboard_link
 from bridge.operations.service import Service
-from cli import web
+from cli import dashboard
 from cli.main import main
 from tests.bridge import seeds
 
@@ -25,7 +25,7 @@ class Terminal:
         self.opened: list[str] = []
         self._capsys = capsys
         monkeypatch.setattr(typer, "launch", self.opened.append)
-        monkeypatch.setattr(web, "_is_watched", lambda: True)
+        monkeypatch.setattr(dashboard, "_is_watched", lambda: True)
         monkeypatch.setenv("DISPLAY", ":0")
         monkeypatch.delenv("SSH_CONNECTION", raising=False)
 
@@ -95,7 +95,7 @@ def test_print_opens_nothing(service: Service, terminal: Terminal) -> None:
 
 
 def test_in_a_pipe_it_is_only_printed(service: Service, terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web, "_is_watched", lambda: False)
+    monkeypatch.setattr(dashboard, "_is_watched", lambda: False)
     code, out, err = terminal("job", "list", "--web")
     assert (code, err, terminal.opened) == (0, "", [])
     assert out.startswith("http://127.0.0.1:8791/ui/enter?code=")

@@ -17,7 +17,7 @@ from activities.store.github import account, comments, reading
 from activities.store.github.comments import CommentRow
 from bridge.operations.registry import memory
 from bridge.operations.service import Service
-from cli.faults import BUG
+from cli.invocation.faults import BUG
 from cli.main import NOUNS, command_of
 from tests.bridge import github_seeds, seeds
 from tests.bridge.http.dashboard import hostile

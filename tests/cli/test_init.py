@@ -15,7 +15,8 @@ from activities.settings.home import Home
 from bridge.operations.orders import new_jobs
 from bridge.operations.registry import agents, init, repos
 from bridge.operations.service import Service
-from cli import follow, init_questions
+from cli.asking import init as init_questions
+from cli.asking import tree
 from cli.main import main
 from tests.cli.terminal import Printed, typed
 from tests.evil import forged, raw
@@ -243,7 +244,7 @@ def test_a_try_that_fails_says_how_to_go_on_and_is_told_by_the_exit_code(
         return "job-1"
 
     monkeypatch.setattr(new_jobs, "start", start)
-    monkeypatch.setattr(follow, "follow", lambda *_, json: ended)
+    monkeypatch.setattr(tree, "follow", lambda *_, json: ended)
     monkeypatch.setattr(init, "runs", lambda _: True)
     assert main(["init", "--yes"]) == ended
     printed = capsys.readouterr()

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from cli import manual, markdown_lines
-from cli.candidates import candidates
+from cli import manual
+from cli.completion import candidates
+from cli.drawing import markdown
 from cli.main import NOUNS, main
 from tests.cli.terminal import typed
 from tests.documents import commands, leads_nowhere, wrong_in
@@ -54,9 +55,15 @@ class TestPage:
         assert json.loads(said(capsys, page.stem, "--json")) == {"topic": page.stem, "text": page.read_text()}
 
     def test_it_fits_a_terminal(self, page: Path) -> None:
-        shown = [line for line, _ in markdown_lines.lines(page.read_text(), 80)]
+        shown = list(markdown.lines(page.read_text(), 80))
         wide = [line for line in shown if len(line) > 80 and not line.startswith("    ")]
         assert [line for line in wide if len(line.split()) > 4] == []
+
+    def test_its_commands_can_be_copied_whole(self, page: Path) -> None:
+        fenced = [line for block in page.read_text().split("```")[1::2] for line in block.splitlines()[1:]]
+        shown = "\n".join(markdown.lines(page.read_text(), 80))
+        lost = [line for line in fenced if line.split("  # ")[0].strip() not in shown]
+        assert lost == []
 
 
 def test_the_table_of_commands_has_every_one() -> None:
@@ -124,17 +131,18 @@ def test_on_a_terminal_that_can_headings_are_bold(home: Home, environment: dict[
 
 def test_a_table_too_wide_is_wrapped_within_its_columns() -> None:
     table = f"| a | b |\n|---|---|\n| x | {'word ' * 30}|\n| `y\\|z` | w |"
-    shown = [line for line, _ in markdown_lines.lines(table, 40)]
+    shown = [line for line in markdown.lines(table, 40) if line]
     assert all(len(line) <= 40 for line in shown)
-    assert shown[1].startswith("-----  --")
-    assert shown[3].startswith("       word")
-    assert any(line.startswith("`y|z`") for line in shown)
+    assert shown[0].split() == ["a", "b"]
+    assert set(shown[1].strip()) == {"─"}
+    assert shown[3].startswith("      word")
+    assert any(line.startswith(" y|z") for line in shown)
 
 
 def test_a_remark_behind_a_command_goes_on_below_it() -> None:
     kept = "  key: kept as it is, however long the line may become in the end"
     page = f"```bash\nservice job list  # {'word ' * 12}end\n{kept}\n```\n"
-    shown = [line for line, _ in markdown_lines.lines(page, 50)]
+    shown = list(markdown.lines(page, 50))
     assert shown[0].startswith("    service job list  # word word")
     assert shown[1].startswith("                      # word")
     assert all(len(line) <= 50 for line in shown[:3])

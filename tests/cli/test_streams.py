@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from cli.faults import BUG, INTERRUPTED, answer
+from cli.drawing.output import typed
+from cli.invocation.faults import BUG, INTERRUPTED, answer
 from cli.main import run_to_code
-from cli.output import typed
 from tests.waiting import PATIENCE, wait_for
 
 pytestmark = pytest.mark.ruling("K6")

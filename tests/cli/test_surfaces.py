@@ -11,7 +11,7 @@ from bridge.http.dashboard.pages import ACTIONS, PAGES
 from bridge.http.wire.webhook import PATH as WEBHOOK
 from bridge.operations.service import Service
 from cli import manual
-from cli.permitted import INSTEAD, SERVED
+from cli.invocation.permitted import INSTEAD, SERVED
 from workflows.github.commands import COMMANDS
 
 pytestmark = pytest.mark.ruling("F6", "J9", "K6")

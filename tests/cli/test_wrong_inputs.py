@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from cli import calling
-from cli.faults import BUG
+from cli.invocation import calling
+from cli.invocation.faults import BUG
 from cli.main import NOUNS, command_of, help_of, leaves, main
 from tests.bridge import seeds
 from tests.cli.wrong_inputs import CODES, REFUSED, USAGE, WITHOUT_A_NEXT_COMMAND, WRONG

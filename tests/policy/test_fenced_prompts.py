@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli.permitted import INSTEAD, SERVED
+from cli.invocation.permitted import INSTEAD, SERVED
 from tests.depth import cases
 from tests.fenced import blocks, frame
 from workflows.contract.explain import explain_contract

@@ -20,7 +20,7 @@ from bridge.operations.orders import resume, trees
 from bridge.operations.pipelines import definitions, runs, schedules, workflows
 from bridge.operations.pipelines.runs import ActiveRunError, RunFilter, RunView
 from bridge.operations.service import Service
-from cli import pipeline_view
+from cli import pipeline
 from tests.temporal.people import failed_tasks, shows
 from tests.temporal.pipeline_stage import PipelineHost, pipeline_host
 from tests.temporal.server import speaking
@@ -246,7 +246,7 @@ async def test_what_a_stage_printed_can_be_read(host: PipelineHost, capsys: pyte
         runs.stage_output(host.service, run_id, "thnk")
     with pytest.raises(NotFoundError, match="has no recorded attempt 2"):
         runs.stage_output(host.service, run_id, "talk", 2)
-    pipeline_view.show_output(host.service, run_id, "talk", None, json=False)
+    pipeline.show_output(host.service, run_id, "talk", None, json=False)
     printed = capsys.readouterr().out
     assert printed.startswith("talk succeeded attempt 1  last\n\noutput:\n  | [")
     assert printed.endswith("last\n\nstderr:\n  | oh\n")

@@ -9,8 +9,7 @@ import termios
 
 import pytest
 
-from cli.drawing.lines import FOLDED, Line, Piece
-from cli.drawing.looks import Look
+from cli.drawing.lines import FOLDED, Line, Look, Piece
 from cli.drawing.screens import Screen, drawn, on_one_line, screen_of
 from tests.evil import EVIL, raw
 

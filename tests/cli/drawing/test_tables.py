@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from cli.drawing.looks import Look, of_state
+from cli.drawing.lines import Look, of_state
 from cli.drawing.screens import Screen, drawn
 from cli.drawing.tables import Column, columns_of, fitted, plain
 from cli.drawing.widths import width
-from cli.job_tables import HEADINGS
+from cli.job import HEADINGS
 
 pytestmark = pytest.mark.ruling("N6")
 

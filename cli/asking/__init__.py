@@ -1,0 +1,1 @@
+"""Asking people on the terminal, and the service again and again until a tree or a run is over."""

@@ -1,0 +1,157 @@
+"""The questions of `service init`, all asked before it changes anything."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import typer
+
+from cli.drawing.output import asked, confirmed, tell, tell_error
+
+if TYPE_CHECKING:
+    from bridge.operations.health.runtimes import Runtime
+    from bridge.operations.registry.init import Checkout, Plan
+    from bridge.operations.registry.team import Programs
+    from bridge.operations.service import Service
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers given on the command line; the rest is asked, or with `--yes` taken as proposed."""
+
+    yes: bool
+    name: str | None
+    builder: str | None
+    checker: str | None
+    start: bool | None
+    check: bool | None
+    weak_box: bool | None = None
+
+    def agree(self, question: str, given: bool | None = None) -> bool:
+        """Ask for yes or no, unless it was given."""
+        if given is not None or self.yes:
+            return given is not False
+        _require_terminal()
+        return confirmed(question, default=True)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The decisions of `service init`."""
+
+    plan: "Plan"
+    start: bool
+    check: bool
+    weakened: tuple[str, ...] = ()
+    """Runtimes whose agents may run although no box of this machine holds them."""
+
+
+def decide(service: "Service", found: "Checkout", usable: "Sequence[Runtime]", answers: Answers) -> Wanted:
+    """Ask one question after the other; change nothing."""
+    from bridge.operations.registry import init
+
+    github = f", on GitHub {found.github}" if found.github else ""
+    tell(f"repository: {found.top}{github}", *(f"program: {_program(each)}" for each in usable))
+    name = _name(service, found, answers)
+    plan = init.plan(service, found, name, _programs(service, found, name, usable, answers))
+    if plan.changes and not answers.yes:
+        boxed = ", each agent in a box" if init.boxed(service, plan) else ""
+        tell(f"this would be registered{boxed}:", *(f"  {line}" for line in in_words(plan)))
+        if not answers.agree("register it?"):
+            tell("nothing was changed")
+            raise typer.Exit(1)
+    weakened = _weakened(service, plan, answers)
+    runs = init.runs(service)
+    start = not runs and answers.agree("the daemon does not run; start it?", answers.start)
+    works = (runs or start) and init.may_be_tried(service, plan, usable, weakened)
+    if answers.check and not works:
+        tell("no job is tried: for that the daemon has to run, and the program of lead to be logged in")
+    offered = works and (plan.changes or answers.check is not None)
+    costs = "try it with one tiny job? its tokens are paid by the account that is logged in"
+    return Wanted(plan, start, offered and answers.agree(costs, answers.check), weakened)
+
+
+def _weakened(service: "Service", plan: "Plan", answers: Answers) -> tuple[str, ...]:
+    """Report runtimes whose agents no box can hold, with the remedy. They run only if a person agrees; `--yes` does
+    not.
+    """
+    from bridge.operations.registry import init
+
+    unheld = init.unheld(service, plan)
+    if not unheld:
+        return ()
+    for why in unheld.values():
+        tell_error(why)
+    if answers.weak_box is None and not answers.yes:
+        _require_terminal()
+        return tuple(unheld) if confirmed("run them all the same, in a weaker box?", default=False) else ()
+    return tuple(unheld) if answers.weak_box else ()
+
+
+def _name(service: "Service", found: "Checkout", answers: Answers) -> str:
+    """Return the repository's name, asking until a valid one is given."""
+    from bridge.operations.registry import init
+    from workflows.model.errors import ServiceError
+
+    if answers.name is not None or answers.yes or found.known:
+        return answers.name if answers.name is not None else found.name
+    _require_terminal()
+    while True:
+        name = asked(f"its name here, OWNER/NAME [{found.name}]", found.name)
+        try:
+            init.check_name(service, found, name)
+        except ServiceError as error:
+            tell_error(error)
+        else:
+            return name
+
+
+def _programs(
+    service: "Service", found: "Checkout", name: str, usable: "Sequence[Runtime]", answers: Answers
+) -> "Programs":
+    """Choose the team's runtimes; ask if there is a choice and an agent to register."""
+    from bridge.operations.registry import init, team
+
+    chosen = team.choose(usable, answers.builder, answers.checker)
+    named = answers.yes or answers.builder is not None or answers.checker is not None
+    plan = init.plan(service, found, name, chosen)
+    if named or len(usable) < 2 or not any(each.standing is team.Standing.NEW for each in plan.members):
+        return chosen
+    _require_terminal()
+    names = {each.program: each.name for each in usable} | {each.name: each.name for each in usable}
+    first = next(each.program for each in usable if each.name == chosen.builder)
+    while True:
+        typed = asked(f"which program plans and builds ({', '.join(each.program for each in usable)}) [{first}]", first)
+        if typed in names:
+            return team.choose(usable, names[typed])
+
+
+def _require_terminal() -> None:
+    if sys.stdin is None or not sys.stdin.isatty():
+        from workflows.model.errors import Commands, UsageError
+
+        why = "this asks questions, and there is no terminal to answer them on; nothing was changed"
+        raise UsageError(why, Commands("service init --yes", "service init --yes --no-check"))
+
+
+def in_words(plan: "Plan") -> list[str]:
+    """Describe the plan for the repository and each agent."""
+    from bridge.operations.registry.team import Standing
+
+    known = "already there" if plan.is_known else "registered"
+    lines = [f"{plan.repo}: {known} ({plan.checkout.top})"]
+    for each in plan.members:
+        new = each.new
+        if each.standing is Standing.OTHER:
+            allow = f"service agent allow {new.name} {plan.repo}"
+            lines.append(f"{new.name}: left alone, it is another agent; to let it work here: {allow}")
+        elif each.standing is Standing.THERE:
+            lines.append(f"{new.name}: {each.standing} ({each.runtime})")
+        else:
+            lines.append(f"{new.name}: {each.standing} ({each.runtime}: {new.capabilities}; {new.autonomy})")
+    return lines
+
+
+def _program(runtime: "Runtime") -> str:
+    return " ".join(word for word in (runtime.program, runtime.version, f"({runtime.name}),", runtime.says) if word)

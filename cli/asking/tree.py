@@ -1,0 +1,170 @@
+"""A tree, followed to its end: `--wait`, `--follow` and `--watch`."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
+
+from cli.asking.questions import Asker
+from cli.drawing.output import say, say_json, say_json_line, tell
+from cli.drawing.tree import goes_on, lines, view
+from cli.drawing.words import clock, event_in_words, in_words
+from cli.invocation.faults import left_alone
+
+if TYPE_CHECKING:
+    from bridge.operations.jobs.jobs import Tree
+    from bridge.operations.service import Service
+    from workflows.model.rows import EventRecord
+
+INTERVAL = 0.2
+LINE_INTERVAL = 2.0
+_REDRAW = 0.3
+
+
+def follow(service: "Service", job_id: str, *, json: bool) -> int:
+    """Print each change once, then the end. Return 0 if the task is done, 1 if it ended otherwise."""
+    from bridge.operations.jobs import jobs, views
+    from cli.drawing.progress import progress
+
+    said: dict[str, str] = {}
+    asker = Asker(service, json=json)
+    back = left_alone(f"service job tree {job_id} --watch", f"service resume {job_id}")
+    with back, progress(timed=False) as step:
+        for tree, events in _watch(service, job_id):
+            step(goes_on(tree))
+            for event in events:
+                tell(event_in_words(event))
+            for job in tree.jobs:
+                why = f": {job.reason}" if job.reason and job.ended_at is None else ""
+                if said.get(job.job_id) != f"{job.state}{why}" and not json:
+                    said[job.job_id] = f"{job.state}{why}"
+                    part = "root" if job.continuation == "none" else f"{job.continuation} continuation"
+                    tell(f"{job.job_id} {job.delegation_id or part} {job.state}{why}")
+            if tree.task.state == "awaiting_human":
+                asker.look(tree.task.root_job_id)
+    last = tree.jobs[-1].job_id if tree.jobs[-1].continuation != "none" else job_id
+    detail = jobs.detail(service, last)
+    say_json(views.detail(detail)) if json else say(*in_words(detail))
+    return 0 if tree.task.state == "done" else 1
+
+
+def silently(service: "Service", job_id: str) -> "Tree":
+    """Return the tree when it is over or waits for a person, without output or questions."""
+    with left_alone(f"service job tree {job_id} --watch"):
+        for tree, _ in _watch(service, job_id):
+            if tree.over or tree.task.state == "awaiting_human":
+                return tree
+    raise AssertionError("a tree is watched until it is over")
+
+
+def follow_events(service: "Service", job_id: str, *, json: bool) -> None:
+    """Print events as they come, one a line, until the tree is over."""
+    from cli.drawing.progress import progress
+
+    said = LastLines(service, job_id)
+    with _told_on_a_terminal(f"service job events {job_id} --follow"), progress(timed=False) as step:
+        for tree, events in _watch(service, job_id):
+            step(goes_on(tree))
+            for event in events:
+                say_json_line(event) if json else say(event_in_words(event))
+            if not json:
+                said.say_what_is_new(tree)
+            sys.stdout.flush()
+
+
+def _told_on_a_terminal(command: str) -> AbstractContextManager[None]:
+    """Print how to come back after Ctrl-C, on a terminal only."""
+    return left_alone(command) if sys.stdout.isatty() else nullcontext()
+
+
+class LastLines:
+    """Agents' output beside the events: each job's last line when it changed, rate-limited."""
+
+    def __init__(self, service: "Service", job_id: str) -> None:
+        self._service = service
+        self._job_id = job_id
+        self._said: dict[str, tuple[float, str]] = {}
+
+    def say_what_is_new(self, tree: "Tree") -> None:
+        """Print at most one line per job in `LINE_INTERVAL` seconds; for a root, of its whole tree."""
+        from bridge.operations.jobs import jobs
+
+        for job in tree.jobs:
+            looked, before = self._said.get(job.job_id, (-LINE_INTERVAL, ""))
+            if self._job_id not in (job.job_id, job.root_job_id) or time.monotonic() < looked + LINE_INTERVAL:
+                continue
+            live = jobs.live(self._service, job)
+            line = live.last_line if live else ""
+            self._said[job.job_id] = (time.monotonic(), line or before)
+            if line not in ("", before):
+                say(f"{clock(time.time())}  {job.job_id}  prints: {line}")
+
+
+def _watch(service: "Service", job_id: str) -> "Iterator[tuple[Tree, list[EventRecord]]]":
+    """Yield the tree and its new events again and again, the last time when it is over."""
+    from bridge.operations.jobs import jobs
+
+    after = 0
+    waited = 0
+    while True:
+        tree = jobs.tree(service, job_id)
+        events = jobs.events(service, job_id, after=after)
+        after = max([after, *(event.seq for event in events)])
+        waits = jobs.waits(service, job_id)
+        events += waits[waited:]
+        waited = len(waits)
+        yield tree, events
+        if tree.over:
+            return
+        time.sleep(INTERVAL)
+
+
+def watch_tree(service: "Service", job_id: str, *, json: bool = False) -> None:
+    """Show every change until the tree is over: in place on a terminal, one view after another elsewhere.
+
+    As JSON, print a document on one line for each change.
+    """
+    from cli.drawing.screens import can_move
+
+    if not json and can_move(sys.stdout):
+        with left_alone(f"service job tree {job_id} --watch"):
+            _watch_live(service, job_id)
+    else:
+        _print_changes(service, job_id, json=json)
+
+
+def _watch_live(service: "Service", job_id: str) -> None:
+    from bridge.operations.jobs import jobs
+    from cli.drawing.live import live
+
+    with live() as shown:
+        while not (tree := jobs.tree(service, job_id)).over:
+            shown.show(view(tree))
+            shown.pause(_REDRAW)
+        shown.last(view(tree))
+
+
+def _print_changes(service: "Service", job_id: str, *, json: bool) -> None:
+    from bridge.operations.jobs import jobs
+
+    shown: list[str] = []
+    while True:
+        tree = jobs.tree(service, job_id)
+        view = list(lines(tree))
+        if _without_clock(view) != _without_clock(shown):
+            if json:
+                from bridge.operations.jobs.views import WholeTree
+
+                say_json_line(WholeTree.of(tree))
+            else:
+                say(*view, "")
+        sys.stdout.flush()
+        if tree.over:
+            return
+        shown = view
+        time.sleep(_REDRAW)
+
+
+def _without_clock(view: list[str]) -> list[str]:
+    return [line for line in view if not line.startswith("  jobs ")]

@@ -1,0 +1,310 @@
+"""The verbs of `service job` for branches: list, diff, merge, drop, resolve, gate and publish."""
+
+import contextlib
+import shlex
+import sys
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.drawing.lines import Line, Look, Piece, of_state, prose
+from cli.drawing.output import hand_over, page, say, say_json, say_table, tell
+from cli.drawing.tables import Column
+from cli.invocation.options import Json, Wait, service_here, token_here
+from workflows.text.invisible import PREFIX
+
+if TYPE_CHECKING:
+    from bridge.operations.branches.branches import LegBranch
+    from bridge.operations.branches.diffs import JobDiff
+    from bridge.operations.branches.publish import PublishAnswer
+    from bridge.operations.service import Service
+
+JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id; any job of a tree names the tree.")]
+
+MERGE = "TO MERGE IT"
+HEADINGS = (
+    Column("LEG", least=8),
+    "JOB",
+    Column("STATE", leaves=1, look=of_state),
+    Column("BRANCH", leaves=5),
+    Column("IS", look=of_state),
+    Column("AHEAD", leaves=3, right=True),
+    Column("BEHIND", leaves=4, right=True),
+    Column("FILES", leaves=2, right=True),
+    Column(MERGE, leaves=6),
+)
+_IS = {"waiting": "not made yet", "running": "being worked on", "empty": "no commits"}
+_BEGINNINGS = (
+    *("diff ", "index ", "@@", "+", "-", " ", "\\ No newline", "old mode ", "new mode ", "new file ", "deleted file "),
+    *("similarity index ", "dissimilarity index ", "rename ", "copy ", "Binary files ", "GIT binary patch", "literal "),
+    "delta ",
+)
+_LOOKS = (
+    *(("diff ", Look.STRONG), ("+++", Look.STRONG), ("---", Look.STRONG)),
+    *(("@@", Look.GOES), ("+", Look.GOOD), ("-", Look.BAD)),
+)
+
+
+def merge(
+    legs: Annotated[
+        list[str],
+        typer.Argument(metavar="JOB...", help="Job ids of implement legs, in merge order; a root stands for all."),
+    ],
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Also what was decided against, by the leg or by who checked it.")
+    ] = False,
+    into_mine: Annotated[
+        bool, typer.Option("--into-mine", help="Then merge the task's branch into the branch you have checked out.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Merge what legs did into the branch of their task: all of them, or none. Only --into-mine touches a checkout."""
+
+    from bridge.operations.branches import merges
+    from cli.drawing.words import signed
+
+    done = merges.merge(service_here(), legs, actor=signed(), anyway=anyway, into_mine=into_mine)
+    if json:
+        say_json(done)
+        return
+    for job_id in done.already:
+        say(f"{job_id} is already merged into {done.task_branch}")
+    for job_id in done.merged:
+        say(f"{job_id} is merged into {done.task_branch}")
+    for each in done.left_out:
+        say(prose(f"{each.says}; to go on:"), *(f"  {command}" for command in each.commands))
+    if done.into_mine:
+        say(f"{done.task_branch} {done.into_mine} in {done.path}", f"clean up: service job drop {legs[0]}")
+    else:
+        say(f"take it over: git -C {shlex.quote(done.path)} merge {done.task_branch}")
+
+
+def resolve(
+    job_id: JobId,
+    agent: Annotated[
+        str,
+        typer.Option("--agent", metavar="NAME", help="Who does it; else the agent whose work conflicts, if it can."),
+    ] = "",
+    with_mine: Annotated[
+        bool, typer.Option("--with-mine", help="Also with the branch that you have checked out.")
+    ] = False,
+    wait: Wait = False,
+    json: Json = False,
+) -> None:
+    """Have an agent bring together what conflicts in the work of a tree. Its job is merged like any other."""
+    import asyncio
+
+    from bridge.operations.orders import resolving
+    from cli.asking.tree import follow
+
+    service = service_here()
+    started = asyncio.run(resolving.resolve(service, job_id, agent=agent, with_mine=with_mine))
+    if wait:
+        raise typer.Exit(follow(service, started.job_id, json=json))
+    if json:
+        say_json(started)
+        return
+    legs = ", ".join(each.leg for each in started.conflicts)
+    say(f"{started.job_id}: {started.agent} merges {legs}", f"watch it: service job tree {started.job_id} --watch")
+    say(f"when it has succeeded: service job merge {started.job_id}{' --into-mine' if with_mine else ''}")
+
+
+def gate(
+    job_id: JobId,
+    pr: Annotated[int | None, typer.Option("--pr", min=1, help="Judge the head of this pull request.")] = None,
+    json: Json = False,
+) -> None:
+    """Say whether a tree's work is ready to be merged. Prints why not, a reason a line, and exits with 3 then."""
+    from bridge.operations.branches import gate as operations
+    from workflows.github.gate import GateState
+    from workflows.model.errors import RefusedError
+
+    service = service_here()
+    verdict = operations.of_tree(service, job_id, pull_request=pr, token=token_here(service))
+    if json:
+        say_json(verdict)
+    else:
+        say(*(verdict.reasons or ["ready"]))
+    if verdict.state is not GateState.PASSING:
+        raise typer.Exit(RefusedError.exit_code)
+
+
+def branches(job_id: JobId, json: Json = False) -> None:
+    """List every branch of a tree: what it has, whether it is merged, how to merge it."""
+    from bridge.operations.branches import branches as operations
+    from bridge.operations.branches import lines, publish
+    from bridge.operations.jobs import jobs
+
+    service = service_here()
+    found = operations.of_tree(service, job_id)
+    if json:
+        say_json(found)
+        return
+    at = f"is at {found.head[:12]}" if found.head else "is made by the first merge"
+    say(f"task branch {found.task_branch}" if found.problem else f"task branch {found.task_branch} {at}")
+    if found.problem:
+        say(f"the repository cannot be seen: {found.problem}")
+    offer = lines.offer(service, jobs.tree(service, found.root_job_id), found)
+    fresh = {leg.job_id for leg in offer.fresh}
+    rows = (_row(leg, leg.merge if leg.job_id in fresh else "") for leg in found.legs)
+    cut = say_table(HEADINGS, rows, "no job of this tree may write: there are no branches")
+    for each in publish.of_tree(service, found.root_job_id):
+        say(f"published {each.branch}: {each.url or each.says}")
+    ready = [leg for leg in offer.fresh if leg not in offer.objected]
+    if len(ready) > 1 and not (found.line and offer.objected):
+        say(f"all at once: service job merge {found.root_job_id}")
+    elif ready and MERGE in cut:
+        say(f"to merge it: {ready[0].merge}")
+    for leg in offer.objected:
+        say(prose(f"{leg.job_id} is merged only with --anyway: {leg.objection}"))
+    for conflict in offer.left_out:
+        say(prose(f"{conflict.says}; to go on:"), f"  {conflict.commands[0]}")
+
+
+def _row(leg: "LegBranch", merge: str) -> tuple[str, ...]:
+    counts = ("-" if count is None else str(count) for count in (leg.ahead, leg.behind, leg.files))
+    state = _IS.get(leg.state, leg.state)
+    return (leg.leg, leg.job_id, leg.job_state, leg.branch or "-", state, *counts, merge or "-")
+
+
+def drop(
+    leg: Annotated[str, typer.Argument(metavar="JOB", help="The job id of an implement leg; a root stands for all.")],
+    force: Annotated[bool, typer.Option("--force", help="Also when its commits are merged nowhere.")] = False,
+    json: Json = False,
+) -> None:
+    """Remove a leg's branch, or all of a tree. It stays until its work is merged, or you say --force."""
+    from bridge.operations.branches import branches, drops
+    from cli.drawing.words import signed
+
+    gone = drops.drop(service_here(), leg, actor=signed(), force=force)
+    if json:
+        say_json(gone)
+        return
+    for each in gone.dropped:
+        say(f"{each.branch} is dropped", f"bring it back: {branches.restore(each.path, each.branch, each.head_sha)}")
+    if gone.stays:
+        say(f"{gone.stays} stays, its work is not in the branch you have checked out; to go on:")
+        say(*(f"  {command}" for command in gone.ways_on))
+
+
+def diff(
+    job_id: Annotated[str, typer.Argument(metavar="JOB", help="A job id.")],
+    stat: Annotated[bool, typer.Option("--stat", help="Only how many lines of which files.")] = False,
+    name_only: Annotated[bool, typer.Option("--name-only", help="Only the names of the files.")] = False,
+    json: Json = False,
+) -> None:
+    """Show what a job changed; for one that may not write, what it changed and lost."""
+    from bridge.operations.branches import diffs
+
+    found = diffs.of_job(service_here(), job_id)
+    if json:
+        say_json(diffs.as_json(found))
+    elif name_only:
+        _print_names(found)
+    elif stat:
+        say(*_stat(found))
+    elif sys.stdout.isatty():
+        page(_lines(found))
+    else:
+        with contextlib.suppress(BrokenPipeError):
+            hand_over(found.pieces(binary=True))
+    if not json and not found.files:
+        tell(f"{job_id} changed nothing")
+
+
+def _print_names(found: "JobDiff") -> None:
+    """Print names to a program as raw bytes, and to a person as text."""
+    if sys.stdout.isatty():
+        say(*(_shown(change.path) for change in found.files)) if found.files else None
+    else:
+        hand_over(change.path.encode("utf-8", "surrogateescape") + b"\n" for change in found.files)
+
+
+def _shown(name: str) -> str:
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _stat(found: "JobDiff") -> Iterator[str]:
+    files = [(each, _shown(each.path)) for each in found.files]
+    width = max((len(name) for _, name in files), default=0)
+    for each, name in files:
+        yield f"{name.ljust(width)}  {'binary' if each.added is None else f'+{each.added} -{each.removed}'}"
+    added = sum(each.added or 0 for each, _ in files)
+    removed = sum(each.removed or 0 for each, _ in files)
+    yield f"{len(files)} file(s), +{added} -{removed}"
+
+
+def _lines(found: "JobDiff") -> Iterator[Line]:
+    """Yield the diff line by line."""
+    rest = b""
+    for piece in found.pieces():
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from map(_line, lines)
+    if rest:
+        yield _line(rest)
+
+
+def _line(raw: bytes) -> Line:
+    """Colour a diff's line. Lines without a diff prefix are quoted."""
+    text = raw.decode("utf-8", "backslashreplace")
+    if text and not text.startswith(_BEGINNINGS):
+        return Line(f"{PREFIX}{text}")
+    return Line(Piece(text, next((look for start, look in _LOOKS if text.startswith(start)), Look.PLAIN)))
+
+
+INTERVAL = 0.2
+
+
+def publish(
+    job_id: Annotated[str, typer.Argument(metavar="JOB", help="The root of a tree, or an implement leg.")],
+    base: Annotated[
+        str | None,
+        typer.Option(metavar="BRANCH", help="What is to take it; else the pull request's branch, or the default one."),
+    ] = None,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait until it is there.")] = False,
+    json: Json = False,
+) -> None:
+    """Push the branch to GitHub and open its pull request, or bring the one that is there up to date."""
+    from bridge.operations.branches import publish as operations
+    from cli.drawing.progress import progress
+    from cli.drawing.words import signed
+    from cli.invocation.faults import if_interrupted
+    from workflows.model.errors import RefusedError
+
+    service = service_here()
+    found = operations.publish(service, job_id, actor=signed(), base=base)
+    if not no_wait:
+        with if_interrupted("it is published all the same", f"service job publish {job_id}"), progress() as step:
+            step(f"{found.branch} is being published")
+            found = _until_over(service, found)
+    if json:
+        say_json(found.model_dump() | {"over": found.over})
+    elif found.state != "failed":
+        _tell(found)
+    if found.state == "failed":
+        raise RefusedError(f"{found.branch} is not published: {found.says}", f"service job publish {job_id}")
+
+
+def _until_over(service: "Service", found: "PublishAnswer") -> "PublishAnswer":
+    """Wait until it is published, bounded; publishing continues without us."""
+    from bridge.operations.branches import publish as operations
+
+    until = time.monotonic() + operations.WAIT_SECONDS
+    while not found.over and time.monotonic() < until:
+        if operations.is_held_up(service):
+            return operations.current(service, found.job_id) or found
+        time.sleep(INTERVAL)
+        found = operations.current(service, found.job_id) or found
+    return found
+
+
+def _tell(found: "PublishAnswer") -> None:
+    if found.over:
+        say(found.url or f"{found.branch}: {found.says}")
+        if found.url and found.says:
+            say(found.says)
+        return
+    say(f"{found.branch} of {found.job_id} will be published at {found.github}: {found.says}")
+    say(f"see how far it is: service job publish {found.job_id}")

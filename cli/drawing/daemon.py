@@ -1,0 +1,144 @@
+"""The daemon and its work on one screen."""
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from cli.drawing.lines import FOLDED, Line, Look, Piece, of_state
+from cli.drawing.screens import can_move
+from cli.drawing.words import size
+
+if TYPE_CHECKING:
+    from bridge.machine.daemon_state import ChildState, DaemonStatus
+    from bridge.operations.home.overview import Disk, HostNow, Overview
+    from bridge.operations.settings import Process
+
+_COLUMN = 16
+_BELOW = " " * (_COLUMN + 1) + FOLDED
+_FEW = 3
+
+
+def lines(seen: "DaemonStatus", *, links: bool = False) -> list[str]:
+    """Return the status and addresses. On a terminal, lists are links; `links` spells their addresses out."""
+    state = seen.state
+    if not seen.running:
+        last = [f"last start failed: {state.problem}", f"try: {state.hint}"] if state and state.problem else []
+        return [f"not running      home {seen.home}", *last, "start it         service daemon start"]
+    if state is None:
+        return [f"starting         process {seen.pid}, home {seen.home}"]
+    spelt = links or not can_move(sys.stdout)
+    phase = Piece(f"{state.phase:{_COLUMN}}", of_state(state.phase) if state.phase != "degraded" else Look.BAD)
+    return [
+        Line(phase, f" process {seen.pid}, up {seen.uptime}, version {state.version}"),
+        _field("home", seen.home),
+        _field("temporal", f"{state.temporal_address}, namespace {state.namespace}"),
+        *_lists(dict(seen.views), state.ui_url or "", spelt=spelt),
+        *_bridge(state.bridge_url or "", spelt=spelt),
+        *(_child(child) for child in state.children),
+        *(_field("note", note) for note in state.notes),
+    ]
+
+
+def figures(found: "Overview") -> Iterator[str]:
+    """Yield the queue, waiting people's items, today's cost, and disk space."""
+    from workflows.policy.prices import dollars
+
+    known, hosts, used = found.counts, found.slots, found.spent_today
+    if known is None or hosts is None or used is None:
+        return
+    yield _field("queue", f"{_taken(known.running, hosts)}, {known.queued} queued")
+    if len(hosts) > 1:
+        yield _field("hosts", *_hosts(hosts))
+    if known.paused or known.blocked:
+        paused = Piece(f"{known.paused} paused", Look.ASKS if known.paused else Look.PLAIN)
+        blocked = Piece(f"{known.blocked} blocked", Look.STUCK if known.blocked else Look.PLAIN)
+        yield _field("for people", paused, ", ", blocked, " (service attention)")
+    else:
+        yield _field("for people", "0 paused, 0 blocked")
+    yield _field("spent today", f"{used.tokens:,} tokens, {dollars(used.cost_usd, assumed=used.price_assumed)} (UTC)")
+    yield _field("disk", *_disk(found.disk))
+
+
+def settings(found: "Sequence[Process]", *, whole: bool) -> list[str]:
+    """Name the running processes whose settings are outdated; abridged on a terminal."""
+    from bridge.operations import settings
+
+    if not whole and can_move(sys.stdout):
+        return list(_briefly(found))
+    told = [line for each in found for line in (*settings.in_words(each), *settings.way_to_force(each))]
+    return [f"{'settings' if not line.startswith(' ') else '':{_COLUMN}} {line}" for line in told]
+
+
+def _briefly(found: "Sequence[Process]") -> Iterator[str]:
+    """Group processes with equal differences."""
+    differing: dict[str, list[str]] = {}
+    for each in found:
+        differing.setdefault(_differences(each), []).append(each.name)
+    for says, names in differing.items():
+        yield _field("settings", f"{', '.join(names)} {says}")
+    for command in dict.fromkeys(each.restart for each in found if each.changed):
+        yield _field("", command)
+
+
+def _differences(found: "Process") -> str:
+    if found.fault:
+        return f"goes on with what it has read: {found.fault}"
+    first = [f"{each.key} {each.there or 'not set'}, now {each.here or 'not set'}" for each in found.changed[:_FEW]]
+    more = [f"{len(found.changed) - _FEW} more (--all)"] if len(found.changed) > _FEW else []
+    return f"read before the last change: {'; '.join([*first, *more])}"
+
+
+def _field(name: str, *value: Piece | str) -> Line:
+    return Line(f"{name:{_COLUMN}} ", *value, below=_BELOW)
+
+
+def _lists(views: dict[str, str], ui_url: str, *, spelt: bool) -> Iterator[Line]:
+    """Yield the lists in Temporal's web UI. Their addresses are longer than a terminal line, and are not typed."""
+    every = views.pop("all", "")
+    if spelt or not every:
+        yield Line(f"{'web ui':{_COLUMN}} ", every or "the web UI of your cluster")
+        yield from (Line(f"{'':{_COLUMN}} {name}: {link}") for name, link in views.items())
+        return
+    named = [part for name, link in views.items() for part in (", ", Piece(name, link=link))]
+    yield _field("web ui", Piece(ui_url, link=every), *named)
+
+
+def _bridge(url: str, *, spelt: bool) -> list[Line]:
+    if not url:
+        return []
+    if spelt:
+        return [_field("bridge url", url), _field("dashboard", "service dashboard")]
+    return [_field("dashboard", "service dashboard, served at ", url)]
+
+
+def _child(child: "ChildState") -> Line:
+    restarts = f"restarted {child.restarts} times" if child.restarts else ""
+    again = f"at {child.again_at.astimezone():%H:%M:%S}" if child.again_at else ""
+    parts = [f"process {child.pid}" if child.pid else "", restarts, child.note, again]
+    look = of_state(child.phase) if child.phase == "running" else Look.BAD
+    return _field(child.name, Piece(child.phase, look), *(f", {part}" for part in parts if part))
+
+
+def _taken(running: int, hosts: "Iterable[HostNow]") -> str:
+    working = [host for host in hosts if host.works]
+    slots = sum(host.slots for host in working)
+    return f"{running} running on {slots} slots" if working else f"{running} running, no worker is there"
+
+
+def _hosts(hosts: "tuple[HostNow, ...]") -> Iterator[str | Piece]:
+    for number, host in enumerate(hosts[:_FEW]):
+        yield f"{', ' if number else ''}{host.name} {host.running} of {host.slots}"
+        if not host.works:
+            yield Piece(" (no worker)", Look.BAD)
+    if len(hosts) > _FEW:
+        yield f", {len(hosts) - _FEW} more (--all)"
+
+
+def _disk(disk: "Disk") -> Iterator[str]:
+    parts = sorted(disk.parts, key=lambda part: -part.bytes)
+    told = ", ".join(f"{part.name} {_more(part.whole)}{size(part.bytes)}" for part in parts)
+    yield f"{_more(disk.whole)}{size(disk.bytes)}, {size(disk.free)} free{f': {told}' if told else ''}"
+
+
+def _more(whole: bool) -> str:
+    return "" if whole else "more than "

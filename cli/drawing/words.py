@@ -1,0 +1,222 @@
+"""Times, jobs and results as text for a terminal."""
+
+import getpass
+import re
+import socket
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bridge.operations.jobs.claims import claims, entry, in_sum
+from cli.drawing.lines import FOLDED, Line, Look, Piece, headed, in_fields, of_state, path, prose
+from cli.drawing.widths import cut
+from workflows.text.invisible import prefixed
+
+if TYPE_CHECKING:
+    from activities.runs.status import RunStatus
+    from bridge.operations.branches.branches import WayOut
+    from bridge.operations.jobs.jobs import JobDetail
+    from bridge.operations.registry.reviews import ReviewView
+    from workflows.model.rows import EventRecord
+
+ENDED_BADLY = ("failed", "blocked", "cancelled")
+WAITING = ("blocked", "awaiting_human")
+"""States of tasks that need a person's action."""
+_STAGES = {
+    "waiting": "waiting for a free slot",
+    "put_off": "not running, put off",
+    "ended": "ended, and is being recorded",
+}
+LONGEST = 300
+"""Longest text in a table: the widest terminal shows it, and a plain column is cut to its own width."""
+_BLANKS = re.compile("[ \t\n]+|\r\n")
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
+
+
+def ago(at: float) -> str:
+    """Format the time since then, in the largest unit that fits."""
+    seconds = max(0, int(time.time() - at))
+    for size, unit in _UNITS:
+        if seconds >= size:
+            return f"{seconds // size}{unit} ago"
+    return f"{seconds}s ago"
+
+
+def clock(at: float) -> str:
+    """Format local date and time, with the zone."""
+    return time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(at))
+
+
+def readable(fields: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, object]]:
+    """Convert programs' fields for people: lists joined, times as dates."""
+    for name, value in fields:
+        if isinstance(value, list):
+            yield name, ", ".join(value)
+        else:
+            yield name, clock(value) if name.endswith("_at") and isinstance(value, float) else value
+
+
+def state(word: str, why: str = "") -> Line:
+    """Return a state in its colour, with the reason."""
+    return Line(Piece(word, of_state(word)), f": {why}" if why else "", below=FOLDED)
+
+
+def one_line(text: str, width: int = 60) -> str:
+    """Join the text's lines and cut it to the width."""
+    return cut(" ".join(_BLANKS.split(text.strip())), width)
+
+
+def actor() -> str:
+    """Return the user's name as records show it."""
+    return f"{getpass.getuser()}@{socket.gethostname()}"
+
+
+def signed() -> str:
+    """Return the actor with the channel, for records that name an actor in words only."""
+    from workflows.model import orders
+
+    return orders.signed(actor(), "cli")
+
+
+def event_in_words(event: "EventRecord") -> Line:
+    """Return an event on one line."""
+    when, said = Piece(clock(event.at), Look.QUIET), one_line(event.message, 400)
+    return Line(when, f"  {event.job_id}  ", Piece(event.kind, Look.STRONG), f": {said}", below=f"    {FOLDED}")
+
+
+def review_in_words(review: "ReviewView") -> list[str]:
+    """Describe an in-session review, labelled as one."""
+    status = review.review_status
+    return [
+        f"{review.review_id}  review of pull request {review.pull_request} at {review.head_sha}",
+        f"{status.state}, {status.grade}, {status.label}: what its author says, no gate reads it",
+        *([f"verdict: {status.verdict}"] if status.verdict else []),
+        *(f"{clock(n.at)}  {n.author_asserted} (asserted): {n.text}" for n in review.notes),
+    ]
+
+
+def review_row(review: "ReviewView") -> tuple[str, ...]:
+    """Return a table row for an in-session review, labelled as one."""
+    status = review.review_status
+    return (
+        review.review_id,
+        status.state,
+        review.repo or "-",
+        str(review.pull_request),
+        review.head_sha[:12],
+        one_line(review.workflow, LONGEST),
+        ago(review.opened_at),
+        f"{status.grade}, {status.label}",
+        one_line(status.verdict or "-", LONGEST),
+    )
+
+
+def in_words(detail: "JobDetail", page: str = "") -> list[str]:
+    """Return a job's lines for a person: state first, evidence last. Its id links to its page."""
+    from workflows.policy.decisions import decided
+    from workflows.policy.prices import dollars
+
+    job, task = detail.job, detail.task
+    waits = task if task and (task.state in WAITING or task.waits_for in ("runs", "start")) else None
+    stuck = waits or (task if job.state in ENDED_BADLY else None)
+    cost = dollars(job.cost_usd, assumed=job.price_assumed)
+    spent = f"{job.usage.input_tokens} in, {job.usage.output_tokens} out, {cost}" if job.usage.total else ""
+    fields: list[tuple[str, object]] = [
+        ("job", Line(Piece(job.job_id, link=page))),
+        ("state", state(job.state, job.reason)),
+        ("agent is", _live(detail.live) if detail.live else ""),
+        ("decision", state(decided(job.state, job.decision))),
+        ("summary", job.summary),
+        ("agent", f"{job.agent} ({job.runtime}), {job.action} on {job.repo}"),
+        ("belongs to", Line(Piece(str(detail.belongs_to), link=detail.belongs_to.address))),
+        ("model", " ".join(word for word in (job.model, job.effort) if word)),
+        ("task", Line(f"{task.task_id} ", *state(task.state, task.title).pieces, below=FOLDED) if task else ""),
+        ("because", waits.reason if waits else ""),
+        ("parent", job.parent_job_id),
+        ("attempt", job.attempt if job.attempt > 1 else ""),
+        ("branch", job.branch),
+        ("head", job.head_sha),
+        ("tokens", spent),
+        ("queued", clock(job.queued_at)),
+        ("started", clock(job.started_at) if job.started_at else ""),
+        ("ended", clock(job.ended_at) if job.ended_at else ""),
+        ("box", (detail.diagnostics or {}).get("box", "")),
+        ("worktree", Line(path(detail.worktree)) if detail.worktree and not job.ended_at else ""),
+        ("next", Line(job.next or (stuck.next if stuck else ""))),
+    ]
+    return [*in_fields(fields), *_result(detail.payload or {}), *_diagnostics(detail.diagnostics or {})]
+
+
+def _live(live: "RunStatus") -> str:
+    """Describe the agent's activity and its last line of output."""
+    stage = _STAGES.get(live.stage, live.stage)
+    if live.stage == "waiting":
+        return stage
+    if live.last_output_at is None:
+        return f"{stage}; it has printed nothing yet"
+    return f"{stage}; {live.output_bytes} bytes, the last {ago(live.last_output_at)}: {live.last_line}"
+
+
+def _result(payload: dict[str, Any]) -> list[str]:
+    lines: list[str] = []
+    result = payload.get("service_result") or {}
+    seen = payload.get("result_observation")
+    for heading in ("findings", "changes_made", "tests_run", "needs"):
+        entries = [entry(each) for each in result.get(heading) or ()]
+        if heading == "changes_made" and seen:
+            lines += ["", "changes made, as claimed and as seen:", *observed(entries, seen)]
+        elif entries:
+            lines += ["", heading.replace("_", " ") + ":", *(line for each in entries for line in headed("  -", each))]
+    return lines
+
+
+def way_out_in_words(way: "WayOut") -> list[str]:
+    """Describe a conflict that blocks a task, and the commands that resolve it, in order."""
+    return [
+        f"{way.what} in:",
+        *(f"  - {name}" for name in way.files),
+        "to go on:",
+        *(f"  {command}" for command in way.commands),
+        "or let an agent resolve it:",
+        f"  service job resolve {way.root_job_id}",
+    ]
+
+
+def _diagnostics(diagnostics: dict[str, Any]) -> list[str]:
+    from workflows.contract.faults import first
+
+    lines: list[str] = []
+    if faults := diagnostics.get("faults"):
+        lines += ["", "faults of the result:", *(prose(f"  - {fault}") for fault in first(faults))]
+    if tail := diagnostics.get("stderr"):
+        lines += ["", "last words of the agent:", *prefixed(str(tail).rstrip("\n"))[-10:]]
+    return lines
+
+
+SHOWN = 50
+
+
+def observed(changes: Sequence[str], seen: dict[str, Any]) -> Iterator[str]:
+    """Yield each claim, then unclaimed changes, then the summary."""
+    for claim in claims(changes, seen):
+        yield prose(f"  {'✔' if claim.observed else '?'} {claim.text}")
+        yield prose(f"      {claim.grade}: {claim.evidence}")
+    unclaimed = seen["unclaimed_files"]
+    if unclaimed:
+        yield "changed without being claimed:"
+    yield from (f"  ! {name}" for name in unclaimed[:SHOWN])
+    if len(unclaimed) > SHOWN:
+        yield f"  ! and {len(unclaimed) - SHOWN} more"
+    yield prose(f"observed: {in_sum(seen)}")
+
+
+_SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+"""Decimal units, as disks are sold."""
+
+
+def size(count: int) -> str:
+    """Format a byte count in the largest unit that fits."""
+    for unit, name in _SIZES:
+        if count >= unit:
+            return f"{count / unit:.1f} {name}" if count < 10 * unit else f"{count / unit:.0f} {name}"
+    return f"{count} bytes"

@@ -1,0 +1,109 @@
+"""`service doctor` and `service runtime`: what the service needs and whether it works here."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.drawing.lines import FOLDED, Line, Look, Piece, of_state
+from cli.drawing.output import say, say_json, say_table
+from cli.drawing.tables import Column
+from cli.drawing.words import one_line
+from cli.invocation.options import Json, service_here
+
+if TYPE_CHECKING:
+    from bridge.operations.health.doctor import Finding
+    from bridge.operations.health.runtimes import Runtime
+
+doctor_app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@doctor_app.command()
+def doctor(json: Json = False) -> None:
+    """Look at everything the service stands on. Exit status 1 when something is wrong."""
+    from bridge.operations.health import doctor
+    from cli.drawing.progress import progress
+    from cli.invocation.faults import if_interrupted
+
+    with if_interrupted("not everything was looked at", "service doctor"), progress() as step:
+        findings = doctor.examine(service_here(), step)
+    healthy = doctor.healthy(findings)
+    if json:
+        say_json({"healthy": healthy, "findings": findings})
+    else:
+        say(*(line for each in findings for line in lines(each)))
+    if not healthy:
+        raise typer.Exit(1)
+
+
+def lines(finding: "Finding") -> list[str]:
+    """Return a finding's level and text, with its fix below."""
+    first, *more = finding.says.split("\n")
+    fix = [Line(f"{'':21}", Piece("fix:", Look.STRONG), f" {finding.fix}")] if finding.fix else []
+    below = f"{'':19}{FOLDED}"
+    head = Line(Piece(f"{finding.level:8}", of_state(finding.level)), f" {finding.about:11} {first}", below=below)
+    return [head, *(Line(f"{below}{each}", below=below) for each in more), *fix]
+
+
+runtime_app = typer.Typer(help="See which programs can do the work here.", no_args_is_help=True, rich_markup_mode=None)
+HEADINGS = (
+    "RUNTIME",
+    Column("PROGRAM", leaves=1),
+    Column("VERSION", leaves=2),
+    Column("WORKS", look=of_state),
+    Column("WHY", least=16),
+)
+
+
+@runtime_app.command(name="list")
+def list_(json: Json = False) -> None:
+    """List every runtime, the program behind it, and whether it works."""
+    from bridge.operations.health import runtimes
+
+    found = runtimes.check(service_here())
+    rows = [(r.name, r.program, r.version or "-", "yes" if r.works else "no", r.says) for r in found]
+    if json:
+        say_json({"any_works": runtimes.any_works(found), "runtimes": found})
+    else:
+        say_table(HEADINGS, rows, "")
+
+
+@runtime_app.command()
+def check(
+    runtime: Annotated[str | None, typer.Argument(help="Only this one.")] = None,
+    json: Json = False,
+) -> None:
+    """Say what each runtime lacks and what to type. Exit status 1 when none works; one is enough.
+
+    Each program that is there builds something under the policy that checks get, in its box; no model is asked.
+    """
+    from bridge.operations.health import runtimes
+
+    found = runtimes.check(service_here(), runtime, build=True)
+    say_json({"any_works": runtimes.any_works(found), "runtimes": found}) if json else say(
+        *(line for each in found for line in _lines(each))
+    )
+    if not runtimes.any_works(found):
+        raise typer.Exit(1)
+
+
+def _lines(runtime: "Runtime") -> list[str]:
+    version = f" {runtime.version}" if runtime.version else ""
+    state = "works" if runtime.works else "does not work"
+    fix = [Line(f"{'':11}", Piece("fix:", Look.STRONG), f" {runtime.fix}")] if runtime.fix else []
+    works = Piece(state, Look.GOOD if runtime.works else Look.BAD)
+    said = f": {runtime.program}{version}, {runtime.says}"
+    return [Line(f"{runtime.name:10} ", works, said, below=f"{'':9}{FOLDED}"), *fix, *_checks(runtime)]
+
+
+def _checks(runtime: "Runtime") -> list[Line]:
+    checks = runtime.checks
+    if checks is None:
+        return []
+    under = f" under {checks.policy}"
+    if not checks.problem:
+        tools = f"; in the PATH: {', '.join(checks.tools)}" if checks.tools else ""
+        said = f"{under} a command wrote the worktree and ran what it wrote ({checks.box}){tools}"
+        return [Line(f"{'':11}", Piece("checks:", Look.STRONG), said, below=f"{'':9}{FOLDED}")]
+    said = f"{under} nothing can be built: {one_line(checks.problem, 300)}"
+    fix = Line(f"{'':11}", Piece("fix:", Look.STRONG), f" {checks.fix}")
+    return [Line(f"{'':11}", Piece("checks:", Look.BAD), said, below=f"{'':9}{FOLDED}"), fix]

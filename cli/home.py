@@ -1,0 +1,163 @@
+"""`service backup`, `restore`, `gc`, `config` and `cluster`: the home, its settings and its Temporal server."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.drawing.output import say, say_json, say_table, tell
+from cli.drawing.words import size
+from cli.invocation.options import Json, service_here
+
+if TYPE_CHECKING:
+    from bridge.operations.home.backup import Backup
+
+backup_app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@backup_app.command()
+def backup(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.")],
+    json: Json = False,
+) -> None:
+    """Copy the home into a folder: store, Temporal's database, artifacts, settings, keys. Nothing has to stop."""
+    from bridge.operations.home import backup
+    from cli.drawing.progress import progress
+    from cli.invocation.faults import if_interrupted
+
+    with if_interrupted("nothing was copied", "service backup FOLDER"), progress("copying the home") as step:
+        made = backup.make(service_here(), folder.absolute(), step)
+    if json:
+        say_json(made)
+        return
+    say(*_lines(made, f"copied {made.home} to {made.folder}"))
+    say("it holds prompts and keys: keep it private", "bring it back: service restore FOLDER")
+
+
+def _lines(made: "Backup", first: str) -> list[str]:
+    """Return the backup's content and the notes on it."""
+    from cli.drawing.words import clock
+
+    held = f"{made.files} files, {size(made.bytes)}, version {made.version}"
+    return [first, f"{held}, as of {clock(made.made_at.timestamp())}", *(f"note: {note}" for note in made.notes)]
+
+
+restore_app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@restore_app.command()
+def restore(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="What `service backup` made.")],
+    json: Json = False,
+) -> None:
+    """Put a backup in the place of an empty home. Its trees go on from where they were once the daemon is started."""
+    from activities.settings.home import Home
+    from bridge.operations.home import backup
+    from cli.drawing.progress import progress
+    from cli.invocation.faults import if_interrupted
+
+    with if_interrupted("the home is as it was", "service restore FOLDER"), progress() as step:
+        made = backup.restore(Home.locate(), folder.absolute(), step)
+    if json:
+        say_json(made)
+        return
+    say(*_lines(made, f"restored {made.home} from {made.folder}"), "next: service daemon start")
+
+
+gc_app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+WHAT = {
+    "runs": "prompts and output of agents",
+    "artifacts": "long prompts, results, what agents handed on",
+    "worktrees": "work folders of which all is elsewhere too",
+    "logs": "logs that were set aside",
+}
+
+
+@gc_app.command()
+def gc(
+    older_than: Annotated[
+        str, typer.Option(help="What ended longer ago than this, such as 30d or 36h; an hour at least.")
+    ] = "30d",
+    yes: Annotated[bool, typer.Option("--yes/--dry-run", help="Remove it.")] = False,
+    json: Json = False,
+) -> None:
+    """List what nothing needs any more and the room it takes, and remove it when told to.
+
+    Trees that run, wait for people or are blocked keep all they have. Rows, branches and backups always stay.
+    """
+    from bridge.operations.home import reclaim
+
+    found = reclaim.reclaim(service_here(), older_than, yes=yes)
+    if json:
+        say_json(found)
+    else:
+        rows = [(room.what, str(room.count), size(room.bytes), WHAT[room.what]) for room in found.rooms if room.count]
+        say_table(("KIND", "THINGS", "SIZE", "WHAT"), rows, f"nothing older than {found.older_than} can go")
+        tell(*(f"kept: {why}" for why in found.kept))
+        if yes:
+            say(f"freed {size(found.bytes)}")
+        elif rows:
+            say(f"nothing was removed; to free {size(found.bytes)}: service gc --older-than {found.older_than} --yes")
+        tell(*(f"error: {problem}" for problem in found.problems))
+    if found.problems:
+        raise typer.Exit(1)
+
+
+config_app = typer.Typer(help="Check and show the settings.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@config_app.command()
+def check(json: Json = False) -> None:
+    """Read the settings and say what is wrong with them."""
+    from activities.settings.home import Home
+    from activities.settings.load import load_settings
+
+    home = Home.locate()
+    load_settings(home)
+    if json:
+        say_json({"path": str(home.config), "exists": home.config.exists()})
+        return
+    say(f"{home.config} is good" if home.config.exists() else f"no {home.config}: the defaults are in force")
+
+
+@config_app.command()
+def show(
+    origin: Annotated[bool, typer.Option("--origin", help="Say where each value comes from.")] = False,
+    json: Json = False,
+) -> None:
+    """Print every setting, as a file that could be `config.toml`; below, what running processes do not know yet."""
+    from bridge.operations import settings
+
+    service = service_here()
+    if json:
+        say_json(settings.as_json(service, origins=origin))
+    else:
+        say(*settings.lines(service, origins=origin))
+
+
+cluster_app = typer.Typer(help="Make a Temporal server of your own ready.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@cluster_app.callback()
+def _root() -> None:
+    """Keep `init`, the only verb, a word to type, so that others can be added."""
+
+
+@cluster_app.command()
+def init(
+    retention: Annotated[
+        str | None, typer.Option(help="How long ended workflows are kept, such as 30d, which is what a new one gets.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Make namespace and search attributes where you may; print the commands where you may not. Exit 3 then."""
+    from bridge.operations.home import cluster
+
+    made = cluster.init(service_here(), retention)
+    if json:
+        say_json(made)
+    else:
+        say(*made.said, *(["by hand:", *(f"  {line}" for line in made.by_hand)] if made.by_hand else []))
+    if made.by_hand:
+        raise typer.Exit(3)

@@ -1,0 +1,1 @@
+"""Invocation of commands: shared options, help texts, the caller and its permissions, errors and exit codes."""

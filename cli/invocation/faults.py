@@ -1,0 +1,175 @@
+"""The end of a command that went wrong: a sentence, a code for programs, an exit code, and never a traceback (K6)."""
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
+from typing import TYPE_CHECKING
+
+from typer import Abort
+
+from cli.drawing.output import is_for_programs, tell, tell_error, tell_fault
+from cli.invocation import help_texts
+from workflows.model.errors import ServiceError, UnreachableError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from typer import TyperException
+
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as in shells."""
+BUG = "this is a fault of the service"
+_LARGEST = 1024 * 1024
+_OF_THE_SYSTEM = {
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE),
+    *(errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG),
+}
+"""Errors of the machine, whoever asks: full, read-only, not permitted, wrong kind of file."""
+
+
+def answer(fault: BaseException) -> int:
+    """Print the error, and return the exit code."""
+    if isinstance(fault, KeyboardInterrupt):
+        return interrupted()
+    if isinstance(fault, BrokenPipeError):
+        return 0  # the reader has closed the pipe and wants no more
+    known = fault if isinstance(fault, ServiceError) else _known(fault)
+    if known is not None:
+        tell_error(known)
+        return known.exit_code
+    tell_fault(f"{BUG}: {_in_words(fault)}; {_kept(fault)}", "fault", ["service doctor"])
+    return 1
+
+
+def interrupted(*commands: str) -> int:
+    """Print the commands that return to the running work; without any, print nothing."""
+    if commands:
+        tell_fault("interrupted", "interrupted", commands)
+    return INTERRUPTED
+
+
+@contextmanager
+def left_alone(*commands: str) -> Iterator[None]:
+    """On Ctrl-C, stop waiting and print the commands that return to the work, which continues."""
+    try:
+        yield
+    except (KeyboardInterrupt, Abort):
+        if is_for_programs():
+            interrupted(*commands)
+        else:
+            tell("", "It goes on without you. To come back:", *(f"  {each}" for each in commands))
+        raise SystemExit(INTERRUPTED) from None
+
+
+@contextmanager
+def if_interrupted(says: str, *commands: str) -> Iterator[None]:
+    """On Ctrl-C, print the state of the work and the commands to type."""
+    try:
+        yield
+    except (KeyboardInterrupt, Abort):
+        if not is_for_programs():
+            tell("")  # below the ^C
+        tell_fault(f"interrupted: {says}", "interrupted", commands)
+        raise SystemExit(INTERRUPTED) from None
+
+
+def misused(misuse: "TyperException", command: str) -> int:
+    """Print a usage error of Typer in the form of all errors, or the help if nothing was typed."""
+    message = misuse.format_message()
+    context = getattr(misuse, "ctx", None)
+    if type(misuse).__name__ == "NoArgsIsHelpError":
+        tell(*map(help_texts.line, help_texts.uncoloured(message).rstrip("\n").split("\n")))
+    else:
+        usage = help_texts.usage_of(context) if context else ""
+        tell_fault(message, "usage", [command], usage)
+    return misuse.exit_code
+
+
+def open_streams() -> None:
+    """Open /dev/null for missing standard streams, before another file can get their descriptor.
+
+    Characters that a terminal cannot show are escaped instead of raising an error.
+    """
+    for number, name, flags in ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_RDONLY), (2, "stderr", os.O_WRONLY)):
+        if getattr(sys, name) is None:
+            file = os.open(os.devnull, flags | os.O_CLOEXEC)
+            if file != number and not _is_open(number):
+                file = os.dup2(file, number)
+            setattr(sys, name, open(file, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+def _known(fault: BaseException) -> ServiceError | None:
+    """Convert an error of the machine or the store: it is no fault of the service, and details would explain
+    nothing.
+    """
+    if isinstance(fault, OSError) and fault.errno == errno.EBADF and not fault.filename:
+        return ServiceError("what was to be printed could not be written: standard output is closed")
+    if isinstance(fault, OSError) and fault.errno in _OF_THE_SYSTEM:
+        where = f": {fault.filename}" if fault.filename else ""
+        return ServiceError(f"this machine refused it: {fault.strerror}{where}", "service doctor")
+    database = sys.modules.get("sqlalchemy.exc")
+    if database is not None and isinstance(fault, database.OperationalError):
+        return UnreachableError(f"the store cannot be used: {fault.orig}", "service doctor")
+    return None
+
+
+def _in_words(fault: BaseException) -> str:
+    from activities.redaction.redacted import redacted
+
+    said = redacted(str(fault)).split("\n")[0][:400]
+    return f"{type(fault).__name__}: {said}" if said else type(fault).__name__
+
+
+def _kept(fault: BaseException) -> str:
+    """Write the traceback where the operator finds it, and return a phrase that says where."""
+    import time
+    import traceback
+
+    from activities.redaction.redacted import redacted
+
+    told = redacted("".join(traceback.format_exception(fault)))
+    entry = f"{time.strftime('%Y-%m-%d %H:%M:%S%z')}\n{told}\n"
+    for place in (_in_home, _elsewhere):
+        try:
+            return f"the details are in {place(entry)}"
+        except (OSError, ServiceError):
+            continue
+    return "the details could be written nowhere"
+
+
+def _in_home(entry: str) -> "Path":
+    """Append to `faults.log`, readable by its owner alone; one rotated file is kept."""
+    from activities.settings.home import Home
+
+    folder = Home.locate().ensure().logs
+    folder.mkdir(mode=0o700, exist_ok=True)
+    path = folder / "faults.log"
+    if path.exists() and path.stat().st_size > _LARGEST:
+        path.replace(path.with_suffix(".log.1"))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(path, flags, 0o600), "a", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(entry)
+    return path
+
+
+def _elsewhere(entry: str) -> str:
+    import tempfile
+
+    file, path = tempfile.mkstemp(prefix="service-fault-", suffix=".log")
+    with open(file, "w", encoding="utf-8", errors="backslashreplace") as kept:
+        kept.write(entry)
+    return path

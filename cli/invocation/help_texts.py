@@ -1,0 +1,71 @@
+"""One look for every help text: no boxes, at most 80 columns, whole sentences, values in capitals."""
+
+import re
+import sys
+from typing import Any
+
+from cli.drawing.lines import END, Line, Look, Piece
+
+_NEEDED = r"\{([^{}]*)\}"
+_HEADING = "(?m)^(Usage:|[A-Z][a-z]+:$)"
+_STRONG = f"\x1b[{Look.STRONG.value}m"
+_VALUES = {"str": "TEXT", "int": "N", "int range": "N", "float": "N", "path": "PATH", "file": "PATH"}
+"""Placeholders of options whose value has no name of its own."""
+
+
+def dress(command: Any) -> None:
+    """Apply this look to a command and all its subcommands."""
+    command.context_class = _context_of(command.context_class)
+    command.short_help = command.short_help or _sentence(command.help or "")
+    for each in command.params:
+        if each.metavar is None and not getattr(each, "is_flag", False):
+            each.metavar = _value(each)
+    for below in getattr(command, "commands", {}).values():
+        dress(below)
+
+
+def line(text: str) -> Line:
+    """Convert a line of a help text for `tell`."""
+    found = re.match(_HEADING, text)
+    return Line(Piece(found[0], Look.STRONG), text[found.end() :]) if found else Line(text)
+
+
+def uncoloured(text: str) -> str:
+    """Remove the colours of a help text."""
+    return text.replace(_STRONG, "").replace(END, "")
+
+
+def usage_of(context: Any) -> str:
+    """Return the command's usage on one line."""
+    return " ".join(uncoloured(context.get_usage()).split()).removeprefix("Usage: ")
+
+
+def _value(parameter: Any) -> str | None:
+    """Return the placeholder: an argument's name, or the kind of an option's value."""
+    if parameter.param_type_name == "argument":
+        return f"{parameter.name.upper()}{'...' if parameter.nargs != 1 else ''}"
+    return _VALUES.get(parameter.type.name.strip("<>"))
+
+
+def _sentence(text: str) -> str:
+    """Return the first sentence."""
+    first = " ".join(text.split("\n\n")[0].split())
+    return first.partition(". ")[0].rstrip(".") + "." if first else ""
+
+
+def _context_of(usual: Any) -> Any:
+    """Return a context class whose help texts are written by the formatter below."""
+
+    class Formatter(usual.formatter_class):  # type: ignore[misc]
+        def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
+            super().write_usage(prog, re.sub(_NEEDED, r"\1", args), prefix)
+
+        def getvalue(self) -> str:
+            from cli.drawing.screens import screen_of
+
+            screen, text = screen_of(sys.stdout), str(super().getvalue())
+            if screen is None or not screen.colours:
+                return text
+            return re.sub(_HEADING, lambda found: f"{_STRONG}{found[0]}{END}", text)
+
+    return type("HelpContext", (usual,), {"formatter_class": Formatter})

@@ -1,0 +1,55 @@
+"""Options and arguments that several commands share."""
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from workflows.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from bridge.operations.service import Service
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Follow it to its end.")]
+Pr = Annotated[int | None, typer.Option("--pr", min=1, help="The pull request it belongs to: it starts from its head.")]
+Base = Annotated[
+    str | None,
+    typer.Option(
+        "--base", metavar="REF", help="The branch, tag or commit it starts from; what is checked out if left out."
+    ),
+]
+Issue = Annotated[int | None, typer.Option("--issue", min=1, help="The issue it belongs to.")]
+
+Timeout = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DURATION", help="How long each attempt of its root may take, such as 1h30m; of a pipeline, each stage."
+    ),
+]
+
+
+def service_here() -> "Service":
+    """Open the service of this home. Imported on first use: help texts need none of it."""
+    from bridge.operations.service import Service
+
+    return Service.locate()
+
+
+def token_here(service: "Service") -> str | None:
+    """Return the token of `[github].token_env` from the environment: it fetches heads of private repositories."""
+    return os.environ.get(service.settings.github.token_env, "").strip() or None
+
+
+def text_of(typed: str) -> str:
+    """Return a text argument, or standard input if `-` is typed in its place."""
+    if typed != "-":
+        return typed
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError:
+        encoding = sys.stdin.encoding.lower()
+        if encoding == "utf-8":
+            raise UsageError("standard input is not UTF-8 text") from None
+        raise UsageError(f"standard input is read as {encoding}", "export PYTHONIOENCODING=utf-8") from None

@@ -1,0 +1,47 @@
+"""The commands agents may call, and alternatives to the others (ruling N5): the one table.
+
+Agents look, propose and check their results. Whatever starts work outside their tree, spends, decides, or changes the
+service's settings is for people. A command missing from both parts is refused, and fails a test.
+"""
+
+SERVED = frozenset(
+    {
+        *("agent list", "agent show", "attention", "completion candidates", "daemon status", "doctor"),
+        *("github comment-preview", "github status", "help"),
+        *("job branches", "job diff", "job events", "job gate"),
+        *("job list", "job reviews", "job show", "job tree"),
+        *("memory list", "memory propose", "memory recall", "memory show"),
+        *("pipeline list", "pipeline runs", "pipeline show", "pipeline watch", "repo list"),
+        *("result check", "result render", "result schema", "runtime check", "runtime list", "spend"),
+    }
+)
+
+_ASK = "put it to people: `human_questions` in its result; then: service result check"
+_DELEGATE = "have it done in its own tree: `delegations` in its result; then: service result check"
+SAY = "say in its result what is to be done and why; then: service result check"
+_PROPOSE = 'service memory propose KEY "CONTENT"'
+_LOOK = "service job show JOB, service job tree JOB, service attention"
+_RECIPES = ("orchestrate decompose-and-verify", "orchestrate review-panel", "orchestrate verifier")
+
+INSTEAD = {
+    "resume": _ASK,
+    **dict.fromkeys(("agent ask", "agent implement", "agent review", "pipeline run", *_RECIPES), _DELEGATE),
+    **dict.fromkeys(("memory add", "memory confirm", "memory retire"), _PROPOSE),
+    **dict.fromkeys(("daemon logs", "dashboard", "job prompt"), _LOOK),
+    **dict.fromkeys(
+        (
+            *("agent add", "agent allow", "agent deny", "agent remove", "backup"),
+            *("bridge serve", "bridge token", "bridge token add", "bridge token list", "bridge token remove"),
+            *("cluster init", "completion bash", "completion fish", "completion zsh"),
+            *("config check", "config show"),
+            *("daemon install", "daemon run", "daemon start", "daemon stop", "daemon uninstall", "demo", "gc"),
+            *("github sync", "init"),
+            *("job close", "job dismiss", "job drop", "job kill", "job merge"),
+            *("job note", "job open", "job publish", "job resolve", "job retry"),
+            *("pipeline add", "pipeline cancel", "pipeline disable", "pipeline enable", "pipeline remove"),
+            *("repo add", "repo remove", "repo sweep", "restore"),
+        ),
+        SAY,
+    ),
+}
+"""Commands for people, each with an agent's alternative."""

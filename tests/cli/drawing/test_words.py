@@ -1,0 +1,94 @@
+"""Programs' words as sentences for people."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from activities.runs.status import RunStatus, Stage
+from bridge.operations.branches.branches import BranchState, LegBranch
+from bridge.operations.jobs.jobs import JobDetail
+from cli.branches import _row
+from cli.drawing.words import clock, in_words, readable, size
+from tests import rows
+from tests.bridge import seeds
+from workflows.model.states import JobState, TaskState, WaitsFor
+
+
+@pytest.mark.parametrize(
+    ("stage", "shown"),
+    [
+        (Stage.WAITING, "waiting for a free slot"),
+        (Stage.RUNNING, "running; it has printed nothing yet"),
+        (Stage.PUT_OFF, "not running, put off; it has printed nothing yet"),
+        (Stage.ENDED, "ended, and is being recorded; it has printed nothing yet"),
+    ],
+)
+def test_what_an_agent_is_doing_reads_as_a_sentence(stage: Stage, shown: str) -> None:
+    detail = JobDetail(seeds.job(), None, None, None, None, RunStatus(stage))
+    lines = in_words(detail)
+    assert [line.removeprefix("agent is").strip() for line in lines if line.startswith("agent is")] == [shown]
+
+
+@pytest.mark.parametrize("state", BranchState)
+def test_what_a_branch_is_reads_as_a_sentence(state: BranchState) -> None:
+    leg = LegBranch("one", "job-1.1", JobState.RUNNING, "service/one", None, None, state)
+    said = {"waiting": "not made yet", "running": "being worked on", "empty": "no commits"}
+    assert _row(leg, "")[4] == said.get(state, state)
+    assert str(state).isalpha(), "a word, for programs"
+
+
+@pytest.fixture
+def zone(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[None]:
+    monkeypatch.setenv("TZ", request.param)
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("zone", "shown"),
+    [
+        ("UTC", "2026-07-01 12:00:00 UTC"),
+        ("CET-1CEST,M3.5.0,M10.5.0/3", "2026-07-01 14:00:00 CEST"),
+        ("<+03>-3", "2026-07-01 15:00:00 +03"),
+    ],
+    indirect=["zone"],
+)
+def test_a_time_says_in_which_zone_it_is(zone: None, shown: str) -> None:
+    assert clock(1782907200.0) == shown
+
+
+@pytest.mark.parametrize("zone", ["UTC"], indirect=True)
+def test_fields_of_programs_are_read_by_people(zone: None) -> None:
+    fields = readable([("repos", ["a/b", "c/d"]), ("added_at", 1782907200.0), ("enabled", True)])
+    assert list(fields) == [("repos", "a/b, c/d"), ("added_at", "2026-07-01 12:00:00 UTC"), ("enabled", True)]
+
+
+@pytest.mark.ruling("B3", "engine:outside")
+@pytest.mark.parametrize("state", [JobState.SUCCEEDED, JobState.CANCELLED])
+def test_a_job_of_a_deleted_tree_says_why_it_is_over_and_what_starts_it_anew(state: JobState) -> None:
+    anew = 'service agent implement dev "MESSAGE" --repo acme/shop'
+    left: dict[str, Any] = {"reason": "nobody knows", "next": anew, "waits_for": WaitsFor.START}
+    told = rows.task(state=TaskState.CANCELLED, **left)
+    said = "\n".join(map(str, in_words(JobDetail(seeds.job(state=state), told, None, None, None))))
+    assert "nobody knows" in said
+    assert anew in said
+
+
+@pytest.mark.ruling("engine:gc")
+@pytest.mark.parametrize(
+    ("count", "told"),
+    [
+        (0, "0 bytes"),
+        (999, "999 bytes"),
+        (1000, "1.0 kB"),
+        (9_960, "10.0 kB"),
+        (83_000, "83 kB"),
+        (52_500_000_000, "52 GB"),
+    ],
+)
+def test_bytes_are_told_in_the_largest_unit_that_fits(count: int, told: str) -> None:
+    assert size(count) == told

@@ -1,0 +1,108 @@
+"""One look for all help texts, and `--json` for every command."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.drawing.lines import END
+from cli.invocation import help_texts
+from cli.invocation.faults import misused
+from cli.main import NOUNS, PAGED, command_of, leaves, main, root
+from tests.cli.terminal import typed
+
+pytestmark = pytest.mark.ruling("K6")
+
+WITHOUT_JSON = {
+    **dict.fromkeys(("bridge serve", "daemon run"), "it runs in the foreground, and what it prints is its log"),
+    **dict.fromkeys(("completion bash", "completion fish", "completion zsh"), "it prints a script"),
+    "completion candidates": "the scripts read its lines",
+}
+BOXES = set("─│┌┐└┘╭╮╰╯")
+
+
+def every(command: Any, path: str) -> Iterator[str]:
+    yield path
+    for name, each in getattr(command, "commands", {}).items():
+        yield from every(each, f"{path} {name}")
+
+
+COMMANDS = ["", *(path for noun in NOUNS for path in every(command_of(noun), noun))]
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_it_fits_eighty_columns_and_has_no_boxes(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main([*command.split(), "--help"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"Usage: {f'service {command}'.strip()} ")
+    assert max(map(len, text.splitlines())) <= 80
+    assert not BOXES & set(text)
+    assert "\x1b" not in text
+    assert not re.search(r"[a-z]\.\.\.", text), "no sentence is cut"
+    assert not {"<str>", "<int>", "range>", "{"} & set(text.split())
+
+
+def test_a_usage_that_an_error_shows_has_no_look_of_its_own(tmp_path: Path) -> None:
+    environment = {"TERM": "xterm", "HOME": str(tmp_path)}
+    said = typed(["job", "shw"], environment=environment).text
+    assert "usage: service job [OPTIONS] COMMAND" in said
+    assert "1b" not in said
+
+
+def test_headings_are_strong_on_a_terminal_and_nothing_else_is(tmp_path: Path) -> None:
+    environment = {"TERM": "xterm", "HOME": str(tmp_path)}
+    printed = typed(["job", "show", "--help"], environment=environment)
+    lines = printed.text.splitlines()
+    assert lines[0].startswith(f"\x1b[1mUsage:{END} service job show")
+    assert [line for line in lines[1:] if "\x1b" in line] == [
+        f"\x1b[1m{each}{END}" for each in ("Arguments:", "Options:")
+    ]
+    for other in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        assert "\x1b" not in typed(["job", "show", "--help"], environment=environment | other).text
+
+
+def test_the_help_where_nothing_was_typed_has_the_same_look(tmp_path: Path) -> None:
+    environment = {"TERM": "xterm", "HOME": str(tmp_path)}
+    asked = typed(["job", "--help"], environment=environment)
+    told = typed(["job"], environment=environment)
+    assert told.text.rstrip() == asked.text.rstrip()
+    assert "\\x1b" not in told.text
+
+
+def test_a_help_text_is_told_without_colours_where_there_are_none(capsys: pytest.CaptureFixture[str]) -> None:
+    text = f"\x1b[1mUsage:{END} service job\n\n\x1b[1mCommands:{END}\n  list"
+    assert help_texts.uncoloured(text) == "Usage: service job\n\nCommands:\n  list"
+    assert misused.__module__ == "cli.invocation.faults"
+    assert main(["job"]) == 2
+    assert capsys.readouterr().err.startswith("Usage: service job [OPTIONS]")
+
+
+def test_every_command_speaks_json_or_says_why_not() -> None:
+    without = {
+        path
+        for noun in NOUNS
+        for path, command in leaves(command_of(noun), noun)
+        if not any("--json" in option.opts for option in command.params)
+    }
+    assert without == set(WITHOUT_JSON)
+
+
+def test_what_is_paged_is_a_command() -> None:
+    assert set(COMMANDS) >= PAGED
+
+
+def test_the_first_help_text_lists_every_noun_on_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[lines.index("Commands:") + 1 :]] == list(NOUNS)
+    assert root() is not None
