@@ -1,4 +1,4 @@
-"""Automatic merges of ended trees: their task branches move to the line where settings say so (ruling O6)."""
+"""Automatic merges of ended trees into their task branches, where the settings say so (ruling O6)."""
 
 import asyncio
 import logging
@@ -20,18 +20,18 @@ log = logging.getLogger("service")
 
 LOOK_SECONDS = 2.0
 REACHES_BACK = 24 * 3600.0
-"""A tree that ended longer ago is left to people: nobody expects its branch to move any more."""
+"""The age in seconds after which an ended tree is left to people: nobody expects its branch to move any more."""
 ACTOR = "[orchestrate].merge"
 
 
 class Finishing:
-    """A watcher of ended trees, which judges each end once; a tree that is opened again has another end."""
+    """A watcher that judges each end of a tree once; a re-opened tree ends again."""
 
     def __init__(self) -> None:
         self._seen: set[tuple[str, float]] = set()
 
     def look(self, service: Service) -> list[str]:
-        """Merge the trees that ended done and whose gate passes; return their roots.
+        """Merge the trees that ended done and pass the gate; return their roots.
 
         Merging is idempotent, and repeats a record that was lost when the process was killed after the merge.
         """
@@ -68,7 +68,7 @@ def _handled(service: Service, found: Branches) -> bool:
 
 
 async def keep(service: Service) -> None:
-    """Look now and again, for as long as the process lives."""
+    """Run `look` at intervals for as long as the process lives."""
     finishing = Finishing()
     while True:
         try:

@@ -1,4 +1,4 @@
-"""The branches of a tree: what is where, merging and dropping them by an operator's word (ruling I5)."""
+"""The branches of a tree: their state, and how far each is from the task's branch (ruling I5)."""
 
 import shlex
 from collections.abc import Collection, Iterator, Sequence
@@ -33,7 +33,7 @@ from workflows.model.states import JobState, WaitsFor
 
 
 class BranchState(StrEnum):
-    """What became of a branch."""
+    """The state of a branch."""
 
     WAITING = "waiting"
     """Its job has not made it yet."""
@@ -64,9 +64,9 @@ class LegBranch:
     behind: int | None = None
     files: int | None = None
     objection: str = ""
-    """Why it is merged only when somebody insists."""
+    """Why it is merged only with `--anyway`."""
     objector: str = ""
-    """The job that says so."""
+    """The job that objects."""
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -76,13 +76,13 @@ class LegBranch:
         return self.insisting(f"service job merge {self.job_id}") if ready else ""
 
     def insisting(self, command: str) -> str:
-        """The command to merge it, as it is taken."""
+        """Return the command, with `--anyway` if somebody objects to merging this leg."""
         return f"{command} --anyway" if self.objection else command
 
 
 @dataclass(frozen=True)
 class Branches:
-    """Every branch of a tree. A problem: the repository cannot be looked at, and the rows are the store's alone."""
+    """Every branch of a tree. With a `problem` the repository is unreadable, and all facts come from the store."""
 
     root_job_id: str
     repo: str
@@ -92,20 +92,20 @@ class Branches:
     legs: tuple[LegBranch, ...]
     problem: str = ""
     way_on: str = ""
-    """The command that ends the problem."""
+    """The command that solves the problem."""
     base: str = ""
     """The commit the tree began from; empty for trees of earlier releases (ruling O1)."""
     line: str = ""
-    """The commit that has all of the tree's work that goes together; only of a tree that is over (ruling O2).
+    """The line: the commit that holds all of the tree's work that merges cleanly; only of an ended tree (ruling O2).
 
     Empty where a person dropped a part of it.
     """
     owns_task_branch: bool = True
-    """False of a tree that resolves conflicts of another one: its task branch is that tree's."""
+    """False for a tree that resolves the conflicts of another tree: the task branch belongs to that tree."""
 
 
 def checkout(service: Service, name: str) -> Repo:
-    """The repository, here and usable; else why not, and what to type."""
+    """Return the repository if it is on this host and usable; else raise the reason, with the command to type."""
     repo = stored_repos.get(service.store, name)
     if repo is None:
         raise NotFoundError(f"the repository {name} is not registered", f"service repo add {name} PATH")
@@ -121,7 +121,7 @@ def checkout(service: Service, name: str) -> Repo:
 
 
 def of_tree(service: Service, job_id: str, *, only: str | None = None) -> Branches:
-    """Every branch of the tree a job belongs to (ruling B1), or one job's, as far as it can be seen from here."""
+    """Return every branch of the tree a job belongs to (ruling B1), or the branch of the job `only`."""
     tree = jobs.tree(service, job_id)
     root = tree.task.root_job_id
     base, of_another = stored_trees.base_of(service.store, root)
@@ -145,9 +145,9 @@ def of_tree(service: Service, job_id: str, *, only: str | None = None) -> Branch
 
 
 def _line(service: Service, tree: Tree, repo: Path, base: str) -> str:
-    """Return what the tree's last job left, else what it began from; empty where its legs came after that job.
+    """Return the commit of the tree's last job, else the one it began from; empty where its legs came after that job.
 
-    So has a tree of an earlier release none: all its jobs began from the base.
+    A tree of an earlier release has no line either: all its jobs began from the base.
     """
     last = chain_of(tree.jobs, tree.jobs[0]).jobs[-1]
     if not base or not tree.over or any(job.parent_job_id == last.job_id and job.delegation_id for job in tree.jobs):
@@ -163,7 +163,7 @@ def _has(repo: Path, commit: str, leg: LegBranch) -> bool:
 
 
 class _Look:
-    """One look at a repository, for a whole tree."""
+    """A reader of one repository, for all branches of a tree."""
 
     def __init__(self, service: Service, tree: Tree, repo: Path | None, head: str | None) -> None:
         self._service, self._repo, self._head = service, repo, head
@@ -212,7 +212,7 @@ class _Look:
 
 @lru_cache(maxsize=1024)
 def _apart(repo: Path, head: str, other: str, base: str) -> dict[str, int]:
-    """Commits do not change: who looks at a tree again and again asks git once."""
+    """Measure how far two commits are apart; cached, for commits do not change."""
     return asdict(git.distance(repo, head, other)) | {"files": len(git.changes(repo, base, head))}
 
 
@@ -233,7 +233,7 @@ class WayOut:
 
 
 def ways_out(service: Service, roots: Collection[str]) -> Iterator[WayOut]:
-    """The conflicts that block these trees; what is merged meanwhile is not asked for again."""
+    """Yield the conflicts that block these trees, without those whose legs have been merged meanwhile."""
     for each in told.conflicts(service.store, roots):
         tree = of_tree(service, each.root_job_id)
         names = (*each.against, each.branch)
@@ -256,16 +256,16 @@ def _named(legs: Sequence[LegBranch]) -> Any:
 
 
 def touched(repo: Path, leg: LegBranch) -> set[str]:
-    """The files a leg's commits changed, as they are shown."""
+    """Return the files that a leg's commits changed, as display texts."""
     if not leg.base_sha or not leg.head_sha or git.commit(repo, leg.head_sha) is None:
         return set()
     return {printable(each.path) for each in git.changes(repo, leg.base_sha, leg.head_sha)}
 
 
 def by_hand(path: str, task_branch: str, branch: str) -> tuple[str, ...]:
-    """Return the commands that merge one leg where its conflicts can be resolved.
+    """Return the commands that merge one leg by hand where it conflicts.
 
-    That is a worktree beside the checkout, gone again afterwards; or where the branch is checked out already.
+    They use a temporary worktree beside the checkout, or the worktree where the branch is checked out already.
     """
     there = None
     with suppress(ServiceError):
@@ -281,15 +281,15 @@ def by_hand(path: str, task_branch: str, branch: str) -> tuple[str, ...]:
 
 
 def again(job: JobRecord) -> str:
-    """Return the command that runs a job again where its tree takes it, else the one that says why it ended."""
+    """Return the command that runs a job again, if its tree allows that, else the one that shows why it ended."""
     return f"service job {'retry' if job.waits_for is WaitsFor.RETRY else 'show'} {job.job_id}"
 
 
 def restore(path: str, branch: str, head: str) -> str:
-    """The command that brings a branch back."""
+    """Return the command that restores a branch."""
     return f"git -C {shlex.quote(path)} branch {branch} {head}"
 
 
 def leave(where: Path) -> str:
-    """Return the command after which a branch is not checked out there any more; nothing else changes."""
+    """Return the command that detaches HEAD in this worktree, so that the branch is free; no file changes."""
     return f"git -C {shlex.quote(str(where))} switch --detach"

@@ -1,4 +1,4 @@
-"""What a job changed, as a diff: of its commits, of its worktree while it runs, or what a reader changed and lost."""
+"""The diff of a job: of its commits, of its worktree while it runs, or of changes of a reader that were discarded."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -20,18 +20,18 @@ from workflows.model.errors import NotFoundError
 from workflows.model.states import JobState
 
 DIFF_SECONDS = 30.0
-"""Within which the work folder of a job that runs is looked at."""
+"""Seconds that reading the worktree of a running job may take."""
 
 JSON_LIMIT = 1_000_000
 
 
 @dataclass(frozen=True)
 class JobDiff:
-    """Where the diff is: between two commits of a repository, or a text that was kept or just taken."""
+    """The source of a diff: two commits of a repository, or a stored text."""
 
     job_id: str
     source: str
-    """`commits`, `worktree` (it still runs) or `discarded` (a reader's changes, thrown away)."""
+    """`commits`, `worktree` (the job still runs) or `discarded` (a reader's changes, which the service threw away)."""
     repo: Path | None = None
     base: str = ""
     head: str = ""
@@ -39,18 +39,18 @@ class JobDiff:
 
     @property
     def files(self) -> tuple[FileChange, ...]:
-        """What changed, file by file."""
+        """Return the changes by file."""
         return git.changes(self.repo, self.base, self.head) if self.repo else changes_of(self.text)
 
     def pieces(self, *, binary: bool = False) -> Iterator[bytes]:
-        """The diff itself, however large."""
+        """Yield the diff piece by piece, however large it is."""
         if self.repo is None:
             return iter([self.text.encode()])
         return patch(self.repo, self.base, self.head, binary=binary)
 
 
 def of_job(service: Service, job_id: str) -> JobDiff:
-    """The job's diff against what it started from."""
+    """Return the job's diff against the commit it started from."""
     job = jobs.get(service, job_id)
     runs = stored_runs.of_job(service.store, job_id)
     if job.state in {JobState.QUEUED, JobState.RUNNING}:
@@ -75,7 +75,7 @@ def of_job(service: Service, job_id: str) -> JobDiff:
 
 
 def as_json(diff: JobDiff) -> dict[str, Any]:
-    """What `--json` prints: the diff up to a limit."""
+    """Return the JSON for `--json`: the diff, cut at a limit."""
     files = [asdict(each) | {"path": printable(each.path)} for each in diff.files]
     taken = b""
     for piece in diff.pieces():

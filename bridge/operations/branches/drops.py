@@ -1,4 +1,4 @@
-"""Branches of a tree that an operator removes: one leg's, or all of a tree (rulings I5, O6)."""
+"""Removing branches of a tree on an operator's order: the branch of one leg, or all of them (rulings I5, O6)."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -21,7 +21,7 @@ SHOWN = 3
 
 @dataclass(frozen=True)
 class Dropped:
-    """A branch that is gone, and where it pointed."""
+    """A removed branch, and the commit it pointed to."""
 
     job_id: str
     branch: str
@@ -41,7 +41,7 @@ class Gone(Dropped):
 
     @property
     def ways_on(self) -> tuple[str, ...]:
-        """The commands after which what stays can be dropped too, and the one that drops it now."""
+        """Return the commands that make the remaining branch safe to drop, and the one that drops it now."""
         root = self.root_job_id
         ways = (f"service job merge {root} --into-mine", f"service job drop {root}", f"service job drop {root} --force")
         return ways if self.stays else ()
@@ -55,7 +55,7 @@ def drop(service: Service, job_id: str, *, actor: str, force: bool) -> Gone:
 
 
 def _drop_leg(service: Service, job_id: str, actor: str, force: bool) -> Gone:
-    """Remove a leg's branch: a merged one, or with `force` any; what depends on the leg then goes without its work."""
+    """Remove a leg's branch if it is merged, or in any case with `force`; its dependents go on without its work."""
     job = writer(service, job_id)
     path = Path(branches.checkout(service, job.repo).path)
     tree = branches.of_tree(service, job_id)
@@ -76,9 +76,9 @@ def _drop_leg(service: Service, job_id: str, actor: str, force: bool) -> Gone:
 
 
 def _drop_tree(service: Service, job_id: str, actor: str, force: bool) -> Gone:
-    """Remove every branch of a tree, or none: what is merged nowhere takes `force`.
+    """Remove every branch of a tree or, without `force`, none if one of them is unmerged.
 
-    The task's branch stays without it until its work is in the branch that is checked out.
+    The task's branch stays, unless forced, until its work is in the branch that is checked out.
     """
     tree = branches.of_tree(service, job_id)
     path = Path(branches.checkout(service, tree.repo).path)
@@ -105,7 +105,7 @@ def _gone(tree: Branches, dropped: Sequence[Dropped], stays: str = "") -> Gone:
 
 def _refuse_lost(path: Path, tree: Branches, legs: Sequence[LegBranch], stays: str) -> None:
     lost = [leg for leg in legs if leg.state is BranchState.UNMERGED and not git.contains(path, "HEAD", leg.branch)]
-    if tree.line and tree.head and git.contains(path, tree.head, tree.line):  # the result was taken
+    if tree.line and tree.head and git.contains(path, tree.head, tree.line):  # the result was applied
         lost = [leg for leg in lost if leg.job_state is JobState.SUCCEEDED]
     if not lost and (legs or not stays):
         return
@@ -129,7 +129,7 @@ def _refuse_in_use(path: Path, branch: str) -> None:
 
 
 def _drop(service: Service, path: Path, tree: Branches, leg: LegBranch, actor: str) -> Dropped:
-    """Record it before it is done: a branch that is gone without a record counts as lost."""
+    """Record the drop before doing it: a branch that vanishes without a record counts as lost."""
     tip = leg.head_sha or ""
     merged = leg.state is not BranchState.UNMERGED or git.contains(path, "HEAD", tip)
     message = f"{actor} dropped {leg.branch} ({'merged' if merged else 'not merged'}); it was at {tip}"

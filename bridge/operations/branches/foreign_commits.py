@@ -1,4 +1,4 @@
-"""Commits on a tree's branches that are not of the tree: with one, it isn't merged or published (ruling O1)."""
+"""Foreign commits on a tree's branches: a branch with one is neither merged nor published (ruling O1)."""
 
 import shlex
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ SHORT, LONGEST_SUBJECT = 7, 72
 
 
 class ForeignCommitsError(RefusedError):
-    """A branch holds commits that are not in the base, not the tree's own, and not on the task's branch."""
+    """A branch holds commits that belong neither to the base, nor to the tree, nor to the task's branch."""
 
     code = "foreign_commits"
 
 
 def refuse_foreign(service: Service, tree: Branches, leg: LegBranch, but: str) -> None:
-    """Name the foreign commits of a leg's branch, and refuse it; trees of earlier releases have no base to compare."""
+    """Raise if a leg's branch has foreign commits, and name them; trees of earlier releases are not checked."""
     commits = _foreign(service, tree, leg.head_sha) if tree.base and leg.head_sha else ()
     if not commits:
         return
@@ -39,8 +39,8 @@ def refuse_foreign(service: Service, tree: Branches, leg: LegBranch, but: str) -
 
 
 def _without(service: Service, tree: Branches, leg: LegBranch) -> list[str]:
-    """Go back to what the job left; where that holds foreign commits itself, there is no such way."""
-    whole = jobs.tree(service, leg.job_id).jobs  # later jobs may have gone on on the branch
+    """Return the commands that reset the branch to the job's own commit; none if that has foreign commits itself."""
+    whole = jobs.tree(service, leg.job_id).jobs  # later jobs may have continued on the branch
     heads = [job.head_sha for job in whole if job.branch == leg.branch and job.head_sha]
     left = heads[-1] if heads else None
     if left is None or left == leg.head_sha or _foreign(service, tree, left):
@@ -51,7 +51,7 @@ def _without(service: Service, tree: Branches, leg: LegBranch) -> list[str]:
 
 
 def _with(tree: Branches, leg: LegBranch) -> list[str]:
-    """Put the branch onto the task's: what stands there a person has put there."""
+    """Return the commands that put the commits onto the task's branch, where they count as a person's."""
     repo, work = f"git -C {shlex.quote(tree.path)}", leg.branch if leg.exists else leg.head_sha
     if tree.head is None:
         return [f"{repo} branch {tree.task_branch} {work}   # takes them in"]
@@ -67,7 +67,7 @@ def _with(tree: Branches, leg: LegBranch) -> list[str]:
 
 
 def _foreign(service: Service, tree: Branches, head: str) -> tuple[str, ...]:
-    """The commits of a head that are neither in the base nor of the tree nor on its task's branch, newest first."""
+    """Return the commits of a head that are not the base's, the tree's or the task branch's, newest first."""
     rows = attempts.of_tree(service.store, tree.root_job_id)
     start = stored_trees.get(service.store, tree.root_job_id)
     of_run = len(start.start.branch_deps) if start else 0
@@ -79,14 +79,14 @@ def _foreign(service: Service, tree: Branches, head: str) -> tuple[str, ...]:
 
 
 def _merged(repo: Path, rows: Sequence[AttemptRow], hidden: frozenset[str]) -> set[str]:
-    """Return the merges by which the service made lines of what jobs left (ruling O2): jobs began from them."""
+    """Return the merge commits that the service made for later jobs to begin from (ruling O2)."""
     heads = {str(row.outcome["head_sha"]) for row in rows if row.outcome and row.outcome.get("head_sha")}
     lines = {row.base_sha for row in rows if row.base_sha} - hidden
     return {commit for line in lines for commit in _reached(repo, line, hidden | heads)}
 
 
 def _own(repo: Path, row: AttemptRow) -> tuple[str, ...]:
-    """What an attempt added to what it began from and was given: its own commits, and the merges made for it."""
+    """Return the commits an attempt added: its own, and the merges made for it."""
     head = (row.outcome or {}).get("head_sha")
     if row.ended_at is None and row.branch:
         head = git.tip(repo, row.branch)

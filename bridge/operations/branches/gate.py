@@ -1,4 +1,4 @@
-"""The merge gate of a tree: rows and commits, put before the rules of `workflows/github/gate` (ruling L10)."""
+"""The merge gate of a tree: reads rows and commits, and applies the rules of `workflows/github/gate` (ruling L10)."""
 
 import shlex
 from collections.abc import Mapping
@@ -43,10 +43,10 @@ def of_tree(
     found: Branches | None = None,
     at_line: bool = False,
 ) -> Verdict:
-    """Whether the work of a job's tree is ready: on the task's branch, or on the head of a pull request.
+    """Judge whether the work of a job's tree is ready: its task branch, or the head of a pull request.
 
-    That head is fetched, or else taken as it was fetched last. Who has looked at the branches already says what is
-    `found`. `at_line` judges the line also where the task has a branch.
+    A pull request's head is fetched if `fetch` is set, else the last fetched one is used. `found` saves reading the
+    branches again. `at_line` judges the tree's line even if the task has a branch.
     """
     tree = jobs.tree(service, job_id)
     root = tree.task.root_job_id
@@ -75,7 +75,7 @@ def of_tree(
 
 
 def _head(found: Branches) -> Head:
-    """The task's branch; before anything is merged the line of the tree, else the one branch there is."""
+    """Choose the head to judge: the task's branch; before any merge the line of the tree, else its only branch."""
     root = found.root_job_id
     if found.problem:
         return Head(found.task_branch, None, f"the repository cannot be seen: {found.problem}", found.way_on)
@@ -97,7 +97,7 @@ def _head(found: Branches) -> Head:
 
 
 def _without_foreign(service: Service, found: Branches, head: Head) -> Head:
-    """The head, with what is foreign in it (ruling O1); on the task's branch stands what people put there."""
+    """Add the foreign commits to a head (ruling O1); on the task's branch none are foreign, for people commit there."""
     try:
         if head.sha and head.sha == found.line:
             lines.refuse_foreign_on(service, found, "")
@@ -112,7 +112,7 @@ def _without_foreign(service: Service, found: Branches, head: Head) -> Head:
 
 
 def _head_of_pull(service: Service, tree: Tree, number: int, token: str | None, fetch: bool) -> Head:
-    """As it is there now, or as it was fetched last."""
+    """Return the head of a pull request, fetched now or before."""
     name, again = f"pull request {number}", f"service job gate {tree.task.root_job_id} --pr {number}"
     try:
         found = branches.checkout(service, tree.task.repo)
@@ -128,7 +128,7 @@ def _head_of_pull(service: Service, tree: Tree, number: int, token: str | None, 
 
 
 def _finalized(service: Service, tree: Tree) -> str:
-    """Why it ended early, as its event told."""
+    """Return why a tree was finalized early, from its event."""
     last = next((job for job in tree.jobs if job.continuation is Continuation.FINALIZE), None)
     if last is None:
         return ""
@@ -140,7 +140,7 @@ def _finalized(service: Service, tree: Tree) -> str:
 def _facts(
     tree: Tree, found: Branches, head: Head, given: Mapping[str, Given], pull_request: int | None
 ) -> dict[str, JobFacts]:
-    """Git is asked for the branches with work, and for those who approved: of the others no commit matters."""
+    """Collect facts for the gate; git is asked only about jobs whose commits matter: those with work, and approvers."""
     facts = {leg.job_id: _work(found, leg, head) for leg in found.legs if leg.job_state is JobState.SUCCEEDED}
     for job in tree.jobs:
         if job.state is JobState.SUCCEEDED and job.decision in APPROVING:
@@ -190,7 +190,7 @@ def _look(
 
 
 def _again(repo: Path, job: JobRecord, head: Head, commits: tuple[str, ...], pull_request: int | None) -> str:
-    """A new review of the pull request; without one, what nobody looked at."""
+    """Return the command that reviews the pull request again, else the one that runs the job again."""
     if pull_request is not None:
         agent = "AGENT" if job.ephemeral else job.agent
         return f'service agent review {agent} "MESSAGE" --repo {job.repo} --pr {pull_request}'

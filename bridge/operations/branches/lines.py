@@ -1,4 +1,4 @@
-"""The line of a tree that is over, and the work that is not on it (rulings O2, O3, O6)."""
+"""The line of an ended tree, and the work that is not on it (rulings O2, O3, O6)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from workflows.model.states import JobState, TaskState
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A leg whose work is not in the task's branch, with the legs and files it conflicts with, and every way out."""
+    """A leg whose work is not in the task's branch, the legs and files it conflicts with, and how to solve that."""
 
     leg: str
     job_id: str
@@ -33,14 +33,14 @@ class LeftOut:
 
     @property
     def says(self) -> str:
-        """The sentence for people."""
+        """Return a sentence for people."""
         why = f"conflicts with {self.against} in {', '.join(self.files)}" if self.files else "is not on the tree's line"
         return f"leg {self.leg} ({self.job_id}) is left out: it {why}"
 
 
 @dataclass(frozen=True)
 class Offer:
-    """The legs that a merge of a root takes now, those of them it takes only `anyway`, and those it leaves out."""
+    """The legs that merging a root takes now, those it takes only with `--anyway`, and those it leaves out."""
 
     fresh: tuple[LegBranch, ...]
     objected: tuple[LegBranch, ...]
@@ -48,7 +48,7 @@ class Offer:
 
 
 def on_line(tree: Branches) -> list[LegBranch]:
-    """Return the legs whose work is on the line of a tree that has one."""
+    """Return the legs whose work is on the tree's line."""
     repo = Path(tree.path)
     written = [leg for leg in tree.legs if leg.job_state is JobState.SUCCEEDED and leg.ahead is not None]
     return [leg for leg in written if git.contains(repo, tree.line, leg.head_sha or "")]
@@ -61,16 +61,16 @@ def unmerged(tree: Branches) -> list[LegBranch]:
 
 
 def refuse_foreign_on(service: Service, tree: Branches, but: str) -> None:
-    """Refuse the line of a tree that has a branch with foreign commits, on the line or left out of it."""
+    """Raise if any branch of the tree has foreign commits, on the line or left out of it."""
     for leg in (*on_line(tree), *unmerged(tree)):
         if leg.state is not BranchState.MERGED:
             refuse_foreign(service, tree, leg, but)
 
 
 def objected(service: Service, tree: Tree, legs: Sequence[LegBranch]) -> list[LegBranch]:
-    """Return the legs that are merged only when somebody insists.
+    """Return the legs that are merged only with `--anyway`.
 
-    Of a tree that is done only the last look counts: what a check found earlier, a later generation has repaired.
+    In a tree that is done only the last check counts: later generations have repaired what earlier checks found.
     """
     against = [leg for leg in legs if leg.objection]
     if not against or tree.task.state is not TaskState.DONE:
@@ -92,7 +92,7 @@ def _readers(service: Service, tree: Tree) -> frozenset[str]:
 
 
 def offer(service: Service, tree: Tree, found: Branches) -> Offer:
-    """Return what is left to merge: what is offered is taken (ruling O7)."""
+    """Return what a merge of the root would take; the merge takes just that (ruling O7)."""
     behind = bool(found.line) and not (found.head and git.contains(Path(found.path), found.head, found.line))
     at = found.line if behind else found.head
     out = tuple(each for each in left_out(found, at) if each.files or found.line) if at else ()
@@ -103,7 +103,7 @@ def offer(service: Service, tree: Tree, found: Branches) -> Offer:
 
 
 def left_out(tree: Branches, head: str) -> Iterator[LeftOut]:
-    """Yield the work that succeeded and is not in a head, with what it conflicts with there and how to go on."""
+    """Yield the succeeded work that is not in a head, with its conflicts there and the commands that solve them."""
     repo, seen = Path(tree.path), replace(tree, head=head)
     for leg in unmerged(tree):
         if not leg.exists or git.contains(repo, head, leg.head_sha or ""):

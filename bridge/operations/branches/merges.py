@@ -1,4 +1,4 @@
-"""Merging the work of a tree into the branch of its task, and that into the operator's own (rulings I5, O6)."""
+"""Merging the work of a tree into its task's branch, and that into the operator's own branch (rulings I5, O6)."""
 
 import shlex
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from workflows.model.states import JobState, WaitsFor
 
 @dataclass(frozen=True)
 class MergedLegs:
-    """What a merge did: legs that are in the task branch now, those that were already, those that conflict."""
+    """The result of a merge: legs now in the task branch, those that were already, and those that conflict."""
 
     repo: str
     task_branch: str
@@ -35,15 +35,15 @@ class MergedLegs:
     already: tuple[str, ...]
     left_out: tuple[LeftOut, ...] = ()
     into_mine: str = ""
-    """How the checkout of the operator took it over; empty where that was not asked for."""
+    """How the operator's checkout was updated; empty where that was not asked for."""
 
 
 def merge(
     service: Service, job_ids: Sequence[str], *, actor: str, anyway: bool = False, into_mine: bool = False
 ) -> MergedLegs:
-    """Merge legs into the branch of their task, and `into_mine` that into the branch that the operator has checked out.
+    """Merge legs into the branch of their task; with `into_mine` also merge that into the checked-out branch.
 
-    A checkout with uncommitted changes is refused, before anything is merged.
+    Raise before any merge if the checkout has uncommitted changes.
     """
     if not into_mine:
         return _into_task_branch(service, job_ids, actor, anyway)
@@ -58,9 +58,9 @@ def merge(
 def _into_task_branch(service: Service, job_ids: Sequence[str], actor: str, anyway: bool) -> MergedLegs:
     """Merge legs in the order given: all of them or, with a reason, none.
 
-    A root stands for the line of its tree once that is over (ruling O6), else, where it has no branch of its own, for
-    all legs that can be merged. What was decided against, by the leg or by who checked it, is merged only `anyway`,
-    and that is recorded (ruling L10).
+    The root of an ended tree means its line (ruling O6); of an open tree without a branch of its own, all legs that can
+    be merged. Legs with an objection, their own or a checker's, are merged only with `anyway`, and that is recorded
+    (ruling L10).
     """
     if len(job_ids) == 1 and jobs.get(service, job_ids[0]).parent_job_id is None:
         tree = branches.of_tree(service, job_ids[0])
@@ -87,7 +87,7 @@ def _into_task_branch(service: Service, job_ids: Sequence[str], actor: str, anyw
 
 
 def _merge_line(service: Service, tree: Branches, actor: str, anyway: bool) -> MergedLegs:
-    """Move the task's branch to the line of the tree, or merge that where the branch has something else as well."""
+    """Move the task's branch to the line of the tree, or merge the line if the branch has commits of its own."""
     branches.checkout(service, tree.repo)
     whole, legs = jobs.tree(service, tree.root_job_id), lines.on_line(tree)
     pending = [leg for leg in legs if leg.state is BranchState.UNMERGED]
@@ -111,7 +111,7 @@ def _contribution(service: Service, leg: LegBranch) -> Contribution:
 def _tell(
     service: Service, tree: Branches, legs: Sequence[LegBranch], pending: Sequence[LegBranch], actor: str
 ) -> None:
-    """Record each leg that is in the task's branch, with the objection in spite of which it was merged now."""
+    """Record each leg that is in the task's branch now, with the objection it was merged against."""
     for leg in legs:
         objection = leg.objection if leg in pending else ""
         message = f"{actor} merged {leg.branch} into {tree.task_branch}"
@@ -133,7 +133,7 @@ def _answer(tree: Branches, legs: Sequence[LegBranch], pending: Sequence[LegBran
 
 
 def _ready(service: Service, job_id: str, anyway: bool) -> list[str]:
-    """The job, or the legs of the tree of a root that writes nothing itself, in the order they were dispatched."""
+    """Return the job; for a root that writes nothing itself, the legs of its tree in the order of dispatch."""
     job = jobs.get(service, job_id)
     if job.action is Action.IMPLEMENT or job.parent_job_id is not None:
         return [job_id]
@@ -159,7 +159,7 @@ def _refuse_objected(against: Sequence[LegBranch], task: TaskRecord, job_ids: Se
 
 
 def _merge(tree: Branches, legs: Sequence[LegBranch], parts: Sequence[Contribution]) -> Merged | None:
-    """Merge them, also when nothing is left to merge: so a merge whose record got lost is recorded."""
+    """Merge the legs, even if none is left to merge: so a merge whose record was lost is recorded."""
     if tree.head is None and not parts:
         return None
     path = Path(tree.path)
@@ -179,7 +179,7 @@ def _merge(tree: Branches, legs: Sequence[LegBranch], parts: Sequence[Contributi
 def _explained(
     path: Path, tree: Branches, legs: Sequence[LegBranch], conflict: TaskBranchConflict
 ) -> TaskBranchConflict:
-    """With the legs it clashes with by name, and what a person types to go on."""
+    """Name the legs that conflict, and the commands to go on."""
     clashing = next((leg for leg in legs if leg.job_id == conflict.clashing.job_id), None)
     if clashing is None or conflict.clashing.forwards:
         return _against_line(tree, conflict)
@@ -208,14 +208,14 @@ def _against_line(tree: Branches, conflict: TaskBranchConflict) -> TaskBranchCon
 
 
 def event_of(tree: Branches, leg: LegBranch, actor: str, *, merged: bool) -> BranchEvent:
-    """Describe what somebody did to a leg's branch."""
+    """Build the event for an operator's action on a leg's branch."""
     return BranchEvent(
         actor=actor, branch=leg.branch, head_sha=leg.head_sha or "", task_branch=tree.task_branch, merged=merged
     )
 
 
 def writer(service: Service, job_id: str) -> JobRecord:
-    """Return a job that may have a branch, or refuse it."""
+    """Return a job that may have a branch; raise for any other."""
     job = jobs.get(service, job_id)
     if job.action is not Action.IMPLEMENT:
         raise RefusedError(
@@ -246,7 +246,7 @@ def _mergeable(tree: Branches, job: JobRecord) -> LegBranch:
 
 
 def _lost(tree: Branches, leg: LegBranch) -> NotFoundError:
-    """Its commits can outlive a branch: then one command brings it back."""
+    """Build the error for a lost branch; if its commits still exist, the hint restores it."""
     how = "was dropped" if leg.state is BranchState.DROPPED else "is gone"
     message = f"the branch {leg.branch} of {leg.job_id} {how}"
     if leg.ahead is None:
@@ -257,7 +257,7 @@ def _lost(tree: Branches, leg: LegBranch) -> NotFoundError:
 
 
 def _refuse_unfit(path: Path, again: str) -> None:
-    """Refuse a checkout into which nothing can be merged now, before anything is."""
+    """Raise if the checkout cannot take a merge now, before any merge is made."""
     where = shlex.quote(str(path))
     if (git_directory(path) / "MERGE_HEAD").exists():
         ends = f"git -C {where} merge --abort   # or, once it is resolved: git -C {where} merge --continue"
@@ -273,7 +273,7 @@ def _refuse_unfit(path: Path, again: str) -> None:
 
 
 def _into_checkout(path: Path, tree: Branches, again: str) -> str:
-    """Take the branch of a task over into the operator's own branch, by their own git; return how that was done.
+    """Merge the task's branch into the operator's own with their git; return how that was done.
 
     A conflict leaves the checkout as it was.
     """

@@ -1,4 +1,4 @@
-"""A tree's work as a pull request: what is published, and how far that is (ruling L9)."""
+"""Publishing a tree's work as a pull request, and how far that is (ruling L9)."""
 
 import re
 import time
@@ -47,7 +47,7 @@ class PublishAnswer(BaseModel):
 
     @property
     def over(self) -> bool:
-        """Nothing is left to be done."""
+        """Return whether nothing is left to do."""
         return self.state in {facts.DONE, facts.FAILED}
 
 
@@ -82,12 +82,12 @@ def _is_new(known: FactRow, commit: str, base: str) -> bool:
 
 
 def publication(fact: FactRow) -> Publication:
-    """What the row of a fact keeps of it."""
+    """Return the publication stored in a fact's row."""
     return Publication.model_validate_json(fact.text)
 
 
 def served(service: Service, name: str) -> Repo:
-    """The repository, where its pull requests can be written; else why not, and what to type."""
+    """Return a repository whose pull requests can be written; else raise the reason, with the command to type."""
     settings = service.settings.github
     if not settings.configured:
         message = f"GitHub is not set up: {service.home.config} has no [github] with an account"
@@ -103,7 +103,7 @@ def served(service: Service, name: str) -> Repo:
 
 
 def is_possible(service: Service, name: str) -> bool:
-    """Pull requests of this repository can be written."""
+    """Return whether the service can write this repository's pull requests."""
     try:
         served(service, name)
     except ServiceError:
@@ -133,7 +133,7 @@ def of_tree(service: Service, root: str) -> list[PublishAnswer]:
 
 
 def urls(service: Service, jobs: Collection[str]) -> dict[str, str]:
-    """The pull requests of jobs that have one."""
+    """Return the pull requests' URLs by job."""
     known = (facts.get(service.store, publish_id(job)) for job in jobs)
     return {publication(fact).job_id: fact.url for fact in known if fact and fact.url}
 
@@ -172,5 +172,5 @@ def _says(service: Service, fact: FactRow, what: Publication) -> str:
 
 
 def is_held_up(service: Service) -> bool:
-    """GitHub wants to be left alone, or cannot be reached, for longer than somebody waits."""
+    """Return whether GitHub's rate limit or an outage delays requests longer than a caller would wait."""
     return (account.read(service.store).blocked_until or 0.0) > time.time() + WAIT_SECONDS

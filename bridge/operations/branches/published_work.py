@@ -1,4 +1,4 @@
-"""Which commit is the work of a tree or of a leg, and what its branch is called on GitHub (ruling L9)."""
+"""The commit to publish for a tree or a leg, and the name of its branch on GitHub (ruling L9)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,18 +18,18 @@ from workflows.model.states import JobState
 
 @dataclass(frozen=True)
 class Work:
-    """A commit, and the branch it becomes."""
+    """A commit, and the branch name it gets on GitHub."""
 
     branch: str
     commit: str
 
 
 class NothingToPublishError(RefusedError):
-    """No job has left anything."""
+    """No job has left any work."""
 
 
 def work_of(service: Service, job: JobRecord) -> Work:
-    """The work of a tree, for its root, else of one leg; refused where there is none, or no one branch that has it."""
+    """Return the work of a tree, for its root, else of one leg; raise unless one branch has all of it."""
     path = Path(branches.checkout(service, job.repo).path)
     tree = branches.of_tree(service, job.job_id)
     work = _of_root(path, tree) if job.job_id == job.root_job_id else _of_leg(tree, job)
@@ -46,9 +46,9 @@ def work_of(service: Service, job: JobRecord) -> Work:
 
 
 def _of_root(path: Path, tree: Branches) -> Work:
-    """The task's branch; before the first merge the line, or the one branch that has all work, under that name.
+    """Return the task's branch; before the first merge the line, or the one branch that has all work, under its name.
 
-    So all that is ever published of a tree stands in one pull request.
+    So one pull request gets everything that is ever published of a tree.
     """
     if tree.head or tree.line:
         return Work(tree.task_branch, tree.head or tree.line)
@@ -67,7 +67,7 @@ def _of_root(path: Path, tree: Branches) -> Work:
 
 
 def _so_far(path: Path, tree: Branches) -> str:
-    """What jobs that still run have committed."""
+    """Return the commit that running jobs have reached."""
     running = [leg for leg in tree.legs if leg.state is BranchState.RUNNING]
     tips = {leg.branch: tip for leg in running if (tip := git.tip(path, leg.branch)) and tip != leg.base_sha}
     if not tips:
@@ -82,7 +82,7 @@ def _so_far(path: Path, tree: Branches) -> str:
 
 
 def _whole(path: Path, commits: Sequence[str]) -> str | None:
-    """The one that has all the others in it."""
+    """Return the commit that contains all others."""
     found = (each for each in commits if all(git.contains(path, each, other) for other in commits))
     return next(found, None)
 

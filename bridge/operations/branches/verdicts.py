@@ -1,4 +1,4 @@
-"""What the jobs of a tree were asked to judge, had before them, and said: what the gate and a merge go by (L10)."""
+"""The verdicts of a tree's jobs: what each had to judge, on which commits, and how it decided (ruling L10)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -19,7 +19,7 @@ from workflows.tree.dispatch import twins
 
 
 def plans_of(service: Service, jobs: Sequence[JobRecord], given: Mapping[str, Given]) -> dict[str, Plan]:
-    """By job: what the result that delegated it said of it."""
+    """Return the plan each job was delegated with, by job id."""
     if not jobs:
         return {}
     root = jobs[0].root_job_id
@@ -37,7 +37,7 @@ def _read(given: Given) -> tuple[Delegation, ...]:
 
 
 def _plans(legs: Sequence[Delegation]) -> Iterator[tuple[str, Plan]]:
-    """A leg that runs for a duplicate is asked what the duplicate was asked too (ruling C5)."""
+    """Yield the plans of legs; a leg that runs in place of a duplicate also has the duplicate's plan (ruling C5)."""
     acting = twins(legs)
     for leg in legs:
         asked = [leg, *(each for each in legs if acting.get(each.id) == leg.id)]
@@ -52,7 +52,7 @@ def _plans(legs: Sequence[Delegation]) -> Iterator[tuple[str, Plan]]:
 
 
 class Objections:
-    """Why legs of a tree should not be merged: what they or those who checked them decided."""
+    """The objections to merging legs of a tree: their own decisions, and those of their checkers."""
 
     def __init__(self, service: Service, jobs: Sequence[JobRecord]) -> None:
         self._jobs = jobs
@@ -66,7 +66,7 @@ class Objections:
         ]
 
     def to(self, job: JobRecord, head: str | None) -> tuple[str, str]:
-        """The first objection to merging what a job made, with the job to look at; empty when there is none."""
+        """Return the first objection to merging a job's work, and the job that objects; empty when there is none."""
         said = chain_of(self._jobs, job).jobs[-1]
         if said.decision is not None and said.decision not in APPROVING:
             return f"{said.job_id} decided {said.decision}", said.job_id
@@ -79,7 +79,7 @@ class Objections:
 
 
 def _against(reader: JobRecord) -> bool:
-    """It has come to an end without an approval. Who abstains or was stopped says nothing."""
+    """Return whether a reader ended without an approval; an abstention or a stop does not count."""
     if reader.state is JobState.SUCCEEDED:
         return reader.decision not in {*APPROVING, Decision.SKIPPED}
     return reader.state in {JobState.FAILED, JobState.BLOCKED}

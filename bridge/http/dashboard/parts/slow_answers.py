@@ -18,35 +18,35 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Seen(Generic[T]):
-    """What the last look has found; nothing before the first one is over."""
+    """The cached result of the last check; empty until the first check has ended."""
 
     found: T | None = None
     at: float | None = None
     problem: str = ""
-    """Why the last look found nothing."""
+    """Why the last check failed."""
     looking: bool = False
-    """Another look goes on now."""
+    """True while another check runs."""
 
 
 @dataclass
 class Background(Generic[T]):
-    """One look at a time for each home, in a thread of its own."""
+    """A background check with one cached result for each home; at most one runs at a time."""
 
     look: Callable[[Service], T]
     good_for: float = 300.0
-    """Seconds after which who asks has it looked again."""
+    """Seconds after which a call to `seen` starts another check."""
     _seen: dict[Home, Seen[T]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def seen(self, service: Service) -> Seen[T]:
-        """What is known now; when that is nothing, or old, another look has begun."""
+        """Return the cached result; start another check if there is none or it is old."""
         known = self._seen.get(service.home, Seen[T]())
         if known.at is None or time.time() - known.at > self.good_for:
             self.begin(service)
         return self._seen[service.home]
 
     def begin(self, service: Service) -> None:
-        """Look again, unless that goes on already."""
+        """Start a check, unless one is running."""
         with self._lock:
             known = self._seen.get(service.home, Seen[T]())
             if known.looking:
@@ -55,7 +55,7 @@ class Background(Generic[T]):
         threading.Thread(target=self._look, args=(service.home,), daemon=True, name="background look").start()
 
     def _look(self, home: Home) -> None:
-        """With the settings as they are now, which may be others than those of who asks."""
+        """Run the check with the settings as they are now; the caller's may be older."""
         service = Service(home)
         try:
             seen = Seen(self.look(service), time.time())
