@@ -1,4 +1,4 @@
-"""Calls that may be repeated: the same key with the same words finds what the first call started (ruling J9)."""
+"""Idempotent calls: the same key with the same arguments returns what the first call started (ruling J9)."""
 
 import asyncio
 import hashlib
@@ -20,23 +20,23 @@ _GUARD = Lock()
 
 
 class KeyReusedError(RefusedError):
-    """The key belongs to another call."""
+    """The key was used for a call with other arguments."""
 
     code = "idempotency_key_reused"
 
 
 class _Turn:
-    """Calls with the same key go one after another: the later one finds what the earlier one was answered."""
+    """A lock per key: calls with one key run one after another."""
 
     def __init__(self) -> None:
         self.lock = Lock()
 
 
 async def once(service: Service, key: str | None, words: str, new_id: Callable[[], str], act: Act) -> Answer:
-    """Do `act`; with a key, do it once, under an id that is kept with the key.
+    """Run `act`; with a key, run it once, under an id that is stored with the key.
 
-    The id is reserved before anything is started under it, and whatever is started is named by it: a call that died at
-    any moment is finished by the repeated one, which starts nothing twice.
+    The id is reserved first, and whatever is started is named by it: if a call dies, its repetition completes it and
+    starts nothing twice.
     """
     if key is None:
         return await act(None)

@@ -1,1 +1,1 @@
-"""The GitHub account at work, and what is told there of a tree."""
+"""The GitHub account at work: its status, and previews of its comments."""

@@ -1,4 +1,4 @@
-"""The GitHub account at work: what it has read and written, what waits, what failed; and having it look now."""
+"""The status of the GitHub account (requests, pending and failed writes), and synchronizing on demand."""
 
 import time
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError, UnreachableError
 
 LATEST = 10
-"""Commands that are listed."""
+"""The number of commands that a status lists."""
 
 DAY = 86_400.0
 WAIT_SECONDS = 30.0
@@ -61,11 +61,11 @@ class OpenThread(Thread):
 
 @dataclass(frozen=True)
 class Status:
-    """Everything `service github status` shows."""
+    """Everything that `service github status` shows."""
 
     account: Account
     process: int | None
-    """Its pid; None when it does not run."""
+    """The poller's process id; None when it is not running."""
     api_url: str
     requests: Requests
     """Of all repositories and of the account itself."""
@@ -75,13 +75,13 @@ class Status:
     failed: tuple[FactRow, ...]
     commands: tuple[CommentRow, ...]
     webhook: bool
-    """Deliveries are expected."""
+    """True if a webhook secret is set up."""
     delivery: tuple[str, float] | None
-    """The event that was delivered last, and when."""
+    """The event of the last delivery, and its time."""
 
 
 def require(service: Service) -> None:
-    """Refuse where no account is set up, and say how it is."""
+    """Raise if no account is set up, with the commands that set one up."""
     if not service.settings.github.configured:
         how = f"set [github].token_env in {service.home.config}, export that variable"
         raise RefusedError(
@@ -91,7 +91,7 @@ def require(service: Service) -> None:
 
 
 def status(service: Service) -> Status:
-    """How it stands."""
+    """Return the status of the account."""
     require(service)
     store, now = service.store, time.time()
     hours = account.hours(store, now - DAY)
@@ -122,21 +122,21 @@ def status(service: Service) -> Status:
 
 
 def process(service: Service) -> int | None:
-    """The process that speaks to GitHub."""
+    """Return the id of the process that polls GitHub; None when it is not running."""
     said = ready.read(service.home.github_ready)
     return said.pid if said and said.alive else None
 
 
 @dataclass(frozen=True)
 class Synced:
-    """What came of having it look now."""
+    """The result of a synchronization."""
 
     looked: tuple[Reading, ...]
-    """The repositories that were looked at."""
+    """The repositories that were polled."""
     late: tuple[Reading, ...]
-    """Those it has not come to yet."""
+    """The repositories that were not polled in time."""
     tried: int
-    """What had failed and is tried again; or, dropped, is not."""
+    """The number of failed requests that are tried again or, with `drop`, given up."""
     problem: str
     """Why GitHub is not asked now."""
 
@@ -150,7 +150,7 @@ def sync(
     wait: float = WAIT_SECONDS,
     step: Step = unheard,
 ) -> Synced:
-    """Have repositories looked at now; wait until that has happened, or for a while."""
+    """Have repositories polled now; wait until that has happened, or `wait` seconds."""
     require(service)
     github = _named(service, name) if name else ""
     runs = process(service) is not None
@@ -184,7 +184,7 @@ def _readings(service: Service, github: str) -> list[Reading]:
 
 
 def _named(service: Service, name: str) -> str:
-    """A repository by its name on GitHub or by the one it is registered under."""
+    """Return the GitHub name of a repository, given that or its registered name."""
     known = {each.github for each in reading.every(service.store)}
     registered = {repo.name: repo.github for repo in repos.every(service.store) if repo.github}
     if name in known | {*registered.values()}:
@@ -195,7 +195,7 @@ def _named(service: Service, name: str) -> str:
 
 
 def _again(service: Service, github: str, *, drop: bool) -> int:
-    """Open again what failed, or leave it for good."""
+    """Re-open failed writes, or give them up with `drop`; return their number."""
     found = facts.failed(service.store, github)
     for each in found:
         facts.drop(service.store, each.fact_id) if drop else facts.again(service.store, each.fact_id)

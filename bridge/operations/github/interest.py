@@ -1,4 +1,4 @@
-"""The repositories whose comments matter now, by their names on GitHub."""
+"""The repositories whose comments have to be polled now, by their names on GitHub."""
 
 from activities.store.github import threads
 from activities.store.registry import repos
@@ -6,19 +6,19 @@ from activities.store.registry.repos import Repo
 from bridge.operations.service import Service
 
 STARTING = frozenset({"ask", "review", "implement"})
-"""Commands that need no tree: while one is allowed, every repository that is served can be commanded."""
+"""Commands that need no tree: while one is allowed, comments in every repository are polled."""
 
 
 def served(service: Service) -> list[Repo]:
-    """The registered repositories that have a name there, as far as `[github].repos` allows."""
+    """Return the registered repositories that have a GitHub name which `[github].repos` allows."""
     wanted = service.settings.github.repos
     return [repo for repo in repos.every(service.store) if repo.github and (not wanted or repo.name in wanted)]
 
 
 def of_interest(service: Service) -> set[str]:
-    """Those with a tree that is not over; with a pull request whose head is checked; all, while comments start work.
+    """Return the repositories with an open tree or a pull request whose head is checked.
 
-    Where comments may retry, those with a blocked tree too.
+    All are returned while comments may start work; those with a blocked tree too while comments may retry.
     """
     found = {each.github for each in threads.open_ones(service.store)}
     if STARTING & {*service.settings.github.commands}:

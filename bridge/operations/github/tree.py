@@ -1,4 +1,4 @@
-"""A tree as the comments about it are made from it: its rows, its result, the names to call (ruling L3)."""
+"""A tree as input of GitHub comments: its rows, its result, the people to mention (ruling L3)."""
 
 from dataclasses import dataclass, replace
 
@@ -18,9 +18,9 @@ from workflows.model.rows import JobRecord
 
 
 def bound_tree(service: Service, root: str) -> BoundTree | None:
-    """The tree as the store has it now, whether it belongs to anything on GitHub or not; None when it is not there.
+    """Return the tree as the store has it, whether it belongs to a GitHub thread or not; None if it does not exist.
 
-    It names the dashboard only where the settings say an address: others do not reach this machine's own.
+    It links the dashboard only if the settings give an address: the local one is of no use to others.
     """
     store = service.store
     task, kept = jobs.task_of(store, root), trees.get(store, root)
@@ -48,12 +48,12 @@ def bound_tree(service: Service, root: str) -> BoundTree | None:
 
 
 def last_event(tree: BoundTree) -> int:
-    """The place of the last event it tells of."""
+    """Return the sequence number of the tree's last event."""
     return max((event.seq for event in tree.events), default=0)
 
 
 def result_of(service: Service, job: JobRecord) -> ServiceResult | None:
-    """What a job returned, as its run's row keeps it."""
+    """Return the result of a job, from its attempt's row."""
     runs = attempts.of_job(service.store, job.job_id)
     told = (runs[-1].payload or {}).get(KEY) if runs else None
     return ServiceResult.model_validate(told) if told else None

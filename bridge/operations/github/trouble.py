@@ -1,4 +1,4 @@
-"""What people have to look at of GitHub: what could not be written there, and an account that gets no answer."""
+"""Problems with GitHub that need a person: failed writes, and an account that is refused."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ STATUS = "service github status"
 
 @dataclass(frozen=True)
 class Trouble:
-    """One pull request or issue of which something is not written; or the account."""
+    """A problem of one pull request or issue, or of the account."""
 
     about: str
     """OWNER/NAME#NUMBER, OWNER/NAME alone where nothing has a number yet, or `account`."""
@@ -25,7 +25,7 @@ class Trouble:
 
 
 def of_keys(service: Service, keys: Collection[str]) -> dict[str, Trouble]:
-    """The troubles that go by these names."""
+    """Return the problems with these keys."""
     found: dict[str, list[FactRow]] = {}
     for each in facts.failed(service.store):
         found.setdefault(f"{each.github}#{each.number}", []).append(each)

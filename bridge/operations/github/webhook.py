@@ -1,4 +1,4 @@
-"""A delivery of GitHub's: only the repository's name is read of it, and that only wakes the poller (ruling L7)."""
+"""Webhook deliveries: the service reads only the repository's name, and wakes the poller (ruling L7)."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from bridge.operations.service import Service
 from workflows.model.errors import UsageError
 
 WAKING = frozenset({"issue_comment", "issues", "pull_request", "merge_group", "push"})
-"""The events after which there may be something to read: comments, heads of pull requests, a merge queue."""
+"""The events that may bring something to read: comments, heads of pull requests, a merge queue."""
 
 NOTHING, BEFORE = "nothing to do", "taken before"
 _DELIVERY = re.compile(r"[A-Za-z0-9-]{1,100}")
@@ -21,7 +21,7 @@ _EVENT = re.compile(r"[a-z0-9_]{1,60}")
 
 @dataclass(frozen=True)
 class Delivery:
-    """What was sent, once its signature was found to be right."""
+    """A delivery with a valid signature."""
 
     delivery_id: str
     event: str
@@ -30,13 +30,13 @@ class Delivery:
 
 
 def secret(service: Service, environ: Mapping[str, str]) -> str:
-    """The webhook's secret; empty where no account or no secret is set up."""
+    """Return the webhook's secret; empty if no account or no secret is set up."""
     wanted = service.settings.github
     return environ.get(wanted.webhook_secret_env, "").strip() if wanted.configured else ""
 
 
 def take(service: Service, delivery: Delivery) -> str:
-    """Have the repository looked at as soon as possible; what came of it, in words."""
+    """Have the repository polled as soon as possible; return a sentence on what was done."""
     if not _DELIVERY.fullmatch(delivery.delivery_id):
         raise UsageError("X-GitHub-Delivery is missing, or is no id of a delivery")
     event = delivery.event if _EVENT.fullmatch(delivery.event) else ""
@@ -52,7 +52,7 @@ def take(service: Service, delivery: Delivery) -> str:
 
 
 def _repository(delivery: Delivery) -> str:
-    """`repository.full_name`, or nothing: whatever else is sent is no fault."""
+    """Return `repository.full_name`; empty for a body of any other shape, which is no error."""
     try:
         sent = delivery.body
         if delivery.content_type.lower().startswith("application/x-www-form-urlencoded"):

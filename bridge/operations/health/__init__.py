@@ -1,1 +1,1 @@
-"""What works on this machine and with its accounts: `service doctor` and `service runtime check`."""
+"""Health checks of this machine and its accounts: `service doctor` and `service runtime check`."""

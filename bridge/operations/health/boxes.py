@@ -1,4 +1,4 @@
-"""What `service doctor` says of boxes: which one each runtime's programs get here, and whether it holds (ruling N2)."""
+"""Doctor's check of boxes: the sandbox that each runtime's programs get here, and whether it holds (ruling N2)."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ DELEGATE = (
 
 
 def findings(service: Service) -> Iterator[Finding]:
-    """A line for each box that is in use, and one for each runtime without any."""
+    """Yield a line for each box in use, and one for each runtime without a box."""
     settings, root = service.settings, service.home.root
     there = machine.look(settings.worker.agents_uid)
     used: dict[tuple[BoxKind, Network, tuple[str, ...]], list[str]] = {}
@@ -42,7 +42,8 @@ def findings(service: Service) -> Iterator[Finding]:
 
 
 def bounds(service: Service) -> Iterator[Finding]:
-    """What agents may take, as far as the worker can limit that here, or this process where no worker runs."""
+    """Check the limits on agents' memory and processes, as the running worker can set them, else as this process can.
+    """
     own, worker = service.settings.worker, ready.read(service.home.worker_ready)
     limits = control_group.limits(own.agents_memory)
     jobs = control_group.job_limits(own.job_memory, own.job_pids)

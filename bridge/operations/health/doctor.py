@@ -1,4 +1,4 @@
-"""`service doctor`: everything the service stands on, one by one, with the command that puts it right."""
+"""`service doctor`: checks everything that the service depends on, each with the command that repairs it."""
 
 import asyncio
 import contextlib
@@ -34,7 +34,7 @@ OPENED_SECONDS = 7 * 86_400.0
 
 
 def examine(service: Service, step: Step = unheard) -> list[Finding]:
-    """Look at everything; what one part lacks does not hide the others."""
+    """Run every check; one that fails does not hide the others."""
     found = list[Finding]()
     for number, check in enumerate(CHECKS, 1):
         step(f"looking at {check.__name__}, {number} of {len(CHECKS)}")
@@ -43,12 +43,12 @@ def examine(service: Service, step: Step = unheard) -> list[Finding]:
 
 
 def foundation(service: Service) -> list[Finding]:
-    """Only what nothing can start without."""
+    """Check only what is needed to start."""
     return [finding for check in (settings, store, temporal) for finding in _carefully(check, service)]
 
 
 def healthy(findings: list[Finding]) -> bool:
-    """Nothing is wrong; warnings are allowed."""
+    """Return whether nothing is wrong; warnings are allowed."""
     return all(finding.level is not Level.WRONG for finding in findings)
 
 
@@ -77,7 +77,7 @@ def libgit2(_: Service) -> Iterator[Finding]:
 
 
 def repositories(service: Service) -> Iterator[Finding]:
-    """What cannot be done with which repository of this host; without a store, which has its own finding, none."""
+    """Report each problem with a repository of this host; nothing without a store, which has a finding of its own."""
     from activities.git.limits import limits
     from activities.store.registry import repos
 
@@ -117,7 +117,8 @@ def disk(service: Service) -> Iterator[Finding]:
 
 
 def _floor(service: Service) -> float:
-    """Bytes below which no job starts; where the settings set none, or cannot be read, a disk counts as full."""
+    """Return the free bytes below which no job starts; without such a setting, the size at which a disk counts as full.
+    """
     with contextlib.suppress(SettingsError):
         return service.settings.worker.free_disk * 1024**3 or FULL_BYTES
     return FULL_BYTES
@@ -145,7 +146,7 @@ def temporal(service: Service) -> Iterator[Finding]:
     from activities.temporal import connect, external_config
 
     runs = holder(service.home.daemon_lock) is not None
-    if not runs and external_config(service.settings) is None:  # what answers at the default port is somebody else's
+    if not runs and external_config(service.settings) is None:  # a server at the default port may belong to another service
         yield Finding("temporal", Level.WARNING, "its server runs with the daemon", "service daemon start")
         return
 
@@ -165,7 +166,7 @@ def temporal(service: Service) -> Iterator[Finding]:
 
 
 def seals(service: Service) -> Iterator[Finding]:
-    """Which key: the hosts of one service need the same, and here they can be compared (ruling N1)."""
+    """Show the fingerprint of the seal key, for people to compare: all hosts of a service need one key (ruling N1)."""
     key, settings = seal_key.read(service.home.root), service.settings
     if key is None:
         yield Finding("seals", Level.OK, "there is no seal.key yet; it is made when something is started")
@@ -185,7 +186,7 @@ def seals(service: Service) -> Iterator[Finding]:
 
 
 def _replaced(service: Service) -> str:
-    """What replaces a key that others could have read."""
+    """Return the commands that replace a key which other accounts could have read."""
     now = f"service daemon stop; rm '{service.home.seal_key}'; service daemon start"
     if service.settings.store.url or service.settings.temporal.address:
         return f"stop the daemon of every host; {now}; copy that key to all hosts  (this ends what is under way)"
@@ -213,13 +214,13 @@ def daemon(service: Service) -> Iterator[Finding]:
 
 
 def stale(service: Service) -> Iterator[Finding]:
-    """Processes that work with other settings than those there are now (ruling K4)."""
+    """Find processes that run with outdated settings (ruling K4)."""
     for process in settings_in_force.changed(service):
         yield Finding("settings", Level.WARNING, "\n".join(settings_in_force.in_words(process)), process.restart)
 
 
 def runtimes(service: Service) -> Iterator[Finding]:
-    """One is enough, and without one the shell runtime's agents still work: nothing here is wrong."""
+    """Check runtimes; none is an error, for the shell runtime's agents work without any."""
     found = [runtime for runtime in installed.check(service) if runtime.name != "shell"]
     if not (some := installed.any_works(found)):
         says = "none works: only agents of the shell runtime can do anything"
@@ -232,7 +233,7 @@ def runtimes(service: Service) -> Iterator[Finding]:
 
 
 def boxes(service: Service) -> Iterator[Finding]:
-    """What holds agents' programs, proved by a program that tries to get out."""
+    """Check the boxes with a program that tries to break out."""
     from bridge.operations.health import boxes as tried
 
     yield from tried.findings(service)
@@ -240,7 +241,7 @@ def boxes(service: Service) -> Iterator[Finding]:
 
 
 def leftovers(service: Service) -> Iterator[Finding]:
-    """What workers found at their start in the last day, and ended."""
+    """Report processes that workers found and ended at their start, in the last day."""
     for orphan in recent(service.home.orphans, LEFT_OVER_SECONDS):
         at = time.strftime("%H:%M %Z", time.localtime(orphan["at"]))
         fix = f"less '{service.home.orphans}'"
@@ -248,7 +249,7 @@ def leftovers(service: Service) -> Iterator[Finding]:
 
 
 def github(service: Service) -> Iterator[Finding]:
-    """Nothing where there is no account; what it needs is not even imported then."""
+    """Check the GitHub account; without one, nothing is checked or imported."""
     if service.settings.github.configured:
         from bridge.operations.health import github as github_doctor
 
@@ -263,11 +264,11 @@ CHECKS: tuple[Check, ...] = (
 
 
 def _carefully(check: Check, service: Service) -> Iterator[Finding]:
-    """A check that cannot be made is a finding too."""
+    """Run a check; turn its exception into a finding."""
     try:
         yield from check(service)
     except SettingsError as error:
-        if check is settings:  # said once: the others cannot go on without them
+        if check is settings:  # reported once: the other checks fail for this very reason
             yield Finding(check.__name__, Level.WRONG, error.message, error.hint)
     except ServiceError as error:
         yield Finding(check.__name__, Level.WRONG, error.message, error.hint)

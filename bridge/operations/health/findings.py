@@ -1,11 +1,11 @@
-"""What `service doctor` finds: one line for each thing that was looked at."""
+"""The findings of `service doctor`: one line for each check."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Level(StrEnum):
-    """How bad it is. Only what is wrong makes `service doctor` fail."""
+    """How bad a finding is. Only `WRONG` makes `service doctor` fail."""
 
     OK = "ok"
     WARNING = "warning"
@@ -14,7 +14,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: what was looked at, how it is, and what to type when it is not well."""
+    """One line: the check, its outcome, and the command to type when it is not well."""
 
     about: str
     level: Level

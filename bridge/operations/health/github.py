@@ -1,4 +1,4 @@
-"""What `service doctor` says of GitHub: who we are, what we may do, what is left, what is not written (ruling L8)."""
+"""Doctor's check of GitHub: identity, permissions, quota, and failed writes (ruling L8)."""
 
 import os
 from collections.abc import Iterator
@@ -16,14 +16,14 @@ from workflows.policy.times import clock
 
 ABOUT = "github"
 SCARCE = 0.1
-"""Of the quota: when less is left, it is said."""
+"""The remaining quota below which doctor warns."""
 
 STATUS, START = "service github status", "service daemon start"
 RESTART = f"service daemon stop && {START}"
 
 
 def findings(service: Service) -> Iterator[Finding]:
-    """Only called where an account is set up."""
+    """Check the account; only called where one is set up."""
     yield _process(service)
     if not service.settings.store.url and not service.home.store.exists():
         return
@@ -56,7 +56,7 @@ def _process(service: Service) -> Finding:
 
 
 def _asked(service: Service, known: Credentials) -> Iterator[Finding]:
-    """What GitHub itself says now."""
+    """Ask GitHub about the account now."""
     from activities.github.client import AwayError, DeclinedError, LimitedError, UnknownAccountError
 
     names = sorted({repo.github for repo in served(service)})
@@ -80,7 +80,7 @@ def _asked(service: Service, known: Credentials) -> Iterator[Finding]:
 
 
 def _renew(service: Service) -> str:
-    """The command for an account that is refused: a GitHub App has no token to put in place."""
+    """Return the command that renews a refused account; a GitHub App has no token to replace."""
     settings = service.settings.github
     app = "put app_id, installation_id and private_key_file of [github] right"
     what = app if settings.app_id else f"put a valid token into {settings.token_env}"
@@ -114,7 +114,7 @@ def _quota(left: int, quota: int, until: float) -> Finding:
 
 
 def _seen_last(service: Service) -> Iterator[Finding]:
-    """What the process saw: asking needs the account, which is only in its environment."""
+    """Report what the poller saw last: only its environment has the account's token."""
     known = account.read(service.store)
     if not known.login:
         yield _finding(Level.WARNING, "who the account is was never seen", STATUS)
@@ -129,7 +129,7 @@ def _seen_last(service: Service) -> Iterator[Finding]:
 
 
 def _rows(service: Service) -> Iterator[Finding]:
-    """What keeps it from working, and what is not written."""
+    """Report what blocks the account, and failed writes."""
     known = account.read(service.store)
     if known.problem:
         since = f", since {clock(known.failing_since)}" if known.failing_since else ""

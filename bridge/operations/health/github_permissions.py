@@ -1,4 +1,4 @@
-"""What the account may do, and what it lacks for what is switched on: asked of GitHub itself (ruling L8)."""
+"""The account's permissions, as GitHub reports them, and those that the enabled features lack (ruling L8)."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,24 +12,24 @@ from activities.settings.model import Github
 from bridge.operations.service import Service
 
 SECONDS = 15.0
-"""For all that is asked: people wait for it."""
+"""The seconds for all requests together: people wait for the answer."""
 
 MOST = 20
-"""Repositories that are asked about."""
+"""The number of repositories that are checked."""
 
 LEVELS = ("read", "write", "admin")
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """What the account may do in one repository."""
+    """The account's permissions in one repository."""
 
     github: str
     may: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
-    """Sentences: what for, and which permission."""
+    """Sentences: the feature, and the permission that it lacks."""
     problem: str = ""
-    """Why that is not known."""
+    """Why the permissions are unknown."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Seen:
 
 
 def ask(service: Service, known: Credentials, repos: Sequence[str]) -> Seen:
-    """Ask now. Raises what the client raises."""
+    """Ask GitHub for the account's permissions; raise the client's errors."""
 
     async def look() -> Seen:
         settings = service.settings.github

@@ -1,4 +1,4 @@
-"""Which runtimes work here: found, new enough, logged in; and what to type where one does not. No model is called."""
+"""Checks of runtimes: found, new enough, logged in; with the command to type if not. No model is called."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ SAID = 200
 
 @dataclass(frozen=True)
 class Runtime:
-    """One runtime on this host."""
+    """The state of one runtime on this host."""
 
     name: str
     program: str
@@ -32,16 +32,16 @@ class Runtime:
     path: str | None = None
     version: str | None = None
     logged_in: bool | None = None
-    """None when it cannot be told without asking a model."""
+    """None when only a call of the model could tell."""
     fix: str = ""
     checks: Trial | None = None
-    """A build under the policy that its checks get, where one was tried."""
+    """A build under the sandbox policy of checks, where one was tried."""
 
 
 def check(service: Service, name: str | None = None, *, build: bool = False) -> list[Runtime]:
-    """Every runtime, or the named one; their programs are asked for their version, all at once.
+    """Check every runtime, or the named one; their versions are read in parallel.
 
-    With `build` each that works builds something as a check would, one after the other.
+    With `build`, each working runtime also builds something as a check would, one after the other.
     """
     if name is not None and name not in RUNTIMES:
         driven = runtime_of(name)
@@ -59,12 +59,12 @@ def _built(service: Service, runtime: Runtime) -> Runtime:
 
 
 def any_works(runtimes: list[Runtime]) -> bool:
-    """One is enough. `shell` is none: its agents bring their own command."""
+    """Return whether a runtime works. `shell` doesn't count: its agents bring their own command."""
     return any(runtime.works for runtime in runtimes if runtime.name != SHELL or len(runtimes) == 1)
 
 
 def lacks(service: Service, name: str) -> str:
-    """What its agents lack here and what to type, as far as files and variables tell; no program is run."""
+    """Return what a runtime lacks, with the command to type, judged by files and variables; no program is run."""
     section = service.settings.runtimes.get(name, RuntimeSection())
     program = program_of(name, section.adapter)
     if program is None:
@@ -77,7 +77,7 @@ def lacks(service: Service, name: str) -> str:
 
 
 def look(name: str, section: RuntimeSection, environ: Mapping[str, str] = os.environ) -> Runtime:
-    """What stands behind a runtime, and whether it would work."""
+    """Find the program of a runtime, and return whether it would work."""
     program = program_of(name, section.adapter)
     if name == SHELL:
         return Runtime(name, "the command of each agent", works=True, says="needs nothing")
@@ -120,7 +120,7 @@ def _program(name: str, program: Program, section: RuntimeSection, path: str, en
 
 
 def _version(program: Program, section: RuntimeSection, environ: Mapping[str, str]) -> tuple[str, str]:
-    """What it prints, and what went wrong; run with the environment an agent gets, and nothing more."""
+    """Return the program's version line and its error; it runs with just the environment that an agent gets."""
     environment = passed((*section.env, *program.passes), environ)
     try:
         done = subprocess.run(

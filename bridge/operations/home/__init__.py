@@ -1,1 +1,1 @@
-"""The service home: backup, cleaning up, sizes, the cluster it belongs to, links to its pages."""
+"""The service home: backup, cleaning up, disk use, the cluster it connects to, links to its pages."""

@@ -1,7 +1,7 @@
-"""Copying a service home while it is used, and putting the copy in the place of a new one.
+"""Copying a service home while it is in use, and restoring the copy into a new home.
 
-Both databases are copied as they were at the same moment: as a crash at that moment would have left them, and the
-service goes on from there. Artifacts never change once they are written, so those are copied afterwards.
+Both databases are copied as of one moment, like after a crash at that moment, and the service goes on from there.
+Artifacts never change once they are written, so they are copied afterwards.
 """
 
 import hashlib
@@ -32,31 +32,31 @@ from workflows.model.errors import NotFoundError, RefusedError, ServiceError, Us
 
 MANIFEST = "backup.json"
 _PAGES = 4096
-"""Of a database that are copied at once."""
+"""Pages of a database that are copied in one step."""
 LOCKED_SECONDS = 30.0
-"""How long who writes now may take until both databases stand still for a moment."""
+"""Seconds to wait until no process writes to either database."""
 
 
 class BackupError(ServiceError):
-    """The copy cannot be made, or is not what was copied."""
+    """The copy cannot be made, or does not match its manifest."""
 
 
 class Manifest(BaseModel):
-    """What a backup holds."""
+    """The content of a backup."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     made_at: datetime
     version: str
     host: str
-    """Whose checkouts its repositories are."""
+    """The host that has the repositories' checkouts."""
     home: str
     files: dict[str, str]
-    """The SHA-256 of each file, by its place in the home."""
+    """The SHA-256 of each file, by its path in the home."""
 
 
 class Backup(BaseModel):
-    """A copy that was made or put in place."""
+    """A backup that was made or restored."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -68,12 +68,12 @@ class Backup(BaseModel):
     files: int
     bytes: int
     notes: tuple[str, ...] = ()
-    """What is not in it, or is to be done by hand."""
+    """What the backup lacks, and what is left to do by hand."""
 
 
 @by_itself
 def make(service: Service, folder: Path, step: Step = unheard) -> Backup:
-    """Copy the home into a new folder, which appears once it is whole."""
+    """Copy the home into a new folder, which appears once it is complete."""
     home, notes = service.home, _left_out(service)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RefusedError(f"{folder} is there already", "service backup ANOTHER_FOLDER")
@@ -103,9 +103,9 @@ def make(service: Service, folder: Path, step: Step = unheard) -> Backup:
 
 
 def restore(home: Home, folder: Path, step: Step = unheard) -> Backup:
-    """Put a backup in the place of a home that holds nothing yet. Settings that are there already stay.
+    """Restore a backup into an empty home. Settings that are there already stay.
 
-    Whatever ends it before it is whole, nothing of it stays.
+    If anything stops it before the end, all that was restored is removed again.
     """
     _refuse_links(folder)
     manifest = _read(folder)
@@ -131,7 +131,7 @@ def restore(home: Home, folder: Path, step: Step = unheard) -> Backup:
 
 
 def _put_in_place(home: Home, folder: Path, manifest: Manifest, step: Step) -> list[Path]:
-    """Copy all of it, or nothing; what was there before and stays is told."""
+    """Copy all files, or none; return the existing files that stayed."""
     kept, made = list[Path](), list[Path]()
     try:
         for number, name in enumerate(manifest.files, 1):
@@ -149,7 +149,7 @@ def _put_in_place(home: Home, folder: Path, manifest: Manifest, step: Step) -> l
 
 
 def _undo(home: Home, made: list[Path]) -> None:
-    """Remove what was made, and the folders in which nothing is left then."""
+    """Remove what was created, and then the folders that are empty."""
     for target in made:
         target.unlink(missing_ok=True)
     for folder in sorted({*(target.parent for target in made)} - {home.root}, reverse=True):
@@ -164,7 +164,7 @@ def _databases_of(service: Service) -> list[Path]:
 
 
 def _left_out(service: Service) -> list[str]:
-    """One without the other is no backup: a tree's rows and its history belong together."""
+    """Name the external database or server that a backup lacks: a tree's rows and its history belong together."""
     elsewhere = []
     if service.settings.store.url:
         elsewhere.append("the store is a PostgreSQL database: pg_dump")
@@ -181,7 +181,8 @@ def _left_out(service: Service) -> list[str]:
 
 
 def _databases(paths: list[Path], into: Path, step: Step) -> None:
-    """All of them as of one moment: while nobody may write, a reader of each begins; then everybody goes on."""
+    """Copy all databases as of one moment: lock out writers, open a read transaction on each, then release the writers.
+    """
     with ExitStack() as stack:
         try:
             step("waiting for a moment in which nobody writes")
@@ -224,11 +225,11 @@ def _drawn(reader: sqlite3.Connection, target: Path, step: Step) -> None:
         said = copy.execute("PRAGMA quick_check").fetchone()[0]
         if said != "ok":
             raise BackupError(f"the copy of {target.name} is damaged: {said}", "service doctor")
-        copy.execute("PRAGMA journal_mode=DELETE")  # one file, with nothing beside it
+        copy.execute("PRAGMA journal_mode=DELETE")  # one file, without journals beside it
 
 
 def _others(home: Home) -> Iterator[Path]:
-    """Settings, keys and tokens, and everything the databases name by its digest."""
+    """Yield settings, keys and tokens, and every file that the databases name by its digest."""
     for path in (home.config, home.bridge_token, home.bridge_tokens, home.root / seal_key.FILE):
         if path.is_file():
             yield path
@@ -252,7 +253,7 @@ def _digests(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _refuse_links(folder: Path) -> None:
-    """A backup holds folders and plain files: what else stands in it leads to something that was never copied."""
+    """Raise if a backup holds anything but folders and plain files: a link leads outside of what was copied."""
     for path in folder.rglob("*"):
         found = path.lstat()
         if stat.S_ISDIR(found.st_mode):
@@ -279,7 +280,7 @@ def _read(folder: Path) -> Manifest:
 
 
 def _check(folder: Path, manifest: Manifest) -> None:
-    """Nothing is put in place unless all of it is what was copied."""
+    """Compare every file with its digest, before anything is restored."""
     found = dict(_digests(folder))
     found.pop(MANIFEST)
     for name in sorted({*found, *manifest.files}):

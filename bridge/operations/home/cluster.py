@@ -1,4 +1,4 @@
-"""A cluster of one's own: making what the service needs there, and saying what is missing before anything starts."""
+"""A Temporal cluster of one's own: creating what the service needs there, and checking for it before a start."""
 
 import asyncio
 from datetime import timedelta
@@ -15,7 +15,7 @@ __all__ = ["Made", "init", "require"]
 
 
 def init(service: Service, retention: str | None) -> Made:
-    """Namespace, retention and search attributes, where the settings' server lets us."""
+    """Create namespace, retention and search attributes, as far as the server permits."""
     if external_config(service.settings) is None:
         raise RefusedError(
             "no server is named, so the daemon runs one of its own and prepares it itself",
@@ -37,7 +37,7 @@ def init(service: Service, retention: str | None) -> Made:
 
 
 def require(service: Service) -> None:
-    """Store and server are there with all that is needed; else every fault at once, each with its command."""
+    """Raise unless store and server are complete; the error lists every fault with its command."""
     wrong = [found for found in doctor.foundation(service) if found.level is doctor.Level.WRONG]
     if wrong:
         fixes = dict.fromkeys(found.fix for found in wrong if found.fix)

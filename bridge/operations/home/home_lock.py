@@ -1,4 +1,4 @@
-"""Work on the home as a whole, one at a time: a backup copies what a clean-up removes."""
+"""A lock on the home for work on all of it: a backup must not copy what a clean-up removes."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def by_itself(work: Callable[Concatenate[Service, P], T]) -> Callable[Concatenate[Service, P], T]:
-    """Such work: refused while another one goes on; nothing else waits for it."""
+    """Decorate such work: it is refused while other such work goes on, and blocks nothing else."""
 
     @wraps(work)
     def alone(service: Service, /, *arguments: P.args, **options: P.kwargs) -> T:

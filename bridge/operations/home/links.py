@@ -1,4 +1,4 @@
-"""Where the dashboard is, and links that open it (ruling M6)."""
+"""Links to the dashboard, and its pages' addresses (ruling M6)."""
 
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
@@ -16,7 +16,7 @@ FIRST, RUNS, REVIEWS = "/ui/", "/ui/runs", "/ui/reviews"
 
 
 def link(service: Service, actor: str, page: str = FIRST) -> str:
-    """A link that begins a session, once, at a page of the dashboard."""
+    """Return a link that logs in once, and opens a page of the dashboard."""
     bridge = ready.read(service.home.bridge_ready)
     if bridge is None or not bridge.alive or not bridge.address:
         raise RefusedError("the dashboard is served by the bridge, which does not run", "service daemon start")
@@ -26,24 +26,24 @@ def link(service: Service, actor: str, page: str = FIRST) -> str:
 
 
 def page_of(service: Service, what: str) -> str:
-    """The page that somebody means: a job or tree by its id, a page by its path, or the first one."""
+    """Return the page for an argument: a job or tree by its id, a page by its path, or the first page."""
     if what.startswith("/ui/"):
         return what
     return page_of_job(service, what) if what else FIRST
 
 
 def page_of_job(service: Service, job_id: str) -> str:
-    """The page of a tree, by its root, or of one job in it."""
+    """Return the page of a job; of its tree if it is the root."""
     return page_of_record(jobs.get(service, job_id))
 
 
 def page_of_record(job: "JobRecord") -> str:
-    """The same of a job that was read already."""
+    """Return the page of a job's record."""
     return f"/ui/trees/{job.job_id}" if job.root_job_id == job.job_id else f"/ui/jobs/{job.job_id}"
 
 
 def page_of_jobs(service: Service, tree: str | None, **narrowed: object) -> str:
-    """The list of jobs, narrowed as it is there; the page of a tree, where its jobs are meant."""
+    """Return the list of jobs, with its filters; for the jobs of one tree, the page of that tree."""
     if tree is not None:
         return page_of_tree(service, tree)
     query = urlencode({name: str(value) for name, value in narrowed.items() if value})
@@ -51,26 +51,26 @@ def page_of_jobs(service: Service, tree: str | None, **narrowed: object) -> str:
 
 
 def page_of_tree(service: Service, job_id: str) -> str:
-    """The page of the tree that a job belongs to."""
+    """Return the page of the tree that a job belongs to."""
     return f"/ui/trees/{jobs.get(service, job_id).root_job_id}"
 
 
 def page_of_pipeline(service: Service, name: str) -> str:
-    """The page of a pipeline."""
+    """Return the page of a pipeline."""
     from bridge.operations.pipelines import definitions
 
     return f"/ui/pipelines/{quote(definitions.get(service, name).name, safe='')}"
 
 
 def page_of_run(service: Service, run_id: str) -> str:
-    """The page of one run of a pipeline."""
+    """Return the page of a pipeline run."""
     from bridge.operations.pipelines import runs
 
     return f"/ui/runs/{runs.show_run(service, run_id).id}"
 
 
 def web_ui(service: Service, workflow_id: str) -> str | None:
-    """The same in Temporal's web UI, where the daemon has one."""
+    """Return the page of a workflow in Temporal's web UI; None if the daemon has no web UI."""
     said = daemon_state.status(service.home)
     if not said.running or said.state is None or not said.state.ui_url:
         return None
@@ -78,7 +78,7 @@ def web_ui(service: Service, workflow_id: str) -> str | None:
 
 
 def web_ui_origins(service: Service) -> frozenset[str]:
-    """What a browser calls Temporal's web UI: the embedded server's, or the one that the settings name."""
+    """Return the origins of Temporal's web UI: the embedded server's, or the one that the settings name."""
     said = daemon_state.read_state(service.home.daemon_state)
     ours = said.ui_url if said and said.ui_url else ""
     named = {service.settings.temporal.web_ui, ours, ours.replace("127.0.0.1", "localhost")}

@@ -1,4 +1,4 @@
-"""How the service is doing, in figures that a glance takes in and no look takes long to find."""
+"""The state of the service in figures that can be computed in a moment."""
 
 import os
 import shutil
@@ -20,33 +20,33 @@ from bridge.operations.service import Service
 from workflows.policy.hosts import lacks_worker
 
 GLANCE_SECONDS, LOOK_SECONDS = 0.03, 5.0
-"""The home is measured for so long at a glance, and where all is asked for; what was found by then is a minimum."""
+"""Seconds for measuring the home, in a glance and in full; a size that takes longer is a minimum."""
 
 
 @dataclass(frozen=True)
 class HostNow:
-    """A host, and how many of its places are taken."""
+    """A host, and how many of its slots are in use."""
 
     name: str
     slots: int
     running: int
     works: bool
-    """Its worker was seen in the last minute."""
+    """True if its worker sent a heartbeat in the last minute."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Something in the home, and its size."""
+    """A part of the home, and its size."""
 
     name: str
     bytes: int
     whole: bool
-    """Otherwise it is larger: the time was up."""
+    """False if time ran out, and the part is larger."""
 
 
 @dataclass(frozen=True)
 class Disk:
-    """The room the home takes, and what is left."""
+    """Disk use of the home, and free space."""
 
     bytes: int
     whole: bool
@@ -56,7 +56,7 @@ class Disk:
 
 @dataclass(frozen=True)
 class Overview:
-    """All of it; without a store only the disk."""
+    """All figures; without a store only the disk's."""
 
     counts: Counts | None
     slots: tuple[HostNow, ...] | None
@@ -65,7 +65,7 @@ class Overview:
 
 
 def find(service: Service, seconds: float = GLANCE_SECONDS) -> Overview:
-    """As it is now."""
+    """Compute the figures now."""
     disk = measured(service.home, seconds)
     if not service.settings.store.url and not service.home.store.exists():
         return Overview(None, None, None, disk)
@@ -78,7 +78,7 @@ def find(service: Service, seconds: float = GLANCE_SECONDS) -> Overview:
 
 
 def measured(home: Home, seconds: float) -> Disk:
-    """The home's size by what it is for, as far as that is found in this time."""
+    """Measure the parts of the home, as far as the time allows."""
     until = time.monotonic() + seconds
     parts = tuple(_part(name, paths, until) for name, paths in _places(home).items())
     place = next(path for path in (home.root, *home.root.parents) if path.exists())
@@ -88,7 +88,7 @@ def measured(home: Home, seconds: float) -> Disk:
 
 
 def _places(home: Home) -> dict[str, tuple[Path, ...]]:
-    """The quick ones first."""
+    """Return the paths of each part, quick ones first."""
     return {
         "store": _database(home.store),
         "temporal": _database(home.temporal_db),
@@ -100,7 +100,7 @@ def _places(home: Home) -> dict[str, tuple[Path, ...]]:
 
 
 def _database(path: Path) -> tuple[Path, ...]:
-    """A database of SQLite, with what is not yet written into its file."""
+    """Return the files of an SQLite database, with its write-ahead log."""
     return (path, *(path.with_name(f"{path.name}-{more}") for more in ("wal", "shm")))
 
 

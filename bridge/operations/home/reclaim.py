@@ -1,7 +1,7 @@
-"""What nothing needs any more, and how much room it takes: listed first, removed when told to.
+"""Finding unneeded files and their size, and removing them on demand.
 
-Only of trees and pipelines' runs that are over for good for some time: what runs, waits for people or is blocked keeps
-all it has, for it may go on. Rows stay, and so do branches, settings, keys, audits and backups.
+Only trees and pipeline runs that ended some time ago lose files: whatever runs, waits or is blocked may go on and keeps
+all. Rows stay, and so do branches, settings, keys, audits and backups.
 """
 
 import shutil
@@ -36,7 +36,7 @@ AGAIN = "service gc --older-than 30d"
 
 
 class What(StrEnum):
-    """What takes room."""
+    """The kinds of files that can be removed."""
 
     RUNS = "runs"
     ARTIFACTS = "artifacts"
@@ -46,7 +46,7 @@ class What(StrEnum):
 
 @dataclass(frozen=True)
 class Thing:
-    """One that can go."""
+    """A file or folder that can be removed."""
 
     what: What
     path: Path
@@ -56,7 +56,7 @@ class Thing:
 
 @dataclass(frozen=True)
 class Room:
-    """What all things of a kind take."""
+    """The disk space of all things of a kind."""
 
     what: What
     count: int
@@ -65,7 +65,7 @@ class Room:
 
 @dataclass(frozen=True)
 class Reclaimed:
-    """What could go, or has gone."""
+    """The things that could be, or have been, removed."""
 
     before: str
     """The moment before which it ended, in ISO 8601."""
@@ -82,7 +82,7 @@ class Reclaimed:
 
 @by_itself
 def reclaim(service: Service, older_than: str, *, yes: bool) -> Reclaimed:
-    """List what can go, or remove it. What is killed meanwhile is gone on with by the next one."""
+    """List what can be removed, or with `yes` remove it; after a crash, the next call continues."""
     seconds = _seconds(older_than)
     before = time.time() - seconds
     ended = over(service.store, before)
@@ -132,14 +132,14 @@ def _runs(service: Service, ended: Over) -> Iterator[Thing]:
 
 
 def _artifacts_needed(service: Service, ended: Over) -> str:
-    """Why no artifact can go; empty when the old ones can."""
+    """Return why no artifact can be removed; empty when old ones can."""
     if ended.since is None or ended.since > artifacts.counted_since(service.home.artifacts):
         return ""
     return "something began before this release and is not over: all artifacts stay until it is"
 
 
 def _artifacts(service: Service, ended: Over, before: float) -> Iterator[Thing]:
-    """Those that are older than all that may need them, and what was gathered for coordinators that are over."""
+    """Yield artifacts older than everything that may need them, and inputs gathered for ended coordinators."""
     root = service.home.artifacts
     oldest = min(before, ended.since or before)
     for path in artifacts.old(root, oldest):
@@ -150,7 +150,7 @@ def _artifacts(service: Service, ended: Over, before: float) -> Iterator[Thing]:
 
 
 def _worktrees(service: Service, ended: Over) -> Iterator[Thing]:
-    """Those of which all is elsewhere too: as `service repo sweep` finds them."""
+    """Yield worktrees whose content is elsewhere too, as `service repo sweep` finds them."""
 
     def busy(name: str) -> bool:
         return not ended.has(leftovers.root_in(name)) or leftovers.is_busy(service, name)
@@ -158,7 +158,7 @@ def _worktrees(service: Service, ended: Over) -> Iterator[Thing]:
     for repo in (each for each in repos.every(service) if each.host == service.settings.host):
         ground = Ground(Path(repo.path), service.home.worktrees, worktree_prefix(repo.name), busy, worth_keeping)
         found = []
-        with suppress(ServiceError):  # a checkout that is gone: `service doctor` says so
+        with suppress(ServiceError):  # a missing checkout: `service doctor` reports it
             found = [each for each in sweep.leftovers(ground) if each.kind is Kind.WORKTREE and not each.keep]
         for left in found:
             path = Path(left.name)
@@ -171,7 +171,7 @@ def _sweep(ground: Ground, left: Leftover) -> None:
 
 
 def _logs(service: Service, before: float) -> Iterator[Thing]:
-    """What was set aside of logs that had grown too long."""
+    """Yield rotated logs."""
     for path in sorted(service.home.logs.glob("*.log.1")):
         if path.lstat().st_mtime < before:
             yield Thing(What.LOGS, path, _size(path), path.unlink)
@@ -184,7 +184,7 @@ def _removed(things: list[Thing]) -> tuple[list[Thing], tuple[str, ...]]:
             thing.remove()
             gone.append(thing)
         except FileNotFoundError:
-            continue  # the worker tidies up too
+            continue  # the worker cleans up too
         except (OSError, ServiceError) as error:
             problems.append(f"{thing.path} could not be removed: {error}")
     return gone, tuple(problems)

@@ -1,4 +1,4 @@
-"""Sweeping up what killed processes left in repositories; nothing an open tree or a living agent owns."""
+"""Removing what killed processes left in repositories, unless an open tree or a running agent owns it."""
 
 import re
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _ROOT = re.compile(r"job-[0-9a-v]{12}")
 
 @dataclass(frozen=True)
 class Swept:
-    """What was found in one repository. Not removed: it would be, by `--yes`, or there is a reason to keep it."""
+    """A worktree or branch left in a repository. One that is not removed needs `--yes`, or has a reason to stay."""
 
     repo: str
     found: tuple[Leftover, ...]
@@ -35,7 +35,7 @@ class Swept:
 
 
 def sweep(service: Service, name: str | None = None, *, yes: bool = False, step: Step = unheard) -> list[Swept]:
-    """List what was left in one repository or all of this host; remove what can be, when told `yes`."""
+    """List what was left in one repository or in all of this host; with `yes`, remove what can be removed."""
     known = [repos.get(service, name)] if name else repos.every(service)
     chosen = [repo for repo in known if name or repo.host == service.settings.host]
     swept = []
@@ -65,13 +65,13 @@ def _sweep(service: Service, repo: Repo, *, yes: bool) -> Swept:
 
 
 def root_in(name: str) -> str:
-    """The tree that a worktree or a branch is of, by its name; empty when it names none."""
+    """Return the tree that the name of a worktree or branch contains; empty if it contains none."""
     found = _ROOT.search(name)
     return found[0] if found else ""
 
 
 def is_busy(service: Service, name: str) -> bool:
-    """Whether a tree that is not over, or can be re-opened, or a living agent owns it. The unknown is left alone."""
+    """Return whether a tree is open, can be re-opened, or has a running agent; an unknown tree counts as busy."""
     root = root_in(name)
     task = stored_jobs.task_of(service.store, root) if root else None
     if task is None or not task.state.ended:
