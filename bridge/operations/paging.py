@@ -1,4 +1,4 @@
-"""Pages of a list: a cursor is the sort key of the last row that was shown, opaque to callers."""
+"""Pages of a list: a cursor is the sort key of the last row shown, opaque to callers."""
 
 import base64
 import json
@@ -17,13 +17,13 @@ def cursor(at: float, identity: str) -> str:
 
 
 def page(found: list[T], limit: int, key: Callable[[T], tuple[float, str]]) -> tuple[list[T], str | None]:
-    """Return a page and the cursor of the next one: `limit` is one row more than a page, which says if there is one."""
+    """Return a page and the cursor of the next one; `found` holds one row more than a page if there is a next."""
     shown = found[: limit - 1]
     return shown, cursor(*key(shown[-1])) if len(found) > len(shown) else None
 
 
 def place(text: str | None) -> tuple[float, str] | None:
-    """Return the sort key of the last row that was seen; None from the beginning."""
+    """Return the sort key in a cursor; None for the first page."""
     if text is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What only people decide: agents are refused by name, and that they tried is an event of their tree (ruling N5)."""
+"""Decisions for people only: agents are refused by name, and the attempt is an event of their tree (ruling N5)."""
 
 import time
 from contextlib import suppress
@@ -19,28 +19,28 @@ from workflows.model.rows import EventRecord
 
 
 class ForPeopleError(RefusedError):
-    """People decide this, and an agent called."""
+    """An agent called what only people may call."""
 
     code = "for_people"
     status = 403
 
 
 class UnknownCallerError(RefusedError):
-    """Agents run here, and it cannot be told whether one of them has called."""
+    """The caller is unknown, and may be an agent that runs here."""
 
     code = "unknown_caller"
     status = 403
 
 
 def refuse(agent: Agent, what: str, instead: str, home: Service) -> NoReturn:
-    """Say which order it was, by whom, and what the agent can do; the event names each order once for each job.
+    """Refuse an agent's order, and say what it can do instead; the event is recorded once per job and order.
 
-    It is told in the home of the agent's job, whatever home its environment names.
+    It is recorded in the home of the agent's job, whatever home its environment names.
     """
     told = f"{what} is for people, and {agent} has called it"
     if agent.job_id is not None:
         of_job = Service(Home(agent.home)) if agent.home else home
-        with suppress(SQLAlchemyError, OSError, ServiceError):  # it is refused, whether or not it can be recorded
+        with suppress(SQLAlchemyError, OSError, ServiceError):  # it is refused even if that cannot be recorded
             _record(of_job, agent.job_id, what, f"{told}; it was refused")
     raise ForPeopleError(told, instead)
 
@@ -53,7 +53,7 @@ def _record(service: Service, job_id: str, what: str, message: str) -> None:
 
 
 def event_of(job_id: str, what: str, message: str, now: float) -> EventRecord:
-    """The same for the same order of the same job."""
+    """Build the event; the same order of the same job has the same event id."""
     kind = EventKind.AGENT_REFUSED
     return EventRecord(
         event_id=f"{job_id}-{kind}-{sha256(what.encode()).hexdigest()[:8]}",

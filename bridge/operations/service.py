@@ -1,4 +1,4 @@
-"""What every operation needs: the home, the settings, the store, opened when first used."""
+"""The base of every operation: the home, the settings, the store; each is opened at its first use."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +24,7 @@ class Service:
 
     @classmethod
     def locate(cls) -> "Service":
-        """The service in `SERVICE_HOME`."""
+        """Return the service of `SERVICE_HOME`."""
         return cls(Home.locate())
 
     @property
@@ -33,7 +33,7 @@ class Service:
 
     @property
     def reading(self) -> "Reading":
-        """What this process has read to know them (ruling K4)."""
+        """Return the settings file and environment as this process read them (ruling K4)."""
         return self._loaded.reading
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The settings in force, and which running process still works with others (ruling K4)."""
+"""The settings in force, and the running processes that still use older ones (ruling K4)."""
 
 import os
 import time
@@ -16,20 +16,20 @@ from bridge.operations.service import Service
 from workflows.model.errors import RefusedError
 
 DAEMON_READS = ("temporal", "bridge")
-"""The sections the group itself goes by; its members read all."""
+"""The sections that the daemon reads for itself; its members read all."""
 
 RESTART = "service daemon stop && service daemon start"
 SERVE_AGAIN = "end that process, then: service bridge serve"
 _HANDED = "temporal.address"
-"""Members are told where the embedded server listens by the group, whatever the settings say."""
+"""The daemon tells its members the embedded server's address, whatever the settings say."""
 
 _NAMED = "bridge.url"
-"""What the worker names in notifications."""
+"""The one setting of the bridge that the worker uses, in notifications."""
 
 
 @dataclass(frozen=True)
 class Process:
-    """A running process, what it has read, and what has changed since."""
+    """A running process, the settings it has read, and those that have changed since."""
 
     name: str
     pid: int
@@ -37,11 +37,11 @@ class Process:
     changed: tuple[Change, ...]
     restart: str
     fault: str = ""
-    """The settings cannot be read any more: it goes on with what it has."""
+    """Why the settings are unreadable now; the process goes on with those it has read."""
 
 
 def lines(service: Service, *, origins: bool) -> Iterator[str]:
-    """A file that `service config check` takes, as typed; with comments on what is not in force yet."""
+    """Yield a file that `service config check` accepts; comments name the settings that are not in force yet."""
     reading = service.reading
     notes = {path: reading.origin(path) for path in reading.values} if origins else {}
     yield from toml.lines({**reading.values, **reading.typed}, notes)
@@ -52,7 +52,7 @@ def lines(service: Service, *, origins: bool) -> Iterator[str]:
 
 
 def put(service: Service, table: str, line: str) -> None:
-    """Write a setting that is not in the file into its table there."""
+    """Insert a setting that the file does not have into its table."""
     file = service.home.config
     old = file.read_text() if file.exists() else ""
     head = f"[{table}]\n"
@@ -72,7 +72,7 @@ def put(service: Service, table: str, line: str) -> None:
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting in force, as it is typed, where it comes from, and without what is secret in it."""
+    """One setting in force, with its origin and without secrets, as one would type it."""
 
     section: str
     key: str
@@ -81,7 +81,7 @@ class Setting:
 
 
 def in_force(service: Service) -> tuple[Setting, ...]:
-    """Every setting, for people to look at who need not see a database's password."""
+    """Return every setting, without passwords."""
     reading = service.reading
     values = {**reading.values, **reading.typed}
     return tuple(
@@ -91,7 +91,7 @@ def in_force(service: Service) -> tuple[Setting, ...]:
 
 
 def as_json(service: Service, *, origins: bool) -> dict[str, Any]:
-    """What `--json` prints: the settings by name, the file, and the processes that have read it."""
+    """Return the JSON for `--json`: the settings by name, the file, and the processes that have read it."""
     reading = service.reading
     values = {**reading.values, **reading.typed}
     return {
@@ -109,7 +109,7 @@ def as_json(service: Service, *, origins: bool) -> dict[str, Any]:
 
 
 def processes(service: Service) -> tuple[Process, ...]:
-    """The processes of this home that run, each compared with the settings as they are now."""
+    """Return the running processes of this home, each compared with the current settings."""
     found = []
     seen = daemon_state.status(service.home)
     state = seen.state if seen.running else None
@@ -127,12 +127,12 @@ def processes(service: Service) -> tuple[Process, ...]:
 
 
 def changed(service: Service) -> tuple[Process, ...]:
-    """Those that work with other settings."""
+    """Return the processes that use other settings than the current ones."""
     return tuple(process for process in processes(service) if process.changed or process.fault)
 
 
 def in_words(process: Process) -> Iterator[str]:
-    """What it has read; and, when that is not what there is now, each difference and the command."""
+    """Yield sentences: what the process has read and, if that is outdated, each difference."""
     at = time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(process.read.file.read_at))
     digest = f"sha256 {process.read.file.digest[:12]}" if process.read.file.digest else "not there"
     who = f"the {process.name} (process {process.pid}) read {process.read.file.path} ({digest}) at {at}"
@@ -148,7 +148,7 @@ def in_words(process: Process) -> Iterator[str]:
 
 
 def way_to_force(process: Process) -> tuple[str, ...]:
-    """The command after which it works with the settings there are."""
+    """Return the command after which the process uses the current settings."""
     return (f"  to put that in force: {process.restart}",) if process.changed else ()
 
 
@@ -171,7 +171,7 @@ def _process(
 
 
 def _is_no_matter(change: Change, name: str, handed: str | None) -> bool:
-    """What a member was told by its group is no change, also when a member asks; nor what another one goes by."""
+    """Return whether a change is irrelevant: the daemon told the address, or this process doesn't read it."""
     if change.key == _HANDED:
         return handed is not None and handed in (change.there, change.here)
     return name == "worker" and change.key.startswith("bridge.") and change.key != _NAMED

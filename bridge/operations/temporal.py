@@ -1,4 +1,4 @@
-"""Temporal as the operations meet it: its failures in the service's own classes (ruling K6), told apart here alone."""
+"""The operations' access to Temporal: translates its failures into the service's own errors (ruling K6)."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -27,15 +27,15 @@ NOT_BELIEVED = "what Temporal answered is not believed: {why}; somebody else may
 
 
 class NoWorkflowError(UnreachableError):
-    """Nothing of this id runs there, or is scheduled."""
+    """No workflow or schedule has this id."""
 
 
 class AlreadyStartedError(RefusedError):
-    """Something of this id runs already, or ran and may not again."""
+    """A workflow of this id is running, or ran and may not run again."""
 
 
 class InvalidError(UnreachableError):
-    """The server is there, and `why` is what it finds wrong with what it was given."""
+    """The server rejects an argument; `why` is its reason."""
 
     def __init__(self, message: str, why: str) -> None:
         super().__init__(message, "service daemon status")
@@ -43,11 +43,11 @@ class InvalidError(UnreachableError):
 
 
 class NoWorkerError(UnreachableError):
-    """No worker answered in time; what was said may still be carried out."""
+    """No worker answered in time; the order may still be carried out."""
 
 
 class DeclinedError(RefusedError):
-    """The workflow says no: `kind` is its word for why, `data` what a surface may show beside the sentence."""
+    """The workflow refuses: `kind` is its code for the reason, `data` what a surface may show beside the sentence."""
 
     def __init__(self, cause: BaseException) -> None:
         told = cause if isinstance(cause, ApplicationError) else None
@@ -57,13 +57,13 @@ class DeclinedError(RefusedError):
 
 
 async def client_of(service: Service) -> Client:
-    """The client of this process, or a sentence that says what to start."""
+    """Return this process's client; raise an error that says what to start."""
     return await connect(service.home, service.settings)
 
 
 @contextmanager
 def translated(said: str = NOT_TAKEN) -> Iterator[None]:
-    """Whatever Temporal raises inside is raised as one of ours; `said` begins a sentence of its own words."""
+    """Translate Temporal's errors into the service's; `said` begins the message of an unexpected one."""
     try:
         yield
     except ScheduleAlreadyRunningError:
@@ -86,7 +86,7 @@ def translated(said: str = NOT_TAKEN) -> Iterator[None]:
 
 @asynccontextmanager
 async def starting(client: Client, what: str) -> AsyncIterator[None]:
-    """The same for what starts a workflow: a server that lacks something the service needs is why, then."""
+    """Translate errors of starting a workflow, and name what the server lacks if that is the cause."""
     try:
         yield
     except WorkflowAlreadyStartedError as error:
@@ -96,7 +96,7 @@ async def starting(client: Client, what: str) -> AsyncIterator[None]:
 
 
 async def settled(service: Service, client: Client, root: str) -> Records | None:
-    """What housekeeping would find of a tree without a workflow, found now; None when it has one, or has ended."""
+    """Do housekeeping's check of a tree without a workflow now; return None when the tree has one, or has ended."""
     with translated(f"Temporal cannot say how {root} ended"):
         return await outside.settle(client, service.store, service.settings.temporal.task_queue, root)
 

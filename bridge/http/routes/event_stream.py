@@ -1,4 +1,4 @@
-"""Events as they happen: server-sent events that a client takes up again where it was cut off (ruling J9)."""
+"""Server-sent events, which a client resumes after a disconnect (ruling J9)."""
 
 import asyncio
 import time
@@ -20,7 +20,7 @@ STILL_HERE = b": still here\n\n"
 
 
 def resumed_at(last_event_id: str | None, cursor: int) -> int:
-    """The last event the client has: the browser's word before the address's."""
+    """Return the last event that the client has: the `Last-Event-ID` header wins over the cursor."""
     if last_event_id is None:
         return cursor
     if not last_event_id.isascii() or not last_event_id.isdigit() or len(last_event_id) > 9:
@@ -29,8 +29,8 @@ def resumed_at(last_event_id: str | None, cursor: int) -> int:
 
 
 def look(service: Service, job_id: str, after: int, whole_tree: bool | None) -> tuple[list[EventRecord], bool]:
-    """What has happened since, and whether nothing more will."""
-    over = jobs.tree(service, job_id).over  # first: what happened before the end is then among the events
+    """Return the events since, and whether no more will come."""
+    over = jobs.tree(service, job_id).over  # read first, so that the events include all up to the end
     found = jobs.events(service, job_id, after=after, limit=PAGE, whole_tree=whole_tree)
     return found, over and len(found) < PAGE
 
@@ -38,7 +38,7 @@ def look(service: Service, job_id: str, after: int, whole_tree: bool | None) -> 
 async def stream(
     service: Service, job_id: str, after: int, whole_tree: bool | None, opens: Callable[[], bool]
 ) -> AsyncIterator[bytes]:
-    """Everything since, then everything new, until the tree is over; while the caller's token `opens` the bridge."""
+    """Yield past events, then new ones until the tree has ended or the caller's token no longer `opens` the bridge."""
     sent = time.monotonic()
     yield b"retry: 2000\n\n"
     while opens():

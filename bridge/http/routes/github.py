@@ -1,4 +1,4 @@
-"""What GitHub tells of itself (ruling L7): that there is something new. What it is, the poller reads for itself."""
+"""GitHub's webhook: it says that there is something new, and the poller reads what it is (ruling L7)."""
 
 from typing import Annotated
 
@@ -17,14 +17,14 @@ HeaderText = Annotated[str, Header()]
 
 
 def router(service: Service) -> APIRouter:
-    """No strict route: what is sent is GitHub's to say, and nothing of any shape is refused once it is signed."""
+    """Build the webhook's route without strict checks: GitHub defines the body, and any signed one is accepted."""
     made = APIRouter(tags=["github"])
 
     @made.post(PATH, status_code=202, responses=errors(), openapi_extra=FREE)
     async def take_github_webhook(
         request: Request, x_github_delivery: HeaderText = "", x_github_event: HeaderText = ""
     ) -> Delivered:
-        """A webhook's delivery, signed in `X-Hub-Signature-256`: it only has the repository looked at sooner."""
+        """Take a signed webhook delivery (`X-Hub-Signature-256`); it only makes the poller read sooner."""
         kind = request.headers.get("content-type", "")
         delivery = Delivery(x_github_delivery, x_github_event, kind, await request.body())
         return Delivered(says=await read(webhook.take, service, delivery))

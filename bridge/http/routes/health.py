@@ -1,4 +1,4 @@
-"""Whether the bridge is alive, and whether what it stands on is there."""
+"""Liveness of the bridge, and readiness of the store and Temporal."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ from bridge.operations.temporal import client_of
 from workflows.model.errors import ServiceError
 
 FRESH_SECONDS = 1.0
-"""Anybody may ask, so nobody is looked for more often than that."""
+"""Seconds a result is cached: anybody may ask."""
 
 
 def router(service: Service) -> APIRouter:
@@ -41,7 +41,7 @@ def router(service: Service) -> APIRouter:
 
 
 class _Looked:
-    """The last look, for as long as it is fresh."""
+    """The cached result of the last check."""
 
     def __init__(self, service: Service) -> None:
         self._service, self._at, self._ready = service, float("-inf"), False

@@ -1,4 +1,4 @@
-"""Jobs and trees: looked at, waited for, followed, resumed, ended, run again, merged (rulings J6, J9)."""
+"""Jobs and trees: read, watch, resume, end, run again, merge (rulings J6, J9)."""
 
 import asyncio
 from collections.abc import Sequence
@@ -93,7 +93,7 @@ def _add_job(made: APIRouter, service: Service, held: HeldOpen) -> None:
     async def get_job(
         job_id: JobId, request: Request, wait: Wait = None, if_none_match: IfNoneMatch = None
     ) -> Response:
-        """One job with its result; `wait` answers when it changes."""
+        """One job with its result; with `wait`, the answer comes when the job changes."""
         told = await read(projections.job, service, job_id)
         if wait is not None:
             seconds = _seconds(wait)
@@ -131,7 +131,7 @@ def _add_looks(made: APIRouter, service: Service) -> None:
 
     @made.get("/v1/jobs/{job_id}/gate", responses=errors(NotFoundError), openapi_extra=needs(Scope.READ))
     async def get_gate(job_id: JobId, pull_request: JudgedPullRequest = None) -> Gate:
-        """Whether a tree's work is ready to be merged, and why not; a pull request's head as it was fetched last."""
+        """Whether a tree's work is ready to be merged, and why not; for a pull request, at the head fetched last."""
         return await read(_gate, service, job_id, pull_request)
 
 
@@ -154,7 +154,7 @@ def _add_events(made: APIRouter, service: Service, held: HeldOpen) -> None:
         whole_tree: WholeTree = None,
         last_event_id: LastEventId = None,
     ) -> EventList | Response:
-        """What happened to a job or its tree; with `Accept: text/event-stream`, as it happens."""
+        """The events of a job or its tree; with `Accept: text/event-stream`, new ones as they happen."""
         after = resumed_at(last_event_id, cursor)
         if "text/event-stream" not in request.headers.get("accept", ""):
             return await read(_events, service, job_id, after, limit, whole_tree)
@@ -174,7 +174,7 @@ def _add_resume(made: APIRouter, service: Service) -> None:
     async def resume_job(
         job_id: JobId, body: ResumeRequest, request: Request, idempotency_key: IdempotencyKey = None
     ) -> ResumeAnswer:
-        """Answer a pause, or decide about its failures; the same as `service resume`."""
+        """Answer a pause, or decide about its failures, like `service resume`."""
         actor = call_of(request.scope).actor
 
         async def decide(request_id: str | None) -> Answer:
@@ -195,7 +195,7 @@ def _add_orders(made: APIRouter, service: Service) -> None:
         openapi_extra=needs(Scope.ACT),
     )
     async def kill_job(job_id: JobId, request: Request, body: KillRequest | None = None) -> KillAnswer:
-        """End the tree a job belongs to; killing it twice is killing it once. A blocked one is over at once."""
+        """End the tree a job belongs to; a repeated kill changes nothing. A blocked tree ends at once."""
         now, actor = body is not None and body.now, call_of(request.scope).signed
         killed = await act(lambda: trees.kill(service, job_id, actor=actor, immediate=now))
         return KillAnswer.model_validate(killed, from_attributes=True)
@@ -206,7 +206,7 @@ def _add_orders(made: APIRouter, service: Service) -> None:
         openapi_extra=needs(Scope.ACT),
     )
     async def retry_job(job_id: JobId, request: Request) -> RetryAnswer:
-        """Run a failed job again; a tree it blocked goes on from there. One that runs is refused."""
+        """Run a failed job again; a tree it blocked goes on from there. A running job is refused."""
         actor = call_of(request.scope).signed
         return await act(lambda: trees.retry(service, job_id, actor=actor))
 
@@ -216,7 +216,7 @@ def _add_orders(made: APIRouter, service: Service) -> None:
         openapi_extra=needs(Scope.ACT),
     )
     async def dismiss_job(job_id: JobId, request: Request) -> KillAnswer:
-        """Give a blocked task up: it is over, and its unmerged branches are named."""
+        """Dismiss a blocked task: it ends, and its unmerged branches are named."""
         actor = call_of(request.scope).signed
         dismissed = await act(lambda: trees.dismiss(service, job_id, actor=actor))
         return KillAnswer.model_validate(dismissed, from_attributes=True)
@@ -253,7 +253,7 @@ def _add_branches(made: APIRouter, service: Service) -> None:
     async def resolve_job(
         job_id: JobId, request: Request, body: ResolveRequest | None = None, idempotency_key: IdempotencyKey = None
     ) -> ResolveAnswer:
-        """Start a job that brings together what conflicts in the work of a tree."""
+        """Start a job that resolves the conflicts in the work of a tree."""
         wanted = body or ResolveRequest()
 
         async def start(root: str | None) -> Answer:
@@ -269,7 +269,7 @@ def _add_branches(made: APIRouter, service: Service) -> None:
         openapi_extra=needs(Scope.ACT),
     )
     async def drop_job(job_id: JobId, request: Request, body: DropRequest | None = None) -> DropAnswer:
-        """Remove the branch of a leg, or every branch of a root's tree: merged ones, or any by `force`."""
+        """Remove the branch of a leg, or every branch of a root's tree: merged ones, or any with `force`."""
         force, actor = body is not None and body.force, call_of(request.scope).signed
         return await act(lambda: asyncio.to_thread(_dropped, service, job_id, actor, force))
 
@@ -319,7 +319,7 @@ def _seconds(wait: str) -> float:
 async def _changed(
     service: Service, job_id: str, request: Request, told: WrittenJob, known: str, seconds: float
 ) -> WrittenJob:
-    """Look again until it is another than the one that is known, or nothing more can come of it."""
+    """Poll until the job differs from the known version, or cannot change any more."""
     loop = asyncio.get_running_loop()
     until, opens = loop.time() + seconds, call_of(request.scope).opens
 

@@ -1,4 +1,4 @@
-"""Looking up what is remembered (ruling J8)."""
+"""Searching memory (ruling J8)."""
 
 from fastapi import APIRouter
 
@@ -18,7 +18,7 @@ def router(service: Service) -> APIRouter:
 
     @made.post("/v1/memory/recall", responses=errors(NotFoundError, *BODY), openapi_extra=needs(Scope.READ))
     async def recall_memory(body: Recall) -> Recollection:
-        """Confirmed memory that answers a query, best first; the same as `service memory recall`."""
+        """Confirmed memory that answers a query, best first, like `service memory recall`."""
         return await read(memory.recall, service, body)
 
     return made

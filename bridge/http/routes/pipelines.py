@@ -36,7 +36,7 @@ def _add_start(made: APIRouter, service: Service) -> None:
     async def run_pipeline(
         name: str, request: Request, body: RunRequest | None = None, idempotency_key: IdempotencyKey = None
     ) -> RunAnswer:
-        """Start a run; refused while the pipeline has an active one. The same as `service pipeline run`."""
+        """Start a run, like `service pipeline run`; refused while the pipeline has an active one."""
         wanted = body or RunRequest()
 
         async def start(run_id: str | None) -> Answer:

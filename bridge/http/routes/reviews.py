@@ -22,7 +22,7 @@ def router(service: Service) -> APIRouter:
     async def list_reviews(
         repo: str | None = None, pull_request: PullRequest = None, limit: Limit = 50, cursor: Cursor = None
     ) -> ReviewList:
-        """The newest in-session reviews that match, a page at a time; the same as `service job reviews`."""
+        """The newest in-session reviews that match, a page at a time, like `service job reviews`."""
         return await read(_page, service, reviews.ReviewFilter(repo, pull_request, limit + 1, place(cursor)))
 
     return made

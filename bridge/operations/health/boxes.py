@@ -42,8 +42,7 @@ def findings(service: Service) -> Iterator[Finding]:
 
 
 def bounds(service: Service) -> Iterator[Finding]:
-    """Check the limits on agents' memory and processes, as the running worker can set them, else as this process can.
-    """
+    """Check the limits on agents' memory and processes that the running worker, else this process, can set."""
     own, worker = service.settings.worker, ready.read(service.home.worker_ready)
     limits = control_group.limits(own.agents_memory)
     jobs = control_group.job_limits(own.job_memory, own.job_pids)

@@ -117,8 +117,7 @@ def disk(service: Service) -> Iterator[Finding]:
 
 
 def _floor(service: Service) -> float:
-    """Return the free bytes below which no job starts; without such a setting, the size at which a disk counts as full.
-    """
+    """Return the free bytes below which no job starts; without such a setting, the size of a full disk."""
     with contextlib.suppress(SettingsError):
         return service.settings.worker.free_disk * 1024**3 or FULL_BYTES
     return FULL_BYTES
@@ -146,7 +145,7 @@ def temporal(service: Service) -> Iterator[Finding]:
     from activities.temporal import connect, external_config
 
     runs = holder(service.home.daemon_lock) is not None
-    if not runs and external_config(service.settings) is None:  # a server at the default port may belong to another service
+    if not runs and external_config(service.settings) is None:  # the default port may be another's
         yield Finding("temporal", Level.WARNING, "its server runs with the daemon", "service daemon start")
         return
 

@@ -181,8 +181,7 @@ def _left_out(service: Service) -> list[str]:
 
 
 def _databases(paths: list[Path], into: Path, step: Step) -> None:
-    """Copy all databases as of one moment: lock out writers, open a read transaction on each, then release the writers.
-    """
+    """Copy all databases as of one moment: lock out writers, begin to read each database, release the writers."""
     with ExitStack() as stack:
         try:
             step("waiting for a moment in which nobody writes")

@@ -1,1 +1,1 @@
-"""Jobs and trees as they are read: rows, events, pauses, output, spend, and the host they wait for."""
+"""Reading jobs and trees: rows, events, pauses, output, spend, and the hosts they wait for."""

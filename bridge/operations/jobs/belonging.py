@@ -1,4 +1,4 @@
-"""What trees belong to and begin from (rulings L1, O1)."""
+"""The pull request or issue that a tree belongs to, and the commit it begins from (rulings L1, O1)."""
 
 import asyncio
 from collections.abc import Callable
@@ -24,7 +24,7 @@ async def bound(
     token: str | None = None,
     base: str | None = None,
 ) -> "Bound":
-    """The binding of work that is asked for now, with its base; a pull request's head and text are fetched."""
+    """Return the binding of new work, with its base commit; a pull request's head and text are fetched from GitHub."""
     from activities.host import binding
 
     settings = service.settings
@@ -37,12 +37,12 @@ async def bound(
 
 
 def describing(service: Service, token: str | None) -> "Callable[[Bound], Bound]":
-    """Return what asks GitHub for title and text of a pull request or an issue; without a token nobody is asked."""
+    """Return a function that reads title and text of a pull request or an issue from GitHub; without a token, none."""
 
     def describe(found: "Bound") -> "Bound":
         if not token or not found.github:
             return found
-        from activities.github.described import described  # its libraries take a while to import
+        from activities.github.described import described  # its libraries are slow to import
 
         return described(found, service.store, service.artifacts, service.settings.github.api_url, token)
 
@@ -51,11 +51,11 @@ def describing(service: Service, token: str | None) -> "Callable[[Bound], Bound]
 
 @dataclass(frozen=True)
 class Belonging:
-    """What a job or a run belongs to, as people are told; all empty when it belongs to nothing."""
+    """The pull request or issue of a job or a run, for people; all fields are empty when there is none."""
 
     what: str = ""
     address: str = ""
-    """Where on GitHub one can see it; empty where that is not known."""
+    """Its address on GitHub; empty where that is unknown."""
 
     def __str__(self) -> str:
         return f"{self.what} ({self.address})" if self.address else self.what
@@ -65,7 +65,7 @@ NOTHING = Belonging()
 
 
 def belonging(service: Service, row: "JobRecord | RunRecord") -> Belonging:
-    """What a job or a run belongs to."""
+    """Return the pull request or issue of a job or a run."""
     if row.pull_request is None and row.issue is None:
         return NOTHING
     repo, web = stored_repos.get(service.store, row.repo), service.settings.github.web

@@ -1,4 +1,4 @@
-"""What an agent claims to have changed beside what the service saw (spec: result observation; ruling I4)."""
+"""The changes an agent claims, compared with the diff (spec: result observation; ruling I4)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ _WHY_NOT = {
 
 @dataclass(frozen=True)
 class Claim:
-    """One change as it is claimed. A path in the diff does not prove what is said of it."""
+    """A claimed change. A path in the diff does not prove what the text says of it."""
 
     text: str
     grade: str
     evidence: str
-    """The diff's word on each path that the claim names."""
+    """What the diff shows of each path that the claim names."""
 
     @property
     def observed(self) -> bool:
@@ -26,7 +26,7 @@ class Claim:
 
 
 def claims(changes: Sequence[str], seen: dict[str, Any]) -> list[Claim]:
-    """Claim by claim."""
+    """Return each claim with its evidence."""
     graded = {claim["index"]: claim for claim in seen["claims"]}
     return [_claim(change, graded.get(index)) for index, change in enumerate(changes)]
 
@@ -44,7 +44,7 @@ def _path(binding: dict[str, Any]) -> str:
 
 
 def in_sum(seen: dict[str, Any]) -> str:
-    """All claims in a sentence."""
+    """Summarize all claims in a sentence."""
     if not seen["captured"]:
         return "nothing; the worktree could not be read, so every claim is only reported"
     graded = seen["claims"]
@@ -59,7 +59,7 @@ def in_sum(seen: dict[str, Any]) -> str:
 
 
 def entry(entry: Any) -> str:
-    """An entry of a list of the result on one line: a text, or an object's members."""
+    """Format an entry of one of the result's lists, a text or an object, as one line."""
     if isinstance(entry, dict):
         return ", ".join(f"{key}: {value}" for key, value in entry.items())
     return str(entry)

@@ -1,4 +1,4 @@
-"""What follows from what in a tree: legs from who delegated them or what they depend on, then continuations."""
+"""The edges of a tree's graph: from a coordinator or a dependency to each leg, then to the continuations."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -9,11 +9,11 @@ from bridge.operations.service import Service
 from workflows.model.rows import JobRecord
 
 Deps = Mapping[tuple[str, str], Sequence[str]]
-"""By coordinator's job and leg: the legs of the same result that it waits for."""
+"""By coordinator's job id and leg: the legs of the same result that this leg depends on."""
 
 
 def of_tree(service: Service, tree: Tree) -> tuple[tuple[str, str], ...]:
-    """Pairs of job ids, the earlier one first."""
+    """Return the edges as pairs of job ids, the earlier job first."""
     handed_out = {job.parent_job_id for job in tree.jobs if job.parent_job_id and job.delegation_id}
     kept = stored.get(service.store, tree.task.root_job_id)
     deps = {(tree.task.root_job_id, leg.id): leg.deps for leg in (kept.start.legs if kept else ())}
@@ -21,7 +21,7 @@ def of_tree(service: Service, tree: Tree) -> tuple[tuple[str, str], ...]:
 
 
 def pairs(jobs: Sequence[JobRecord], deps: Deps) -> Iterator[tuple[str, str]]:
-    """A leg that delegated has ended with its last continuation: what waits for the leg follows from that."""
+    """Yield the edges; a leg that delegated ends with its last continuation, so its dependents follow that."""
     legs: dict[str, dict[str, JobRecord]] = {}
     then: dict[str, JobRecord] = {}
     for job in jobs:
@@ -44,7 +44,7 @@ def pairs(jobs: Sequence[JobRecord], deps: Deps) -> Iterator[tuple[str, str]]:
 
 
 def _last(job: JobRecord, then: Mapping[str, JobRecord]) -> str:
-    """The last job of a coordinator, which for a leg that delegated nothing is the leg."""
+    """Return the last job of a coordinator; for a leg that delegated nothing, the leg itself."""
     seen = {job.job_id}
     while (after := then.get(job.job_id)) and after.job_id not in seen:
         seen.add(after.job_id)

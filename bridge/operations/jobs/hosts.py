@@ -1,4 +1,4 @@
-"""What waits for a host whose worker is not there: which host, since when it has not been seen, what to type."""
+"""Jobs that wait for a host without a worker: which host, since when, and what to type."""
 
 import time
 from collections.abc import Sequence
@@ -39,31 +39,31 @@ def every(service: Service) -> list[Host]:
 
 
 def told(service: Service, jobs: Sequence[JobRecord]) -> list[JobRecord]:
-    """The jobs; where its host has no worker, or no room for one that is queued, that is the reason it stands still."""
+    """Return the jobs; one that waits for its host gets that as its reason."""
     found = _of(service, jobs)
     return [with_reason(job, found.get(job.root_job_id)) for job in jobs]
 
 
 def with_reason(job: JobRecord, host: HostSeen | None) -> JobRecord:
-    """One job as it stands, with regard to its host."""
+    """Return the job, with its host as the reason if it waits for the host."""
     if host is None or not stands_still(host, job.state):
         return job
     return job.model_copy(update={"reason": reason(host), "next": way_on(host)})
 
 
 def stands_still(host: HostSeen, state: JobState) -> bool:
-    """Whether a job in this state waits for the host: for its worker, or until that starts anything again."""
+    """Return whether a job in this state waits for its host: for a worker, or for room on its disk."""
     waits = bool(host.held) and state is JobState.QUEUED
     return not state.ended and (waits or lacks_worker(host, time.time()))
 
 
 def way_on(host: HostSeen) -> str:
-    """What to type so that its jobs go on."""
+    """Return the command after which the host's jobs go on."""
     return way_back(host.name) if lacks_worker(host, time.time()) else way_to_room(host.name)
 
 
 def reason(host: HostSeen) -> str:
-    """Why its jobs stand still."""
+    """Return the reason why the host's jobs wait."""
     if host.held and not lacks_worker(host, time.time()):
         return f"its host {host.name} starts nothing: {host.held}"
     if host.seen_at is None:

@@ -1,4 +1,4 @@
-"""Reading jobs and trees back."""
+"""Reading jobs and trees."""
 
 import time
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ LONGEST_SEARCH = 200
 
 @dataclass(frozen=True)
 class JobDetail:
-    """Everything there is to say about one job."""
+    """All facts about one job."""
 
     job: JobRecord
     task: TaskRecord | None
@@ -43,7 +43,7 @@ class JobDetail:
 
 
 def get(service: Service, job_id: str) -> JobRecord:
-    """One job, or a sentence that says there is none."""
+    """Return one job; raise `NotFoundError` if there is none."""
     if ids.root_of(job_id) is None:
         raise UsageError(
             f"{job_id!r} is not a job id; they look like job-0c5e2v7q9a3k or job-0c5e2v7q9a3k.2", "service job list"
@@ -56,7 +56,7 @@ def get(service: Service, job_id: str) -> JobRecord:
 
 @dataclass(frozen=True)
 class JobFilter:
-    """Which jobs `job list` shows."""
+    """The filter of `job list`."""
 
     repo: str | None = None
     agent: str | None = None
@@ -66,15 +66,15 @@ class JobFilter:
     preflight_failed: bool = False
     limit: int = 50
     before: tuple[float, str] | None = None
-    """The time and id of the last one seen."""
+    """The time and id of the last job on the page before."""
     text: str = ""
-    """Stands in a job's id, agent or leg, or in its task's title."""
+    """A text to find in a job's id, agent or leg, or in its task's title."""
     pull_request: int | None = None
     issue: int | None = None
 
 
 def find(service: Service, wanted: JobFilter) -> list[JobRecord]:
-    """The newest jobs that match."""
+    """Return the newest jobs that match."""
     if wanted.state is not None and wanted.state not in list(JobState):
         raise UsageError(f"{wanted.state!r} is not a job state; they are {', '.join(JobState)}")
     if len(wanted.text) > LONGEST_SEARCH:
@@ -97,13 +97,13 @@ def find(service: Service, wanted: JobFilter) -> list[JobRecord]:
 
 
 def titles(service: Service, found: Sequence[JobRecord]) -> dict[str, str]:
-    """What the trees of these jobs are about, by their roots."""
+    """Return the titles of these jobs' tasks, by root job id."""
     return stored.titles(service.store, {job.root_job_id for job in found})
 
 
 @dataclass(frozen=True)
 class Tree:
-    """A whole tree: its task, its jobs in dispatch order, the bounds it lives by."""
+    """A whole tree: its task, its jobs in dispatch order, its bounds."""
 
     task: TaskRecord
     jobs: tuple[JobRecord, ...]
@@ -112,7 +112,7 @@ class Tree:
 
     @property
     def over(self) -> bool:
-        """Nothing of it will move by itself any more."""
+        """Return whether the tree is closed and all its jobs have ended, so that nothing changes without an order."""
         return self.task.state.closed and all(job.state.ended for job in self.jobs)
 
     @property
@@ -122,7 +122,7 @@ class Tree:
 
 
 def tree(service: Service, job_id: str) -> Tree:
-    """The tree a job belongs to."""
+    """Return the tree that a job belongs to."""
     root = get(service, job_id).root_job_id
     task, kept = stored.task_of(service.store, root), stored_trees.get(service.store, root)
     if task is None:
@@ -134,7 +134,7 @@ def tree(service: Service, job_id: str) -> Tree:
 
 
 def preflight_failures(service: Service) -> int:
-    """Coordinators whose delegations could not be routed (spec: `service daemon status`)."""
+    """Count coordinators whose delegations could not be routed (spec: `service daemon status`)."""
     return stored.count_preflight_failures(service.store)
 
 
@@ -146,7 +146,7 @@ def events(
     limit: int | None = None,
     whole_tree: bool | None = None,
 ) -> list[EventRecord]:
-    """A tree's lifecycle events or one job's; unless told which, the tree's for its root, its own for any other."""
+    """Return lifecycle events: the tree's for its root, else the job's, unless `whole_tree` decides."""
     job = get(service, job_id)
     whole = job.job_id == job.root_job_id if whole_tree is None else whole_tree
     only = None if whole else job.job_id
@@ -154,7 +154,7 @@ def events(
 
 
 def waits(service: Service, job_id: str) -> list[EventRecord]:
-    """When runs of a job, or of a whole tree, were put off because their program could not work, and until when."""
+    """Return the deferrals of a job or a whole tree: from when until when a runtime could not work."""
     job = get(service, job_id)
     return [
         EventRecord(
@@ -171,7 +171,7 @@ def waits(service: Service, job_id: str) -> list[EventRecord]:
 
 
 def detail(service: Service, job_id: str) -> JobDetail:
-    """One job with its result, its observation and the evidence of its last run."""
+    """Return one job with its result, its observation and the evidence of its last attempt."""
     [job] = hosts.told(service, [get(service, job_id)])
     runs = stored_attempts.of_job(service.store, job_id)
     last = runs[-1] if runs else None
@@ -188,7 +188,7 @@ def detail(service: Service, job_id: str) -> JobDetail:
 
 
 def live(service: Service, job: JobRecord) -> "RunStatus | None":
-    """What a running job's agent is doing; None when it does not run, or runs on another host."""
+    """Return the progress of a running job's agent; None when it does not run, or runs on another host."""
     if job.state is not JobState.RUNNING:
         return None
     from activities.runs.status import RunStatus, Stage, look

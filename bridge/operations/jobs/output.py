@@ -1,4 +1,4 @@
-"""What a job's program was told and prints: as long as its files are kept, and on the host where it ran."""
+"""The prompt and the output of a job's program, as long as its files are kept, and only on the host where it ran."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,19 +15,19 @@ from workflows.model.errors import NotFoundError, RefusedError
 
 @dataclass(frozen=True)
 class Output:
-    """The end of what its newest program printed, without secrets (ruling A12)."""
+    """The end of the newest attempt's output, without secrets (ruling A12)."""
 
     text: str = ""
     size: int = 0
-    """Of the whole, in bytes."""
+    """The size of the whole output in bytes."""
     file: str = ""
-    """Where the whole stands."""
+    """The path of the whole output."""
     problem: str = ""
     """Why there is nothing to show."""
 
 
 def of_job(service: Service, job_id: str, limit: int) -> Output:
-    """At most so many letters of it."""
+    """Return at most `limit` characters of the output."""
     job = jobs.get(service, job_id)
     runs = stored_runs.of_job(service.store, job.job_id)
     if not runs:
@@ -44,7 +44,7 @@ def of_job(service: Service, job_id: str, limit: int) -> Output:
 
 
 PROMPT_FILES = ("prompt", "prompt.md")
-"""For standard input, and for a program that reads it from a file."""
+"""The files of a prompt: for standard input, and for a program that reads a file."""
 MOST_OF_A_PROMPT = 16 * 1024 * 1024
 
 

@@ -1,4 +1,4 @@
-"""Checking, describing and showing a result: what every surface offers of the contract (spec: The result object)."""
+"""Checking, describing and rendering results, for every surface (spec: The result object)."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ from workflows.model.event_kinds import EventKind
 
 
 def check(raw: bytes) -> Accepted | Rejected:
-    """The result in an agent's output, or everything that is wrong with it. Rulings A1, A4."""
+    """Read the result in an agent's output; return it, or all its faults. Rulings A1, A4."""
     return read_result(raw)
 
 
 def report(reading: Accepted | Rejected) -> dict[str, Any]:
-    """A check's outcome for programs."""
+    """Return a check's outcome as JSON."""
     match reading:
         case Accepted():
             events = [notice.model_dump(mode="json") for notice in reading.notices]
@@ -30,22 +30,22 @@ def report(reading: Accepted | Rejected) -> dict[str, Any]:
 
 
 def too_wide(reading: Accepted) -> str:
-    """What becomes of a result with more delegations than one may have (ruling C1)."""
+    """Return a sentence on what is cut from a result with too many delegations (ruling C1)."""
     most = COUNTS["delegations"]
     return f"{reading.not_kept:,} delegations are more than the {most} a result may have: a tree dispatches none"
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of the whole object."""
+    """Return the JSON Schema of a result."""
     return contract_schema()
 
 
 def explain() -> str:
-    """The contract as agents are told it."""
+    """Return the contract's text for agents."""
     return explain_contract()
 
 
 def render(raw: bytes) -> str | Rejected:
-    """The comment a result would be posted as."""
+    """Return the GitHub comment that a result would be posted as."""
     reading = read_result(raw)
     return reading if isinstance(reading, Rejected) else render_comment(reading.result)

@@ -1,4 +1,4 @@
-"""Reading pauses back: whom a tree waits for, and how the rounds ended that are over (rulings F1, F4)."""
+"""Reading rounds: which are open, and how past ones ended (rulings F1, F4)."""
 
 from activities.store import rounds as stored
 from bridge.operations.jobs import jobs
@@ -8,17 +8,17 @@ from workflows.model.rows import RoundRecord
 
 
 def open_of(service: Service, root: str) -> list[RoundRecord]:
-    """Whoever a tree waits for, the oldest first."""
+    """Return the open rounds of a tree, the oldest first."""
     return stored.open_rounds(service.store, root=root)
 
 
 def of_tree(service: Service, root: str) -> list[RoundRecord]:
-    """Everybody a tree has waited for, the oldest first."""
+    """Return all rounds of a tree, the oldest first."""
     return stored.of_tree(service.store, root)
 
 
 def get_open(service: Service, job_id: str) -> RoundRecord:
-    """The one open round a job id stands for; a sentence when there is none, or several."""
+    """Return the one open round that a job id means; raise if there is none, or several."""
     root = jobs.get(service, job_id).root_job_id
     mine = meant_by(job_id, open_of(service, root))
     if len(mine) == 1:
@@ -32,12 +32,12 @@ def get_open(service: Service, job_id: str) -> RoundRecord:
 
 
 def meant_by(job_id: str, found: list[RoundRecord]) -> list[RoundRecord]:
-    """Those of this very job; where it has none, any job of the tree stands for all of them."""
+    """Return the rounds of this very job; if it has none, all of them, for then any job means the tree."""
     return [each for each in found if job_id in (each.coordinator_id, each.job_id)] or found
 
 
 def last_words(service: Service, root: str, job_id: str, number: int | None = None) -> str:
-    """How the round ended that is meant: the named one of the job, else its last, else the last of the tree."""
+    """Return a sentence on how a round ended: round `number` of the job, else its last, else the tree's last."""
     mine = meant_by(job_id, [each for each in stored.of_tree(service.store, root) if each.end is not None])
     meant = [each for each in mine if each.number == number] or mine
     if not meant:
@@ -47,7 +47,7 @@ def last_words(service: Service, root: str, job_id: str, number: int | None = No
 
 
 def ended(service: Service, job_id: str, number: int) -> RoundRecord | None:
-    """A round of this very job that is over."""
+    """Return a past round of this very job."""
     found = stored.of_tree(service.store, jobs.get(service, job_id).root_job_id)
     mine = (each for each in found if each.coordinator_id == job_id and each.number == number)
     return next((each for each in mine if each.end is not None), None)

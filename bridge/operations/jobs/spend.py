@@ -1,4 +1,4 @@
-"""What was spent: tokens and dollars by day, agent, repository and model (ruling M4)."""
+"""Spending: tokens and dollars by day, agent, repository and model (ruling M4)."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -16,14 +16,14 @@ MOST_DAYS = 366
 
 @dataclass(frozen=True)
 class Used:
-    """What some jobs have used together."""
+    """The usage of some jobs together."""
 
     jobs: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float = 0.0
     price_assumed: bool = False
-    """Some of the cost is a guess (ruling K5)."""
+    """True if a part of the cost is estimated (ruling K5)."""
 
     @property
     def tokens(self) -> int:
@@ -31,7 +31,7 @@ class Used:
 
     @classmethod
     def of(cls, parts: "Iterable[Used | Spent]") -> "Used":
-        """All of them together."""
+        """Add up usages."""
         each = [*parts]
         return cls(
             sum(part.jobs for part in each),
@@ -44,7 +44,7 @@ class Used:
 
 @dataclass(frozen=True)
 class Line:
-    """What one of them has used."""
+    """The usage of one agent, repository, model or day."""
 
     name: str
     used: Used
@@ -52,19 +52,19 @@ class Line:
 
 @dataclass(frozen=True)
 class Spend:
-    """The last days. A job counts for the day (UTC) on which it ended, or began if it has not ended."""
+    """The usage of the last days. A job counts for the day (UTC) on which it ended, or began if it has not ended."""
 
     days: tuple[Line, ...]
-    """Every one of them, the oldest first; also those on which nothing was spent."""
+    """Every day, oldest first; also those without usage."""
     agents: tuple[Line, ...]
-    """These, and what follows: the dearest first."""
+    """These lines, and the fields below, are sorted by cost, highest first."""
     repos: tuple[Line, ...]
     models: tuple[Line, ...]
     total: Used
 
 
 def find(service: Service, days: int = 30, now: float | None = None) -> Spend:
-    """What was spent today and on the days before it."""
+    """Return the usage of today and the days before it."""
     if not 1 <= days <= MOST_DAYS:
         raise UsageError(f"{days} days cannot be shown; from 1 to {MOST_DAYS}", "service spend --days 30")
     today = int((time.time() if now is None else now) // DAY_SECONDS)
@@ -82,7 +82,7 @@ def find(service: Service, days: int = 30, now: float | None = None) -> Spend:
 
 
 def as_json(spend: Spend) -> dict[str, Any]:
-    """What `--json` prints."""
+    """Return the JSON for `--json`."""
     return {
         "days": [{"day": line.name, **asdict(line.used)} for line in spend.days],
         "agents": [{"agent": line.name, **asdict(line.used)} for line in spend.agents],
@@ -93,7 +93,7 @@ def as_json(spend: Spend) -> dict[str, Any]:
 
 
 def date(day: int) -> str:
-    """A day as people write it: `2026-11-22`."""
+    """Format a day for people: `2026-11-22`."""
     return datetime.fromtimestamp(day * DAY_SECONDS, UTC).strftime("%Y-%m-%d")
 
 

@@ -1,4 +1,4 @@
-"""What people ask for: one agent to do one thing, or a recipe of several workers for a goal."""
+"""Starting work: one agent for one message, or a recipe of several workers for a goal."""
 
 import time
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ MESSAGE_LIMIT = 1024 * 1024
 
 @dataclass(frozen=True)
 class NewJob:
-    """What a person asks an agent to do."""
+    """A person's request to one agent."""
 
     agent: str
     action: str
@@ -41,9 +41,9 @@ class NewJob:
     issue: int | None = None
     """What its tree belongs to (ruling L1)."""
     base: str | None = None
-    """What names the commit it begins from; the pull request's head or HEAD when left out (ruling O1)."""
+    """The commit it begins from; if left out, the pull request's head or HEAD (ruling O1)."""
     timeout: str | None = None
-    """How long each attempt of its coordinator's jobs may take (ruling A10)."""
+    """The timeout of each attempt of its coordinator's jobs (ruling A10)."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ class NewRecipe:
 
 
 async def start(service: Service, new: NewJob, root: str | None = None, token: str | None = None) -> str:
-    """Start a tree for it; the root job's id. One that was started under this id before is found again.
+    """Start a tree for the request; return the id of its root job. A tree started under this id before is returned.
 
-    A token is shown to GitHub alone, to fetch the head of a pull request.
+    The token is used only to fetch the head of a pull request from GitHub.
     """
     if root and stored_jobs.get(service.store, root):
         return root
@@ -82,7 +82,7 @@ async def start(service: Service, new: NewJob, root: str | None = None, token: s
 
 
 def _named(option: str, text: str | None) -> str | None:
-    """Return a bounded option; an empty one is a slip, such as a shell variable that is not set."""
+    """Return an option within its bound; refuse an empty one, such as from a shell variable that is not set."""
     if text is not None and not text.strip():
         raise UsageError(f"--{option} is empty: name one, or leave --{option} out")
     return bounded_or_none(option, option, text)
@@ -90,17 +90,17 @@ def _named(option: str, text: str | None) -> str | None:
 
 @dataclass(frozen=True)
 class Orchestrated:
-    """A recipe's tree."""
+    """The tree of a recipe."""
 
     job_id: str
     caveat: str
-    """What its result must be read with; empty when nothing."""
+    """A caveat about the result's independence; empty when there is none."""
 
 
 async def orchestrate(
     service: Service, new: NewRecipe, token: str | None = None, root: str | None = None
 ) -> Orchestrated:
-    """Start a tree whose legs the recipe makes; one that was started under this id before is found again."""
+    """Start a tree with the recipe's legs; a tree started under this id before is returned."""
     if root and (kept := stored_trees.get(service.store, root)):
         return Orchestrated(root, kept.start.caveat)
     goal, seconds = _checked(service, new.goal), limit(new.timeout)
@@ -135,7 +135,7 @@ def tree_of(
     legs: tuple[Delegation, ...] = (),
     root: str | None = None,
 ) -> TreeInput:
-    """Return what a tree is started with, as far as every kind of work has it."""
+    """Return the input of a tree, with the fields that every kind of work has."""
     root = root or trees.new_root_id()
     title = message.strip().splitlines()[0]
     return TreeInput(
@@ -153,7 +153,7 @@ def tree_of(
 
 
 def _on_runtime(service: Service, worker: Worker, runtime: str | None) -> Worker:
-    """The agent on another runtime: its command and its model were meant for its own."""
+    """Return the agent on another runtime, without its command and model, which were meant for its own."""
     if runtime in (None, worker.runtime):
         return worker
     if runtime not in DRIVEN:
@@ -166,7 +166,7 @@ def _on_runtime(service: Service, worker: Worker, runtime: str | None) -> Worker
 
 
 def _checked(service: Service, message: str) -> str:
-    """What is asked, as it can be stored (rulings B6, N7): agents get it as it is written here."""
+    """Return the message as it can be stored (rulings B6, N7), for agents read the stored one; refuse an empty one."""
     message = service.kept.hide(storable(message))
     if not message.strip():
         raise UsageError("the message is empty", "say what to do, or pipe it in with `-`")
@@ -189,7 +189,7 @@ def _runtimes(service: Service, wanted: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _repo_here(service: Service) -> Repo:
-    """The repository of the folder one stands in, or the only one there is."""
+    """Return the repository of the current folder, or the only one there is."""
     known = repos.every(service)
     here = [repo for repo in known if Path.cwd().is_relative_to(repo.path)]
     if len(found := here or known) == 1:

@@ -1,4 +1,4 @@
-"""An agent that brings together what conflicts in the work of a tree (ruling O6)."""
+"""Starting an agent that resolves the conflicts in a tree's work (ruling O6)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ MINE = "mine"
 """The name of the operator's own branch, beside those of legs."""
 
 BELONGING = ("pull_request", "issue", "github", "web", "about", "into", "head")
-"""What its tree has of the other: what that belongs to."""
+"""The fields that a resolving tree copies from the conflicting one: what that belongs to."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,10 @@ class Resolving:
 async def resolve(
     service: Service, job_id: str, *, agent: str = "", with_mine: bool = False, root: str | None = None
 ) -> Resolving:
-    """Start an implement job that begins from all of a tree's work that goes together, and merges the rest.
+    """Start an implement job that begins from all of a tree's work that merges cleanly, and merges the rest.
 
-    With `with_mine` the branch that the operator has checked out is a part of it. What it makes is merged into the
-    branch of the tree's task. A job that was started under this id before is found again.
+    With `with_mine` the branch that the operator has checked out is a part of it. The job's work is merged into the
+    branch of the tree's task. A job started under this id before is returned.
     """
     whole = jobs.tree(service, job_id)
     tree = branches.of_tree(service, whole.task.root_job_id)
@@ -76,7 +76,7 @@ def _refuse_early(whole: Tree, tree: Branches) -> None:
 
 
 def _conflicts(service: Service, tree: Branches, repo: Path, *, with_mine: bool) -> tuple[list[Part], list[LeftOut]]:
-    """Return the tree's work in order of dispatch, and what of it doesn't go together."""
+    """Return the tree's work in order of dispatch, and the parts that conflict."""
     legs = [leg for leg in tree.legs if leg.job_state is JobState.SUCCEEDED and leg.ahead is not None]
     legs = [leg for leg in legs if leg.state is not BranchState.DROPPED]
     for leg in legs:
@@ -100,7 +100,7 @@ def _checked_out(repo: Path) -> str:
 
 
 def _agent(service: Service, whole: Tree, conflicts: Sequence[LeftOut], repo: Repo, wanted: str) -> Agent:
-    """Return the agent that is asked for, else the first that can: whose leg conflicts, who else worked here."""
+    """Return the wanted agent, else the first that is able: one whose leg conflicts, then others of this repository."""
     if wanted:
         agent = agents.get(service, wanted)
         agent.check(Action.IMPLEMENT, repo.name)
@@ -157,7 +157,7 @@ def _start(
 
 
 def _message(whole: Tree, conflicts: Sequence[LeftOut]) -> Iterator[str]:
-    """Tell the agent what to merge; where it is, its prompt says (ruling P2)."""
+    """Yield the agent's message: which work to merge. Where that is, its prompt says (ruling P2)."""
     yield f"Bring together the work of the task {inline(whole.task.title)}."
     yield "You begin from all of it that goes together. The rest conflicts with that: merge each of these, and commit."
     yield ""

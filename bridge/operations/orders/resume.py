@@ -1,4 +1,4 @@
-"""Ending a pause: what is said of an order before Temporal is asked, then the tree's own verdict (rulings F4, F5, F6).
+"""Ending a pause: checks that need no Temporal come first, then the tree decides (rulings F4, F5, F6).
 
 The order is one value from the surface to the tree: `ResumeOrder`.
 """
@@ -39,26 +39,26 @@ from workflows.temporal.delegation_tree import DelegationTree
 from workflows.tree.commands import CloseTree
 
 PATIENCE = timedelta(seconds=4)
-"""How long a verdict is waited for before the words are left with Temporal."""
+"""Seconds to wait for the tree's verdict before the order is left to Temporal."""
 
 CATCHES_UP = 15.0
-"""Seconds that a tree whose worker died as it wrote a round's rows has to come to that round again."""
+"""Seconds until a tree whose worker died while it wrote a round's rows has opened that round again."""
 
 _ASKS_BACK = ASKS_BACK | {COMMENT}
-"""A refused comment is answered by a reply. To a tree a comment is lenient: its replayed history has such answers."""
+"""The channels whose answers are checked here. Trees accept any comment, for old histories need that."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of an order."""
+    """The outcome of an order."""
 
     message: str
     applied: bool
-    """False: no worker is there; the words are kept by Temporal and take effect when one comes."""
+    """False if no worker is there: Temporal keeps the order, and it takes effect when a worker comes."""
 
 
 async def resume(service: Service, order: ResumeOrder) -> Verdict:
-    """Say something to a pause; a verdict at once where a worker can give it."""
+    """Send an order to a pause; return the verdict at once if a worker can give it."""
     if order.verb not in list(Verb):
         near = nearest(order.verb, list(Verb))
         hint = f"service resume {order.job_id} {near}" if near else f"service resume {order.job_id}"
@@ -77,14 +77,14 @@ async def resume(service: Service, order: ResumeOrder) -> Verdict:
 
 
 def _taken_before(service: Service, root: str, order: ResumeOrder) -> Verdict | None:
-    """The same request once more: whoever sent it has not heard that it was taken, and the tree may be over by now."""
+    """Return the verdict of an earlier order with this request id: its sender may not have got it."""
     accepted = events.of_tree(service.store, root, kind=EventKind.RESUME_ACCEPTED) if order.request_id else []
     request = fitted("request", order.request_id)
     return next((Verdict(each.message, applied=True) for each in accepted if each.data.get("request") == request), None)
 
 
 def _check_answer(order: ResumeOrder, found: list[RoundRecord]) -> None:
-    """The tree's own verdict, given here too: where no worker is, nobody could ask back later (ruling F5)."""
+    """Check an answer like the tree does: without a worker, the tree could not ask back (ruling F5)."""
     mine = rounds.meant_by(order.job_id, found)
     if order.verb != Verb.ANSWER or order.channel not in _ASKS_BACK or len(mine) != 1:
         return
@@ -100,13 +100,13 @@ def _check_answer(order: ResumeOrder, found: list[RoundRecord]) -> None:
         return refuse_order(said, meant.kind, asks, meant.coordinator_id, what, whole=True)
 
     if refusal := refusal_of(order.text):
-        # Of a long text a refusal quotes the beginning: half a secret would not be known as one.
+        # A refusal quotes the beginning of a long text, and half a secret would not be recognized: redact first.
         refusal = refusal_of(redacted(order.text)) or refusal
         raise RefusedError(refusal.message, _lines_to_type(refusal.data, order.job_id))
 
 
 async def _carried(service: Service, root: str, order: ResumeOrder) -> Verdict:
-    """The tree's verdict, or the promise that the words are kept."""
+    """Return the tree's verdict, or the promise that the order is kept."""
     client, until = await client_of(service), time.monotonic() + CATCHES_UP
     while True:
         try:
@@ -127,7 +127,7 @@ async def _carried(service: Service, root: str, order: ResumeOrder) -> Verdict:
 
 
 async def _asked(handle: WorkflowHandle[DelegationTree, CloseTree], order: ResumeOrder) -> Verdict:
-    """By update where a worker answers, by signal where none does."""
+    """Send the order as an update; as a signal if no worker answers."""
     try:
         with translated():
             answer: Any = await handle.execute_update(
@@ -135,7 +135,7 @@ async def _asked(handle: WorkflowHandle[DelegationTree, CloseTree], order: Resum
             )
         return Verdict(str(answer), applied=True)
     except NoWorkerError:
-        # The same request id: whichever of the two arrives, it acts once.
+        # Both carry one request id: the tree acts once, whichever arrives.
         with translated():
             await handle.signal("resume", order, rpc_timeout=RPC_TIMEOUT)
     kept = f"{order.verb} {short_line(redacted(order.text), 300)}".strip()
@@ -143,7 +143,7 @@ async def _asked(handle: WorkflowHandle[DelegationTree, CloseTree], order: Resum
 
 
 def _too_late(service: Service, root: str, order: ResumeOrder) -> str:
-    """For who speaks to a tree that has ended: who was heard before, how and when (ruling F4)."""
+    """Return a sentence for an order to an ended tree: whose order ended the round, how and when (ruling F4)."""
     task = stored_jobs.task_of(service.store, root)
     ended = f"the tree {root} has ended ({task.state})" if task else f"the tree {root} has ended"
     over = rounds.last_words(service, root, order.job_id, order.round)
@@ -151,6 +151,6 @@ def _too_late(service: Service, root: str, order: ResumeOrder) -> str:
 
 
 def _lines_to_type(data: Mapping[str, object], job_id: str) -> str:
-    """What a refusal says to type instead."""
+    """Return the commands that a refusal offers."""
     lines = data.get("commands")
     return Commands(*map(str, lines)) if isinstance(lines, list) and lines else f"service job tree {job_id}"

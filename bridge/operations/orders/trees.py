@@ -1,4 +1,4 @@
-"""Trees as a whole: starting one, ending one, running a part of one again."""
+"""Orders about whole trees: start, end, run a part again."""
 
 import secrets
 import time
@@ -56,13 +56,13 @@ class RetryAnswer(BaseModel):
 
 @dataclass(frozen=True)
 class Killed:
-    """A tree that ends or has ended by somebody's order."""
+    """A tree that somebody's order ended or is ending."""
 
     root_job_id: str
     over: bool
-    """It was blocked and is over now; else it is being ended."""
+    """True if it was blocked and has ended now; False while it is being ended."""
     unmerged: tuple[LegBranch, ...] = ()
-    """Branches that hold work nobody has merged."""
+    """Branches with unmerged work."""
 
     @property
     def unmerged_branches(self) -> list[str]:
@@ -70,7 +70,7 @@ class Killed:
 
 
 def new_root_id() -> str:
-    """The id of a tree that starts now (ruling B1)."""
+    """Return the id of a new tree (ruling B1)."""
     return ids.root_id(time.time_ns() // 1_000_000, secrets.randbits(ids.RANDOM_BITS))
 
 
@@ -85,9 +85,9 @@ async def start(service: Service, tree: TreeInput, host: str) -> str:
 
 
 async def kill(service: Service, job_id: str, *, actor: str, immediate: bool) -> Killed:
-    """End the tree a job belongs to (ruling G2). The order waits for a worker if there is none.
+    """End the tree a job belongs to (ruling G2). Without a worker the order waits for one.
 
-    One that is blocked and closed is dismissed; one that is over takes no order.
+    A blocked tree that is closed is dismissed; an ended one takes no order.
     """
     root = jobs.get(service, job_id).root_job_id
     _refuse_over(service, root)
@@ -102,7 +102,7 @@ async def kill(service: Service, job_id: str, *, actor: str, immediate: bool) ->
 
 
 async def dismiss(service: Service, job_id: str, *, actor: str) -> Killed:
-    """A blocked task is over: nobody is reminded of it, and no retry opens it again (ruling D4)."""
+    """Dismiss a blocked task: it is ended, nobody is reminded of it, and no retry opens it again (ruling D4)."""
     root = jobs.get(service, job_id).root_job_id
     task = stored_jobs.task_of(service.store, root)
     if task is not None and not task.state.closed:
@@ -114,7 +114,7 @@ async def dismiss(service: Service, job_id: str, *, actor: str) -> Killed:
 
 
 async def _end_closed(service: Service, client: Client, root: str, actor: str) -> Killed:
-    """No workflow takes the order: a blocked task is dismissed here, whether it closed or was ended from outside."""
+    """Dismiss a blocked task without a workflow, whether it closed or was ended from outside."""
     await settled(service, client, root)
     _refuse_over(service, root)
     task = stored_jobs.task_of(service.store, root)
@@ -126,7 +126,7 @@ async def _end_closed(service: Service, client: Client, root: str, actor: str) -
 
 
 def _refuse_over(service: Service, root: str) -> None:
-    """Refuse an order to a tree that is over: there is nothing for it to act on."""
+    """Raise if the tree has ended."""
     task = stored_jobs.task_of(service.store, root)
     if task is not None and task.state.ended:
         over = f"there is nothing to end: the tree {root} is {task.state}: {task.reason}"
@@ -136,7 +136,7 @@ def _refuse_over(service: Service, root: str) -> None:
 async def retry(service: Service, job_id: str, *, actor: str, request_id: str = "") -> RetryAnswer:
     """Run a failed job again, opening its tree again where that has closed blocked (ruling D4).
 
-    A tree that is open takes the same request once.
+    An open tree acts once on a request id.
     """
     root = jobs.get(service, job_id).root_job_id
     client = await client_of(service)
@@ -172,7 +172,7 @@ async def _reopen(service: Service, client: Client, root: str, order: RetryReque
 
 
 def _was_lost(service: Service, root: str) -> bool:
-    """Its task is blocked because its workflow was ended from outside, and not by anything of its own."""
+    """Return whether the task is blocked just because its workflow was ended from outside."""
     tree, task = stored.get(service.store, root), stored_jobs.task_of(service.store, root)
     blocked = task is not None and task.state is TaskState.BLOCKED
     return blocked and tree is not None and tree.state is not None and not tree.state.closed

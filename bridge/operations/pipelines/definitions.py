@@ -1,6 +1,6 @@
-"""Pipelines: registering them, running them (rulings K1, J4).
+"""Registering pipelines and running them (rulings K1, J4).
 
-What speaks to Temporal is imported where it is used: its client takes longer to import than a list takes to show.
+Modules that use Temporal are imported inside functions: its client takes longer to import than a list takes to show.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ FORMATS = {".yaml": Format.YAML, ".yml": Format.YAML, ".toml": Format.TOML}
 
 
 async def add(service: Service, text: str, format_: Format) -> Pipeline:
-    """Register a definition, or replace the one of its name; its schedule follows it. Running runs keep theirs."""
+    """Register or replace a definition, with its schedule. Active runs keep the definition they began with."""
     from bridge.operations.pipelines import schedules
 
     text = service.kept.hide(text)
@@ -43,7 +43,7 @@ async def add(service: Service, text: str, format_: Format) -> Pipeline:
 
 
 async def schedule_again(service: Service) -> None:
-    """Put all schedules again, sealed with the key there is now; whether they fire stays as it is."""
+    """Write all schedules again, sealed with the current key; paused ones stay paused."""
     from bridge.operations.pipelines import schedules
 
     for each in stored.every(service.store):
@@ -52,7 +52,7 @@ async def schedule_again(service: Service) -> None:
 
 
 def read_file(path: Path) -> tuple[str, Format]:
-    """A definition's text, and the language its name says it is written in."""
+    """Return a definition's text, and its language by the file's name."""
     format_ = FORMATS.get(path.suffix.lower())
     if format_ is None:
         raise UsageError(f"{path} is neither .yaml, .yml nor .toml", "rename it after what it is written in")
@@ -65,17 +65,17 @@ def read_file(path: Path) -> tuple[str, Format]:
 
 
 def every(service: Service) -> list[Pipeline]:
-    """The registered pipelines by name."""
+    """Return the registered pipelines by name."""
     return stored.every(service.store)
 
 
 def get(service: Service, name: str) -> Pipeline:
-    """One pipeline, or a sentence that says which there are."""
+    """Return one pipeline; raise an error with the known names if there is none."""
     return planning.get(service.store, name)
 
 
 def definition_of(pipeline: Pipeline) -> Definition:
-    """What its file says."""
+    """Parse a pipeline's file."""
     return read(pipeline.definition, pipeline.format)
 
 
@@ -92,10 +92,10 @@ async def run(
     stage_timeout: str | None = None,
     token: str | None = None,
 ) -> str:
-    """Start a run; its id. Either it exists in full, or nothing was recorded.
+    """Start a run; return its id. Either it exists in full, or nothing was recorded.
 
-    A caller that brings a `run_id` may ask as often as it likes: it is one run. A token is shown to GitHub alone, to
-    fetch the heads of pull requests.
+    With a `run_id`, repeated calls start one run. The token is used only to fetch the heads of pull requests from
+    GitHub.
     """
     from bridge.operations.pipelines import workflows
 
@@ -126,12 +126,12 @@ async def run(
 
 
 def new_run_id() -> str:
-    """The id of a run that starts now."""
+    """Return the id of a new run."""
     return ids.run_id(time.time_ns() // 1_000_000, secrets.randbits(RANDOM_BITS))
 
 
 async def cancel(service: Service, run_id: str, *, actor: str) -> runs.RunView:
-    """End a run: its commands and agents are stopped. The order waits for a worker if there is none."""
+    """End a run: its commands and agents are stopped. Without a worker the order waits for one."""
     from bridge.operations.pipelines import workflows
 
     record = runs.get(service, run_id).record
@@ -142,17 +142,17 @@ async def cancel(service: Service, run_id: str, *, actor: str) -> runs.RunView:
 
 
 async def enable(service: Service, name: str) -> Pipeline:
-    """Let a pipeline run, by hand and by its schedule."""
+    """Let a pipeline run, on demand and by its schedule."""
     return await _switch(service, name, enabled=True)
 
 
 async def disable(service: Service, name: str) -> Pipeline:
-    """No run begins any more; one that goes on is not touched."""
+    """Stop new runs of a pipeline; an active one goes on."""
     return await _switch(service, name, enabled=False)
 
 
 async def remove(service: Service, name: str) -> None:
-    """Forget a pipeline and its schedule; its runs stay to be looked at."""
+    """Remove a pipeline and its schedule; its runs stay readable."""
     from bridge.operations.pipelines import schedules
 
     pipeline = get(service, name)

@@ -1,4 +1,4 @@
-"""Looking at runs of pipelines: one, a page of them, what a stage printed (ruling J5)."""
+"""Reading runs of pipelines: one run, a page of them, the output of a stage (ruling J5)."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from workflows.pipeline.rows import RunRecord, StageRecord
 
 MOST_LISTED = 1000
 MOST_SHOWN = 12_000
-"""Letters of what a running stage has printed by now."""
+"""The number of characters shown of a running stage's output."""
 
 
 class ActiveRunError(RefusedError):
@@ -34,7 +34,7 @@ class _View(BaseModel):
 
 
 class StageView(_View):
-    """A stage as ruling J5 shows it."""
+    """A stage of a run (ruling J5)."""
 
     id: str
     kind: StageKind
@@ -44,21 +44,21 @@ class StageView(_View):
     job_id: str | None
     decision: Decision | None
     summary: str
-    """What it said; where it said nothing, why it is where it is."""
+    """Its summary; without one, the reason for its state."""
     started_at: float | None
     finished_at: float | None
     tokens: int
 
 
 class RunView(_View):
-    """A run as ruling J5 shows it."""
+    """A run with its stages (ruling J5)."""
 
     id: str
     pipeline: str
     pull_request: int | None
     issue: int | None
     belongs_to: Belonging
-    """The pull request or issue, as people are told."""
+    """The pull request or issue, for people."""
     trigger: Trigger
     payload: dict[str, str]
     state: RunState
@@ -93,7 +93,7 @@ class RunLine(_View):
 
 @dataclass(frozen=True)
 class RunFilter:
-    """Which runs are listed."""
+    """The filter of a list of runs."""
 
     pipeline: str | None = None
     repo: str | None = None
@@ -111,20 +111,20 @@ class RunList(BaseModel):
 
 @dataclass(frozen=True)
 class StageOutput:
-    """What an attempt of a shell stage printed: the ends of it, without secrets."""
+    """Beginning and end of the output of a shell stage's attempt, without secrets."""
 
     run_id: str
     stage: str
     state: StageState
     attempt: int
     said: str
-    """Its summary, or why it ended as it did, in full."""
+    """Its full summary, or the full reason why it ended as it did."""
     output: str
     stderr: str
 
 
 def get(service: Service, run_id: str) -> stored.StoredRun:
-    """A run as it is kept, or a sentence that there is none."""
+    """Return a stored run; raise `NotFoundError` if there is none."""
     found = stored.get(service.store, run_id)
     if found is None:
         raise NotFoundError(f"no run {run_id}", "service pipeline runs")
@@ -132,7 +132,7 @@ def get(service: Service, run_id: str) -> stored.StoredRun:
 
 
 def show_run(service: Service, run_id: str) -> RunView:
-    """A run with its stages (ruling J5)."""
+    """Return a run with its stages (ruling J5)."""
     found = get(service, run_id)
     return RunView(
         **found.record.model_dump(include=set(RunView.model_fields)),
@@ -144,7 +144,7 @@ def show_run(service: Service, run_id: str) -> RunView:
 
 
 def definition_of_run(service: Service, run_id: str) -> str:
-    """The file as it was when the run started (ruling J4)."""
+    """Return the definition's file as it was when the run started (ruling J4)."""
     return get(service, run_id).begun.definition
 
 
@@ -168,18 +168,18 @@ def list_runs(service: Service, wanted: RunFilter) -> RunList:
 
 
 def latest(service: Service) -> dict[str, RunLine]:
-    """The newest run of each pipeline."""
+    """Return the newest run of each pipeline."""
     return {name: _line(run) for name, run in stored.latest(service.store).items()}
 
 
 def active(service: Service, pipeline: str) -> RunLine | None:
-    """The run that keeps the next one of this pipeline from beginning."""
+    """Return the active run, which keeps the pipeline's next one from starting."""
     found = stored.active(service.store, pipeline)
     return _line(found) if found else None
 
 
 def stage_output(service: Service, run_id: str, stage_id: str, attempt: int | None = None) -> StageOutput:
-    """What a shell stage printed in its latest attempt, or in the one that is asked for."""
+    """Return the output of a shell stage's latest attempt, or of the given one."""
     stage = _stage_of(service, run_id, stage_id)
     if stage.kind is not StageKind.SHELL:
         hint = f"service job show {stage.job_id}" if stage.job_id else f"service pipeline show {run_id}"
@@ -202,7 +202,7 @@ def stage_output(service: Service, run_id: str, stage_id: str, attempt: int | No
 
 
 def stage_so_far(service: Service, run_id: str, stage_id: str) -> StageOutput | None:
-    """What a running shell stage has printed by now; None where it does not run, or not on this host."""
+    """Return the output of a running shell stage up to now; None if it does not run, or not on this host."""
     stage = _stage_of(service, run_id, stage_id)
     if stage.kind is not StageKind.SHELL or stage.state is not StageState.RUNNING:
         return None

@@ -38,14 +38,14 @@ from workflows.text.durations import parse_duration
 NOT_TAKEN = "Temporal did not take the schedule"
 
 CATCH_UP = timedelta(minutes=10)
-"""A firing missed for longer, because nothing ran, is not made up for."""
+"""A firing that was missed for longer, because no server ran, is skipped."""
 
 MOST_ASKED = 200
-"""Schedules that are looked at for one list."""
+"""The number of schedules that are read for one list."""
 
 
 async def put(service: Service, pipeline: Definition) -> None:
-    """The schedule the definition wants, or none."""
+    """Create or update the schedule that the definition wants; delete it if it wants none."""
     if pipeline.schedule is None:
         await delete(service, pipeline.name)
         return
@@ -63,14 +63,14 @@ async def put(service: Service, pipeline: Definition) -> None:
 
 
 async def delete(service: Service, name: str) -> None:
-    """No schedule of this pipeline fires any more."""
+    """Delete the pipeline's schedule."""
     client = await client_of(service)
     with suppress(NoWorkflowError), translated():
         await client.get_schedule_handle(ids.workflow_id(name)).delete(rpc_timeout=RPC_TIMEOUT)
 
 
 async def next_firings(service: Service, names: Iterable[str]) -> dict[str, tuple[float, ...]]:
-    """When Temporal will fire the schedules of these pipelines next; none of one that is disabled or not there."""
+    """Return the next firing times of these pipelines' schedules; none for a disabled or missing one."""
     client = await client_of(service)
     wanted = list(names)[:MOST_ASKED]
     return dict(zip(wanted, await asyncio.gather(*(_firings(client, name) for name in wanted)), strict=True))
@@ -85,7 +85,7 @@ async def _firings(client: Client, name: str) -> tuple[float, ...]:
 
 
 def _schedule(pipeline: Definition, when: definition.Schedule, task_queue: str) -> Schedule:
-    """It starts the small workflow that starts the run: a schedule gives its workflows ids of its own."""
+    """Build the schedule. It starts a small workflow that starts the run, for a schedule makes its own workflow ids."""
     every = [ScheduleIntervalSpec(every=timedelta(seconds=parse_duration(when.interval)))] if when.interval else []
     return Schedule(
         action=ScheduleActionStartWorkflow(
@@ -102,7 +102,7 @@ def _schedule(pipeline: Definition, when: definition.Schedule, task_queue: str) 
             jitter=timedelta(seconds=parse_duration(when.jitter)) if when.jitter else None,
             time_zone_name=when.timezone,
         ),
-        # Firings that pile up while no worker is there are one firing.
+        # Firings that pile up while no worker is there count as one.
         policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP, catchup_window=CATCH_UP),
         state=ScheduleState(paused=not pipeline.enabled, note=f"service pipeline show {pipeline.name}"),
     )

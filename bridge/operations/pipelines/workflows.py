@@ -33,18 +33,18 @@ from workflows.temporal.pipeline_run import PipelineRun
 
 CLOSING_TRIES, CLOSING_SECONDS = 40, 0.05
 QUERY_TIMEOUT = timedelta(seconds=10)
-"""How long the memory of a run is waited for that a worker has to build again from its history."""
+"""The timeout for reading a run's state, which a worker may have to rebuild from history."""
 
 
 async def start(service: Service, run: RunInput) -> str:
-    """One active run per pipeline is Temporal's own rule: of any number at once, one is started (ruling J4)."""
+    """Start a run. Temporal permits one active run per pipeline, however many are started at once (ruling J4)."""
     client = await client_of(service)
     for _ in range(CLOSING_TRIES):
         if await _started(client, service, run):
             stored.write(service.store, first_rows(run), begun(service.artifacts, run))
             return run.run_id
         active = await _active(client, run.pipeline)
-        if active == run.run_id:  # a caller that brought its id asks again
+        if active == run.run_id:  # a caller that brought its id repeats the call
             return run.run_id
         if not _has_ended(service, active):
             break
@@ -56,7 +56,7 @@ async def start(service: Service, run: RunInput) -> str:
 
 
 async def reopen(service: Service, client: Client, stage: StageRecord, tree: TreeStart) -> bool:
-    """Have a stage's blocked tree go on as a part of its run, also of one that is over; False where that is gone."""
+    """Continue a stage's blocked tree as a part of its run, active or ended; return False if that is forgotten."""
     run = stored.get(service.store, stage.run_id)
     found = await _workflow_of(client, run.record) if run else None
     if run is None or found is None:
@@ -81,7 +81,7 @@ async def reopen(service: Service, client: Client, stage: StageRecord, tree: Tre
 
 
 async def _workflow_of(client: Client, run: RunRecord) -> WorkflowExecution | None:
-    """The workflow of a run, the last where it was opened again; None once Temporal has forgotten it."""
+    """Return the newest workflow of a run; None once Temporal has forgotten it."""
     query = f"WorkflowId = '{ids.workflow_id(run.pipeline)}' AND {search.ROOT.name} = '{run.run_id}'"
     with translated():
         found = [each async for each in client.list_workflows(query, limit=100, rpc_timeout=RPC_TIMEOUT)]
@@ -120,13 +120,13 @@ async def _active(client: Client, pipeline: str) -> str | None:
 
 
 def _has_ended(service: Service, run_id: str | None) -> bool:
-    """Its rows are written a moment before its workflow closes: who has seen the end may start the next one."""
+    """Return whether the rows say so; they do a moment before the workflow closes, and the next run may start then."""
     found = stored.get(service.store, run_id) if run_id else None
     return found is not None and found.record.state not in OPEN_RUNS
 
 
 async def cancel(service: Service, run: RunRecord, actor: str) -> None:
-    """Durable once it is taken, whether a worker is there or not."""
+    """Cancel a run; Temporal keeps the order until a worker takes it."""
     handle = (await client_of(service)).get_workflow_handle(ids.workflow_id(run.pipeline))
     try:
         with translated():

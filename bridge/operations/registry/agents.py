@@ -22,7 +22,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 @dataclass(frozen=True)
 class NewAgent:
-    """A registration as a person writes it."""
+    """A person's registration of an agent."""
 
     name: str
     runtime: str
@@ -48,12 +48,12 @@ def add(service: Service, new: NewAgent) -> Agent:
 
 
 def every(service: Service) -> list[Agent]:
-    """The registered agents by name."""
+    """Return the registered agents by name."""
     return stored.every(service.store)
 
 
 def get(service: Service, name: str) -> Agent:
-    """One agent, or a sentence that says which there are."""
+    """Return one agent; raise an error with the known names if there is none."""
     agent = stored.get(service.store, name)
     if agent is None:
         known = ", ".join(agent.worker.name for agent in stored.every(service.store)) or "none"
@@ -64,13 +64,13 @@ def get(service: Service, name: str) -> Agent:
 
 
 def remove(service: Service, name: str) -> None:
-    """Forget an agent; jobs it has keep the worker they were dispatched with."""
+    """Remove an agent; its jobs keep the worker they were dispatched with."""
     get(service, name)
     stored.remove(service.store, name)
 
 
 def allow(service: Service, name: str, repo: str) -> None:
-    """Let an agent work on a repository."""
+    """Allow an agent to work on a repository."""
     get(service, name)
     repos.get(service, repo)
     stored.allow(service.store, name, repo)
@@ -131,7 +131,7 @@ def _session(new: NewAgent) -> SessionScope:
 
 
 def _check_capabilities(name: str, capabilities: tuple[str, ...], policy: AutonomyPolicy) -> None:
-    """Ruling K3: an agent that implements needs a write policy."""
+    """Check that an agent which implements has a write policy (ruling K3)."""
     if unknown := [word for word in capabilities if word not in list(Action)]:
         raise UsageError(f"{unknown[0]!r} is not a capability; they are {', '.join(Action)}")
     if not capabilities:

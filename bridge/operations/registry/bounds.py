@@ -1,4 +1,4 @@
-"""What people write, as it may be stored: the contract's bounds, said before anything is (ruling B6)."""
+"""Bounds of the texts that people write, checked before anything is stored (ruling B6)."""
 
 from workflows.contract.size_limits import storable, too_long
 from workflows.model.errors import UsageError
@@ -6,7 +6,7 @@ from workflows.text.durations import DurationError, parse_duration
 
 
 def bounded(of: str, what: str, text: str) -> str:
-    """The text, storable; one over its bound is refused, by the name it is given under."""
+    """Return the text, storable; refuse one over its bound, by the name of its option."""
     clean = storable(text)
     if sentence := too_long(of, clean):
         raise UsageError(f"{what} {sentence}")
@@ -14,12 +14,12 @@ def bounded(of: str, what: str, text: str) -> str:
 
 
 def bounded_or_none(of: str, what: str, text: str | None) -> str | None:
-    """The same for what may be left out."""
+    """Return an optional text, storable and within its bound."""
     return bounded(of, what, text) if text else None
 
 
 def limit(text: str | None) -> float | None:
-    """Return the seconds of a timeout that may be left out; refuse what is no duration, and zero (ruling A10)."""
+    """Return the seconds of an optional timeout; refuse zero and anything that isn't a duration (ruling A10)."""
     if text is None:
         return None
     try:

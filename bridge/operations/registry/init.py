@@ -1,4 +1,4 @@
-"""From nothing to the first useful job in one repository: what there is, what is to be done, and doing it."""
+"""`service init`, from nothing to the first useful job in a repository: survey, plan, registration."""
 
 import contextlib
 import re
@@ -26,14 +26,14 @@ from workflows.github.names import github_of_remotes, host_of
 from workflows.model.errors import Commands, RefusedError, ServiceError
 
 QUESTION = "Name the main folders of this repository in one sentence. Change nothing, ask nothing, delegate nothing."
-"""The tiny job that shows that all of it works."""
+"""The tiny job that proves that everything works."""
 
 FIRST = (
     (Action.ASK, team.LEAD, "What does this repository do, and what would you improve first?"),
     (Action.IMPLEMENT, team.BUILDER, "Correct the mistakes of spelling in the README"),
     (Action.REVIEW, team.CHECKER, "Review the last commit"),
 )
-"""What somebody new may type first."""
+"""The first jobs that are suggested."""
 COMMANDS = 3
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
@@ -41,24 +41,24 @@ _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True)
 class Checkout:
-    """The repository that somebody stands in."""
+    """The repository of the current folder."""
 
     top: Path
     github: str
-    """OWNER/NAME there, as its remotes tell; empty without one."""
+    """Its name on GitHub, OWNER/NAME, read from its remotes; empty without one."""
     known: tuple[str, ...]
     """The names it is registered under."""
 
     @property
     def name(self) -> str:
-        """What it is called, or could be."""
+        """Return the name it is registered under, else the suggested one."""
         folder = _NOT_IN_A_NAME.sub("-", self.top.name).strip("-._")[:100]
         return next(iter(self.known), "") or self.github or f"local/{folder or 'repository'}"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be done for a repository."""
+    """The changes that make a repository ready."""
 
     checkout: Checkout
     repo: str
@@ -66,18 +66,18 @@ class Plan:
 
     @property
     def is_known(self) -> bool:
-        """Whether the repository is registered already."""
+        """Return whether the repository is registered already."""
         return self.repo in self.checkout.known
 
     @property
     def changes(self) -> bool:
-        """Whether anything would be registered."""
+        """Return whether anything would be registered."""
         open_ = (Standing.NEW, Standing.ALLOWED)
         return not self.is_known or any(each.standing in open_ for each in self.members)
 
 
 def checkout(service: Service, folder: Path) -> Checkout:
-    """The repository of a folder, or the reason why jobs could not work on it."""
+    """Return the repository of a folder; raise if jobs could not work on it."""
     top = repos.top_level(folder)
     commit_of(top, "HEAD")
     mine = (str(top), service.settings.host)
@@ -87,7 +87,7 @@ def checkout(service: Service, folder: Path) -> Checkout:
 
 
 def check_name(service: Service, found: Checkout, name: str) -> None:
-    """Whether the repository can be called so; a name that another checkout has stays with that one."""
+    """Raise if the repository cannot have this name; a name that another checkout has stays with that one."""
     repos.check_name(name)
     if found.known and name not in found.known:
         known = ", ".join(found.known)
@@ -100,13 +100,13 @@ def check_name(service: Service, found: Checkout, name: str) -> None:
 
 
 def plan(service: Service, found: Checkout, name: str, programs: Programs) -> Plan:
-    """What is to be registered, and what is there already. Nothing is changed."""
+    """List the registrations that are missing, and those that exist. Nothing is changed."""
     check_name(service, found, name)
     return Plan(found, name, tuple(team.members(programs, name, agents.every(service))))
 
 
 def unheld(service: Service, plan: Plan) -> dict[str, CannotLaunchError]:
-    """Find the runtimes of the team that no box of this machine holds, each with the reason and the way out."""
+    """Return the team's runtimes for which this machine has no box that holds, each with the reason and the way out."""
     used = {each.runtime for each in plan.members}
     named = {name for name in used if service.settings.runtime(name).box != "auto"}
     found = {name: boxing.refused(service.settings, name) for name in sorted(used - named)}
@@ -114,7 +114,7 @@ def unheld(service: Service, plan: Plan) -> dict[str, CannotLaunchError]:
 
 
 def weaken(service: Service, runtimes: Iterable[str]) -> str:
-    """Name the weaker box of this machine in the settings of these runtimes; which one it is."""
+    """Set the weaker box of this machine in the settings of these runtimes; return its name."""
     box = boxing.weaker(machine.look(service.settings.worker.agents_uid))
     for runtime in runtimes:
         settings.put(service, f"runtimes.{runtime}", f'box = "{box}"')
@@ -139,13 +139,14 @@ def carry_out(service: Service, plan: Plan) -> Repo:
 
 
 def runs(service: Service) -> bool:
-    """Whether the daemon of this home is there."""
+    """Return whether the daemon of this home is running."""
     return daemon_state.status(service.home).running
 
 
 def may_be_tried(service: Service, plan: Plan, usable: Sequence[Runtime], weakened: Collection[str] = ()) -> bool:
-    """Whether the lead can be asked something once the plan is carried out: allowed here, its program works, and it has
-    a box or needs none that holds.
+    """Return whether the lead could work after `carry_out`.
+
+    It must be allowed here, its program must work, and it must have a box or need none that holds.
     """
     lead = next(each for each in plan.members if each.new.name == team.LEAD)
     if lead.runtime not in weakened and boxing.refused(service.settings, lead.runtime):
@@ -157,12 +158,12 @@ def may_be_tried(service: Service, plan: Plan, usable: Sequence[Runtime], weaken
 
 
 def able(service: Service, plan: Plan) -> list[tuple[Action, str, str]]:
-    """Of the first jobs those that an agent can do and may do here, as action, agent and message."""
+    """Return those of the first jobs that an agent can and may do here, as action, agent and message."""
     return [each for each in FIRST if _may(service, each[1], each[0], plan.repo)]
 
 
 def next_commands(service: Service, plan: Plan, usable: Sequence[Runtime]) -> list[str]:
-    """What to type next, in this order; each works as it stands."""
+    """Return the commands to type next, in this order; each works as it stands."""
     working = {each.name for each in usable if each.works}
     lacking = next((each.runtime for each in plan.members if each.runtime not in {*working, SHELL}), None)
     look = [f"service runtime check {lacking}"] if lacking else []
@@ -172,14 +173,14 @@ def next_commands(service: Service, plan: Plan, usable: Sequence[Runtime]) -> li
 
 
 def boxed(service: Service, plan: Plan) -> bool:
-    """Whether every agent that would be registered runs in a box."""
+    """Return whether every agent that would be registered runs in a box."""
     sections = service.settings.runtimes
     new = [each.runtime for each in plan.members if each.standing is Standing.NEW]
     return bool(new) and not any(name in sections and sections[name].box == "none" for name in new)
 
 
 def as_json(repo: Repo, plan: Plan, found: Sequence[Runtime]) -> dict[str, Any]:
-    """What `--json` prints of what was registered."""
+    """Return the JSON for `--json`: what was registered."""
     return {
         "repository": asdict(repo) | {"new": not plan.is_known},
         "runtimes": found,

@@ -1,4 +1,4 @@
-"""Memory (ruling K2): people write and confirm, agents propose from their jobs, everybody recalls what is confirmed."""
+"""Memory (ruling K2): people write and confirm, agents propose from their jobs, everybody recalls confirmed entries."""
 
 import os
 import re
@@ -23,7 +23,7 @@ _ID = re.compile(r"mem-([1-9][0-9]{0,8})")
 
 @dataclass(frozen=True)
 class NewEntry:
-    """What a person wants remembered: for one agent or shared by all, about one repository or in general."""
+    """A person's new entry: for one agent or shared by all, about one repository or in general."""
 
     key: str
     content: str
@@ -33,7 +33,7 @@ class NewEntry:
 
 @dataclass(frozen=True)
 class Proposal:
-    """What an agent wants remembered; whose it is, and where it was learnt, the job says."""
+    """An agent's proposal; the job tells its owner and where it was learnt."""
 
     job_id: str
     key: str
@@ -44,7 +44,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class MemoryFilter:
-    """Which entries `memory list` shows."""
+    """The filter of `memory list`."""
 
     agent: str | None = None
     shared: bool = False
@@ -54,7 +54,7 @@ class MemoryFilter:
 
 
 class Recall(BaseModel):
-    """A question to memory (ruling J8). Without an agent and without `shared`, everybody's entries are searched."""
+    """A query (ruling J8). Without an agent and without `shared`, everybody's entries are searched."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -76,7 +76,7 @@ class Recall(BaseModel):
 
 
 class Recollection(BaseModel):
-    """What is remembered, best first."""
+    """The entries found, best first."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
@@ -84,7 +84,7 @@ class Recollection(BaseModel):
 
 
 def add(service: Service, new: NewEntry, actor: str) -> Entry:
-    """A person's entry: confirmed by being written, also where it was pending or retired before."""
+    """Write a person's entry: confirmed at once, even if it was pending or retired before."""
     _a_person_decides()
     if new.repo is not None:
         repos.get(service, new.repo)
@@ -95,10 +95,10 @@ def add(service: Service, new: NewEntry, actor: str) -> Entry:
 
 
 def propose(service: Service, proposal: Proposal) -> Entry:
-    """A job's entry: pending until a person confirms it; what was confirmed or retired before stays that."""
+    """Write a job's proposal: pending until a person confirms it; a confirmed or retired entry keeps its state."""
     job = jobs.get(service, proposal.job_id)
     written = Written(
-        # A throwaway worker is gone after its job: what it learnt can only be everybody's.
+        # A throwaway worker is gone after its job, so its entries are shared.
         agent=None if proposal.shared or job.ephemeral else job.agent,
         repo=None if proposal.general else job.repo,
         key=_key(without_words(proposal.key)),
@@ -110,7 +110,7 @@ def propose(service: Service, proposal: Proposal) -> Entry:
 
 
 def find(service: Service, wanted: MemoryFilter) -> list[Entry]:
-    """The newest entries that match."""
+    """Return the newest entries that match."""
     if wanted.state is not None and wanted.state not in list(MemoryState):
         raise UsageError(f"{wanted.state!r} is not a state of memory; they are {', '.join(MemoryState)}")
     _not_both(wanted.agent, wanted.shared)
@@ -119,24 +119,24 @@ def find(service: Service, wanted: MemoryFilter) -> list[Entry]:
 
 
 def get(service: Service, entry_id: str) -> Entry:
-    """One entry, or a sentence that says there is none."""
+    """Return one entry; raise `NotFoundError` if there is none."""
     return _found(entry_id, stored.get(service.store, _number(entry_id)))
 
 
 def confirm(service: Service, entry_id: str, actor: str) -> Entry:
-    """Let an entry be recalled."""
+    """Confirm an entry, so that it can be recalled."""
     _a_person_decides()
     return _found(entry_id, stored.decide(service.store, _number(entry_id), MemoryState.CONFIRMED, actor))
 
 
 def retire(service: Service, entry_id: str, actor: str) -> Entry:
-    """Stop an entry from being recalled; it is kept, and so is not proposed anew."""
+    """Retire an entry: it is not recalled any more, and stays stored so that it isn't proposed anew."""
     _a_person_decides()
     return _found(entry_id, stored.decide(service.store, _number(entry_id), MemoryState.RETIRED, actor))
 
 
 def decide(service: Service, entry_id: str, seen: str, wanted: MemoryState, actor: str) -> Entry:
-    """Confirm or retire what somebody has looked at; refused when somebody else has decided since."""
+    """Confirm or retire an entry as it was `seen`; refused when somebody else has decided since."""
     entry = get(service, entry_id)
     if entry.state not in (seen, wanted):
         who = f" by {entry.decided_by}" if entry.decided_by else ""
@@ -145,7 +145,7 @@ def decide(service: Service, entry_id: str, seen: str, wanted: MemoryState, acto
 
 
 def recall(service: Service, wanted: Recall) -> Recollection:
-    """Confirmed entries, best first (ruling J8). A query without words finds nothing; no text is refused."""
+    """Return the confirmed entries that match, best first (ruling J8). Any text is valid; no words find no entries."""
     _not_both(wanted.agent, wanted.shared)
     if wanted.repo is not None:
         repos.get(service, wanted.repo)
@@ -166,7 +166,7 @@ def recall(service: Service, wanted: Recall) -> Recollection:
 
 
 def _a_person_decides() -> None:
-    """An agent's shell says whose job it is. No lock, but no agent confirms by mistake."""
+    """Raise in an agent's shell, by its environment. It can be evaded; it prevents mistakes."""
     if job_id := os.environ.get("SERVICE_JOB_ID"):
         raise RefusedError(
             f"memory is confirmed and retired by people, and this is the job {job_id}",

@@ -18,9 +18,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0
 
 
 def add(service: Service, name: str, path: Path, github: str | None = None) -> Repo:
-    """Register a checkout under a name; an existing name is pointed at it.
+    """Register a checkout under a name; an existing name is moved to it.
 
-    Its name on GitHub is what is given, even if that is nothing; else what its remotes tell; else what was known.
+    Its GitHub name is `github` if given, even if empty; else read from its remotes; else the one that was registered.
     """
     check_name(name)
     top = str(top_level(path))
@@ -36,19 +36,19 @@ def add(service: Service, name: str, path: Path, github: str | None = None) -> R
 
 
 def check_name(name: str) -> None:
-    """Whether a repository can be called so."""
+    """Raise unless a repository can have this name."""
     if not _NAME.fullmatch(name):
         raise UsageError(f"{name!r} is not a repository name", "service repo add OWNER/NAME PATH")
     bounded("repo", "the repository's name", name)
 
 
 def every(service: Service) -> list[Repo]:
-    """The registered repositories by name."""
+    """Return the registered repositories by name."""
     return stored.every(service.store)
 
 
 def get(service: Service, name: str) -> Repo:
-    """One repository, or a sentence that says which there are."""
+    """Return one repository; raise an error with the known names if there is none."""
     repo = stored.get(service.store, name)
     if repo is None:
         known = ", ".join(repo.name for repo in stored.every(service.store)) or "none"
@@ -57,7 +57,7 @@ def get(service: Service, name: str) -> Repo:
 
 
 def remove(service: Service, name: str) -> None:
-    """Forget a repository that no open job works on."""
+    """Remove a repository that no open job works on."""
     get(service, name)
     if running := stored_jobs.open_jobs(service.store, repo=name):
         raise RefusedError(
@@ -68,7 +68,7 @@ def remove(service: Service, name: str) -> None:
 
 
 def top_level(path: Path) -> Path:
-    """The root of the repository that a folder is in."""
+    """Return the root of the repository that contains a folder."""
     path = path.expanduser().absolute()
     if not path.is_dir():
         raise NotFoundError(f"{path} is not a folder", "service repo add OWNER/NAME PATH")

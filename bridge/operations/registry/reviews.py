@@ -1,4 +1,4 @@
-"""Recording an inline pull request review (spec: In-session review state). Display only, and it says so."""
+"""Recording inline pull request reviews (spec: In-session review state). They are for display only, and say so."""
 
 import re
 import secrets
@@ -26,7 +26,7 @@ class _View(BaseModel):
 
 
 class ReviewStatus(_View):
-    """What its author says; no gate reads it."""
+    """The state its author reports; no gate reads it."""
 
     state: Literal["open", "closed"]
     grade: Literal["reported"] = "reported"
@@ -43,7 +43,7 @@ class ReviewNote(_View):
 
 
 class ReviewView(_View):
-    """A review of a pull request that somebody says they are doing (spec: In-session review state)."""
+    """A pull request review that somebody says they are doing (spec: In-session review state)."""
 
     review_id: str
     type: Literal["review"] = "review"
@@ -79,7 +79,7 @@ def open_review(
 
 
 def get(service: Service, review_id: str) -> Review:
-    """One review, or a sentence that says there is none."""
+    """Return one review; raise `NotFoundError` if there is none."""
     review = stored.get(service.store, review_id)
     if review is None:
         raise NotFoundError(f"no in-session review {review_id}", "service job open --type review --pr N --head-sha SHA")
@@ -88,17 +88,17 @@ def get(service: Service, review_id: str) -> Review:
 
 @dataclass(frozen=True)
 class ReviewFilter:
-    """Which reviews are listed."""
+    """The filter of a list of reviews."""
 
     repo: str | None = None
     pull_request: int | None = None
     limit: int = 50
     before: tuple[float, str] | None = None
-    """The time and id of the last one seen."""
+    """The time and id of the last review on the page before."""
 
 
 def find(service: Service, wanted: ReviewFilter) -> list[Review]:
-    """The newest reviews that match."""
+    """Return the newest reviews that match."""
     return stored.find(
         service.store,
         repo=wanted.repo,
@@ -109,7 +109,7 @@ def find(service: Service, wanted: ReviewFilter) -> list[Review]:
 
 
 def note(service: Service, review_id: str, text: str, author: str) -> Review:
-    """Write a progress note into an open review."""
+    """Add a progress note to an open review."""
     if get(service, review_id).closed_at:
         raise RefusedError(f"{review_id} is closed", f"service job show {review_id}")
     if not text.strip():
@@ -119,7 +119,7 @@ def note(service: Service, review_id: str, text: str, author: str) -> Review:
 
 
 def close(service: Service, review_id: str, verdict: str) -> Review:
-    """Close a review, with what its author concluded."""
+    """Close a review with its author's verdict."""
     get(service, review_id)
     if not stored.close(service.store, review_id, storable(redacted(verdict))):
         raise RefusedError(f"{review_id} was closed before", f"service job show {review_id}")
@@ -127,7 +127,7 @@ def close(service: Service, review_id: str, verdict: str) -> Review:
 
 
 def shown(review: Review) -> ReviewView:
-    """As every surface tells of it."""
+    """Return the view of a review for every surface."""
     status = ReviewStatus(state="closed" if review.closed_at else "open", verdict=review.verdict)
     notes = [ReviewNote(author_asserted=each.author, text=each.text, at=each.at) for each in review.notes]
     told = {name: value for name, value in asdict(review).items() if name in ReviewView.model_fields}

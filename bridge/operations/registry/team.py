@@ -1,4 +1,4 @@
-"""The team that `service init` registers: who is in it, which programs drive it, what of it is there already."""
+"""The team that `service init` registers: its members, the runtimes they use, which of them exist already."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ LEAD, BUILDER, CHECKER = "lead", "builder", "checker"
 
 
 class Standing(StrEnum):
-    """What becomes of a member."""
+    """The change that `service init` makes for a member."""
 
     NEW = "registered"
-    """Nobody has the name: it is registered, for this repository."""
+    """The name is free: the agent is registered, for this repository."""
     ALLOWED = "allowed"
-    """It is registered with the same rights for other repositories: it may work on this one too."""
+    """It is registered with the same rights for other repositories, and is now allowed on this one too."""
     THERE = "already there"
     """It is registered, and may work on this repository."""
     OTHER = "left alone"
-    """Somebody has registered another agent under the name, who may not work on this repository."""
+    """Another agent has the name, and may not work on this repository."""
 
 
 @dataclass(frozen=True)
@@ -34,19 +34,19 @@ class Member:
     new: NewAgent
     standing: Standing
     runtime: str
-    """What drives it: for one who is registered already, what it was registered with."""
+    """Its runtime; a registered agent keeps its own."""
 
 
 @dataclass(frozen=True)
 class Programs:
-    """Which runtimes drive the team."""
+    """The runtimes of the team."""
 
     builder: str
     checker: str
 
 
 def usable(found: Sequence[Runtime]) -> list[Runtime]:
-    """What a team can be made of: those that work, known logins first; else those that lack only a login."""
+    """Return the runtimes that work, known logins first; if none does, those that lack only a login."""
     programs = [each for each in found if each.name != SHELL]
     working = sorted((each for each in programs if each.works), key=lambda each: each.logged_in is not True)
     usable = working or [each for each in programs if each.version and each.logged_in is False]
@@ -61,7 +61,7 @@ def usable(found: Sequence[Runtime]) -> list[Runtime]:
 
 
 def choose(usable: Sequence[Runtime], builder: str | None = None, checker: str | None = None) -> Programs:
-    """The programs that were asked for; else the first builds, and another one checks where there is one."""
+    """Return the chosen runtimes; by default the first one builds, and another one checks if there is one."""
     names = [each.name for each in usable]
     for wanted in (builder, checker):
         if wanted is not None and wanted not in names:
@@ -71,7 +71,7 @@ def choose(usable: Sequence[Runtime], builder: str | None = None, checker: str |
 
 
 def members(programs: Programs, repo: str, registered: Sequence[Agent]) -> list[Member]:
-    """The team for a repository, each beside who has its name already."""
+    """Return the team for a repository, each with the agent that has its name already."""
     known = {agent.worker.name: agent for agent in registered}
     return [_member(new, known.get(new.name)) for new in _team(programs, repo)]
 

@@ -1,4 +1,4 @@
-"""What waits for somebody: `service attention` (rulings F6, B3)."""
+"""Everything that waits for a person, as `service attention` shows it (rulings F6, B3)."""
 
 from dataclasses import asdict, dataclass
 
@@ -13,7 +13,7 @@ from bridge.operations.waiting import waiting
 from workflows.model.rows import RoundRecord, TaskRecord
 
 MOST_LISTED = 100
-"""Of the blocked tasks, the last ones."""
+"""The number of blocked tasks listed, newest first kept."""
 
 
 class WaitingRound(Shown, RoundRecord):
@@ -40,7 +40,7 @@ class Undelivered:
 
 @dataclass(frozen=True)
 class Attention:
-    """Everything that wants a person, oldest first."""
+    """Everything that needs a person, oldest first."""
 
     waiting: tuple[WaitingRound, ...]
     preflight_failed: tuple[JobSummary, ...]
@@ -55,7 +55,7 @@ class Attention:
 
 
 def find(service: Service) -> Attention:
-    """What `service attention` lists: what the page lists, sorted by why it waits."""
+    """Return what the dashboard's page lists, sorted by why it waits."""
     found = waiting.every(service)
     tasks, used = found.tasks, found.spent
     blocked = [tasks[item.root_job_id] for item in found.items if item.place.kind is Kind.BLOCKED]

@@ -1,6 +1,6 @@
-"""What waits for a person, all of it or a page at a time: read for hundreds of trees at once (rulings B3, M1).
+"""Everything that waits for a person, a page at a time or all: read for hundreds of trees at once (rulings B3, M1).
 
-No look into repositories: conflicts are told as the store knows them, so that the page is as quick with many of them.
+No repository is read: conflicts come from the store, so the page is quick however many there are.
 """
 
 import time
@@ -29,22 +29,22 @@ from workflows.policy.hosts import HostSeen
 
 LATELY, RUNNING = 8, 20
 AT_ONCE = 1000
-"""Rows a query asks for by their keys; a database takes only so many."""
+"""The number of keys in one query; databases limit it."""
 
 
 @dataclass(frozen=True)
 class Knot:
-    """A conflict between legs, and what can be done about it."""
+    """A conflict between legs, and the commands that solve it."""
 
     conflict: Conflict
     legs: tuple[JobRecord, ...]
-    """Whose branches nobody has merged or dropped here; the last one is what clashes with the others."""
+    """The legs with unmerged branches; the last one conflicts with the others."""
     by_hand: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Item:
-    """One thing that waits. Which rows it has depends on its kind."""
+    """One waiting item; its kind decides which fields are set."""
 
     place: Place
     root_job_id: str = ""
@@ -61,7 +61,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Running:
-    """A tree that works now."""
+    """A tree that is running."""
 
     task: TaskRecord
     agents: tuple[str, ...]
@@ -71,20 +71,20 @@ class Running:
 
 @dataclass(frozen=True)
 class Waiting:
-    """One page of what waits, the oldest first, and how much there is in all."""
+    """A page of waiting items, the oldest first, and their number in all."""
 
     total: int
     first: int
     items: tuple[Item, ...]
     tasks: Mapping[str, TaskRecord]
-    """Of the trees of the items, by their roots."""
+    """The tasks of the items, by root job id."""
     spent: Mapping[str, Spent]
     newest: str = ""
-    """What came last, in a few words."""
+    """The newest item, in a few words."""
 
 
 def find(service: Service, first: int, most: int) -> Waiting:
-    """What waits from a place on."""
+    """Return a page of items, from a position on."""
     places = stored.places(service.store, time.time())
     first = min(first, max(0, len(places) - 1) // most * most)
     items = _items(service, places[first : first + most])
@@ -97,7 +97,7 @@ def find(service: Service, first: int, most: int) -> Waiting:
 
 
 def every(service: Service) -> Waiting:
-    """All that waits."""
+    """Return all items."""
     places = stored.places(service.store, time.time())
     items, tasks, spent = list[Item](), dict[str, TaskRecord](), dict[str, Spent]()
     for first in range(0, len(places), AT_ONCE):
@@ -110,17 +110,17 @@ def every(service: Service) -> Waiting:
 
 
 def number(service: Service) -> int:
-    """How much waits."""
+    """Return the number of items."""
     return len(stored.places(service.store, time.time()))
 
 
 def lately(service: Service) -> list[Did]:
-    """What was done to trees last, the newest first: by whom, when and by which channel as far as that is recorded."""
+    """Return the last actions on trees, newest first: by whom, when, and by which channel as far as recorded."""
     return stored.lately(service.store, LATELY)
 
 
 def running(service: Service) -> list[Running]:
-    """The trees that work now, those that began last first."""
+    """Return the running trees, newest first."""
     found, now = stored.running(service.store, RUNNING), time.time()
     roots = [root for root, _ in found]
     tasks, spent = stored_jobs.tasks_of(service.store, roots), stored.spent(service.store, roots)
@@ -132,12 +132,12 @@ def running(service: Service) -> list[Running]:
 
 
 def nothing_ever_ran(service: Service) -> bool:
-    """Nobody has asked for anything yet."""
+    """Return whether no tree was ever started."""
     return stored.nothing_ever_ran(service.store)
 
 
 def titles(service: Service, job_ids: Sequence[str]) -> dict[str, str]:
-    """What the tasks of jobs are called."""
+    """Return the titles of jobs' tasks."""
     tasks = stored_jobs.tasks_of(service.store, {root_of(each) or "" for each in job_ids})
     return {each: task.title for each in job_ids if (task := tasks.get(root_of(each) or ""))}
 
@@ -155,7 +155,7 @@ Places = Mapping[str, Place]
 
 
 def _items(service: Service, places: Sequence[Place]) -> list[Item]:
-    """In the order of their places; what is gone by now is left out."""
+    """Return the items in the order of their places, without those that are gone by now."""
     readers: dict[Kind, Callable[[Service, Places], list[Item]]] = {
         Kind.PAUSE: _pauses,
         Kind.BLOCKED: _blocked,
