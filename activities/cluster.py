@@ -88,7 +88,7 @@ async def survey(client: "Client") -> Survey:
         if error.status is RPCStatusCode.NOT_FOUND:
             return Survey(place, there=False, missing=search.NAMES)
         raise UnreachableError(
-            f"{place.address} does not say whether there is a namespace {place.namespace}: {error.message}",
+            f"the namespace {place.namespace} cannot be looked up at {place.address}: {error.message}",
             "check the API key or certificate in the TEMPORAL_* variables or the profile",
         ) from None
     kinds = await _kinds(client, described)
@@ -115,7 +115,7 @@ async def not_taken(client: "Client", error: Exception, what: str) -> ServiceErr
         await require(client)
     except ServiceError as lacking:
         return lacking
-    return UnreachableError(f"Temporal did not take {what}: {error}", "service daemon status")
+    return UnreachableError(f"Temporal did not accept {what}: {error}", "service daemon status")
 
 
 async def make(client: "Client", retention: timedelta | None) -> Made:
@@ -128,8 +128,8 @@ async def make(client: "Client", retention: timedelta | None) -> Made:
         said += await _make_attributes(client, seen)
     except RPCError as error:
         if not _may_not(error):
-            raise UnreachableError(f"{seen.place.address} did not do it: {error.message}", "service doctor") from None
-        said.append(f"this caller may make nothing more at {seen.place.address}: {error.message}")
+            raise UnreachableError(f"{seen.place.address} failed to do it: {error.message}", "service doctor") from None
+        said.append(f"this account may create nothing more at {seen.place.address}: {error.message}")
         return Made(tuple(said), commands(await survey(client), retention or RETENTION))
     wrong = removal(seen.place, tuple(seen.wrong)) if seen.wrong else ""
     return Made((*said, *(await survey(client)).faults), (wrong, "service cluster init") if wrong else ())
@@ -143,14 +143,14 @@ async def _make_namespace(client: "Client", seen: Survey, wanted: timedelta | No
         request = RegisterNamespaceRequest(namespace=name)
         request.workflow_execution_retention_period.FromTimedelta(length)
         await client.workflow_service.register_namespace(request, timeout=RPC_TIMEOUT)
-        return f"made the namespace {name}, which keeps what has ended for {_days(length)}"
+        return f"created the namespace {name}, which keeps ended workflows for {_days(length)}"
     if wanted is None or wanted == seen.retention:
-        return f"the namespace {name} was there; it keeps what has ended for {_days(seen.retention)}"
+        return f"the namespace {name} existed; it keeps ended workflows for {_days(seen.retention)}"
     change = UpdateNamespaceRequest(namespace=name)
     change.config.workflow_execution_retention_ttl.FromTimedelta(wanted)
     await client.workflow_service.update_namespace(change, timeout=RPC_TIMEOUT)
     before = f"{_days(seen.retention)} before"
-    return f"the namespace {name} was there; it keeps what has ended for {_days(wanted)} now, {before}"
+    return f"the namespace {name} existed; it keeps ended workflows for {_days(wanted)} now, {before}"
 
 
 async def _make_attributes(client: "Client", seen: Survey) -> list[str]:
@@ -159,7 +159,7 @@ async def _make_attributes(client: "Client", seen: Survey) -> list[str]:
     from temporalio.service import RPCStatusCode
 
     had = [name for name in search.NAMES if name not in seen.missing and name not in seen.wrong]
-    said = [f"{len(had)} search attributes were there: {', '.join(had)}"] if had else []
+    said = [f"{len(had)} search attributes existed: {', '.join(had)}"] if had else []
     if not seen.missing:
         return said
     kinds = {name: IndexedValueType.Value(_TYPE + kind.upper()) for name, kind in seen.missing.items()}
@@ -170,7 +170,7 @@ async def _make_attributes(client: "Client", seen: Survey) -> list[str]:
     query = " AND ".join(f"{name} IS NULL" for name in kinds)
     settling = RPCStatusCode.INVALID_ARGUMENT
     await _until_known(lambda: client.count_workflows(query, rpc_timeout=RPC_TIMEOUT), settling)
-    return [*said, f"made {len(kinds)} search attributes: {', '.join(kinds)}"]
+    return [*said, f"created {len(kinds)} search attributes: {', '.join(kinds)}"]
 
 
 async def _until_known(call: Callable[[], Awaitable[object]], settling: "RPCStatusCode") -> None:

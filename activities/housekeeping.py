@@ -55,7 +55,7 @@ async def keep_true(client: Client, context: Context) -> None:
         try:
             await watch.look()
         except (RPCError, RuntimeError, OSError, SQLAlchemyError, ServiceError) as error:
-            log.warning("what Temporal ended from outside cannot be looked for: %s", error)
+            log.warning("cannot look for workflows that were ended from outside: %s", error)
         await asyncio.sleep(LOOK_SECONDS)
 
 
@@ -66,10 +66,10 @@ async def keep_room(context: Context) -> None:
         try:
             held = await asyncio.to_thread(context.room.look, place, settings)
             if bool(held) != bool(known):
-                log.warning("%s", held or f"there is room again on the disk of {place}")
+                log.warning("%s", held or f"there is enough free space again on the disk of {place}")
             context.room.hold(known := held)
         except (OSError, ServiceError) as error:
-            log.warning("the room on the disk cannot be looked at: %s", error)
+            log.warning("cannot check the free space of the disk: %s", error)
         await asyncio.sleep(context.room.seconds)
 
 
@@ -111,4 +111,4 @@ def _see(context: Context, started_at: float) -> None:
     try:
         hosts.see(context.store, context.host, slots=slots, started_at=started_at, held=held)
     except SQLAlchemyError as error:
-        log.warning("the store cannot be told that this host is there: %s", error)
+        log.warning("cannot record the heartbeat of this host in the store: %s", error)

@@ -138,7 +138,7 @@ async def state_of(client: Client, root: str) -> TreeState | None:
     try:
         return await handle.query(DelegationTree.state, rpc_timeout=QUERY_TIMEOUT)
     except (RPCError, RuntimeError, TemporalError) as error:  # also if its history lacks this home's seals
-        log.warning("the state of %s cannot be had from its history: %s", root, error)
+        log.warning("the state of %s cannot be read from its history: %s", root, error)
         return None
 
 

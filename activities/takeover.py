@@ -69,7 +69,7 @@ async def take_over(client: Client, host: str, task_queue: str, kind: str = "") 
     try:
         await given.look(query)
     except (RPCError, RuntimeError) as error:
-        log.warning("what the last worker held is waited for: %s", error)
+        log.warning("waiting for the activities of the last worker: %s", error)
     if given.back:
         log.info("took over %d activities of a worker that died", given.back)
     return given.back

@@ -24,7 +24,7 @@ def doctor(json: Json = False) -> None:
     from cli.drawing.progress import progress
     from cli.invocation.faults import if_interrupted
 
-    with if_interrupted("not everything was looked at", "service doctor"), progress() as step:
+    with if_interrupted("not everything was checked", "service doctor"), progress() as step:
         findings = doctor.examine(service_here(), step)
     healthy = doctor.healthy(findings)
     if json:

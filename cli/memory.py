@@ -154,7 +154,7 @@ def recall(
     if json:
         say_json(found)
     else:
-        say_document(f"{render_memory(found.entries) or 'nothing confirmed speaks of that'}\n")
+        say_document(f"{render_memory(found.entries) or 'no confirmed memory matches'}\n")
 
 
 def _show(entry: "Entry", json: bool) -> None:

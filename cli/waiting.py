@@ -139,9 +139,9 @@ def resume(
     verb: Annotated[str, typer.Argument(help="answer, retry, continue, abort or extend.")] = "",
     text: Annotated[list[str] | None, typer.Argument(help='"<id>: <text>" for each question, or instructions.')] = None,
     file: Annotated[Path | None, typer.Option(help="Read the text from a file; `-` is standard input.")] = None,
-    round_: Annotated[int | None, typer.Option("--round", help="Only if this is the round that waits.")] = None,
+    round_: Annotated[int | None, typer.Option("--round", help="Refuse the order if another round is open.")] = None,
     partial: Annotated[bool, typer.Option("--partial", help="Leave questions unanswered on purpose.")] = False,
-    other: Annotated[bool, typer.Option("--other", help="An answer that is none of the choices is meant.")] = False,
+    other: Annotated[bool, typer.Option("--other", help="Take an answer that is not one of the choices.")] = False,
     json: Json = False,
 ) -> None:
     """Answer a tree's questions, or decide about its failures. Without a verb it asks, question by question."""

@@ -125,7 +125,7 @@ class InstalledProgram:
         if end.kind is EndKind.NOT_STARTED and (missing := self.missing()):
             return missing
         if end.kind is EndKind.CANCELLED and self.is_in_vain(end.stdout):
-            says = f"{self.program.name} on {self.runtime} is not let in: its login is not valid any more"
+            says = f"{self.program.name} on {self.runtime} is refused: its login is no longer valid"
             return Blocker(BlockerKind.LOGIN, says, hint=self.program.way_in)
         if end.kind is not EndKind.EXITED or not end.exit_code:
             return None
@@ -135,7 +135,7 @@ class InstalledProgram:
         refused = next((line for line in self.stderr(end).splitlines() if any(w in line for w in _REFUSED_CALL)), "")
         if not refused or size_of(end.stdout):
             return None
-        message = f"{self.start[0]} on {self.runtime} does not take the call: {cut(refused)}"
+        message = f"{self.start[0]} on {self.runtime} rejects the call: {cut(refused)}"
         hint = f"{self.program.install}; or correct [runtimes.{self.runtime}].arguments; then: service runtime check"
         return Blocker(BlockerKind.PROGRAM, message, hint=hint)
 

@@ -38,8 +38,8 @@ WEIGHT, SHARES = 50, 4096
 single processes, as much as four processes. Jobs have equal weight among themselves.
 """
 
-OUT_OF_ITS_OWN = "it ran out of its memory: {} MiB, see [worker].job_memory"
-OUT_OF_ALL = "the kernel ended it for want of memory{}, see [worker].agents_memory"
+OUT_OF_ITS_OWN = "it used all of its memory: {} MiB, see [worker].job_memory"
+OUT_OF_ALL = "the kernel killed it for lack of memory{}, see [worker].agents_memory"
 NO_MORE_PROCESSES = "it was refused more processes: it may have {} with their threads, see [worker].job_pids"
 MIB = 1 << 20
 

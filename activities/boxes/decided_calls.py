@@ -296,7 +296,7 @@ def decide(channel: socket.socket, uid: int | None) -> None:
         said, descriptors, *_ = socket.recv_fds(channel, 1, MOST_DESCRIPTORS, flags)
     except BlockingIOError:  # the command was not started
         return
-    why = "the kernel lets no program decide them (Linux 5.0)" if said and not descriptors else ""
+    why = "the kernel cannot let a program decide them (it needs Linux 5.0)" if said and not descriptors else ""
     if descriptors:
         try:
             _thread.start_new_thread(_serve, (descriptors, uid))

@@ -96,7 +96,7 @@ class Entry:
         under = host.removeprefix("*.")
         name = ANY if host == ANY else _host(under)
         if name is None or (under != host and _NUMBER.fullmatch(name)):
-            raise ValueError(f"{text!r} is no host: write {FORMS}")
+            raise ValueError(f"{text!r} is not a host: write {FORMS}")
         return cls(name if under == host else f"*.{name}", port)
 
     @property
@@ -202,7 +202,7 @@ def next_hop(address: Address) -> Hop:
         number = -struct.unpack_from("=i", answer, _MESSAGE.size)[0]
         if number in (errno.ENETUNREACH, errno.EHOSTUNREACH):
             return Hop.ROUTER
-        raise OSError(number, f"no route to {address} is told: {os.strerror(number)}")
+        raise OSError(number, f"cannot find the route to {address}: {os.strerror(number)}")
     _, prefix, _, _, _, made_by, _, kind, _ = _HEADER.unpack_from(answer, _MESSAGE.size)
     attributes = dict(_attributes(answer[_MESSAGE.size + _HEADER.size :]))
     if kind != RTN_UNICAST:

@@ -70,7 +70,7 @@ class Machine:
                 if self.bwrap and not self.own_root:
                     return self.bwrap
                 own = network is Network.FULL or self.own_network
-                return "" if own else f"this machine lets a program have no network of its own, as {network} takes"
+                return "" if own else f"network {network} needs a network namespace, which this machine refuses"
             case BoxKind.LANDLOCK:
                 return "" if self.landlock else "the kernel has no Landlock (Linux 5.13 or newer, switched on)"
         return ""
@@ -129,7 +129,7 @@ def _become(layout: stage.Layout | own_root.Root, uid: int) -> None:
 
 def _bwrap(box: Box, uid: int | None) -> str:
     if os.geteuid() == 0 and uid is None:
-        return "as root it holds nothing, and this root may not become another account"
+        return "it cannot confine root, and this process may not switch to another account"
     root = ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--size", "4096", "--tmpfs", str(box.tmp))
     small = (*bwrap.APART, *root, "--", "true")
 

@@ -73,7 +73,7 @@ class Request:
         names = [each[1].lower() for each in headers if each]
         framed_twice = b"transfer-encoding" in names and b"content-length" in names
         if len(names) < len(lines) or framed_twice or any(names.count(each) > 1 for each in _ONCE):
-            raise RefusedError("400 Bad Request", "a request has a header that is invalid, or is there twice")
+            raise RefusedError("400 Bad Request", "a header of the request is invalid or repeated")
         if request and request[1] == b"CONNECT":
             return cls(_target(request[2].decode()), b"")
         address = _ADDRESS.fullmatch(request[2].decode()) if request else None
@@ -91,7 +91,9 @@ class Request:
 def _target(text: str, port: int | None = None) -> Target:
     if target := Target.read(text, port):
         return target
-    raise RefusedError("400 Bad Request", f"{text[:_SHOWN]!r} is no host and port: write host:port or [address]:port")
+    raise RefusedError(
+        "400 Bad Request", f"{text[:_SHOWN]!r} is not a host and port: write host:port or [address]:port"
+    )
 
 
 @dataclass
@@ -158,7 +160,7 @@ class Proxy:
     def _dial(self, target: Target) -> socket.socket:
         entry = matching(target, self.box.hosts)
         if entry is None:
-            raise _forbidden(f"{target} is not let through by this box: [runtimes.<name>].hosts has no such host")
+            raise _forbidden(f"{target} is blocked by this box: it is not in [runtimes.<name>].hosts")
         try:
             addresses = self._addresses(target, entry)
             if not self.box.upstream:

@@ -69,7 +69,7 @@ def ref_part(name: str) -> str:
 def check_name(repo: Path, branch: str) -> None:
     """Refuse an invalid name of a branch."""
     if not library().reference_is_valid_name(f"refs/heads/{branch}"):
-        raise RefusedError(f"{branch} is no name for a branch", f"git -C {printable(str(repo))} branch --list")
+        raise RefusedError(f"{branch} is not a valid branch name", f"git -C {printable(str(repo))} branch --list")
 
 
 def tip(repo: Path, branch: str) -> str | None:
@@ -216,7 +216,7 @@ def delete(repo: Path, branch: str, old: str) -> None:
     with reading(repo) as repository:
         there = repository.lookup_reference(f"refs/heads/{branch}")
         if str(there.target) != old:
-            raise RefusedError(f"{branch} is at {there.target} by now, not at {old}", "service job branches JOB")
+            raise RefusedError(f"{branch} has moved to {there.target}, from {old}", "service job branches JOB")
         there.delete()
 
 

@@ -175,7 +175,7 @@ def _finish(
     try:
         return process.communicate(stdin, timeout=seconds)
     except subprocess.TimeoutExpired:
-        raise GitError(where, arguments, -signal.SIGKILL, f"no end after {seconds:.0f} s") from None
+        raise GitError(where, arguments, -signal.SIGKILL, f"it timed out after {seconds:.0f} s") from None
     finally:
         _kill(process)
 

@@ -50,7 +50,7 @@ def file_below(folder: int, name: str, most: int) -> Iterator[int]:
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode) or found.st_size > most:
-            raise NotPlainError(f"{name} is no plain file of at most {most} bytes")
+            raise NotPlainError(f"{name} is not a plain file of at most {most} bytes")
         yield descriptor
     finally:
         os.close(descriptor)

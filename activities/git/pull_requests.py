@@ -179,4 +179,4 @@ def _commit(remote: _Remote, number: int) -> str:
         return line(remote.repo, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref_of(number)}^{{commit}}")
     except GitError:
         hint = remote.command(f"cat-file -t {ref_of(number)}")
-        raise RefusedError(f"the head of pull request #{number} at {remote.shown} is no commit", hint) from None
+        raise RefusedError(f"the head of pull request #{number} at {remote.shown} is not a commit", hint) from None

@@ -66,7 +66,7 @@ def push(repo: Path, commit: str, branch: str, to: Destination) -> None:
     """Push the commit to the branch, never by force. Idempotent."""
     if not branch.startswith(OURS) or ".." in branch:
         raise RefusedError(
-            f"{branch} is no branch of the service: only {OURS}... is pushed", "service job branches JOB"
+            f"{branch} is not a branch of the service: only {OURS}... is pushed", "service job branches JOB"
         )
     options = ("--quiet", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no", "--no-force")
     env = remotes.environment(to.token or None, to.web)

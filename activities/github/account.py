@@ -49,5 +49,5 @@ def _private_key(settings: Github) -> str:
             raise UsageError(f"[github].private_key_file {path} is open to others", f"chmod 600 '{path}'")
         return path.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "it is no text"
+        why = getattr(error, "strerror", None) or "it is not text"
         raise UsageError(f"[github].private_key_file {path} cannot be read: {why}", "service config check") from None

@@ -181,4 +181,4 @@ def _read(kind: type[A], said: object) -> A:
     try:
         return kind.model_validate(said)
     except ValidationError:
-        raise AwayError(f"GitHub answers what is no {kind.__name__}", status=200) from None
+        raise AwayError(f"GitHub sent an unexpected answer, not a {kind.__name__}", status=200) from None

@@ -117,7 +117,7 @@ class Client(GitHubAPI):
     async def _page(self, path: str, values: Mapping[str, str]) -> tuple[list[Any], str | None]:
         data, more = await self._told("GET", path, values, b"")
         if not isinstance(data, list):
-            raise AwayError("GitHub answers what is no list", status=200)
+            raise AwayError("GitHub sent an unexpected answer, not a list", status=200)
         return data, more
 
     async def _asked(self, method: str, path: str, values: Mapping[str, str], data: Any = b"") -> Any:
@@ -133,7 +133,7 @@ class Client(GitHubAPI):
         except gidgethub.HTTPException as error:
             raise _declined(error) from None
         except gidgethub.GitHubException as error:
-            raise AwayError(f"GitHub answers what is no answer: {type(error).__name__}") from None
+            raise AwayError(f"GitHub sent an invalid answer: {type(error).__name__}") from None
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, LookupError, jwt.PyJWTError) as error:
             raise AwayError(f"GitHub cannot be reached: {type(error).__name__}") from None
         return answer, more
@@ -172,7 +172,7 @@ class Client(GitHubAPI):
         except gidgethub.HTTPException as error:
             raise _declined(error) from None
         except (httpx.HTTPError, OSError, ValueError, jwt.PyJWTError) as error:
-            raise AwayError(f"the GitHub App cannot be asked for: {type(error).__name__}") from None
+            raise AwayError(f"the token of the GitHub App cannot be fetched: {type(error).__name__}") from None
         return found
 
     @property
@@ -227,12 +227,12 @@ def _declined(error: gidgethub.HTTPException) -> GithubError:
         return UnknownAccountError(f"{account.REFUSED}: GitHub answers 401: {said}", now + REFUSED_WAIT)
     if status in {403, 429}:
         if wait is not None:
-            return LimitedError(f"GitHub wants to be left alone for {wait:g} s", now + wait)
+            return LimitedError(f"GitHub asks to wait {wait:g} s", now + wait)
         if headers.get("x-ratelimit-remaining") == "0":
             reset = _number(headers.get("x-ratelimit-reset")) or now + SHORT_WAIT
             return LimitedError("the quota is used up", min(max(reset, now + 1), now + LONG_WAIT))
         if status == 429 or "rate limit" in said.lower() or "abuse" in said.lower():
-            return LimitedError("GitHub was asked too often", now + SHORT_WAIT)
+            return LimitedError("GitHub limits the rate of requests", now + SHORT_WAIT)
     if status in {408, 409} or 300 <= status < 400:
         return AwayError(f"GitHub answers {status}: {said}", status)
     return DeclinedError(status, f"GitHub answers {status}: {said}")

@@ -77,7 +77,7 @@ def apart(seconds: float, function: Callable[P, T], *args: P.args, **kwargs: P.k
             if time.monotonic() - began >= seconds:
                 raise TooMuchError(f"it took longer than {seconds:.0f} s, and was ended") from None
             if last:
-                raise TooMuchError("the process that worked on it was killed, probably for want of memory") from None
+                raise TooMuchError("the process that worked on it was killed, probably for lack of memory") from None
             continue
         except BaseException:
             helper.close()

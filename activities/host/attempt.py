@@ -174,7 +174,7 @@ class Attempts:
             if row.worktree is None:
                 run_folders.ready(Path(row.run_dir))
             else:
-                why = f"its folder {row.run_dir} is gone, so nobody can tell whether it had begun"
+                why = f"its folder {row.run_dir} is gone, so it is unknown whether it had begun"
                 give_up(Path(row.run_dir), why)
         return row
 

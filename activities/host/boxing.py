@@ -292,7 +292,7 @@ def _provider(name: str, url: str) -> str:
         Entry.read(entry)
     except ValueError:
         raise CannotLaunchError(
-            f"{name} names the host {host!r}, to which network model lets no program through",
+            f"{name} names the host {host!r}, which network model cannot let through",
             f"set {name} to an address with a valid host name and port; then: service doctor",
         ) from None
     return entry

@@ -100,6 +100,6 @@ class TreeReports:
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return True
-            log.warning("tree %s cannot be told that its jobs have begun: %s", root, error)
+            log.warning("cannot notify tree %s that its jobs have begun: %s", root, error)
             return False
         return True

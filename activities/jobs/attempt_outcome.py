@@ -249,7 +249,7 @@ def of_evidence(run: JobRun, evidence: Evidence) -> tuple[Notice, ...]:
     shown = "; ".join(evidence.odd[:SHOWN]) + (
         f"; and {len(evidence.odd) - SHOWN} more" if evidence.odd[SHOWN:] else ""
     )
-    message = f"{run.job_id} left in its work folder what is looked at no further: {shown}"
+    message = f"{run.job_id} left files in its work folder that are ignored: {shown}"
     return (Notice(kind=EventKind.WORK_LEFT_OUT, message=message, data={"found": list(evidence.odd[:MOST])}),)
 
 
@@ -258,7 +258,7 @@ def of_output(run: JobRun, executed: Executed | None) -> tuple[Notice, ...]:
     if executed is None or not executed.left_out:
         return ()
     found = f"{executed.left_out} bytes in the middle of {executed.end.stdout}"
-    message = f"{run.job_id} printed more than is read: {found} were left out"
+    message = f"{run.job_id} printed too much to read: {found} were left out"
     return (Notice(kind=EventKind.WORK_LEFT_OUT, message=message, data={"found": [found]}),)
 
 

@@ -35,7 +35,7 @@ async def why_closed(client: Client, workflow_id: str, run_id: str, status: Work
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
             failed = event.workflow_execution_failed_event_attributes.failure
             return f"its workflow failed: {await _message(client, workflow_id, failed) or NO_REASON}"
-    return f"its workflow ended as {status.name.lower() if status else 'unknown'} without a word to its rows"
+    return f"its workflow ended as {status.name.lower() if status else 'unknown'} without recording an outcome"
 
 
 async def _message(client: Client, workflow_id: str, failure: Failure) -> str:

@@ -75,7 +75,7 @@ def _made(run_dir: Path) -> bool:
 def _check(run_dir: Path) -> None:
     found = run_dir.lstat()
     if not (stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077):
-        why = "is not a folder that is this account's alone: the service has not made it"
+        why = "is not a private folder of this account: the service has not made it"
         raise RunError(f"{run_dir} {why}", f"ls -ld {run_dir}; mv {run_dir} {run_dir}.strange")
 
 

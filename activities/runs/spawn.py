@@ -76,7 +76,7 @@ class ForkServer:
         groups, self._outside = self._outside, []
         for group in groups:
             if not group.holds(self.pid):
-                log.warning("the fork server %d could not enter its control group: nothing bounds its agents", self.pid)
+                log.warning("the fork server %d could not enter its control group: its agents have no limits", self.pid)
 
     def end(self) -> None:
         """End the fork server; its supervisors go on."""

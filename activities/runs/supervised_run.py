@@ -234,7 +234,7 @@ def _lost_claim(run_dir: Path) -> Claim | None:
     if not (run_dir / Kind.SPEC.value).exists() or not marked(mark_of(run_dir)):
         return None
     if (claim := Claim.read(run_dir)) is None:
-        give_up(run_dir, f"what was started in {run_dir} goes on, and its claim is gone")
+        give_up(run_dir, f"processes started in {run_dir} are still running, and its claim is missing")
         claim = Claim.read(run_dir)
     return claim
 

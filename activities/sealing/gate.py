@@ -41,11 +41,11 @@ Refused = Callable[[Info, str], None]
 """Called for a workflow in the middle of its course, which cannot end itself."""
 
 NO_START = (
-    "{kind} {id} is not run: what it was started with is not believed ({why}). It was started by somebody else, by a "
+    "{kind} {id} is not run: its input has no valid seal ({why}). It was started by somebody else, by a "
     "release without seals, or under another seal.key: all hosts of a service need the same one. "
     "To start work: service agent ask, service orchestrate, service pipeline run; what is wrong here: service doctor"
 )
-NO_RESULT = "what came back is not believed ({why}); somebody else may speak to the Temporal server: service doctor"
+NO_RESULT = "the answer has no valid seal ({why}); somebody else may be using the Temporal server: service doctor"
 
 _NOTHING = Payload(metadata={"encoding": b"binary/null"})
 _ACTIVITY, _CHILD = ActivityFailureInfo(), ChildWorkflowExecutionFailureInfo()
@@ -170,7 +170,7 @@ class _Gate(WorkflowInstance):
                 return None
         if not why:
             return None
-        log.warning("%s: a result of %s is not believed: %s", short_line(self._info.workflow_id), place, why)
+        log.warning("%s: a result of %s has no valid seal: %s", short_line(self._info.workflow_id), place, why)
         return _failure(NO_RESULT.format(why=why))
 
     def _fault(self, payloads: Iterable[Payload], place: Bound) -> str:

@@ -105,7 +105,7 @@ class PayloadSeals:
             return self.decrypted(payload)
         seal = payload.metadata.get(SEAL)
         if seal is None:
-            raise UnsealedError("it bears no seal of this service")
+            raise UnsealedError("it has no seal of this service")
         if not hmac.compare_digest(seal, self._seal(payload, bound)):
             raise UnsealedError("its seal is not of this service home, or of another place")
         return payload
@@ -150,5 +150,5 @@ def _bound_of(payload: Payload) -> Bound | None:
 
 def _place(bound: Bound | None) -> str:
     if bound is None:
-        return "a place it does not name"
+        return "an unnamed place"
     return short_line(f"{bound.activity or 'messages and results'} of {bound.workflow_id or 'no workflow'}", 200)

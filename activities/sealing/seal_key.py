@@ -51,9 +51,9 @@ def read(home: Path) -> bytes | None:
         found, key = os.fstat(descriptor), file.read(BYTES + 1)
     private = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
     if not private:
-        raise SealKeyError(f"{path} is not a file of this account's alone", f"chmod 600 {path}")
+        raise SealKeyError(f"{path} is not a private file of this account", f"chmod 600 {path}")
     if len(key) != BYTES:
-        raise SealKeyError(f"{path} holds no key of {BYTES} bytes", f"rm {path}; service daemon restart")
+        raise SealKeyError(f"{path} does not hold a key of {BYTES} bytes", f"rm {path}; service daemon restart")
     _known[path] = _told(found), key
     return key
 

@@ -92,7 +92,7 @@ def _done(home: Path, mode: int, found: dict[str, int], exposed: set[str]) -> It
         yield "the bridge's token was replaced: programs need the new one (service bridge token)"
     if found.get(NAMED, 0) & WRITERS:
         (home / NAMED).replace(home / f"{NAMED}.others")
-        yield "others could have added named tokens: none opens the bridge any more (service bridge token add NAME)"
+        yield "others could have added named tokens, so all of them were revoked (service bridge token add NAME)"
     if KEY in exposed:
         write_private(home / KEY_OPEN, f"{time.time()}\n")
         yield "the seal key is replaced when the daemon starts and nothing is under way (service doctor)"

@@ -70,7 +70,7 @@ class Home:
             mode = folder.stat().st_mode
             if mode & others and not (mode & stat.S_ISVTX and folder != self.root):
                 raise RefusedError(
-                    f"other accounts may write to {folder}, so what stands in the service home may be theirs",
+                    f"other accounts may write to {folder}, so files in the service home may be theirs",
                     f"look at what is in {self.root}, then: chmod go-w {folder}",
                 )
 

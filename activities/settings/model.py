@@ -30,7 +30,7 @@ from workflows.text.durations import format_duration, parse_duration
 def _seconds(value: object) -> object:
     if isinstance(value, str):
         if (seconds := parse_duration(value)) <= 0:
-            raise ValueError(f'must be longer than nothing, not "{value}"')
+            raise ValueError(f'must be longer than zero, not "{value}"')
         return seconds
     raise ValueError('a duration is text such as "90s", "30m" or "1h30m"')
 
@@ -65,7 +65,7 @@ def _host(value: str) -> str:
 
 def _place(value: str) -> str:
     if not value.startswith(("/", "~/")) or "\0" in value:
-        raise ValueError(f"{value!r} is no place: write a path that begins with / or ~/")
+        raise ValueError(f"{value!r} is not a path: write one that begins with / or ~/")
     return value
 
 

@@ -30,7 +30,7 @@ def value(given: object) -> str:
         case list() | tuple():
             return f"[{', '.join(map(value, given))}]"
         case _:
-            raise TypeError(f"{given!r} is no setting")
+            raise TypeError(f"{given!r} is not a value of a setting")
 
 
 def lines(settings: Mapping[Path, object], notes: Mapping[Path, str]) -> Iterator[str]:

@@ -18,7 +18,7 @@ def tie(parent: int) -> None:
         return
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
-        sys.exit("the parent is gone")
+        sys.exit("the parent has exited")
 
 
 def main(arguments: list[str]) -> None:

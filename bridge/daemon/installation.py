@@ -37,7 +37,7 @@ def planned(home: Home, platform: str = sys.platform) -> Installation:
         loading = ("launchctl", "bootstrap", target, str(path))
         return Installation(path, _plist(home, name), (loading,), (("launchctl", "bootout", target, str(path)),))
     if platform != "linux":
-        raise UsageError(f"nothing is known of how {platform} starts services", "service daemon start")
+        raise UsageError(f"services cannot be installed on {platform}", "service daemon start")
     folder = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "systemd" / "user"
     unit = f"{NAME}{name}.service"
     manager = ("systemctl", "--user")

@@ -77,7 +77,7 @@ async def _act_on(session: Session, row: CommentRow) -> str:
     bound = await asyncio.to_thread(threads.discussed, store, row.github, row.number)
     if permission not in MAY_COMMAND and not bound:
         await asyncio.to_thread(comments.acted, store, row.comment_id, comments.IGNORED, "a stranger's")
-        return "ignored: a stranger's, where no tree is discussed"
+        return "ignored: it is from a stranger, in a thread without a tree"
     if permission in MAY_COMMAND:
         await asyncio.to_thread(_declare, session, row, FactKind.TAKEN)
     outcome = await _carried_out(session, row, comment, permission)
@@ -113,8 +113,10 @@ async def _carried_out(session: Session, row: CommentRow, comment: Comment, perm
         except (GithubError, SQLAlchemyError):
             raise
         except Exception:
-            log.exception("a fault of ours with comment %d", row.comment_id)
-            outcome.refuse("it could not be carried out for a fault of the service, whose log says more", spoken.line)
+            log.exception("an internal error with comment %d", row.comment_id)
+            outcome.refuse(
+                "it could not be carried out because of an internal error; the service's log says more", spoken.line
+            )
             continue
         outcome.done.append(did.says)
         outcome.reports += [did.report] if did.report else []

@@ -111,7 +111,7 @@ async def _ours(session: Session, fact: FactRow) -> str:
     mine = [each.id for each in all_of_it if each.user.login == login and marked(each.body) == fact.fact_id]
     if len(mine) > 1:
         await api.delete_comment(session.client, fact.github, max(mine))
-        raise Later("one of two comments that told the same is gone", time.time() + APART)
+        raise Later("a duplicate comment is gone", time.time() + APART)
     if not mine and time.monotonic() - began > LONG_AGO:
         raise Later("it took too long to see whether the comment is there", time.time() + APART)
     return str(mine[0]) if mine else ""

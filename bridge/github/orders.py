@@ -146,7 +146,7 @@ async def _status(session: Session, asked: Asked) -> Did:
     found = await asyncio.to_thread(_threads, session, asked.row)
     if not found:
         raise NotOursError
-    return Did("told how it stands", report="\n".join(each.root_job_id for each in found))
+    return Did("the status was given", report="\n".join(each.root_job_id for each in found))
 
 
 async def _job(session: Session, asked: Asked, job_id: str) -> str:

@@ -88,7 +88,7 @@ async def ring(temporal: TemporalClient, task_queue: str) -> None:
             rpc_timeout=RPC_TIMEOUT,
         )
     except (RPCError, RuntimeError) as error:
-        raise UnreachableError(f"the GitHub desk cannot be rung: {error}", "service daemon status") from None
+        raise UnreachableError(f"the GitHub process cannot be woken: {error}", "service daemon status") from None
 
 
 async def _ring_for_news(service: Service, temporal: TemporalClient) -> None:
@@ -101,6 +101,6 @@ async def _ring_for_news(service: Service, temporal: TemporalClient) -> None:
                 await ring(temporal, service.settings.temporal.task_queue)
                 last = clock()
         except (SQLAlchemyError, UnreachableError, OSError) as error:
-            log.warning("no bell: %s", error)
+            log.warning("cannot be woken: %s", error)
             await asyncio.sleep(RING_SECONDS)
         await asyncio.sleep(LOOK_SECONDS)

@@ -67,7 +67,7 @@ async def _declined(session: Session, fact: FactRow, what: Publication, error: D
         found = await api.pulls_of(session.client, fact.github, fact.subject)
         if standing := next((each for each in found if each.state == "open"), None):
             return standing
-        raise Later("GitHub does not show the pull request yet that it has", time.time() + APART) from None
+        raise Later("GitHub does not list the pull request yet", time.time() + APART) from None
     if "draft" in why and not what.no_drafts:
         await _keep(session, fact, what.model_copy(update={"no_drafts": True, "draft": False}))
         raise Later("the repository has no drafts", time.time() + APART) from None
@@ -75,7 +75,7 @@ async def _declined(session: Session, fact: FactRow, what: Publication, error: D
         raise Never(f"there is nothing to publish: all of {fact.subject} is in {base} already") from None
     if "'base'" in why:
         hint = f"service job publish {what.job_id} --base BRANCH"
-        raise Never(f"{fact.github} has no branch {base} to take it; to go on: {hint}") from None
+        raise Never(f"{fact.github} has no branch {base} to merge it into; to go on: {hint}") from None
     if "'head'" in why and fact.attempts < NOT_SEEN_YET:
         raise Later("GitHub does not know the branch yet", time.time() + backoff(5.0, fact.attempts)) from None
     raise error

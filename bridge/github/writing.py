@@ -66,15 +66,15 @@ async def _write(session: Session, fact: FactRow) -> list[str]:
         return []
     except Gone as gone:
         await asyncio.to_thread(facts.note, session.store, fact.fact_id, state=facts.DROPPED, error=str(gone))
-        return [f"{fact.kind} on {fact.where} is left: {gone}"]
+        return [f"{fact.kind} on {fact.where} is skipped: {gone}"]
     except (DeclinedError, Never) as error:
         final = isinstance(error, Never) or error.status in FOR_GOOD
         return await asyncio.to_thread(_declined, session, fact, str(error), final=final)
     except SQLAlchemyError:
         raise
     except Exception as error:
-        log.exception("a fault of ours with %s", fact.fact_id)
-        return await asyncio.to_thread(_declined, session, fact, f"a fault of ours: {type(error).__name__}")
+        log.exception("an internal error with %s", fact.fact_id)
+        return await asyncio.to_thread(_declined, session, fact, f"an internal error: {type(error).__name__}")
     await asyncio.to_thread(_written, session, fact, wrote)
     return [f"wrote {fact.kind} on {fact.where}"]
 

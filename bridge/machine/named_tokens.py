@@ -73,10 +73,10 @@ class NamedTokens:
 def add(home: Home, name: str, scope: str) -> str:
     """Create a token and return it. The returned secret is not stored."""
     if len(name) > LONGEST_NAME or not _NAME.fullmatch(name) or name in RESERVED:
-        what = "is taken by the service itself" if name in RESERVED else "is no name of a token"
+        what = "is taken by the service itself" if name in RESERVED else "is not a valid token name"
         raise UsageError(f"{name[:100]!r} {what}", "small letters, digits, `.`, `_`, `-`: service bridge token add ci")
     if scope not in list(Scope):
-        raise UsageError(f"{scope!r} is no scope; they are {', '.join(Scope)}", f"--scope {Scope.READ}")
+        raise UsageError(f"{scope!r} is not a scope; use one of {', '.join(Scope)}", f"--scope {Scope.READ}")
     token = secrets.token_urlsafe(BYTES)
     with _Changing(home) as changing:
         if any(each.name == name for each in changing.tokens):

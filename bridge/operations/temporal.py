@@ -22,8 +22,8 @@ from workflows.model.errors import RefusedError, UnreachableError
 from workflows.model.rows import Records
 from workflows.temporal.seals import UnsealedError
 
-NOT_TAKEN = "Temporal did not take the order"
-NOT_BELIEVED = "what Temporal answered is not believed: {why}; somebody else may have answered in the service's place"
+NOT_TAKEN = "Temporal did not accept the order"
+NOT_BELIEVED = "Temporal's answer has no valid seal: {why}; somebody else may have answered in the service's place"
 
 
 class NoWorkflowError(UnreachableError):

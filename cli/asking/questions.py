@@ -86,7 +86,7 @@ def _answer(question: "QuestionRecord", said: Said, *, may_wait: bool) -> str | 
         text = _numbered(question).get(text, text)
         if not question.choices or is_choice(text, question.choices):
             return text
-        if confirmed("that is none of the choices; is it the answer?"):
+        if confirmed("that is not one of the choices; send it as the answer?"):
             said.other = True
             return text
 

@@ -270,7 +270,7 @@ def _printing() -> Iterator[None]:
         from workflows.model.errors import ServiceError
 
         why = "standard output is closed" if error.errno == errno.EBADF else str(error.strerror)
-        raise ServiceError(f"what was to be printed could not be written: {why}") from None
+        raise ServiceError(f"the output could not be written: {why}") from None
 
 
 def _put(stream: "TextIO", text: str) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as in shells."""
-BUG = "this is a fault of the service"
+BUG = "this is an internal error of the service"
 _LARGEST = 1024 * 1024
 _OF_THE_SYSTEM = {
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE),
@@ -117,7 +117,7 @@ def _known(fault: BaseException) -> ServiceError | None:
     nothing.
     """
     if isinstance(fault, OSError) and fault.errno == errno.EBADF and not fault.filename:
-        return ServiceError("what was to be printed could not be written: standard output is closed")
+        return ServiceError("the output could not be written: standard output is closed")
     if isinstance(fault, OSError) and fault.errno in _OF_THE_SYSTEM:
         where = f": {fault.filename}" if fault.filename else ""
         return ServiceError(f"this machine refused it: {fault.strerror}{where}", "service doctor")
@@ -148,7 +148,7 @@ def _kept(fault: BaseException) -> str:
             return f"the details are in {place(entry)}"
         except (OSError, ServiceError):
             continue
-    return "the details could be written nowhere"
+    return "the details could not be saved"
 
 
 def _in_home(entry: str) -> "Path":

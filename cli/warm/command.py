@@ -122,13 +122,13 @@ def _read(line: socket.socket, key: int) -> tuple[Order, list[int]]:
     """Read the order, the streams and the folder of a caller that shows the key."""
     head, files, _, _ = socket.recv_fds(line, 8, FILES)
     if len(files) != FILES or not shows(files[-1], key):
-        raise RefusedError("it did not show that it may read the home")
+        raise RefusedError("it did not prove that it may read the home")
     os.close(files.pop())
     size, said = struct.unpack("Q", head)[0], b""
     while len(said) < size:
         more = line.recv(min(65536, size - len(said)))
         if not more:
-            raise ValueError("the order was not finished")
+            raise ValueError("the request was cut off")
         said += more
     return Order.decoded(said), files
 

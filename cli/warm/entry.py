@@ -28,7 +28,7 @@ def run() -> None:
 
         run_command()
     except ImportError as error:
-        _tell(f"the service is not whole: {str(error)!a}", f"install it again: {_OWN}", "not_whole")
+        _tell(f"the service is not completely installed: {str(error)!a}", f"install it again: {_OWN}", "not_whole")
         sys.exit(1)
 
 

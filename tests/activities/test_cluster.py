@@ -53,16 +53,16 @@ async def test_all_of_it_is_made_once_and_found_there_afterwards(client: Client)
     name, all_names = client.namespace, ", ".join(search.NAMES)
     made = await cluster.make(client, None)
     assert made.said == (
-        f"made the namespace {name}, which keeps what has ended for 30d",
-        f"made {len(search.NAMES)} search attributes: {all_names}",
+        f"created the namespace {name}, which keeps ended workflows for 30d",
+        f"created {len(search.NAMES)} search attributes: {all_names}",
     )
     assert made.by_hand == ()
     seen = await cluster.require(client)
     assert (seen.retention, dict(seen.missing), dict(seen.wrong)) == (timedelta(days=30), {}, {})
     again = await cluster.make(client, None)
     assert again.said == (
-        f"the namespace {name} was there; it keeps what has ended for 30d",
-        f"{len(search.NAMES)} search attributes were there: {all_names}",
+        f"the namespace {name} existed; it keeps ended workflows for 30d",
+        f"{len(search.NAMES)} search attributes existed: {all_names}",
     )
 
 
@@ -70,7 +70,7 @@ async def test_a_retention_that_is_there_changes_only_when_asked_for(client: Cli
     await cluster.make(client, timedelta(days=3))
     assert (await cluster.make(client, None)).said[0].endswith("for 3d")
     changed = (await cluster.make(client, timedelta(days=9))).said[0]
-    assert changed.endswith("it keeps what has ended for 9d now, 3d before")
+    assert changed.endswith("it keeps ended workflows for 9d now, 3d before")
     assert (await cluster.survey(client)).retention == timedelta(days=9)
 
 
@@ -149,7 +149,7 @@ async def test_why_a_start_was_not_taken_is_what_the_server_lacks_or_its_own_wor
     assert isinstance(why, NotPreparedError)
     await cluster.make(client, None)
     why = await cluster.not_taken(client, ValueError("too busy"), "the job")
-    assert why.message == "Temporal did not take the job: too busy"
+    assert why.message == "Temporal did not accept the job: too busy"
 
 
 def operator(*words: str) -> None:

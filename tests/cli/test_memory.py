@@ -46,13 +46,13 @@ def test_from_a_proposal_to_what_agents_recall(run: Run) -> None:
         "mem-1 is pending\na person confirms it: service memory confirm mem-1\n"
     )
     assert "next     a person confirms it: service memory confirm mem-1" in run.said("show", "mem-1")
-    assert run.said("recall", "deploy") == "nothing confirmed speaks of that\n"
+    assert run.said("recall", "deploy") == "no confirmed memory matches\n"
     assert run.said("confirm", "mem-1") == "mem-1 is confirmed\n"
     recalled = run.said("recall", "deploy")
     assert "## mem-1: `deploy` (of `scout`, on `acme/shop`)\n\n<data-" in recalled
     assert said_in(recalled) == ["make deploy"]
     assert run.said("retire", "mem-1") == "mem-1 is retired\n"
-    assert run.said("recall", "deploy") == "nothing confirmed speaks of that\n"
+    assert run.said("recall", "deploy") == "no confirmed memory matches\n"
     assert "mem-1  retired  scout  acme/shop  deploy" in run.said("list")
 
 

@@ -192,7 +192,7 @@ class TestDelegations:
         prefix = 'delegations[0] (id "build"): '
         first = {**LEG, "id": "build", "deps": ["check", "biuld", "build", "biuld"]}
         assert faults(delegations=[first, {**LEG, "id": "check"}]) == [
-            f'{prefix}deps names "biuld", which is no delegation of this result; did you mean "build"?',
+            f'{prefix}deps names "biuld", which is not a delegation of this result; did you mean "build"?',
             f'{prefix}deps must not name the delegation itself: "build"',
         ]
         assert leg_faults(deps=[1, ""]) == [

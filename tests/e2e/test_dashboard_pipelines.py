@@ -152,7 +152,7 @@ def test_what_the_service_is_made_of_is_looked_up(script: Script, ann: Person) -
     assert str(script.service.home / "config.toml") in tab.inner_text("main")
     looked_at(tab, "settings")
     tab.get_by_role("link", name="doctor").click()
-    check_now(tab, "it is being looked at")
+    check_now(tab, "it is being checked")
     until_shown(tab, "has the namespace")
     looked_at(tab, "doctor")
 

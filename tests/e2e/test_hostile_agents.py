@@ -40,7 +40,7 @@ def test_who_waits_for_an_evil_tree_sees_only_text(script: Script) -> None:
     seen = wait(script, "agent", "ask", "lead", EVIL, "--repo", "acme/shop", "--wait", keys="2\n")
     assert (raw(seen.said), forged(seen.said)) == ([], []), seen.said
     assert "FORGED" in seen.said
-    assert "that is none of the choices" not in seen.said
+    assert "that is not one of the choices" not in seen.said
     root = script.service.json("job", "list", "--roots")[0]["job_id"]
     for words in (("job", "show", root), ("job", "events", root), ("job", "tree", root), ("attention",)):
         shown = wait(script, *words)

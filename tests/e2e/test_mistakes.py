@@ -70,14 +70,14 @@ def prompted(script: Script, job: str, *said: str, input: str = "") -> str:  # n
         (
             ("anwser", "store: x"),
             2,
-            "'anwser' is no verb; they are answer, retry, continue",
+            "'anwser' is not a verb; use one of answer, retry, continue",
         ),
         (("anwser", "--partial"), 2, "--partial and --other are for answers"),
         (("answer", "x"), 3, "nothing answers `store`, `limit` (several questions are open"),
         (("answer", "store: x"), 3, "nothing answers `limit`"),
-        (("answer", "store: x", "limits: 5"), 3, "`limits` is no question, did you mean `limit`?"),
+        (("answer", "store: x", "limits: 5"), 3, "`limits` is not a question, did you mean `limit`?"),
         (("answer", "store: x", "limits: 5", "--partial"), 3, "answer 'store: x' 'limit: 5'"),
-        (("answer", "store: x", "limit: 5", "size: 3"), 3, "`size` is no question"),
+        (("answer", "store: x", "limit: 5", "size: 3"), 3, "`size` is not a question"),
         (("",), 2, "waits for answer or extend"),
         (("answer",), 3, "the answer is empty: round 1 of"),
         (("answer", " \n "), 3, "asks store, limit"),
@@ -277,7 +277,7 @@ def test_a_choice_may_be_typed_as_its_number_and_anything_else_is_asked_about(sc
     terminal.expect("2) memory")
     terminal.expect("answer: ")
     terminal.type("3\n")
-    terminal.expect("that is none of the choices; is it the answer? [y/N]: ")
+    terminal.expect("that is not one of the choices; send it as the answer? [y/N]: ")
     terminal.type("n\n")
     terminal.expect("answer: ")
     terminal.type("2\n")

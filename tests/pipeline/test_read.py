@@ -129,7 +129,7 @@ def test_every_fault_is_reported_at_once_with_the_nearest_key() -> None:
         (of(stage(needs=["a"])), 'stages[0] (id "a"): needs must not name the stage itself: "a"'),
         (
             of(stage(id="build"), stage(needs=["biuld"])),
-            'stages[1] (id "a"): needs names "biuld", which is no stage of this pipeline; did you mean "build"?',
+            'stages[1] (id "a"): needs names "biuld", which is not a stage of this pipeline; did you mean "build"?',
         ),
         (of(stage(needs=["b"]), stage(id="b", needs=["a"])), "stages have a cycle in needs: a -> b -> a"),
         (of(stage(command=[])), 'stages[0] (id "a"): command is required'),

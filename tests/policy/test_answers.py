@@ -229,17 +229,17 @@ def test_a_bare_body_is_taken_only_where_one_question_is_open() -> None:
 @pytest.mark.parametrize("partial", [False, True])
 def test_a_slip_of_an_id_names_the_nearest_and_is_never_meant(slip: str, partial: bool) -> None:
     faults, lines = refused(f"{slip}: redis\nlimit: 5", partial=partial)
-    assert faults.startswith(f"`{slip}` is no question, did you mean `store`?")
+    assert faults.startswith(f"`{slip}` is not a question, did you mean `store`?")
     assert lines == [f"service resume {JOB} answer 'store: redis' 'limit: 5'"]
     faults, lines = refused(f"{slip}: redis", ONE, partial=partial)
-    assert faults == f"`{slip}` is no question, did you mean `store`?"
+    assert faults == f"`{slip}` is not a question, did you mean `store`?"
     assert lines == [f"service resume {JOB} answer 'store: redis'"]
 
 
 @pytest.mark.ruling("F5.whole")
 def test_an_id_of_nothing_is_refused_unless_it_is_meant_as_text() -> None:
     faults, _ = refused("store: redis\nlimit: 5\ncolour: red")
-    assert faults.startswith("`colour` is no question (a line that belongs to the answer above it begins with a blank)")
+    assert faults.startswith("`colour` is not a question (a line that belongs to the answer above it begins with a blank)")
     assert taken("store: redis\nlimit: 5\ncolour: red", partial=True)
     assert taken("red\ncolour: red", ONE), "a bare body is one answer"
 
@@ -249,13 +249,13 @@ def test_an_id_of_nothing_is_refused_unless_it_is_meant_as_text() -> None:
 def test_a_bare_answer_to_the_only_question_may_begin_with_a_word_and_a_colon(said: str) -> None:
     assert taken(said, ONE)
     assert parse(said, list(ONE)).by_id == {"store": said}
-    assert refused(f"store: redis\n{said}", ONE)[0].startswith(f"`{said.partition(':')[0]}` is no question")
+    assert refused(f"store: redis\n{said}", ONE)[0].startswith(f"`{said.partition(':')[0]}` is not a question")
 
 
 @pytest.mark.ruling("F5.whole")
 def test_a_text_outside_the_choices_names_them_and_the_nearest() -> None:
     faults, lines = refused("store: reddis\nlimit: it's 5")
-    assert faults == "`reddis` is none of the choices of `store`, did you mean `redis`?"
+    assert faults == "`reddis` is not one of the choices of `store`, did you mean `redis`?"
     typed = "'limit: it'\"'\"'s 5'"
     assert lines == [
         f'service resume {JOB} answer "store: <text>" {typed}',
@@ -273,7 +273,7 @@ def test_a_text_outside_the_choices_names_them_and_the_nearest() -> None:
 @pytest.mark.ruling("F5.whole")
 def test_every_fault_is_told_at_once() -> None:
     faults, _ = refused("store: big\nlimits: 5")
-    assert "`limits` is no question, did you mean `limit`?" in faults
+    assert "`limits` is not a question, did you mean `limit`?" in faults
     assert "nothing answers `limit`" in faults
     assert "`big\nlimits: 5`".replace("\n", " ") in faults
 

@@ -68,7 +68,10 @@ def test_an_ephemeral_template_must_exist() -> None:
     leg = delegation("a", action="ask").model_copy(update={"agent": None, "ephemeral": seeded})
     assert preflight.check([leg], AGENTS, TreeSettings(), ("careful", "fast")) is None
     assert faults(leg) == [
-        'delegations[0] (id "a"): ephemeral.template "careful" is no registered agent with a template (there are: none)'
+        (
+            'delegations[0] (id "a"): ephemeral.template "careful" is not a registered agent with a template '
+            "(there are: none)"
+        )
     ]
     assert preflight.check([leg], AGENTS, TreeSettings(), ("fast",)) is not None
 

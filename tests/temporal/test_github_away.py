@@ -31,7 +31,7 @@ Handle = WorkflowHandle[GithubDesk, str]
 
 AWAY: dict[str, tuple[Callable[[Hub], object], str]] = {
     "primary": (lambda hub: hub.primary_limit("*", times=999, reset_in=HALF_AN_HOUR), "the quota is used up"),
-    "secondary": (lambda hub: hub.secondary_limit("*", times=999, retry_after=HALF_AN_HOUR), "wants to be left alone"),
+    "secondary": (lambda hub: hub.secondary_limit("*", times=999, retry_after=HALF_AN_HOUR), "asks to wait"),
     "broken": (lambda hub: hub.fail("*", times=999, status=502), "GitHub answers 502"),
     "gone": (lambda hub: hub.down(), "GitHub cannot be reached"),
 }

@@ -33,7 +33,7 @@ async def test_it_ends_when_nothing_is_due_and_says_what_it_did(at_work: AtWork)
 @pytest.mark.ruling("L8")
 async def test_half_an_hour_is_waited_for_by_a_timer_and_a_ring_ends_it(at_work: AtWork) -> None:
     """No slot is held: while it waits, the history ends with the timer."""
-    office = Office([Turn(says="waits: GitHub wants to be left alone", again=1800.0), Turn(says="done")])
+    office = Office([Turn(says="waits: GitHub asks to wait", again=1800.0), Turn(says="done")])
     async with at_work(office) as desk:
         await until(lambda: _waits(desk))
         assert office.taken == 1

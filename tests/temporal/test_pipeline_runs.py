@@ -546,7 +546,7 @@ async def test_where_messages_by_hand_are_turned_off_no_run_is_cancelled_by_one(
         ([{}, {}], f"{TAKES}one value is taken, not 2"),
         ([BROKEN], f"{TAKES}what was sent cannot be read as JSON"),
         (["now"], f"{TAKES}a text was sent"),
-        ([{"who": "bob"}], f"{TAKES}'who' is no key"),
+        ([{"who": "bob"}], f"{TAKES}unknown key 'who'"),
         ([{"actor": 5}], f"{TAKES}'actor' must be a text, not a number"),
         ([{"run_id": "prun-other"}], "the signal 'cancel' was meant for prun-other, and this is prun-"),
     ],

@@ -91,7 +91,7 @@ async def test_a_tree_that_another_account_starts_runs_nothing_and_says_why(
         started_by_program(client, queue, forged)
         status, why = await closed_as(client, forged.input.root_job_id)
         assert status == "FAILED"
-        assert "it bears no seal of this service" in why
+        assert "it has no seal of this service" in why
         assert "service agent ask" in why
         assert not proof.exists()
         assert await failed_tasks(client.get_workflow_handle(forged.input.root_job_id)) == 0
@@ -120,7 +120,7 @@ async def test_no_workflow_begins_with_what_is_not_sealed(client: Client, queue:
         name = f"{workflow}-{queue}"
         await speaking(client).start_workflow(workflow, args=GARBAGE[kind], id=name, task_queue=queue)
         status, why = await closed_as(client, name)
-    assert (status, "is not believed" in why) == ("FAILED", True)
+    assert (status, "its input has no valid seal" in why) == ("FAILED", True)
     assert not host.runs
     assert not host.written
 
@@ -152,7 +152,7 @@ async def test_what_somebody_else_says_of_a_job_is_not_believed(client: Client, 
     assert liar.seen
     assert closed.decision is None
     assert closed.task_state == "blocked"
-    assert "what came back is not believed (it bears no seal of this service)" in books.jobs[tree.id].reason
+    assert "the answer has no valid seal (it has no seal of this service)" in books.jobs[tree.id].reason
     assert await failed_tasks(tree) == 0
 
 
@@ -168,7 +168,7 @@ async def test_what_somebody_else_says_a_child_came_to_is_not_believed(client: C
     async with serving(client, queue, host):
         await ended(tree)
     books = Books(host.written)
-    assert "what came back is not believed (it bears no seal of this service)" in books.jobs[child].reason
+    assert "the answer has no valid seal (it has no seal of this service)" in books.jobs[child].reason
     assert books.jobs[child].decision is None
 
 
@@ -213,7 +213,7 @@ async def test_a_good_outcome_of_another_attempt_is_not_believed(client: Client,
     async with trees, lying(speaking(client), agents_queue(queue), liar):
         closed = await ended(await start(client, queue, start_again))
     assert closed.decision is None
-    assert "attempt 7: it is not believed" in closed.reason
+    assert "attempt 7, so it is rejected" in closed.reason
 
 
 @pytest.mark.parametrize("kind", ["unsealed", "copied", "nothing"])
@@ -264,9 +264,9 @@ async def test_what_a_worker_without_the_key_answers_is_not_believed(client: Cli
         tree = await start(stranger, queue)
         await waits(host)
         asked: Handle = client.get_workflow_handle_for(DelegationTree.run, tree.id)
-        with pytest.raises(UnsealedError, match="it bears no seal of this service"):
+        with pytest.raises(UnsealedError, match="it has no seal of this service"):
             await asked.query(DelegationTree.state)
-        with pytest.raises(UnreachableError, match="what Temporal answered is not believed") as told, translated():
+        with pytest.raises(UnreachableError, match="Temporal's answer has no valid seal") as told, translated():
             await asked.query(DelegationTree.state)
         assert told.value.hint == "service doctor"
         await tree.signal("resume", {"verb": "answer", "text": "blue"})
@@ -325,6 +325,6 @@ async def test_a_retry_is_not_taken_from_somebody_without_the_key(client: Client
             await stranger.execute_update("retry", {"actor": "ann", "job_id": tree.id})
         cause = getattr(caught.value, "cause", None)
         assert isinstance(cause, ApplicationError)
-        assert (cause.type, cause.message) == (UNSEALED, "it bears no seal of this service")
+        assert (cause.type, cause.message) == (UNSEALED, "it has no seal of this service")
         await tree.signal("kill")
         await ended(tree)

@@ -80,5 +80,5 @@ async def test_no_page_has_anything_run(ports: tuple[int, int, int], tmp_path: P
     async with trees:
         status, why = await closed_as(client, "by-its-ui")
     assert status == "FAILED"
-    assert "it bears no seal of this service" in why
+    assert "it has no seal of this service" in why
     assert not host.written

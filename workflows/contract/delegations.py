@@ -135,7 +135,7 @@ def _read_deps(scope: Scope, own_id: str | None, siblings: Siblings) -> list[str
             scope.fault("deps", f"must not name the delegation itself: {quoted(dep)}")
         elif dep not in siblings.ids:
             near = did_you_mean(dep, siblings.ids)
-            scope.fault("deps", f"names {quoted(dep)}, which is no delegation of this result{near}")
+            scope.fault("deps", f"names {quoted(dep)}, which is not a delegation of this result{near}")
     return deps
 
 

@@ -17,7 +17,7 @@ def marker(fact_id: str) -> str:
     """Return the mark of a fact, the last line of its comment."""
     mark = f"<!-- service:{fact_id} -->"
     if not _OURS.fullmatch(mark):
-        raise ValueError(f"{fact_id!r} is no id of a fact")
+        raise ValueError(f"{fact_id!r} is not the id of a fact")
     return mark
 
 

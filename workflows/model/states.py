@@ -101,13 +101,13 @@ class IllegalMoveError(Exception):
 def check_job(job_id: str, old: JobState, new: JobState) -> None:
     """Raise if the move is not in the table. Staying is always allowed."""
     if new is not old and new not in JOB_MOVES[old]:
-        raise IllegalMoveError(f"job {job_id}: {old} -> {new} is not a move")
+        raise IllegalMoveError(f"job {job_id}: {old} -> {new} is not allowed")
 
 
 def check_task(old: TaskState, new: TaskState) -> None:
     """Raise if the move is not in the table. Staying is always allowed."""
     if new is not old and new not in TASK_MOVES[old]:
-        raise IllegalMoveError(f"task: {old} -> {new} is not a move")
+        raise IllegalMoveError(f"task: {old} -> {new} is not allowed")
 
 
 ENDED_JOBS = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED, JobState.SKIPPED})

@@ -187,7 +187,8 @@ def _read_needs(scope: Scope, own_id: str | None, siblings: Siblings) -> list[st
             scope.fault("needs", f"must not name the stage itself: {quoted(need)}")
         elif need not in siblings.ids:
             scope.fault(
-                "needs", f"names {quoted(need)}, which is no stage of this pipeline{did_you_mean(need, siblings.ids)}"
+                "needs",
+                f"names {quoted(need)}, which is not a stage of this pipeline{did_you_mean(need, siblings.ids)}",
             )
     return needs
 

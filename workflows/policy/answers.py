@@ -258,9 +258,9 @@ def _strange(text: str, asks: Asks, meant: Meant) -> Iterator[str]:
     for name in strange_ids(text, list(asks)):
         near = nearest(name, list(asks))
         if near:
-            yield f"`{name}` is no question, did you mean `{near}`?"
+            yield f"`{name}` is not a question, did you mean `{near}`?"
         elif not meant.partial and not is_bare(text, list(asks)):
-            yield f"`{name}` is no question (a line that belongs to the answer above it begins with a blank)"
+            yield f"`{name}` is not a question (a line that belongs to the answer above it begins with a blank)"
 
 
 def _missing(said: Answers, asks: Asks, meant: Meant) -> Iterator[str]:
@@ -275,7 +275,7 @@ def _outside(said: Answers, asks: Asks, meant: Meant) -> Iterator[str]:
         if asks[name] and not meant.other and not is_choice(text, asks[name]):
             near = nearest(text, asks[name])
             hint = f", did you mean `{short_line(near)}`?" if near else ""
-            yield f"`{short_line(text)}` is none of the choices of `{name}`{hint}"
+            yield f"`{short_line(text)}` is not one of the choices of `{name}`{hint}"
 
 
 def _lines_to_type(text: str, asks: Asks, job_id: str) -> Iterator[str]:

@@ -76,4 +76,4 @@ def _ephemeral(worker: Ephemeral, action: Action, settings: TreeSettings, templa
         yield "an implement worker needs autonomy_policy workspace-write or danger-full-access"
     if worker.template and worker.template not in templates:
         there = ", ".join(templates) or "none"
-        yield f'ephemeral.template "{worker.template}" is no registered agent with a template (there are: {there})'
+        yield f'ephemeral.template "{worker.template}" is not a registered agent with a template (there are: {there})'

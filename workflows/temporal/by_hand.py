@@ -56,8 +56,8 @@ def between_ours(kind: type[W]) -> Callable[[Callable[[Any, W], None]], Callable
             try:
                 value = kind.model_validate(_ours(said))
             except (UnreadableError, ValidationError) as error:
-                why = str(error) if isinstance(error, UnreadableError) else f"it is no {kind.__name__}"
-                workflow.logger.warning("signal %s is left aside: %s", handler.__name__, why)
+                why = str(error) if isinstance(error, UnreadableError) else f"it is not a {kind.__name__}"
+                workflow.logger.warning("signal %s is ignored: %s", handler.__name__, why)
                 return
             handler(self, value)
 
@@ -133,7 +133,7 @@ def _end_read(value: object, kind: type[W]) -> W:
     if not isinstance(value, Mapping):
         raise UnreadableError(f"a {_kind(value)} was sent")
     if unknown := [str(name) for name in value if name not in kind.model_fields]:
-        raise UnreadableError(f"`{short_line(unknown[0])}` is no key")
+        raise UnreadableError(f"unknown key `{short_line(unknown[0])}`")
     return kind.model_validate({name: _checked(name, each) for name, each in value.items() if each is not None})
 
 
@@ -147,7 +147,7 @@ def _ours(said: tuple[object, ...]) -> object:
     """Return the only value, which must be sealed by this service."""
     found = _only(said)
     if not found.ours:
-        raise UnreadableError("it bears no seal of this service")
+        raise UnreadableError("it has no seal of this service")
     return found.value
 
 
@@ -170,13 +170,13 @@ def _only(said: tuple[object, ...], shape: str = "") -> Said:
 def read(value: object) -> ResumeOrder:
     """Parse an order; types are exact, but `text` may be a list of lines, which is easier to type in JSON."""
     if not isinstance(value, Mapping):
-        raise UnreadableError(f"a {_kind(value)} is no order: {_SHAPE}")
+        raise UnreadableError(f"a {_kind(value)} is not an order: {_SHAPE}")
     known = list(ResumeOrder.model_fields)
     for name in value:
         if name not in known:
             near = nearest(str(name), known)
             raise UnreadableError(
-                f"`{short_line(str(name))}` is no key"
+                f"unknown key `{short_line(str(name))}`"
                 + (f", did you mean `{near}`?" if near else f": {', '.join(known)}")
             )
     if not value.get("verb"):

@@ -103,7 +103,7 @@ def _nothing_open(state: TreeState, request: ResumeRequested, asked: list[str]) 
         return Refusal(ResumeFault.TREE_OVER, f"{task}; {over}" if over else task)
     if not over:
         name = request.order.job_id or state.root_id
-        return Refusal(ResumeFault.NO_OPEN_ROUND, f"nobody is waited for: {name} has no open round")
+        return Refusal(ResumeFault.NO_OPEN_ROUND, f"{name} does not wait for a person: it has no open round")
     others = [record.commands[0] for record in rounds.open_rounds(state)]
     return Refusal(ResumeFault.ROUND_OVER, f"{over}; open now: {others[0]}" if others else over)
 

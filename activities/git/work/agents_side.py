@@ -107,7 +107,7 @@ def read(path: Path, branch: str | None) -> AgentsSide:
     except FileNotFoundError:
         return AgentsSide(fault="it is gone")
     except OSError:
-        return AgentsSide(fault="it is no folder any more")
+        return AgentsSide(fault="it is not a folder any more")
 
 
 def _head(git: int) -> str | None:

@@ -39,7 +39,7 @@ def rows(data: bytes) -> Iterator[Row]:
     try:
         signature, version, count = struct.unpack_from(">4sII", data)
         if signature != b"DIRC" or version not in (2, 3, 4):
-            raise IndexFileError("it is no index of version 2, 3 or 4")
+            raise IndexFileError("it is not an index of version 2, 3 or 4")
         yield from _rows(data, version, count)
     except (struct.error, ValueError, IndexError) as error:
         raise IndexFileError(str(error)) from None
@@ -56,7 +56,7 @@ def _rows(data: bytes, version: int, count: int) -> Iterator[Row]:
             dropped, start = _varint(data, start)
             kept = len(before) - dropped
             if kept < 0:
-                raise IndexFileError("a name is shorter than nothing")
+                raise IndexFileError("a name has a negative length")
         end = data.index(b"\0", start)
         before = before[:kept] + data[start:end]
         at = end + 1 if version == 4 else at + ((end - at + 8) & ~7)

@@ -62,7 +62,7 @@ class Walk:
     def enter(self, path: str) -> None:
         """Enter this folder later."""
         if len(os.fsencode(path)) > LONGEST_PATH or path.count("/") + 2 > MOST_LEVELS:
-            self.odd.append(Odd(path[:200] + "...", "it lies too deep"))
+            self.odd.append(Odd(path[:200] + "...", "it is nested too deeply"))
         else:
             self._next.append(f"{path}/")
 

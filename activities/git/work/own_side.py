@@ -148,7 +148,7 @@ def place_at(path: Path) -> Place:
     known = recorded(path)
     if known is None:
         where = printable(str(path))
-        raise RefusedError(f"nothing is known of what {where} was made from", "service repo sweep")
+        raise RefusedError(f"the service has no record of how {where} was made", "service repo sweep")
     return known
 
 

@@ -143,7 +143,7 @@ class _Look:
                 ):
                     plain_files.copy(source, self._shadowed(path), _MOST_RULES)
             except OSError:
-                self._odd(path, "it cannot be read as rules for git")
+                self._odd(path, "it is not a valid .gitignore")
         return self._opened
 
     def _entry(self, folder: Folder, name: str, found: os.stat_result) -> None:
@@ -198,9 +198,9 @@ class _Look:
         if self._files > MOST_NEW_FILES or self._bytes > MOST_NEW_BYTES:
             where = printable(str(self._path))
             raise RefusedError(
-                f"{where} has more new or changed files than are taken over "
-                f"({MOST_NEW_FILES} files, {MOST_NEW_BYTES >> 30} GiB)",
-                f"git -C {where} status --short | head; name what is no work in .gitignore, then: "
+                f"{where} has too many new or changed files to take over "
+                f"(at most {MOST_NEW_FILES} files, {MOST_NEW_BYTES >> 30} GiB)",
+                f"git -C {where} status --short | head; list files that are not part of the work in .gitignore, then: "
                 "service job retry <job>",
             )
 

@@ -155,7 +155,7 @@ def _taken_over(
         let_go(known)
         for each in wanted:
             if branches.commit(side_of(worktree.path), each) is None:
-                raise RefusedError(f"{each} is no commit", f"git -C {worktree.path} log -1 {each}")
+                raise RefusedError(f"{each} is not a commit", f"git -C {worktree.path} log -1 {each}")
     except (ServiceError, OSError) as fault:
         refused = fault if isinstance(fault, ServiceError) else RefusedError(f"its commits cannot be read: {fault}")
         return AgentsSide(tracked=agents.tracked), refused

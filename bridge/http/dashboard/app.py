@@ -218,7 +218,7 @@ class _Dashboard:
             raise ForbiddenOriginError("a form must be sent by a page of the dashboard itself")
         form = Form(_asked(request, session), await fields_of(request))
         if form.text("token", "") != session.form_token:
-            raise ForbiddenOriginError("the form is not of this session; load the page again")
+            raise ForbiddenOriginError("the form is from another session; load the page again")
         return form
 
     def _session(self, request: Request) -> Session | None:

@@ -76,7 +76,7 @@ class CodecGate:
         try:
             asked = json_format.Parse(body, Payloads())
         except (json_format.ParseError, ValueError, RecursionError):
-            raise InvalidJsonError('the body is no `{"payloads": [...]}`') from None
+            raise InvalidJsonError('the body must be `{"payloads": [...]}`') from None
         shown = Payloads(payloads=self._shown(asked.payloads))
         return Response(json_format.MessageToJson(shown), media_type="application/json")
 

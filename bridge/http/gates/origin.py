@@ -32,7 +32,7 @@ class OriginGate(Gate):
         host = header(scope, b"host") or ""
         if not self._is_ours(host):
             hint = "use an address, localhost, or a name listed in [bridge].allowed_hosts"
-            raise ForbiddenHostError(f"the bridge is not called {host[:100]!r}; {hint}")
+            raise ForbiddenHostError(f"the bridge does not serve the host name {host[:100]!r}; {hint}")
         origin = header(scope, b"origin")
         if origin is not None and not is_own(origin, host, self._url):
             raise ForbiddenOriginError(f"pages of {origin[:100]!r} may not call the bridge")

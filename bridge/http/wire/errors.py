@@ -178,7 +178,7 @@ def _as_ours(error: Exception, scope: Scope) -> ServiceError:
         case HTTPException(status_code=404):
             return NotFoundError(f"there is nothing at {scope['path'][:200]}; /openapi.json lists what there is")
         case HTTPException(status_code=405):
-            told = f"{scope['method']} is not taken here; Allow says what is"
+            told = f"{scope['method']} is not allowed here; the Allow header lists what is"
             return MethodNotAllowedError(told, (error.headers or {}).get("Allow", ""))
         case HTTPException() if error.status_code < 500:
             return InvalidRequestError(str(error.detail))

@@ -45,7 +45,7 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
-        raise InvalidJsonError(f"the member {twice[:100]!r} stands twice in one object")
+        raise InvalidJsonError(f"the member {twice[:100]!r} occurs twice in one object")
     return members
 
 

@@ -62,7 +62,7 @@ def _check_query(request: Request, known: tuple[str, ...]) -> None:
         if name not in known:
             raise UsageError(unknown(name, known))
         if names.count(name) > 1:
-            raise UsageError(f"the query parameter {name} stands twice")
+            raise UsageError(f"the query parameter {name} occurs twice")
         if "\0" in value:
             raise UsageError(f"the query parameter {name} holds U+0000")
 

@@ -75,5 +75,5 @@ async def keep(service: Service) -> None:
             for root in await asyncio.to_thread(finishing.look, service):
                 log.info("the tree %s is merged into the branch of its task", root)
         except (SQLAlchemyError, ServiceError, OSError) as error:
-            log.warning("trees that ended cannot be looked at: %s", error)
+            log.warning("ended trees cannot be read: %s", error)
         await asyncio.sleep(LOOK_SECONDS)

@@ -115,9 +115,9 @@ def _base(base: str | None, branch: str) -> str:
     if not base:
         return ""
     if not _BRANCH.fullmatch(base) or _NEVER.search(base):
-        raise UsageError(f"{base!r} is no branch", "--base BRANCH")
+        raise UsageError(f"{base!r} is not a branch", "--base BRANCH")
     if base == branch:
-        raise UsageError(f"{base} is what is published: it cannot take itself", "--base BRANCH")
+        raise UsageError(f"{base} is the branch that is published: it cannot be its own base", "--base BRANCH")
     return base
 
 

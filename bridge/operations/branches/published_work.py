@@ -34,7 +34,7 @@ def work_of(service: Service, job: JobRecord) -> Work:
     tree = branches.of_tree(service, job.job_id)
     work = _of_root(path, tree) if job.job_id == job.root_job_id else _of_leg(tree, job)
     if not work.branch.startswith(OURS):
-        message = f"{work.branch or job.job_id} is no branch of the service: only {OURS}... is published"
+        message = f"{work.branch or job.job_id} is not a branch of the service: only {OURS}... is published"
         raise RefusedError(message, f"service job branches {job.root_job_id}")
     if work.commit == tree.line != tree.head:
         lines.refuse_foreign_on(service, tree, "; nothing was published")

@@ -38,7 +38,7 @@ def secret(service: Service, environ: Mapping[str, str]) -> str:
 def take(service: Service, delivery: Delivery) -> str:
     """Have the repository polled as soon as possible; return a sentence on what was done."""
     if not _DELIVERY.fullmatch(delivery.delivery_id):
-        raise UsageError("X-GitHub-Delivery is missing, or is no id of a delivery")
+        raise UsageError("X-GitHub-Delivery is missing or invalid")
     event = delivery.event if _EVENT.fullmatch(delivery.event) else ""
     if not reading.is_new_delivery(service.store, delivery.delivery_id, event):
         return BEFORE

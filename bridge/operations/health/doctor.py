@@ -272,4 +272,4 @@ def _carefully(check: Check, service: Service) -> Iterator[Finding]:
     except ServiceError as error:
         yield Finding(check.__name__, Level.WRONG, error.message, error.hint)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
-        yield Finding(check.__name__, Level.WRONG, f"cannot be looked at: {error}")
+        yield Finding(check.__name__, Level.WRONG, f"cannot be checked: {error}")

@@ -184,7 +184,7 @@ def _databases(paths: list[Path], into: Path, step: Step) -> None:
     """Copy all databases as of one moment: lock out writers, begin to read each database, release the writers."""
     with ExitStack() as stack:
         try:
-            step("waiting for a moment in which nobody writes")
+            step("waiting until no process writes")
             with ExitStack() as still:
                 for path in paths:
                     still.enter_context(_nobody_writes(path))
@@ -270,7 +270,7 @@ def _read(folder: Path) -> Manifest:
     try:
         return Manifest.model_validate(json.loads((folder / MANIFEST).read_bytes()))
     except (FileNotFoundError, NotADirectoryError):
-        raise NotFoundError(f"{folder} is no backup: it has no {MANIFEST}", "service backup FOLDER") from None
+        raise NotFoundError(f"{folder} is not a backup: it has no {MANIFEST}", "service backup FOLDER") from None
     except ValidationError as error:
         why = "; ".join(first([f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]))
         raise BackupError(f"{folder / MANIFEST} cannot be read: {why}", "service backup FOLDER") from None
@@ -291,7 +291,7 @@ def _check(folder: Path, manifest: Manifest) -> None:
                 if name not in manifest.files
                 else "was changed"
             )
-            raise BackupError(f"{folder} is not whole: {name} {what}", "service restore ANOTHER_BACKUP")
+            raise BackupError(f"{folder} is incomplete: {name} {what}", "service restore ANOTHER_BACKUP")
 
 
 def _told(folder: Path, home: Home, manifest: Manifest, notes: list[str]) -> Backup:

@@ -33,7 +33,7 @@ def claims(changes: Sequence[str], seen: dict[str, Any]) -> list[Claim]:
 
 def _claim(change: str, graded: dict[str, Any] | None) -> Claim:
     if graded is None:
-        return Claim(change, "reported", "it was not looked at")
+        return Claim(change, "reported", "it was not checked")
     return Claim(change, graded["grade"], "; ".join(map(_path, graded["paths"])) or "it names no path")
 
 

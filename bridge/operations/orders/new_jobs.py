@@ -158,7 +158,7 @@ def _on_runtime(service: Service, worker: Worker, runtime: str | None) -> Worker
         return worker
     if runtime not in DRIVEN:
         others = ", ".join(DRIVEN)
-        raise UsageError(f"{runtime!r} is no runtime for {worker.name}; there are its own and {others}")
+        raise UsageError(f"{runtime!r} is not a runtime for {worker.name}; use its own or one of {others}")
     if runtime not in service.settings.configured_runtimes:
         known = ", ".join(service.settings.configured_runtimes) or "none"
         raise RefusedError(f"{runtime} is not configured; configured: {known}", "service config show")

@@ -62,7 +62,7 @@ async def resume(service: Service, order: ResumeOrder) -> Verdict:
     if order.verb not in list(Verb):
         near = nearest(order.verb, list(Verb))
         hint = f"service resume {order.job_id} {near}" if near else f"service resume {order.job_id}"
-        raise UsageError(f"{short_line(redacted(order.verb))!r} is no verb; they are {', '.join(Verb)}", hint)
+        raise UsageError(f"{short_line(redacted(order.verb))!r} is not a verb; use one of {', '.join(Verb)}", hint)
     root = jobs.get(service, order.job_id).root_job_id
     if taken := _taken_before(service, root, order):
         return taken

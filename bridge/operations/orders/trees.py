@@ -119,7 +119,7 @@ async def _end_closed(service: Service, client: Client, root: str, actor: str) -
     _refuse_over(service, root)
     task = stored_jobs.task_of(service.store, root)
     if task is None or task.state is not TaskState.BLOCKED:
-        raise RefusedError(f"the tree {root} is only just ending", f"service job tree {root}")
+        raise RefusedError(f"the tree {root} is ending right now", f"service job tree {root}")
     stored_jobs.dismiss(service.store, task, actor)
     legs = branches.of_tree(service, root).legs
     return Killed(root, over=True, unmerged=tuple(leg for leg in legs if leg.state is BranchState.UNMERGED))

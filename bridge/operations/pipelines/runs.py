@@ -183,7 +183,7 @@ def stage_output(service: Service, run_id: str, stage_id: str, attempt: int | No
     stage = _stage_of(service, run_id, stage_id)
     if stage.kind is not StageKind.SHELL:
         hint = f"service job show {stage.job_id}" if stage.job_id else f"service pipeline show {run_id}"
-        raise RefusedError(f"stage {stage_id} is an agent's: what it said is in its job", hint)
+        raise RefusedError(f"stage {stage_id} is an agent's: its output is in its job", hint)
     number = attempt or stage.attempt
     found = stored_attempts.get(service.store, f"{run_id}.{stage.number}", number)
     if found is None or found.diagnostics is None:

@@ -35,7 +35,7 @@ from workflows.temporal.pipeline_calls import Firing
 from workflows.temporal.pipeline_schedule import PipelineFiring
 from workflows.text.durations import parse_duration
 
-NOT_TAKEN = "Temporal did not take the schedule"
+NOT_TAKEN = "Temporal did not accept the schedule"
 
 CATCH_UP = timedelta(minutes=10)
 """A firing that was missed for longer, because no server ran, is skipped."""

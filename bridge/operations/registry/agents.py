@@ -123,7 +123,7 @@ def _session(new: NewAgent) -> SessionScope:
     try:
         scope = SessionScope(new.session)
     except ValueError:
-        raise UsageError(f"{new.session!r} is no way to keep a session; there are {', '.join(SessionScope)}") from None
+        raise UsageError(f"{new.session!r} is not a session scope; use one of {', '.join(SessionScope)}") from None
     if scope is SessionScope.TREE and not RUNTIMES[new.runtime].sessions:
         why = f"the {new.runtime} runtime has no sessions to go on in"
         raise UsageError(why, "--session fresh, or another --runtime")
@@ -135,7 +135,7 @@ def _check_capabilities(name: str, capabilities: tuple[str, ...], policy: Autono
     if unknown := [word for word in capabilities if word not in list(Action)]:
         raise UsageError(f"{unknown[0]!r} is not a capability; they are {', '.join(Action)}")
     if not capabilities:
-        raise UsageError(f"{name} would be able to do nothing", "--capabilities ask,review")
+        raise UsageError(f"agent {name} needs at least one capability", "--capabilities ask,review")
     if Action.IMPLEMENT in capabilities and policy not in WRITE_POLICIES:
         raise UsageError(
             f"an agent that implements needs a write policy, not {policy}",

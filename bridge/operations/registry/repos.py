@@ -27,7 +27,9 @@ def add(service: Service, name: str, path: Path, github: str | None = None) -> R
     if top != storable(top):
         raise UsageError(f"{storable(top)} is not UTF-8: such a path cannot be registered", "rename the folder")
     if github and not is_github_name(github):
-        raise UsageError(f"{github!r} is no repository on GitHub", f"service repo add {name} {top} --github OWNER/NAME")
+        raise UsageError(
+            f"{github!r} is not a repository on GitHub", f"service repo add {name} {top} --github OWNER/NAME"
+        )
     if github is None:
         known = stored.get(service.store, name)
         found = github_of_remotes(remotes(Path(top)), host_of(service.settings.github.web))

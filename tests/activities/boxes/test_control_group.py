@@ -45,7 +45,7 @@ async def test_an_agent_that_takes_more_memory_is_ended_and_nobody_else(
 ) -> None:
     end = await world.play(world.box(kind), TAKES)
     assert (end.kind, end.signal, end.stdout.read_text()) == (EndKind.EXITED, 9, "")
-    assert end.ran_out.startswith("the kernel ended it for want of memory: all agents together may take 200 MiB, see ")
+    assert end.ran_out.startswith("the kernel killed it for lack of memory: all agents together may take 200 MiB, see ")
     assert (await world.play(world.box(kind), "print('up')")).exit_code == 0
 
 
@@ -78,7 +78,7 @@ async def test_a_fork_server_outside_its_group_is_logged_once(
         for _ in range(2):
             assert (await world.play(None, "print('up')")).exit_code == 0
     assert [each.getMessage().partition(" could ")[2] for each in caplog.records if "control group" in each.msg] == [
-        "not enter its control group: nothing bounds its agents"
+        "not enter its control group: its agents have no limits"
     ], "once, not for each run"
 
 

@@ -22,8 +22,8 @@ pytestmark = pytest.mark.ruling("N2")
 
 MEGABYTE = 1 << 20
 HOST, JOB = {MEMORY: 400 * MEGABYTE, PROCESSES: 120, CPU: 50}, {MEMORY: 180 * MEGABYTE, PROCESSES: 50}
-ITS_OWN = "it ran out of its memory: 180 MiB, see [worker].job_memory"
-FOR_ALL = "the kernel ended it for want of memory: all agents together may take 400 MiB, see [worker].agents_memory"
+ITS_OWN = "it used all of its memory: 180 MiB, see [worker].job_memory"
+FOR_ALL = "the kernel killed it for lack of memory: all agents together may take 400 MiB, see [worker].agents_memory"
 MORE_THAN_50 = "it was refused more processes: it may have 50 with their threads, see [worker].job_pids"
 
 BYSTANDER = f"""

@@ -84,7 +84,7 @@ ask("nonsense")
 """
     box = world.box(kind, Network.MODEL, hosts=("api.example", "localhost"))
     end = await world.play(box, "import json\n" + ASK + script)
-    told = "evil.example:443 is not let through by this box: [runtimes.<name>].hosts has no such host"
+    told = "evil.example:443 is blocked by this box: it is not in [runtimes.<name>].hosts"
     refused = f"HTTP/1.1 403 Forbidden {told}"
     first, second, plain, local, address, nonsense = end.stdout.read_text().splitlines()
     assert first == second == refused, end.stderr.read_text()
@@ -94,7 +94,7 @@ ask("nonsense")
     assert "403 Forbidden" in address
     assert "400 Bad Request" in nonsense
     log = (end.run_dir / "supervisor.log").read_text()
-    assert log.count("network: evil.example:443 is not let through") == 1
+    assert log.count("network: evil.example:443 is blocked") == 1
 
 
 async def test_an_allowed_host_is_reached_through_the_machine_s_own_proxy(world: World, kind: BoxKind) -> None:
@@ -219,7 +219,7 @@ def test_addresses_of_every_interface_are_this_machine_s_and_what_is_on_its_link
 
 def test_where_the_kernel_tells_no_route_nothing_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hosts, "RTM_GETROUTE", 200)
-    with pytest.raises(OSError, match=r"no route to 8\.8\.8\.8 is told"):
+    with pytest.raises(OSError, match=r"cannot find the route to 8\.8\.8\.8: "):
         is_refused("8.8.8.8", written_out=True)
 
 
@@ -248,7 +248,7 @@ def test_what_names_no_host_and_port_is_none(text: str) -> None:
     ],
 )
 def test_an_entry_that_can_never_match_is_an_error_that_says_the_forms(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is no host: write name, name:port, \*\.name, \* or 127\.0\.0\.1:port"):
+    with pytest.raises(ValueError, match=r"is not a host: write name, name:port, \*\.name, \* or 127\.0\.0\.1:port"):
         Entry.read(text)
 
 

@@ -270,7 +270,7 @@ async def test_a_failure_for_want_of_memory_says_so(stage: Stage) -> None:
     with kept_within({MEMORY: 200 << 20}):
         failed = await boxed(stage, network="none").play(stage.job(takes))
     assert failed.state is JobState.FAILED
-    assert "the kernel ended it for want of memory" in failed.reason
+    assert "the kernel killed it for lack of memory" in failed.reason
     assert "all agents together may take 200 MiB, see [worker].agents_memory" in failed.reason
 
 
@@ -279,7 +279,7 @@ async def test_a_job_that_ran_out_of_its_own_memory_says_so(stage: Stage) -> Non
     with kept_within({MEMORY: 900 << 20}, {MEMORY: 200 << 20}):
         failed = await boxed(stage, network="none").play(stage.job(takes))
     assert failed.state is JobState.FAILED
-    assert failed.reason.endswith("; it ran out of its memory: 200 MiB, see [worker].job_memory")
+    assert failed.reason.endswith("; it used all of its memory: 200 MiB, see [worker].job_memory")
 
 
 async def test_a_failure_of_its_own_says_nothing_of_the_box(stage: Stage, kind: str) -> None:

@@ -242,7 +242,7 @@ async def test_one_that_tries_again_to_be_let_in_is_ended_and_its_job_blocked(st
     driven = driving(stage, "runtime_b", RETRIES.replace("STATUS", "401"))
     outcome = await driven.play(a_job(driven, "runtime_b"))
     assert outcome.state is JobState.BLOCKED
-    assert outcome.reason.startswith("claude on runtime_b is not let in: its login is not valid any more (try: claude ")
+    assert outcome.reason.startswith("claude on runtime_b is refused: its login is no longer valid (try: claude ")
     assert calls(users_home) == 1
 
 

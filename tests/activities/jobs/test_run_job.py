@@ -530,7 +530,7 @@ async def test_an_agent_that_breaks_the_tie_to_its_repository_loses_nothing(stag
     outcome = await stage.play(stage.job(script, Action.IMPLEMENT))
     assert (outcome.state, outcome.touched_files) == (JobState.SUCCEEDED, ("limiter.py",))
     (notice,) = outcome.notices
-    assert (notice.kind, notice.data) == ("work_left_out", {"found": [".git: it is no folder any more"]})
+    assert (notice.kind, notice.data) == ("work_left_out", {"found": [".git: it is not a folder any more"]})
     assert git(stage.repo, "show", f"{outcome.branch}:limiter.py") == "x"
 
 

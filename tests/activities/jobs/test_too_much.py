@@ -75,7 +75,7 @@ async def test_a_usage_line_that_is_nested_too_deeply_is_text(stage: Stage) -> N
 async def test_folders_in_folders_in_folders_are_left_out_and_told(stage: Stage) -> None:
     outcome = await play(stage, DEEP)
     assert outcome.state is JobState.SUCCEEDED
-    assert "it lies too deep" in outcome.notices[0].message
+    assert "it is nested too deeply" in outcome.notices[0].message
 
 
 async def test_temporary_files_go_however_deep_they_lie(stage: Stage) -> None:

@@ -12,7 +12,7 @@ from workflows.pipeline.plan import StageState
 
 @pytest.mark.ruling("N2")
 def test_a_stage_that_met_a_limit_of_its_control_group_says_so(tmp_path: Path) -> None:
-    ran_out = "it ran out of its memory: 200 MiB, see [worker].job_memory"
+    ran_out = "it used all of its memory: 200 MiB, see [worker].job_memory"
     (tmp_path / "stderr.log").write_text("building\n")
     outcome = judge(RunEnd(EndKind.EXITED, tmp_path, signal=9, ran_out=ran_out), None)
     assert (outcome.state, outcome.reason) == (

@@ -107,7 +107,7 @@ async def test_a_claim_that_was_removed_does_not_start_it_twice(request_for: Req
     await until((tmp_path / "ran").exists)
     (request.run_dir / "claim").unlink()
     end = await run(request)
-    assert (end.kind, "its claim is gone" in end.problem) == (EndKind.UNKNOWN, True)
+    assert (end.kind, "its claim is missing" in end.problem) == (EndKind.UNKNOWN, True)
     await task
     assert (tmp_path / "ran").read_text() == "\n"
     assert marked(mark_of(request.run_dir)) == set()
@@ -272,7 +272,7 @@ async def test_a_key_that_cannot_be_used_decides_nothing_until_it_can(request_fo
     task = await under_way(request)
     key.chmod(0o644)
     for ask in (run(request), stop(request.run_dir)):
-        with pytest.raises(SealKeyError, match="not a file of this account's alone"):
+        with pytest.raises(SealKeyError, match="not a private file of this account"):
             await ask
     assert look(request.run_dir).stage is not Stage.RUNNING
     key.chmod(0o600)

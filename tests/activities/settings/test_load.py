@@ -67,11 +67,11 @@ def test_the_file_is_read_and_empty_timeouts_are_not_set(home: Home) -> None:
         ),
         (
             "[runtimes.shell]\nread = ['tools']",
-            "[runtimes.shell.read].0: 'tools' is no place: write a path that begins with / or ~/",
+            "[runtimes.shell.read].0: 'tools' is not a path: write one that begins with / or ~/",
         ),
         (
             "[runtimes.shell]\nhosts = ['https://x/']",
-            "[runtimes.shell.hosts].0: 'https://x/' is no host: write name, name:port, *.name, * or 127.0.0.1:port",
+            "[runtimes.shell.hosts].0: 'https://x/' is not a host: write name, name:port, *.name, * or 127.0.0.1:port",
         ),
         (
             "[runtimes.codex]\nenv = []",
@@ -130,7 +130,7 @@ def _durations() -> list[tuple[str, str]]:
 def test_no_duration_is_zero(home: Home, section: str, key: str, zero: str) -> None:
     with pytest.raises(SettingsError) as caught:
         load_settings(written(home, f'[{section}]\n{key} = "{zero}"'), {})
-    sentence = f'[{section}].{key}: must be longer than nothing, not "{zero}"'
+    sentence = f'[{section}].{key}: must be longer than zero, not "{zero}"'
     way_out = '; to set no limit, leave the key out or set it to ""' if key.startswith("default_") else ""
     assert caught.value.message == sentence + way_out
 

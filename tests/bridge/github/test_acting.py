@@ -287,11 +287,11 @@ async def test_a_refusal_quotes_the_line_it_is_about(office: Office, said: list[
 async def test_what_is_refused_is_said_without_its_secrets(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     number, secret = office.hub.pull(), TOKENS["GitHub personal"]
     await waiting(office, number)
-    no = RefusedError(f"`{secret}` is none of the choices", f"service resume {ROOT} answer 'q: {secret}' --other")
+    no = RefusedError(f"`{secret}` is not one of the choices", f"service resume {ROOT} answer 'q: {secret}' --other")
     monkeypatch.setattr(orders, "resume", _raises(no))
     office.hub.comment(as_="ann", number=number, body=f"/service resume answer {secret}")
     await heard(office)
-    assert "is none of the choices" in office.hub.bodies(number)[-1]
+    assert "is not one of the choices" in office.hub.bodies(number)[-1]
     assert secret not in office.hub.bodies(number)[-1]
 
 

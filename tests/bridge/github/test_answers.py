@@ -71,8 +71,8 @@ QUESTIONS = (
         ("store: redis", "nothing answers `limit`", "'store: redis' \"limit: <text>\""),
         ("redis", "several questions are open", '"store: <text>" "limit: <text>"'),
         ("store: redis\nLimit: 5", "did you mean `limit`?", "'store: redis' 'limit: 5'"),
-        ("store: big\nlimit: 5", "`big` is none of the choices of `store`", "\"store: <text>\" 'limit: 5'"),
-        ("--partial store: big", "`big` is none of the choices of `store`", '"store: <text>" "limit: <text>"'),
+        ("store: big\nlimit: 5", "`big` is not one of the choices of `store`", "\"store: <text>\" 'limit: 5'"),
+        ("--partial store: big", "`big` is not one of the choices of `store`", '"store: <text>" "limit: <text>"'),
         ("--other store: big", "nothing answers `limit`", '"store: <text>" "limit: <text>"'),
     ],
 )

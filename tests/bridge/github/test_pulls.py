@@ -324,7 +324,9 @@ async def test_who_ordered_it_and_where_this_machine_listens_is_nobodys_business
 
 async def test_a_base_that_is_not_there_is_said(tree: Scene) -> None:
     await pushed(tree, base="stable")
-    with pytest.raises(Never, match=r"has no branch stable to take it; to go on: service job publish .* --base BRANCH"):
+    with pytest.raises(
+        Never, match=r"has no branch stable to merge it into; to go on: service job publish .* --base BRANCH"
+    ):
         await write(tree)
 
 

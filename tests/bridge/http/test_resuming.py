@@ -31,8 +31,8 @@ def paused(service: Service) -> None:
         ({"text": "store: redis"}, "nothing answers `limit`"),
         ({"text": "redis"}, "several questions are open"),
         ({"text": "store: redis\nLimit: 5"}, "did you mean `limit`?"),
-        ({"text": "store: big\nlimit: 5"}, "`big` is none of the choices of `store`"),
-        ({"text": "store: big", "partial": True}, "`big` is none of the choices of `store`"),
+        ({"text": "store: big\nlimit: 5"}, "`big` is not one of the choices of `store`"),
+        ({"text": "store: big", "partial": True}, "`big` is not one of the choices of `store`"),
         ({"text": "store: big", "other": True}, "nothing answers `limit`"),
     ],
 )

@@ -65,7 +65,7 @@ class TestAsk:
             ("scout", {"message": "  "}, 400, "the message is empty"),
             ("scout", {"message": ""}, 400, "message must be"),
             ("scout", {"message": None}, 400, "message must be"),
-            ("scout", {"runtime": "codex"}, 400, "'codex' is no runtime for scout"),
+            ("scout", {"runtime": "codex"}, 400, "'codex' is not a runtime for scout"),
             ("scout", {"runtime": "runtime_a"}, 409, "runtime_a is not configured"),
             ("scout", {"model": ""}, 400, "model must be"),
             ("scout", {"timeout": "90"}, 400, "the timeout '90' needs a unit"),

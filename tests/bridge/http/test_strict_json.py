@@ -38,9 +38,9 @@ def test_what_can_be_meant_in_one_way_is_read(body: bytes, value: Any) -> None:
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (b'{"a": 1, "a": 1}', "'a' stands twice"),
-        (b'{"x": [{"a": 1, "b": 2, "a": 3}]}', "'a' stands twice"),
-        (b'{"a": 1, "\\u0061": 2}', "'a' stands twice"),
+        (b'{"a": 1, "a": 1}', "'a' occurs twice"),
+        (b'{"x": [{"a": 1, "b": 2, "a": 3}]}', "'a' occurs twice"),
+        (b'{"a": 1, "\\u0061": 2}', "'a' occurs twice"),
         (b"{} {}", "not one JSON value"),
         (b"{},", "not one JSON value"),
         (b"   ", "not one JSON value"),
@@ -99,7 +99,7 @@ def test_a_body_of_many_members_is_looked_through_in_one_go() -> None:
 @pytest.mark.parametrize(
     ("body", "headers", "status", "why"),
     [
-        (b'{"message": "m", "message": "m", "repo": "acme/shop"}', JSON, 400, "stands twice"),
+        (b'{"message": "m", "message": "m", "repo": "acme/shop"}', JSON, 400, "occurs twice"),
         (b'{"Message": "m", "repo": "acme/shop"}', JSON, 400, "message is required; Message is not a field"),
         (b'{"message": "m", "repo": 1}', JSON, 400, "repo must be a valid string"),
         (b'{"message": "m", "repo": "acme/shop", "extra": 1}', JSON, 400, "extra is not a field"),

@@ -32,7 +32,7 @@ def test_names_are_their_owners_and_plain(bare_home: Home) -> None:
     for name in ("", "A", "-x", "a b", "ann\n", "a" * 41, "bridge", "x\u202e"):
         with pytest.raises(UsageError):
             named_tokens.add(bare_home, name, "read")
-    with pytest.raises(UsageError, match="'all' is no scope; they are read, ask, act"):
+    with pytest.raises(UsageError, match="'all' is not a scope; use one of read, ask, act"):
         named_tokens.add(bare_home, "web", "all")
     with pytest.raises(NotFoundError):
         named_tokens.remove(bare_home, "web")

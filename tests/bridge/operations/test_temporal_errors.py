@@ -18,7 +18,7 @@ pytestmark = pytest.mark.ruling("K6")
 
 
 def raised(error: BaseException) -> ServiceError:
-    with pytest.raises(ServiceError) as found, translated("Temporal did not take the schedule"):
+    with pytest.raises(ServiceError) as found, translated("Temporal did not accept the schedule"):
         raise error
     return found.value
 
@@ -37,7 +37,7 @@ def test_whatever_a_call_ends_with_is_a_sentence_with_a_command(
 ) -> None:
     found = raised(RPCError("no such thing", status, b""))
     assert type(found) is kind
-    assert found.message == "Temporal did not take the schedule: no such thing"
+    assert found.message == "Temporal did not accept the schedule: no such thing"
     assert (found.hint, found.exit_code, found.status) == ("service daemon status", 5, 503)
 
 

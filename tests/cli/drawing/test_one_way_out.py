@@ -80,8 +80,8 @@ def test_an_error_is_told_without_the_secrets_of_what_was_typed(
 ) -> None:
     secret = TOKENS["GitHub personal"]
     typed(words)
-    tell_error(RefusedError(f"`{secret}` is none of the choices", f"service resume x answer 'q: {secret}' --other"))
+    tell_error(RefusedError(f"`{secret}` is not one of the choices", f"service resume x answer 'q: {secret}' --other"))
     told = capsys.readouterr().err
     assert secret not in told
-    assert "is none of the choices" in told
+    assert "is not one of the choices" in told
     assert "service resume x answer" in told

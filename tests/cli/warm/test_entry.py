@@ -65,7 +65,7 @@ def test_what_is_not_whole_is_said(home: Home, tmp_path: Path) -> None:
     (tmp_path / "typer.py").write_text("raise ImportError('cannot import name x')\n")
     done = entry(tmp_path, "job", "list")
     assert done.returncode == 1
-    assert done.stderr.startswith("error: the service is not whole: ")
+    assert done.stderr.startswith("error: the service is not completely installed: ")
     assert "Traceback" not in done.stderr
     assert json.loads(entry(tmp_path, "job", "list", "--json").stderr)["code"] == "not_whole"
 

@@ -97,7 +97,7 @@ class Watch:
         except DBAPIError:
             pass  # `gone` reports the store's outage
         except Exception:
-            log.exception("what is gone and what waits cannot be told")
+            log.exception("cannot read what is gone and what waits")
         self._rest_at = time.monotonic()
 
     def __enter__(self) -> "Watch":
@@ -135,7 +135,7 @@ class Watch:
                 except Exception as error:
                     number = -1
                     if not isinstance(error, DBAPIError):
-                        log.exception("whether the store has changed cannot be told")
+                        log.exception("cannot read whether the store has changed")
                 self._look_at_the_rest()
                 if before != (now := (number, self.gone, self.waiting)):
                     before = now

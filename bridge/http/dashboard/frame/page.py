@@ -62,7 +62,7 @@ class Form:
         """Return the only value of a field."""
         values = self.fields.get(name, ())
         if len(values) > 1:
-            raise UsageError(f"the field {name} stands {len(values)} times in the form")
+            raise UsageError(f"the field {name} occurs {len(values)} times in the form")
         if not values and default is None:
             raise UsageError(f"the form lacks the field {name}; load the page again")
         return values[0].replace("\r\n", "\n") if values else default or ""

@@ -15,10 +15,10 @@ from workflows.policy.hosts import way_back
 
 RUNTIMES: Background[list[Runtime]] = Background(runtimes.check)
 AUTONOMY = {
-    AutonomyPolicy.AUTO: "Reads; its program holds it to that without asking anybody",
+    AutonomyPolicy.AUTO: "Reads only; its program enforces that without asking",
     AutonomyPolicy.READ_ONLY: "Reads, and changes nothing",
     AutonomyPolicy.WORKSPACE_WRITE: "May write in its own worktree",
-    AutonomyPolicy.DANGER_FULL_ACCESS: "May do whatever the user may whom the service runs as",
+    AutonomyPolicy.DANGER_FULL_ACCESS: "May do everything that the service's own account may",
 }
 SESSIONS = {
     SessionScope.FRESH: "Every job begins a session of its own",

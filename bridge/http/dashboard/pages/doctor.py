@@ -20,7 +20,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
 
 async def _check(service: Service, form: Form) -> Done:
     FINDINGS.begin(service)
-    return done("it is being looked at")
+    return done("it is being checked")
 
 
 PAGES = (Page("/doctor", "doctor.html", _look, fresh_seconds=2.0),)

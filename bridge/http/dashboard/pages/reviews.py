@@ -30,7 +30,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
 async def _note(service: Service, form: Form) -> Done:
     review_id = form.text("review")
     reviews.note(service, review_id, form.text("text"), form.actor)
-    return done(f"the note stands in {review_id}")
+    return done(f"the note was added to {review_id}")
 
 
 PAGES = (Page("/reviews", "reviews.html", _look),)

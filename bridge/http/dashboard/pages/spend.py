@@ -51,7 +51,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
 
 def _days(text: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 3:
-        raise UsageError(f"{text[:20]!r} is no number of days", "service spend --days 30")
+        raise UsageError(f"{text[:20]!r} is not a number of days", "service spend --days 30")
     return int(text)
 
 

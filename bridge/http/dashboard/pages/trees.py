@@ -64,7 +64,7 @@ async def _branches(service: Service, form: Form) -> Done:
     if not chosen:
         raise UsageError("no leg is chosen; nothing was done")
     if strange := [leg for leg in chosen if jobs.get(service, leg).root_job_id != root]:
-        raise UsageError(f"{strange[0]} is not of the tree {root}; nothing was done")
+        raise UsageError(f"{strange[0]} does not belong to the tree {root}; nothing was done")
     if form.text("do") == "drop":
         return Done(tuple(legs.dropped(service, leg, form) for leg in chosen))
     return legs.merged(service, chosen, form)

@@ -62,8 +62,8 @@ class Background(Generic[T]):
         except ServiceError as error:
             seen = Seen[T](None, time.time(), error.message)
         except Exception:
-            log.exception("what is looked at in the background")
-            seen = Seen[T](None, time.time(), "it could not be looked at; the bridge's log says why")
+            log.exception("the check in the background")
+            seen = Seen[T](None, time.time(), "the check failed; the bridge's log says why")
         finally:
             if "store" in vars(service):
                 service.store.dispose()

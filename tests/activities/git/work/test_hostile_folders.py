@@ -167,7 +167,7 @@ def test_a_git_folder_that_was_replaced_is_told_and_the_files_are_kept(
     (leg.path / "x").write_text("x")
     moved(leg, how, other)
     told = everything(repo, leg)
-    assert told == (".git: it is gone" if how == "nothing" else ".git: it is no folder any more",)
+    assert told == (".git: it is gone" if how == "nothing" else ".git: it is not a folder any more",)
     assert run_git(repo, "ls-tree", "--name-only", leg.branch or "").split() == [".gitignore", "readme.md", "src", "x"]
     assert find(leg.path) == leg
     assert not proof.exists()
@@ -381,7 +381,7 @@ class TestFiles:
             here = below
         os.close(here)
         told = everything(repo, leg)
-        assert any(each.endswith("it lies too deep") for each in told)
+        assert any(each.endswith("it is nested too deeply") for each in told)
         assert "bell\\x07\\n: control characters in its name" in told
         assert len(run_git(repo, "ls-tree", "-z", "--name-only", leg.branch or "").split("\0")) == 6
         dispose(repo, leg.path)
@@ -407,7 +407,7 @@ class TestFiles:
         look(leg)
         monkeypatch.setattr(snapshot, bound, most)
         (leg.path / "more.txt").write_text("x" * 200)
-        with pytest.raises(RefusedError, match="more new or changed files than are taken over") as caught:
+        with pytest.raises(RefusedError, match="too many new or changed files to take over") as caught:
             look(leg)
         assert "service job retry <job>" in caught.value.hint
         with (leg.path / ".gitignore").open("a") as rules:
@@ -421,7 +421,7 @@ class TestFiles:
         (leg.path / "/".join("d" * levels) / "d").mkdir()
         seen = look(leg)
         assert f"{'d/' * levels}there" in seen.touched
-        assert [each.what for each in seen.odd] == ["it lies too deep"]
+        assert [each.what for each in seen.odd] == ["it is nested too deeply"]
         assert commit_all(leg, "job-1", "x", seen)
 
     def test_a_folder_without_end_is_given_up(self, leg: Worktree, monkeypatch: pytest.MonkeyPatch) -> None:

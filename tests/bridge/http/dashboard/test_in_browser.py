@@ -260,7 +260,7 @@ def test_a_page_that_cannot_be_made_any_more_says_why_and_goes_on(tab: Tab, stag
     stage.fails = RefusedError("the tree is gone")
     until_shown(tab, "the tree is gone")
     stage.fails = ZeroDivisionError("odd")
-    until_shown(tab, "a fault of the service")
+    until_shown(tab, "internal error")
     stage.fails, stage.number = None, 2
     until_shown(tab, "Probe 2")
     assert "fault" not in tab.inner_text("body")

@@ -107,7 +107,7 @@ def test_a_root_that_has_no_commits_yet_is_refused(tree: Scene) -> None:
         ),
         ({"action": Action.ASK}, "(ask) has no branch", f"service job publish {ROOT}"),
         ({"head_sha": None}, "changed nothing", f"service job show {LEGS['a']}"),
-        ({"branch": "topic"}, "topic is no branch of the service", f"service job branches {ROOT}"),
+        ({"branch": "topic"}, "topic is not a branch of the service", f"service job branches {ROOT}"),
     ],
 )
 def test_a_leg_that_cannot_be(tree: Scene, fields: dict[str, object], message: str, hint: str) -> None:

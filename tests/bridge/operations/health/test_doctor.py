@@ -144,7 +144,7 @@ def test_what_workers_found_left_over_is_said_for_a_day(home: Home) -> None:
 
 def test_what_cannot_be_looked_at_is_said_and_is_no_crash(home: Home) -> None:
     home.orphans.mkdir(parents=True)
-    assert found(home)["leftovers"].says.startswith("cannot be looked at: ")
+    assert found(home)["leftovers"].says.startswith("cannot be checked: ")
 
 
 @pytest.mark.ruling("N1")

@@ -160,7 +160,7 @@ def test_a_limit_says_until_when(home: Home, hub: Hub, monkeypatch: pytest.Monke
     service = made(home, hub)
     hub.secondary_limit("GET /user", retry_after=30)
     first = said(service, Level.WARNING)[0]
-    assert first.startswith("GitHub wants to be left alone for 30 s, until ")
+    assert first.startswith("GitHub asks to wait 30 s, until ")
 
 
 def test_what_is_blocked_and_what_is_not_written_is_said_with_a_way_out(home: Home, hub: Hub) -> None:

@@ -89,7 +89,7 @@ def test_both_databases_are_of_the_same_moment_while_both_are_written_to(
 def test_it_says_how_far_it_is(service: Service, tmp_path: Path) -> None:
     said: list[str] = []
     backup.make(service, tmp_path / "copy", said.append)
-    assert said[0] == "waiting for a moment in which nobody writes"
+    assert said[0] == "waiting until no process writes"
     assert [each for each in said if each.startswith(("copying store.db, ", "copying temporal.db, "))]
     assert any(each.startswith("copying artifacts, settings and keys, 1 of ") for each in said)
     said.clear()
@@ -175,7 +175,7 @@ def test_a_backup_that_is_not_whole_is_not_put_in_place(service: Service, tmp_pa
         case _:
             (tmp_path / "copy" / "artifacts" / "more").write_bytes(b"x")
     other = Home(tmp_path / "other")
-    with pytest.raises(BackupError, match="is not whole"):
+    with pytest.raises(BackupError, match="is incomplete"):
         backup.restore(other, tmp_path / "copy")
     assert not other.root.exists()
 
@@ -239,7 +239,7 @@ def test_a_name_that_leads_out_of_the_home_is_refused(service: Service, tmp_path
     said = json.loads(manifest.read_text())
     said["files"]["../outside"] = "0"
     manifest.write_text(json.dumps(said))
-    with pytest.raises(BackupError, match="is not whole"):
+    with pytest.raises(BackupError, match="is incomplete"):
         backup.restore(Home(tmp_path / "other"), tmp_path / "copy")
 
 
@@ -248,7 +248,7 @@ def test_a_folder_that_holds_something_is_no_place_for_a_backup(service: Service
     (tmp_path / "copy" / "mine").write_text("x")
     with pytest.raises(RefusedError, match="is there already"):
         backup.make(service, tmp_path / "copy")
-    with pytest.raises(NotFoundError, match="is no backup"):
+    with pytest.raises(NotFoundError, match="is not a backup"):
         backup.restore(Home(tmp_path / "other"), tmp_path / "copy")
 
 

@@ -89,7 +89,7 @@ class TestLearning:
 
     @pytest.mark.parametrize("github", ["shop", "a/b/c", "../x", "acme/..", "a b/c", "https://github.com/acme/shop"])
     def test_a_name_that_is_none_is_refused(self, service: Service, checkout: Path, github: str) -> None:
-        with pytest.raises(UsageError, match="is no repository on GitHub"):
+        with pytest.raises(UsageError, match="is not a repository on GitHub"):
             repos.add(service, "acme/shop", checkout, github)
         assert repos.every(service) == []
 

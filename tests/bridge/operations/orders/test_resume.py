@@ -27,7 +27,7 @@ class Tree:
     async def hear(self, *_: object) -> Verdict:
         self.asked += 1
         if self.asked <= self.behind:
-            raise DeclinedError(ApplicationError("nobody is waited for", {}, type=ResumeFault.NO_OPEN_ROUND))
+            raise DeclinedError(ApplicationError("it has no open round", {}, type=ResumeFault.NO_OPEN_ROUND))
         return Verdict("extend is accepted", applied=True)
 
 
@@ -70,6 +70,6 @@ async def test_a_tree_that_is_about_to_come_to_its_round_again_is_asked_again(
         assert (await resume.resume(service, ORDER)).message == "extend is accepted"
         assert tree.asked == 3
     else:
-        with pytest.raises(RefusedError, match="nobody is waited for"):
+        with pytest.raises(RefusedError, match="it has no open round"):
             await resume.resume(service, ORDER)
         assert tree.asked == 1
