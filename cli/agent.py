@@ -26,7 +26,7 @@ def add(
     role: Annotated[str, typer.Option("--role", "--about", help="What the agent is for, in a few words.")] = "",
     repo: Annotated[list[str] | None, typer.Option(help="OWNER/NAME it may work on; may be repeated.")] = None,
     session: Annotated[
-        str, typer.Option(help="fresh: each job anew; tree: a coordinator goes on in the session it began.")
+        str, typer.Option(help="fresh: a new session for each job; tree: a coordinator continues its session.")
     ] = "fresh",
     json: Json = False,
 ) -> None:

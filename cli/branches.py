@@ -53,7 +53,7 @@ def merge(
         typer.Argument(metavar="JOB...", help="Job ids of implement legs, in merge order; a root stands for all."),
     ],
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Also what was decided against, by the leg or by who checked it.")
+        bool, typer.Option("--anyway", help="Merge even what the leg itself or its checker decided against.")
     ] = False,
     into_mine: Annotated[
         bool, typer.Option("--into-mine", help="Then merge the task's branch into the branch you have checked out.")
@@ -85,10 +85,14 @@ def resolve(
     job_id: JobId,
     agent: Annotated[
         str,
-        typer.Option("--agent", metavar="NAME", help="Who does it; else the agent whose work conflicts, if it can."),
+        typer.Option(
+            "--agent",
+            metavar="NAME",
+            help="The agent that does it; by default the one whose work conflicts, if it is able.",
+        ),
     ] = "",
     with_mine: Annotated[
-        bool, typer.Option("--with-mine", help="Also with the branch that you have checked out.")
+        bool, typer.Option("--with-mine", help="Include the branch that you have checked out.")
     ] = False,
     wait: Wait = False,
     json: Json = False,
@@ -171,7 +175,7 @@ def _row(leg: "LegBranch", merge: str) -> tuple[str, ...]:
 
 def drop(
     leg: Annotated[str, typer.Argument(metavar="JOB", help="The job id of an implement leg; a root stands for all.")],
-    force: Annotated[bool, typer.Option("--force", help="Also when its commits are merged nowhere.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Remove it even if its commits are not merged.")] = False,
     json: Json = False,
 ) -> None:
     """Remove a leg's branch, or all of a tree. It stays until its work is merged, or you say --force."""
@@ -191,8 +195,10 @@ def drop(
 
 def diff(
     job_id: Annotated[str, typer.Argument(metavar="JOB", help="A job id.")],
-    stat: Annotated[bool, typer.Option("--stat", help="Only how many lines of which files.")] = False,
-    name_only: Annotated[bool, typer.Option("--name-only", help="Only the names of the files.")] = False,
+    stat: Annotated[
+        bool, typer.Option("--stat", help="Print only the files and their numbers of changed lines.")
+    ] = False,
+    name_only: Annotated[bool, typer.Option("--name-only", help="Print only the names of the files.")] = False,
     json: Json = False,
 ) -> None:
     """Show what a job changed; for one that may not write, what it changed and lost."""
@@ -261,9 +267,9 @@ def publish(
     job_id: Annotated[str, typer.Argument(metavar="JOB", help="The root of a tree, or an implement leg.")],
     base: Annotated[
         str | None,
-        typer.Option(metavar="BRANCH", help="What is to take it; else the pull request's branch, or the default one."),
+        typer.Option(metavar="BRANCH", help="The base branch; by default the pull request's, else the default branch."),
     ] = None,
-    no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait until it is there.")] = False,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait until it is published.")] = False,
     json: Json = False,
 ) -> None:
     """Push the branch to GitHub and open its pull request, or bring the one that is there up to date."""

@@ -10,14 +10,14 @@ from cli.invocation.options import Json, service_here
 app = typer.Typer(help="The HTTP interface for programs.", no_args_is_help=True, rich_markup_mode=None)
 tokens = typer.Typer(help="The operator's own token, and others with a name and a scope.", rich_markup_mode=None)
 app.add_typer(tokens, name="token")
-Name = Annotated[str, typer.Argument(help="Who it is for: records and the audit name it.")]
+Name = Annotated[str, typer.Argument(help="Its name, which records and the audit log show.")]
 
 
 @app.command()
 def serve(
     addr: Annotated[str | None, typer.Option(help="HOST, HOST:PORT, :PORT or [IPV6]:PORT.")] = None,
     allow_remote: Annotated[
-        bool, typer.Option("--allow-remote", help="Listen where other machines reach it, in clear text.")
+        bool, typer.Option("--allow-remote", help="Allow an address that other machines reach, in clear text.")
     ] = False,
 ) -> None:
     """Serve in the foreground until Ctrl-C; the daemon does so too, in the background."""
@@ -37,7 +37,7 @@ def serve(
 @tokens.callback(invoke_without_command=True)
 def token_path(
     context: typer.Context,
-    rotate: Annotated[bool, typer.Option("--rotate", help="Replace it; the old one opens nothing more.")] = False,
+    rotate: Annotated[bool, typer.Option("--rotate", help="Replace it; the old one becomes invalid.")] = False,
     json: Json = False,
 ) -> None:
     """Print the path of the operator's own token, never the token. The commands are about others."""

@@ -14,7 +14,7 @@ import typer
 
 from workflows.model.errors import ServiceError
 
-app = typer.Typer(help="Have the shell complete what you type.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Print a completion script for your shell.", no_args_is_help=True, rich_markup_mode=None)
 Install = Annotated[bool, typer.Option("--install", help="Write it to its usual place instead of printing it.")]
 
 

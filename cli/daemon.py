@@ -70,7 +70,7 @@ def stop(as_json: Json = False) -> None:
 @app.command()
 def status(
     every: Annotated[
-        bool, typer.Option("--all", help="Also the hosts that share the store, when seen; and all in full.")
+        bool, typer.Option("--all", help="Also list the hosts that share the store, and shorten nothing.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -113,8 +113,8 @@ def _say_hosts(found: "list[Host]") -> None:
 @app.command()
 def logs(
     member: Annotated[str, typer.Argument(help="server, worker, bridge, github, commands or daemon; else all.")] = "",
-    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="So many of the last lines of each.")] = 20,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what is added, until Ctrl-C.")] = False,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="Number of last lines of each log.")] = 20,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Print new lines until Ctrl-C.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, one object for each line.")] = False,
 ) -> None:
     """Print the end of the logs in the home; each line says whose it is."""

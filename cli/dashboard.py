@@ -21,7 +21,10 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 @app.command()
 def dashboard(
     page: Annotated[
-        str, typer.Argument(metavar="[JOB|PAGE]", help="A job or tree, or a page as /ui/memory; else what waits.")
+        str,
+        typer.Argument(
+            metavar="[JOB|PAGE]", help="A job or tree, or a page such as /ui/memory; by default the page of what waits."
+        ),
     ] = "",
     only_print: Annotated[bool, typer.Option("--print", help="Only print the link.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Only print the link, as JSON.")] = False,
@@ -37,7 +40,7 @@ def dashboard(
     open_page(service, links.page_of(service, page), only_print=only_print, json=json)
 
 
-Web = Annotated[bool, typer.Option("--web", help="Open it in the browser instead: the same on the dashboard.")]
+Web = Annotated[bool, typer.Option("--web", help="Open its page of the dashboard in the browser instead.")]
 
 
 def open_page(service: "Service", page: str, *, only_print: bool = False, json: bool = False) -> None:

@@ -44,9 +44,9 @@ def status(json: Json = False) -> None:
 
 @app.command()
 def sync(
-    name: Annotated[str | None, typer.Argument(help="OWNER/NAME; all that are read without it.")] = None,
+    name: Annotated[str | None, typer.Argument(help="OWNER/NAME; by default all that are read.")] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Try again what could not be written.")] = False,
-    drop: Annotated[bool, typer.Option("--drop", help="Leave what could not be written unwritten.")] = False,
+    drop: Annotated[bool, typer.Option("--drop", help="Give up what could not be written.")] = False,
     json: Json = False,
 ) -> None:
     """Have comments looked at now, and say when that has happened."""
@@ -57,7 +57,7 @@ def sync(
 
     if retry and drop:
         raise UsageError("--retry and --drop do not go together", "service github sync --retry")
-    goes_on = if_interrupted("it is looked at all the same", "service github status")
+    goes_on = if_interrupted("it will be read all the same", "service github status")
     with goes_on, progress() as step:
         done = account.sync(service_here(), name, retry=retry, drop=drop, step=step)
     say_json(done) if json else say(*_synced(done, drop=drop))
@@ -66,7 +66,7 @@ def sync(
 @app.command("comment-preview")
 def comment_preview(
     job: Annotated[str, typer.Argument(help="A job of the tree.")],
-    fact: Annotated[str, typer.Option(help="Only this one.")] = "",
+    fact: Annotated[str, typer.Option(help="Only this fact.")] = "",
     json: Json = False,
 ) -> None:
     """Print the comments of a tree as they would be written; needs no account."""
@@ -160,8 +160,8 @@ def _requests(asked: "Asked") -> str:
 
 
 def _synced(done: "Synced", *, drop: bool) -> list[str]:
-    lines = [f"{each.github} was looked at {clock(each.polled_at)}" for each in done.looked]
-    lines += [f"{each.github} is still to be looked at" for each in done.late]
+    lines = [f"{each.github} was read {clock(each.polled_at)}" for each in done.looked]
+    lines += [f"{each.github} is still to be read" for each in done.late]
     if done.tried:
         lines.append(f"{done.tried} that had failed: {'dropped' if drop else 'tried again'}")
     if done.problem:

@@ -69,7 +69,7 @@ def list_(json: Json = False) -> None:
 
 @runtime_app.command()
 def check(
-    runtime: Annotated[str | None, typer.Argument(help="Only this one.")] = None,
+    runtime: Annotated[str | None, typer.Argument(help="Only this runtime.")] = None,
     json: Json = False,
 ) -> None:
     """Say what each runtime lacks and what to type. Exit status 1 when none works; one is enough.

@@ -17,7 +17,7 @@ backup_app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 @backup_app.command()
 def backup(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The new folder for the backup.")],
     json: Json = False,
 ) -> None:
     """Copy the home into a folder: store, Temporal's database, artifacts, settings, keys. Nothing has to stop."""
@@ -47,7 +47,7 @@ restore_app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 @restore_app.command()
 def restore(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="What `service backup` made.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder that `service backup` made.")],
     json: Json = False,
 ) -> None:
     """Put a backup in the place of an empty home. Its trees go on from where they were once the daemon is started."""
@@ -77,7 +77,7 @@ WHAT = {
 @gc_app.command()
 def gc(
     older_than: Annotated[
-        str, typer.Option(help="What ended longer ago than this, such as 30d or 36h; an hour at least.")
+        str, typer.Option(help="Only what ended longer ago, such as 30d or 36h; an hour at least.")
     ] = "30d",
     yes: Annotated[bool, typer.Option("--yes/--dry-run", help="Remove it.")] = False,
     json: Json = False,
@@ -123,7 +123,7 @@ def check(json: Json = False) -> None:
 
 @config_app.command()
 def show(
-    origin: Annotated[bool, typer.Option("--origin", help="Say where each value comes from.")] = False,
+    origin: Annotated[bool, typer.Option("--origin", help="Show the origin of each value.")] = False,
     json: Json = False,
 ) -> None:
     """Print every setting, as a file that could be `config.toml`; below, what running processes do not know yet."""

@@ -28,9 +28,12 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 @app.command()
 def init(
-    name: Annotated[str | None, typer.Option(help="OWNER/NAME; otherwise as on GitHub, or local/FOLDER.")] = None,
+    name: Annotated[str | None, typer.Option(help="OWNER/NAME; by default as on GitHub, else local/FOLDER.")] = None,
     builder: Annotated[str | None, typer.Option(help="The runtime that plans and builds.")] = None,
-    checker: Annotated[str | None, typer.Option(help="The runtime that reviews; another one if there is one.")] = None,
+    checker: Annotated[
+        str | None,
+        typer.Option(help="The runtime that reviews; by default another than the builder's, if there is one."),
+    ] = None,
     start: Annotated[
         bool | None, typer.Option("--start/--no-start", help="Start the daemon.", show_default=False)
     ] = None,
@@ -39,9 +42,9 @@ def init(
     ] = None,
     weak_box: Annotated[
         bool | None,
-        typer.Option("--weak-box/--no-weak-box", help="Run agents where no box of this machine holds them."),
+        typer.Option("--weak-box/--no-weak-box", help="Run agents in a weaker box if no box of this machine holds."),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: take what is proposed.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing, and take the defaults.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
 ) -> None:
     """Register this repository and a team of three agents, start the daemon, try it, and say what to type next.

@@ -112,7 +112,7 @@ def show(job_id: JobId, json: Json = False, web: Web = False) -> None:
 @app.command()
 def prompt(
     job_id: JobId,
-    attempt: Annotated[int | None, typer.Option(min=1, help="Of this attempt; the last one unless named.")] = None,
+    attempt: Annotated[int | None, typer.Option(min=1, help="Number of the attempt; the last one by default.")] = None,
     json: Json = False,
 ) -> None:
     """Print what a job's program was told, without secrets. For people."""
@@ -126,7 +126,7 @@ def prompt(
 @app.command()
 def tree(
     job_id: JobId,
-    watch: Annotated[bool, typer.Option("--watch", help="Show it live until it is over.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Show it live until it has ended.")] = False,
     json: Json = False,
     web: Web = False,
 ) -> None:
@@ -156,7 +156,7 @@ def tree(
 @app.command()
 def events(
     job_id: JobId,
-    follow: Annotated[bool, typer.Option("--follow", help="Go on until the tree is over.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Show new events until the tree has ended.")] = False,
     json: Json = False,
 ) -> None:
     """Show what happened to a job; for a root, to its whole tree."""
@@ -178,7 +178,7 @@ def events(
 @app.command()
 def kill(
     job_id: JobId,
-    now: Annotated[bool, typer.Option("--now", help="Also stop the agents that run.")] = False,
+    now: Annotated[bool, typer.Option("--now", help="Also stop running agents.")] = False,
     json: Json = False,
 ) -> None:
     """End a tree: what runs finishes, nothing more starts, one last job sums up."""
@@ -267,7 +267,7 @@ def open_(
 @app.command()
 def reviews(
     repo: Annotated[str | None, typer.Option(help="Only reviews on OWNER/NAME.")] = None,
-    pr: Annotated[int | None, typer.Option(min=1, help="Only of this pull request.")] = None,
+    pr: Annotated[int | None, typer.Option(min=1, help="Only reviews of this pull request.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at most.")] = 50,
     json: Json = False,
 ) -> None:
@@ -287,7 +287,7 @@ def reviews(
 def note(
     review_id: ReviewId,
     text: Annotated[str, typer.Argument(help="How the review is going.")],
-    author: Annotated[str, typer.Option(help="Who says so; taken as it is given.")] = "",
+    author: Annotated[str, typer.Option(help="The author's name; it is not checked.")] = "",
     json: Json = False,
 ) -> None:
     """Write a progress note into an open review."""

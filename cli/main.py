@@ -19,30 +19,30 @@ if TYPE_CHECKING:
 
 NOUNS = {
     "agent": "register agents, and ask them",
-    "attention": "what waits for a person",
+    "attention": "list what waits for a person",
     "backup": "copy the home, while the service runs",
-    "bridge": "the HTTP interface for programs",
+    "bridge": "run the HTTP interface for programs, and manage its tokens",
     "cluster": "make a Temporal server of your own ready",
-    "completion": "have the shell complete what you type",
+    "completion": "print a completion script for your shell",
     "config": "check and show the settings",
     "daemon": "run the server, the worker and the bridge",
-    "dashboard": "the page where you see and do all of it",
+    "dashboard": "open the dashboard, where you see and do all of it",
     "demo": "see it work, with no account, key or model",
-    "doctor": "look at everything the service stands on",
-    "gc": "free room on the disk",
-    "github": "what is read and written on pull requests and issues",
-    "help": "the pages of the manual, and how a command is typed",
-    "init": "begin here: from nothing to the first job in this repository",
+    "doctor": "check everything that the service depends on",
+    "gc": "free disk space",
+    "github": "show and preview what is written on pull requests and issues",
+    "help": "read the manual, and how a command is typed",
+    "init": "begin here: set up this repository and run the first job",
     "job": "look at jobs and trees, end them, run parts of them again",
     "memory": "write, confirm and recall what agents should know",
     "orchestrate": "run a built-in recipe of several workers",
     "pipeline": "register pipelines, run them, by hand or on a schedule",
     "repo": "register repositories",
-    "restore": "put a backup in the place of a home",
+    "restore": "restore a backup into a new home",
     "resume": "answer a tree's questions, decide about its failures",
     "result": "check, explain and render result objects",
     "runtime": "see which programs can do the work here",
-    "spend": "what was spent, by day, agent, repository and model",
+    "spend": "show what was spent, by day, agent, repository and model",
 }
 _SHARED = {
     **dict.fromkeys(("attention", "resume"), "waiting"),
@@ -180,7 +180,7 @@ def _say_version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say which release this is.")
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     pass

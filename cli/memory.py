@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Confirm and recall memory.", no_args_is_help=True, rich_markup_mode=None)
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id that `memory list` prints.")]
-Key = Annotated[str, typer.Argument(help="What it is about, in a few words.")]
+Key = Annotated[str, typer.Argument(help="Its subject, in a few words.")]
 Content = Annotated[str, typer.Argument(help="What to remember; `-` reads it from standard input.")]
 HEADINGS = (
     "ID",
@@ -47,8 +47,10 @@ def propose(
     key: Key,
     content: Content,
     job: Annotated[str, typer.Option("--job", metavar="JOB", envvar="SERVICE_JOB_ID", help="The job that learnt it.")],
-    shared: Annotated[bool, typer.Option("--shared", help="For every agent, not only the job's.")] = False,
-    general: Annotated[bool, typer.Option("--general", help="Everywhere, not only in the job's repository.")] = False,
+    shared: Annotated[bool, typer.Option("--shared", help="Share it with every agent, not only the job's.")] = False,
+    general: Annotated[
+        bool, typer.Option("--general", help="Make it general, not only about the job's repository.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Propose an entry from a job; it waits until a person confirms it."""

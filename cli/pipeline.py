@@ -78,9 +78,13 @@ def list_(json: Json = False) -> None:
 @app.command()
 def show(
     name: Annotated[str, typer.Argument(metavar="NAME|RUN", help="A pipeline, or the id of a run.")],
-    stage: Annotated[str | None, typer.Option(help="What this shell stage of the run printed.")] = None,
-    attempt: Annotated[int | None, typer.Option(min=1, help="In an earlier attempt of the stage.")] = None,
-    definition: Annotated[bool, typer.Option("--definition", help="Only the file; a run's own.")] = False,
+    stage: Annotated[str | None, typer.Option(help="Print the output of this shell stage of the run.")] = None,
+    attempt: Annotated[
+        int | None, typer.Option(min=1, help="Number of the stage's attempt; the last one by default.")
+    ] = None,
+    definition: Annotated[
+        bool, typer.Option("--definition", help="Print only the file; for a run, the one it began with.")
+    ] = False,
     json: Json = False,
     web: Web = False,
 ) -> None:
@@ -146,7 +150,9 @@ def runs(
     repo: Annotated[str | None, typer.Option(help="Only runs on OWNER/NAME.")] = None,
     state: Annotated[str | None, typer.Option(help="Only runs in this state.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at most.")] = 50,
-    cursor: Annotated[str | None, typer.Option(help="Go on where an earlier list ended.")] = None,
+    cursor: Annotated[
+        str | None, typer.Option(help="Continue after an earlier list: its `more:` line has the value.")
+    ] = None,
     json: Json = False,
     web: Web = False,
 ) -> None:

@@ -20,7 +20,7 @@ def add(
     path: Annotated[Path, typer.Argument(help="The checkout on this host.")] = Path(),
     github: Annotated[
         str | None,
-        typer.Option(help="OWNER/NAME on GitHub; learnt from the checkout's remotes when left out, '' for none."),
+        typer.Option(help="OWNER/NAME on GitHub; by default read from the checkout's remotes, '' for none."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -56,7 +56,7 @@ def remove(name: Annotated[str, typer.Argument(help="OWNER/NAME")], json: Json =
 
 @app.command()
 def sweep(
-    name: Annotated[str | None, typer.Argument(help="OWNER/NAME; all of this host without it.")] = None,
+    name: Annotated[str | None, typer.Argument(help="OWNER/NAME; by default all of this host.")] = None,
     yes: Annotated[bool, typer.Option("--yes/--dry-run", help="Remove what can be removed.")] = False,
     json: Json = False,
 ) -> None:

@@ -11,13 +11,15 @@ app = typer.Typer(
     help="Check, describe and show the result object that ends a job.", no_args_is_help=True, rich_markup_mode=None
 )
 
-File = Annotated[str, typer.Argument(metavar="[FILE|-]", help="An agent's output; - or nothing reads standard input.")]
+File = Annotated[
+    str, typer.Argument(metavar="[FILE|-]", help="A file with an agent's output; `-` or none reads standard input.")
+]
 
 
 @app.command()
 def check(
     file: File = "-",
-    as_json: Annotated[bool, typer.Option("--json", help="Say the outcome as one JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as one JSON object.")] = False,
 ) -> None:
     """Print the result found in an output, or every fault of it (exit 1)."""
     import json
@@ -42,8 +44,8 @@ def check(
 
 @app.command()
 def schema(
-    prompt: Annotated[bool, typer.Option("--prompt", help="Print what agents are told instead.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, what agents are told too.")] = False,
+    prompt: Annotated[bool, typer.Option("--prompt", help="Print the agents' instructions instead.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, also of the agents' instructions.")] = False,
 ) -> None:
     """Print the JSON Schema of the result object."""
     from bridge.operations.jobs import results

@@ -19,7 +19,7 @@ NUMBERS = [Column(heading, right=True) for heading in ("JOBS", "TOKENS_IN", "TOK
 
 @app.command()
 def spend(
-    days: Annotated[int, typer.Option(min=1, max=366, help="How many days, today included; a day is one in UTC.")] = 30,
+    days: Annotated[int, typer.Option(min=1, max=366, help="Number of days in UTC, today included.")] = 30,
     json: Json = False,
 ) -> None:
     """Show tokens and dollars by day, agent, repository and model. `~` marks what is partly a guess."""

@@ -135,13 +135,13 @@ resume_app = typer.Typer(rich_markup_mode=None)
 
 @resume_app.command()
 def resume(
-    job_id: Annotated[str, typer.Argument(metavar="JOB", help="The job that waits; any job of the tree will do.")],
+    job_id: Annotated[str, typer.Argument(metavar="JOB", help="The job that waits, or any job of its tree.")],
     verb: Annotated[str, typer.Argument(help="answer, retry, continue, abort or extend.")] = "",
     text: Annotated[list[str] | None, typer.Argument(help='"<id>: <text>" for each question, or instructions.')] = None,
     file: Annotated[Path | None, typer.Option(help="Read the text from a file; `-` is standard input.")] = None,
     round_: Annotated[int | None, typer.Option("--round", help="Refuse the order if another round is open.")] = None,
-    partial: Annotated[bool, typer.Option("--partial", help="Leave questions unanswered on purpose.")] = False,
-    other: Annotated[bool, typer.Option("--other", help="Take an answer that is not one of the choices.")] = False,
+    partial: Annotated[bool, typer.Option("--partial", help="Accept an answer that leaves questions open.")] = False,
+    other: Annotated[bool, typer.Option("--other", help="Accept an answer that is not one of the choices.")] = False,
     json: Json = False,
 ) -> None:
     """Answer a tree's questions, or decide about its failures. Without a verb it asks, question by question."""

@@ -10,11 +10,11 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 @app.command()
 def demo(
-    keep: Annotated[bool, typer.Option("--keep", help="Leave it running, and say how to look.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave it running, and print how to look at it.")] = False,
     home: Annotated[
-        Path | None, typer.Option(help="Play in this folder, which must not hold anything yet.", show_default=False)
+        Path | None, typer.Option(help="Play in this folder, which must be empty or new.", show_default=False)
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Tell no story; print what came of it as JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print only the outcome, as JSON.")] = False,
 ) -> None:
     """Play a tree of jobs whose check fails, and that is planned again and done.
 

@@ -16,16 +16,14 @@ Wait = Annotated[bool, typer.Option("--wait", help="Follow it to its end.")]
 Pr = Annotated[int | None, typer.Option("--pr", min=1, help="The pull request it belongs to: it starts from its head.")]
 Base = Annotated[
     str | None,
-    typer.Option(
-        "--base", metavar="REF", help="The branch, tag or commit it starts from; what is checked out if left out."
-    ),
+    typer.Option("--base", metavar="REF", help="The branch, tag or commit it starts from; HEAD by default."),
 ]
 Issue = Annotated[int | None, typer.Option("--issue", min=1, help="The issue it belongs to.")]
 
 Timeout = Annotated[
     str | None,
     typer.Option(
-        metavar="DURATION", help="How long each attempt of its root may take, such as 1h30m; of a pipeline, each stage."
+        metavar="DURATION", help="Timeout of each attempt of its root, such as 1h30m; of a pipeline, of each stage."
     ),
 ]
 

@@ -118,7 +118,7 @@ def test_a_sync_waits_until_the_process_has_looked(service: Service, capsys: pyt
     thread.start()
     assert main(["github", "sync", SHOP]) == 0
     thread.join()
-    assert f"{SHOP} was looked at " in capsys.readouterr().out
+    assert f"{SHOP} was read " in capsys.readouterr().out
 
 
 def test_a_sync_does_not_wait_for_ever(service: Service) -> None:
@@ -131,7 +131,7 @@ def test_a_sync_says_why_github_is_not_asked_now(service: Service, capsys: pytes
     account.note(service.store, problem="the quota is used up, until 12:00", blocked_until=time.time() + 600)
     assert main(["github", "sync"]) == 0
     shown = capsys.readouterr().out
-    assert f"{SHOP} is still to be looked at" in shown
+    assert f"{SHOP} is still to be read" in shown
     assert "GitHub is not asked now: the quota is used up, until 12:00" in shown
 
 

@@ -92,8 +92,7 @@ class Walk:
     def _without_end(self) -> RefusedError:
         where = printable(str(self._top))
         return RefusedError(
-            f"{where} has more files than can be looked at (more than {MOST_ENTRIES}, or for longer than "
-            f"{WALK_SECONDS:.0f} s)",
+            f"{where} has too many files to read (more than {MOST_ENTRIES}, or reading took over {WALK_SECONDS:.0f} s)",
             f"find {where} -xdev | wc -l",
         )
 

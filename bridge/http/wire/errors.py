@@ -36,7 +36,7 @@ class HttpError(ServiceError):
 
 
 class InvalidRequestError(HttpError):
-    """A value of the request is none that is taken."""
+    """A value of the request is invalid."""
 
     code = "invalid_request"
     status = 400
@@ -49,7 +49,7 @@ class InvalidJsonError(UsageError):
 
 
 class InvalidHttpError(HttpError):
-    """What was sent is no HTTP."""
+    """The request is not valid HTTP."""
 
     code = "invalid_http"
     status = 400
@@ -71,14 +71,14 @@ class UnauthorizedError(HttpError):
 
 
 class ForbiddenHostError(HttpError):
-    """The Host is not ours."""
+    """The Host header names another host."""
 
     code = "forbidden_host"
     status = 403
 
 
 class ForbiddenOriginError(HttpError):
-    """The Origin is not ours."""
+    """The Origin header names another origin."""
 
     code = "forbidden_origin"
     status = 403
@@ -92,7 +92,7 @@ class ForbiddenScopeError(RefusedError):
 
 
 class MethodNotAllowedError(HttpError):
-    """The method is not taken here."""
+    """The method is not allowed here."""
 
     code = "method_not_allowed"
     status = 405
@@ -114,7 +114,7 @@ class NotJsonError(HttpError):
 
 
 class RateLimitedError(HttpError):
-    """Too many requests; Retry-After says when to come again."""
+    """Too many requests; Retry-After says when to try again."""
 
     code = "rate_limited"
     status = 429
@@ -129,7 +129,7 @@ class TooManyStreamsError(HttpError):
 
 
 class InternalError(HttpError):
-    """A fault of the service."""
+    """An internal error of the service."""
 
     code = "internal"
     status = 500

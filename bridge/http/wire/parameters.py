@@ -20,34 +20,35 @@ def _one_of(states: type[JobState] | type[RunState]) -> dict[str, Any]:
 
 
 JobId = Annotated[str, Path(json_schema_extra=_JOB)]
-TreeOf = Annotated[str | None, Query(description="Any job of the tree.", json_schema_extra=_JOB)]
+TreeOf = Annotated[str | None, Query(description="A job; its whole tree is listed.", json_schema_extra=_JOB)]
 JobStateIs = Annotated[str | None, Query(json_schema_extra=_one_of(JobState))]
 RunStateIs = Annotated[str | None, Query(json_schema_extra=_one_of(RunState))]
 Limit = Annotated[int, Query(ge=1, le=200)]
 Cursor = Annotated[
     str | None,
-    Query(description="`next_cursor` of the page before.", json_schema_extra={"minLength": 1}),
+    Query(description="`next_cursor` of the previous page.", json_schema_extra={"minLength": 1}),
 ]
-JudgedPullRequest = Annotated[int | None, Query(ge=1, le=LARGEST, description="Judge the head of this one.")]
-PullRequest = Annotated[int | None, Query(ge=1, le=LARGEST, description="Only of this pull request.")]
-Issue = Annotated[int | None, Query(ge=1, le=LARGEST, description="Only of this issue.")]
+JudgedPullRequest = Annotated[int | None, Query(ge=1, le=LARGEST, description="Judge the head of this pull request.")]
+PullRequest = Annotated[int | None, Query(ge=1, le=LARGEST, description="Only work that belongs to this pull request.")]
+Issue = Annotated[int | None, Query(ge=1, le=LARGEST, description="Only work that belongs to this issue.")]
 Wait = Annotated[
     str | None,
     Query(
-        description="Up to `60s`: answer once it is another than now, or than If-None-Match says.",
+        description="Up to `60s`: answer when the job changes, or differs from If-None-Match.",
         json_schema_extra={"pattern": "^([0-9]|[1-5][0-9]|60)s$"},
     ),
 ]
 Seen = Annotated[int, Query(ge=0, le=LARGEST, description="`seq` of the last event seen.")]
 WholeTree = Annotated[
-    bool | None, Query(description="Of the whole tree, or of this job alone; unset: of the tree if it is the root.")
+    bool | None,
+    Query(description="True for the whole tree, false for this job alone; by default the tree if it is the root."),
 ]
 IfNoneMatch = Annotated[str | None, Header()]
 LastEventId = Annotated[str | None, Header(json_schema_extra={"pattern": "^[0-9]{1,9}$"})]
 IdempotencyKey = Annotated[
     str | None,
     Header(
-        description="The same key with the same body starts nothing twice; kept for seven days.",
+        description="Repeated calls with one key and body start the work once; keys are kept for seven days.",
         json_schema_extra={"pattern": "^[!-~]{1,200}$"},
     ),
 ]

@@ -22,17 +22,17 @@ class Body(BaseModel):
 
 
 class Error(BaseModel):
-    """Everything that goes wrong, in one shape (ruling J1)."""
+    """The body of every error response (ruling J1)."""
 
-    error: str = Field(description="What is wrong, in a sentence.")
-    code: str = Field(description="The same for programs.")
-    request_id: str = Field(description="The line of the audit log that tells of it.")
+    error: str = Field(description="A sentence that says what is wrong.")
+    code: str = Field(description="The kind of error, for programs.")
+    request_id: str = Field(description="The request's id in the audit log.")
 
 
 class Delivered(BaseModel):
-    """What came of a webhook's delivery."""
+    """The outcome of a webhook delivery."""
 
-    says: str = Field(examples=["acme/shop is looked at"])
+    says: str = Field(examples=["acme/shop will be read"])
 
 
 _BOTH: dict[str, Any] = {
@@ -43,18 +43,20 @@ Number = Annotated[int | None, Field(ge=1, le=LARGEST)]
 
 
 class Belonging(Body):
-    """What work begins from, how long it may take, and what it belongs to on GitHub, if anything (L1, O1, A10)."""
+    """The base, the timeout and the pull request or issue of new work (L1, O1, A10)."""
 
     model_config = ConfigDict(json_schema_extra={"not": _BOTH})
 
-    pull_request: Number = Field(default=None, description="The work starts from its head.", examples=[7])
-    issue: Number = Field(default=None, description="In place of a pull request.")
+    pull_request: Number = Field(
+        default=None, description="The pull request the work belongs to; it starts from its head.", examples=[7]
+    )
+    issue: Number = Field(default=None, description="The issue the work belongs to, instead of a pull request.")
     base: str | None = Field(
         default=None,
         min_length=1,
         max_length=LONGEST_REF,
         json_schema_extra={"pattern": r"\S"},
-        description="The branch, tag or commit it starts from; else the pull request's head, or what is checked out.",
+        description="The branch, tag or commit it starts from; by default the pull request's head, else HEAD.",
         examples=["main"],
     )
     timeout: str | None = Field(
@@ -62,13 +64,13 @@ class Belonging(Body):
         min_length=1,
         max_length=BOUNDS["timeout"].characters,
         json_schema_extra={"pattern": DURATION_PATTERN},
-        description="How long each attempt of the root and of its continuations may take; of a pipeline, each stage.",
+        description="The timeout of each attempt of the root and its continuations; of a pipeline, of each stage.",
         examples=["1h30m"],
     )
 
 
 class AskRequest(Belonging):
-    """What an agent is asked, and about which repository."""
+    """A question to an agent about a repository."""
 
     message: str = Field(min_length=1, json_schema_extra={"pattern": r"\S"}, examples=["Which module limits the rate?"])
     repo: str = Field(min_length=1, max_length=BOUNDS["repo"].characters, examples=["acme/shop"])
@@ -80,7 +82,7 @@ class AskRequest(Belonging):
 
 
 class AskAnswer(BaseModel):
-    """The job that answers."""
+    """The job that was started."""
 
     job_id: str = Field(examples=["job-0c5e2v7q9a3k"])
 
@@ -92,10 +94,14 @@ class OrchestrateRequest(Belonging):
     goal: str = Field(min_length=1, json_schema_extra={"pattern": r"\S"}, examples=["Limit the rate per customer."])
     repo: str = Field(min_length=1, max_length=BOUNDS["repo"].characters, examples=["acme/shop"])
     runtimes: list[Annotated[str, Field(min_length=1, max_length=32)]] = Field(
-        default=[], max_length=32, description="All that are configured when left out.", examples=[["runtime_a"]]
+        default=[], max_length=32, description="By default all that are configured.", examples=[["runtime_a"]]
     )
     legs: int | None = Field(
-        default=None, ge=1, le=LARGEST, description="How many parallel legs; a verifier takes none.", examples=[3]
+        default=None,
+        ge=1,
+        le=LARGEST,
+        description="The number of parallel legs; not for the verifier recipe.",
+        examples=[3],
     )
 
 
@@ -103,43 +109,47 @@ class OrchestrateAnswer(BaseModel):
     """The root of a recipe's tree."""
 
     job_id: str = Field(examples=["job-0c5e2v7q9a3k"])
-    caveat: str = Field(description="What its result must be read with; empty when nothing.")
+    caveat: str = Field(description="A caveat about the result; empty when there is none.")
 
 
 class ResumeRequest(Body):
-    """What a person says to a pause (ruling F4)."""
+    """A person's order to a pause (ruling F4)."""
 
     verb: str = Field(
         min_length=1,
         max_length=32,
-        description="One of those the round names.",
+        description="One of the round's verbs.",
         json_schema_extra={"enum": [str(each) for each in Verb]},
         examples=["answer"],
     )
     text: str = Field(default="", examples=["color: red"])
-    round: int | None = Field(default=None, ge=1, le=LARGEST, description="Only if this is the round that waits.")
-    digest: str | None = Field(default=None, max_length=64, description="Only if this is what the round asks.")
-    partial: bool = Field(default=False, description="Questions without an answer are left so on purpose.")
-    other: bool = Field(default=False, description="A text that is none of a question's choices is the answer.")
+    round: int | None = Field(default=None, ge=1, le=LARGEST, description="Refuse the order if another round is open.")
+    digest: str | None = Field(
+        default=None, max_length=64, description="Refuse the order if the round's questions have changed."
+    )
+    partial: bool = Field(default=False, description="Accept an answer that leaves questions open.")
+    other: bool = Field(default=False, description="Accept an answer that is not one of the choices.")
 
 
 class ResumeAnswer(BaseModel):
-    """What became of it."""
+    """The outcome of an order to a pause."""
 
     job_id: str
     verb: str
     message: str
-    applied: bool = Field(description="False: no worker is there; it is kept, and takes effect when one comes.")
+    applied: bool = Field(
+        description="False if no worker is there: the order is kept, and takes effect when one comes."
+    )
 
 
 class KillRequest(Body):
     """How a tree is ended (ruling G2)."""
 
-    now: bool = Field(default=False, description="Also stop the agents that run.")
+    now: bool = Field(default=False, description="Also stop running agents.")
 
 
 class KillAnswer(BaseModel):
-    """The tree that is being ended, or, where it was blocked, is over now."""
+    """The tree that is being ended or, if it was blocked, has ended."""
 
     root_job_id: str
     over: bool
@@ -150,18 +160,20 @@ class MergeRequest(Body):
     """How a leg is merged into the branch of its task (ruling I5)."""
 
     then: list[Annotated[str, Field(json_schema_extra={"pattern": JOB_PATTERN})]] = Field(
-        default=[], max_length=256, description="Legs of its tree to merge behind it, in order: all of them, or none."
+        default=[],
+        max_length=256,
+        description="Further legs of its tree to merge after it, in this order: all or none.",
     )
-    anyway: bool = Field(default=False, description="Also what was decided against; recorded with who said so.")
+    anyway: bool = Field(default=False, description="Merge even what a decision is against; this is recorded.")
 
 
 class LeftOutLeg(BaseModel):
-    """A leg whose work is not in the branch of the task, and every way to have it there or to do without."""
+    """A leg whose work is not in the branch of the task, and the commands that merge it or drop it."""
 
     leg: str
     job_id: str
     branch: str
-    files: list[str] = Field(description="What it conflicts in.")
+    files: list[str] = Field(description="The files with conflicts.")
     says: str
     commands: list[str]
 
@@ -171,21 +183,24 @@ class MergeAnswer(BaseModel):
 
     task_branch: str
     head: str
-    merged: list[str] = Field(description="By this call.")
-    already: list[str] = Field(description="Before it.")
+    merged: list[str] = Field(description="Legs that this call merged.")
+    already: list[str] = Field(description="Legs that were merged before.")
     left_out: list[LeftOutLeg] = []
 
 
 class ResolveRequest(Body):
-    """Who brings together what conflicts (ruling O6)."""
+    """The agent that resolves conflicts (ruling O6)."""
 
     agent: str | None = Field(
-        default=None, min_length=1, max_length=64, description="Else the agent whose work conflicts, if it can."
+        default=None,
+        min_length=1,
+        max_length=64,
+        description="By default one whose work conflicts.",
     )
 
 
 class ConflictingWork(BaseModel):
-    """A leg whose work conflicts with what was dispatched before it."""
+    """A leg whose work conflicts with legs that were dispatched before it."""
 
     leg: str
     branch: str
@@ -206,7 +221,7 @@ class ResolveAnswer(BaseModel):
 class DropRequest(Body):
     """How a leg's branch is removed."""
 
-    force: bool = Field(default=False, description="Also when its commits are merged nowhere.")
+    force: bool = Field(default=False, description="Remove it even if its commits are not merged.")
 
 
 class DroppedBranch(BaseModel):
@@ -219,37 +234,37 @@ class DroppedBranch(BaseModel):
 
 
 class DropAnswer(DroppedBranch):
-    """The branch that was removed; of a tree the first of them, with all of them."""
+    """The branch that was removed; for a tree the first one, and the list of all."""
 
     root_job_id: str
     dropped: list[DroppedBranch]
-    stays: str = Field(description="The branch of the task, where it alone has the work; else empty.")
+    stays: str = Field(description="The task's branch if it stays, because only it has the work; else empty.")
 
 
 class Gate(BaseModel):
     """Whether a tree's work is ready to be merged (ruling L10)."""
 
     state: GateState
-    reasons: list[str] = Field(description="Each with the next command; none when it is ready.")
+    reasons: list[str] = Field(description="Each with the next command; empty when the work is ready.")
     head: str | None = Field(description="The commit that was judged.")
 
 
 class PublishRequest(Body):
-    """Where a tree's work is to go (ruling L9)."""
+    """The base branch for publishing (ruling L9)."""
 
     base: str | None = Field(
         default=None,
         max_length=200,
-        description="The branch that takes it; else that of the pull request it belongs to, or the default branch.",
+        description="The base branch; by default that of the pull request it belongs to, else the default branch.",
     )
 
 
 class RunRequest(Belonging):
-    """What a run is given."""
+    """The input of a run."""
 
     payload: dict[str, str] = Field(
         default={},
-        description="32 entries, keys of 64 bytes, values of 32 KiB, 48 KiB of both together, at most.",
+        description="At most 32 entries, keys of 64 bytes, values of 32 KiB, 48 KiB of keys and values together.",
         json_schema_extra={"maxProperties": 32, "propertyNames": {"pattern": "^[a-z][a-z0-9_]{0,63}$"}},
         examples=[{"ticket": "SHOP-17"}],
     )
@@ -262,7 +277,7 @@ class RunAnswer(BaseModel):
 
 
 class Links(BaseModel):
-    """Where to look further."""
+    """Addresses with more about the job."""
 
     self: str
     tree: str
@@ -273,9 +288,9 @@ class Links(BaseModel):
 class Job(JobSummary):
     """A job with its result (ruling J6)."""
 
-    result: dict[str, Any] | None = Field(description="What is inside `service_result`.")
-    observation: dict[str, Any] | None = Field(description="What was observed of its claims.")
-    round: Round | None = Field(description="The round it waits in, while it does.")
+    result: dict[str, Any] | None = Field(description="The content of `service_result`.")
+    observation: dict[str, Any] | None = Field(description="Which of its claims the diff shows.")
+    round: Round | None = Field(description="The open round it waits in.")
     links: Links
 
 

@@ -175,7 +175,7 @@ def sync(
         blocked = known.problem if (known.blocked_until or 0.0) > time.time() else ""
         if not late or blocked or time.time() - asked > wait:
             return Synced(tuple(each for each in now if each not in late), late, tried, blocked)
-        step(f"waiting until {', '.join(each.github for each in late)} was looked at, {wait:.0f} s at most")
+        step(f"waiting until {', '.join(each.github for each in late)} was read, {wait:.0f} s at most")
         time.sleep(_LOOK_SECONDS)
 
 

@@ -48,7 +48,7 @@ def take(service: Service, delivery: Delivery) -> str:
     mine = next((each for each in of_interest(service) if each.lower() == named), None)
     if mine is None or not reading.want(service.store, mine):
         return NOTHING
-    return f"{mine} is looked at"
+    return f"{mine} will be read"
 
 
 def _repository(delivery: Delivery) -> str:

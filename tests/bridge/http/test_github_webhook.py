@@ -87,7 +87,7 @@ def wanted(service: Service) -> float:
 async def test_a_signed_delivery_wakes_the_poller_without_a_token(service: Service, github: httpx.AsyncClient) -> None:
     body = json.dumps(COMMENT).encode()
     answer = await github.post(PATH, content=body, headers=headers(body))
-    assert (answer.status_code, answer.json()) == (202, {"says": f"{SHOP} is looked at"})
+    assert (answer.status_code, answer.json()) == (202, {"says": f"{SHOP} will be read"})
     assert wanted(service) > 0
 
 
@@ -95,7 +95,7 @@ async def test_what_github_sends_by_default_is_a_form(service: Service, github: 
     body = urlencode({"payload": json.dumps({"repository": {"full_name": "Acme/Shop"}})}).encode()
     sent = headers(body, Content_Type="application/x-www-form-urlencoded")
     answer = await github.post(PATH, content=body, headers=sent)
-    assert answer.json() == {"says": f"{SHOP} is looked at"}
+    assert answer.json() == {"says": f"{SHOP} will be read"}
 
 
 async def test_a_delivery_is_taken_once(service: Service, github: httpx.AsyncClient) -> None:
@@ -241,7 +241,7 @@ async def test_nothing_that_is_signed_ever_fails(github: httpx.AsyncClient, body
     sent = raw(headers(body, event, Content_Type=kind))
     answer = await github.post(PATH, content=body, headers=sent)
     assert answer.status_code == 202, answer.text
-    assert answer.json()["says"] in {"nothing to do", f"{SHOP} is looked at"}
+    assert answer.json()["says"] in {"nothing to do", f"{SHOP} will be read"}
 
 
 @_FUZZ

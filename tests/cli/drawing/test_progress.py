@@ -112,7 +112,7 @@ LASTS = [
     ("restore copied", "bridge.operations.home.backup:restore", "the home is as it was"),
     ("repo sweep", "bridge.operations.home.sweep:sweep", "what is removed by now is gone"),
     ("doctor", "bridge.operations.health.doctor:examine", "not everything was checked"),
-    ("github sync", "bridge.operations.github.account:sync", "it is looked at all the same"),
+    ("github sync", "bridge.operations.github.account:sync", "it will be read all the same"),
     ("daemon start", "bridge.daemon.control:start", "the daemon goes on starting"),
     ("daemon stop", "bridge.daemon.control:stop", "the daemon goes on stopping"),
 ]

@@ -428,7 +428,7 @@ class TestFiles:
         monkeypatch.setattr("activities.git.work.look_around.MOST_ENTRIES", 50)
         for number in range(60):
             (leg.path / f"f{number}").touch()
-        with pytest.raises(RefusedError, match="more files than can be looked at"):
+        with pytest.raises(RefusedError, match="too many files to read"):
             commit_all(leg, JOB, "x")
 
 

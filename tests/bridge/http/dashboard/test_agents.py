@@ -58,7 +58,7 @@ def looks(monkeypatch: pytest.MonkeyPatch, let: threading.Event) -> list[str]:
 async def test_a_page_answers_before_a_slow_look_is_over(ann: Surfer, let: threading.Event, looks: list[str]) -> None:
     for path, found in (("/ui/agents", "codex 1.2.3"), ("/ui/doctor", "4 GiB free")):
         first = await ann.open(path)
-        assert "being looked at</span> <span" in first.html, "a state is never broken into lines: it must be short"
+        assert "being checked</span> <span" in first.html, "a state is never broken into lines: it must be short"
         assert found not in first.words
         assert looks == []
     let.set()

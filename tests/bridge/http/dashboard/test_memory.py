@@ -77,7 +77,7 @@ async def test_what_is_confirmed_is_searched_as_agents_recall_it_and_retired(ser
     found = await ann.open("/ui/memory?q=ruff")
     assert "run ruff" in found.words
     assert "never on Fridays" not in found.html
-    assert "Nothing confirmed speaks of that" in (await ann.open("/ui/memory?q=nothing")).words
+    assert "No confirmed memory matches" in (await ann.open("/ui/memory?q=nothing")).words
     shown = await ann.send(found.form(DECIDE, seen="confirmed"), "Retire the ticked ones", entry=[lint.id])
     assert memory.get(service, lint.id).state is MemoryState.RETIRED
     assert shown.address.startswith("http://127.0.0.1:8791/ui/memory?q=ruff"), "the search is kept"
