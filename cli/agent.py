@@ -166,9 +166,11 @@ orchestrate_app = typer.Typer(
     help="Run a built-in recipe of several workers.", no_args_is_help=True, rich_markup_mode=None
 )
 
-Goal = Annotated[str, typer.Argument(help="What to reach, or to review; `-` reads it from standard input.")]
-RecipeRepo = Annotated[str | None, typer.Option("--repo", help="OWNER/NAME; the one you stand in when left out.")]
-Runtimes = Annotated[str, typer.Option(help="Comma-separated; all that are configured when left out.")]
+Goal = Annotated[str, typer.Argument(help="The goal, or what to review; `-` reads it from standard input.")]
+RecipeRepo = Annotated[
+    str | None, typer.Option("--repo", help="OWNER/NAME; by default the repository of the current folder.")
+]
+Runtimes = Annotated[str, typer.Option(help="Comma-separated; by default all that are configured.")]
 Legs = Annotated[int | None, typer.Option(help="How many parallel legs.")]
 
 

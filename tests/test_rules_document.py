@@ -2,20 +2,26 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 
+from tests.documents import leads_nowhere
 from tests.rules import TEXTS
 from tests.written import ROOT
 
 DOCUMENT = ROOT / "workflows/RULES.md"
-DOCUMENTS = ("workflows/RULES.md", "workflows/README.md", "workflows/tree/README.md")
 SOURCES = ("workflows", "activities", "bridge", "cli", "tests")
+READMES = sorted(path.relative_to(ROOT).as_posix() for folder in SOURCES for path in (ROOT / folder).rglob("README.md"))
+DOCUMENTS = ["workflows/RULES.md", ".github/CONTRIBUTING.md", ".github/SECURITY.md", "README.md", *READMES]
 
 NUMBER = r"[A-P]\d{1,2}\b"
 PARAGRAPH = re.compile(rf"^\*\*({NUMBER}(?:\.\w+)?)\*\* ", re.MULTILINE)
 CITED = re.compile(rf"[Rr]ulings? ({NUMBER}(?:(?:,| and| to)\s+{NUMBER})*)|\(({NUMBER}(?:, {NUMBER})*)\)")
-FILE = re.compile(r"`((?:workflows|activities|bridge|cli|tests)/[\w/.-]+)`")
+NAMED = re.compile(
+    r"`((?!service/|refs/)[\w.-]+(?:/[\w.-]+)*(?:\.(?:py|html)|/))`|`((?:workflows|activities|bridge|cli|tests|dev-cluster)/[\w/.-]+)`"
+)
+"""A file or folder in code: with an ending of ours, or below one of our folders; not a branch (`service/`)."""
 
 
 def described() -> list[str]:
@@ -28,7 +34,16 @@ def cited(text: str) -> set[str]:
 
 
 def named_files(document: str) -> Iterator[str]:
-    yield from FILE.findall((ROOT / document).read_text())
+    for by_ending, by_folder in NAMED.findall((ROOT / document).read_text()):
+        yield by_ending or by_folder
+
+
+@cache
+def files() -> frozenset[str]:
+    """Return every path with each of its ends: `wire/schemas.py` too, for `bridge/http/wire/schemas.py`."""
+    found = (path for folder in (*SOURCES, "dev-cluster") for path in (ROOT / folder, *(ROOT / folder).rglob("*")))
+    parts = {path.relative_to(ROOT).parts for path in found}
+    return frozenset("/".join(path[at:]) for path in parts for at in range(len(path)))
 
 
 def test_every_rule_of_the_table_has_its_paragraph_and_the_other_way_round() -> None:
@@ -57,9 +72,22 @@ def test_every_rule_that_code_or_tests_cite_is_described() -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_the_documents_name_files_that_exist(document: str) -> None:
-    found = set(named_files(document))
-    assert found
-    assert {name for name in found if not (ROOT / name).exists()} == set()
+    assert {name for name in named_files(document) if name.rstrip("/") not in files()} == set()
+
+
+@pytest.mark.parametrize("document", [".github/CONTRIBUTING.md", *READMES])
+def test_links_of_documents_lead_somewhere(document: str) -> None:
+    assert leads_nowhere(ROOT / document) == []
+
+
+def test_a_file_that_is_missing_is_found() -> None:
+    assert {"bridge/http/app.py", "http/app.py", "app.py", "http/wire"} <= files()
+    assert "http/gone.py" not in files()
+    assert NAMED.findall("`http/gone.py`, `wire/`, `tests/x`, `a.b`, `key`") == [
+        ("http/gone.py", ""),
+        ("wire/", ""),
+        ("", "tests/x"),
+    ]
 
 
 @pytest.mark.parametrize("document", [".github/CONTRIBUTING.md", "workflows/README.md"])
