@@ -239,7 +239,9 @@ def test_a_slip_of_an_id_names_the_nearest_and_is_never_meant(slip: str, partial
 @pytest.mark.ruling("F5.whole")
 def test_an_id_of_nothing_is_refused_unless_it_is_meant_as_text() -> None:
     faults, _ = refused("store: redis\nlimit: 5\ncolour: red")
-    assert faults.startswith("`colour` is not a question (a line that belongs to the answer above it begins with a blank)")
+    assert faults.startswith(
+        "`colour` is not a question (a line that belongs to the answer above it begins with a blank)"
+    )
     assert taken("store: redis\nlimit: 5\ncolour: red", partial=True)
     assert taken("red\ncolour: red", ONE), "a bare body is one answer"
 
