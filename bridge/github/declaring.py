@@ -1,4 +1,4 @@
-"""The facts to write about trees: rows declared from the rows of the tree, and only so (ruling L2)."""
+"""Declaring the facts to write about trees, only from the trees' rows (ruling L2)."""
 
 import time
 from dataclasses import replace
@@ -33,7 +33,7 @@ def is_news(service: Service) -> bool:
 
 
 def _bound_new(service: Service) -> bool:
-    """Take up new trees. Their repositories are looked at at once: where the heads of pull requests are may be old."""
+    """Bind new trees, and have their repositories polled at once: their pull requests' heads may be outdated."""
     served = service.settings.github.repos
     new = threads.bind_new(service.store, served) | threads.bind_published(service.store, served)
     for github in new:
@@ -76,7 +76,7 @@ def _declare(session: Session, thread: Thread, tree: BoundTree) -> None:
 
 
 def _is_wanted(session: Session, thread: Thread, fact: Fact) -> bool:
-    """A pull request that the tree's work became says in its own text how the tree stands."""
+    """Return whether a fact is posted: a pull request with the tree's work shows the status in its own text."""
     if thread.kind == threads.PUBLISHED and fact.kind not in {*ON_PULLS, FactKind.REFUSAL}:
         return False
     match session.settings.comments:

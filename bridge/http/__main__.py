@@ -1,4 +1,4 @@
-"""The bridge as a member of the daemon's group: told its address."""
+"""The bridge as a member of the daemon; its arguments give the address."""
 
 import logging
 import sys

@@ -32,7 +32,7 @@ DESCRIPTION = "Starts work, reads its state, carries people's decisions to it. T
 
 
 def create_app(service: Service, agent_at: AgentAt = nobody_s) -> FastAPI:
-    """The whole bridge over one service home; `agent_at` knows agents by their connections."""
+    """Build the bridge of one service home; `agent_at` recognizes agents by their connections."""
     app = FastAPI(
         title="delegation service",
         version="1",
@@ -58,7 +58,7 @@ def create_app(service: Service, agent_at: AgentAt = nobody_s) -> FastAPI:
 def _add_gates(
     app: FastAPI, service: Service, webhook_secret: str, agent_at: AgentAt, routes: Sequence[BaseRoute]
 ) -> None:
-    """Each is put around those before it: the last one added is met first."""
+    """Wrap the app in the gates; each wraps those before it, so a request meets the last one first."""
     settings = service.settings.bridge
     app.add_middleware(SizeGate)
     app.add_middleware(RateGate, rate=Rate(settings.requests_per_minute))
@@ -77,7 +77,7 @@ def _add_gates(
 
 
 def _add_codec(app: FastAPI, service: Service) -> None:
-    """For pages of Temporal's web UI and for programs that show the token."""
+    """Add the codec endpoint, for pages of Temporal's web UI and for programs that show the token."""
     settings, sessions = service.settings.bridge, Sessions(service)
 
     def session(scope: Scope) -> str | None:

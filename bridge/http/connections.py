@@ -1,4 +1,4 @@
-"""Connections: only so many at once, and none for whoever does not get on with a request (ruling N8)."""
+"""A limit on connections, and timeouts for clients that do not finish a request (ruling N8)."""
 
 import asyncio
 from http import HTTPStatus
@@ -11,19 +11,18 @@ from bridge.http.wire.errors import BusyError, HttpError, InvalidHttpError
 from bridge.http.wire.refusals import body_of
 
 MOST = 256
-"""At once. One more takes the place of the one that has been silent longest; it is refused when all are at work."""
+"""The limit of open connections. A further one replaces the one idle longest; it is refused when all are active."""
 
 HEAD_SECONDS, BODY_SECONDS = 15.0, 60.0
-"""The head of a request, then its body, must be there whole by then: who sends a byte a minute would keep its
-connection for ever."""
+"""The timeouts for the head of a request, and for its body: slow senders must not keep connections open."""
 
 
 class Connection(H11Protocol):
-    """Cuts off who never finishes a request; answers what is no HTTP in the shape of everything else (ruling J1)."""
+    """A connection with timeouts; it answers invalid HTTP with the common error body (ruling J1)."""
 
     _late: asyncio.TimerHandle | None = None
     _awaited: object = None
-    """What of a request is on its way."""
+    """The part of a request that is arriving."""
     _heard_at = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -64,7 +63,7 @@ class Connection(H11Protocol):
         return True
 
     def _is_silent(self) -> bool:
-        """Nothing of it is being answered or read; neither is it on its way out."""
+        """Return whether the connection is idle: no request is being answered, read or written."""
         at_work = self.cycle is not None and not self.cycle.response_complete
         return not at_work and not self.transport.is_closing()
 

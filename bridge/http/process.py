@@ -1,4 +1,4 @@
-"""The bridge as a process: listens, says where, ends when told to."""
+"""The bridge as a process: listens, announces its address, stops on a signal."""
 
 import asyncio
 import importlib
@@ -19,16 +19,16 @@ from bridge.operations.branches import auto_merge
 from bridge.operations.service import Service
 
 GRACE_SECONDS = 3
-"""What a call may still take when the bridge ends; those who wait for news are cut off."""
+"""Seconds that running calls may take when the bridge stops; event streams are closed at once."""
 
 KEEP_ALIVE_SECONDS = 30
 
 _REDACTION = "workflows.secrets.redact"
-"""Its patterns take a tenth of a second, which the first call would wait for."""
+"""Compiling its patterns takes a tenth of a second, which the first call would have to wait for."""
 
 
 def serve(service: Service, addr: str | None, *, allow_remote: bool, announce: Callable[[str], None]) -> None:
-    """Serve in the foreground until SIGTERM or SIGINT; `announce` hears the URL once calls are taken."""
+    """Serve in the foreground until SIGTERM or SIGINT; call `announce` with the URL once it accepts calls."""
     with bind(wanted(service.settings.bridge, addr, allow_remote=allow_remote)) as listening:
         beside: set[asyncio.Task[None]] = set()
 
@@ -37,12 +37,12 @@ def serve(service: Service, addr: str | None, *, allow_remote: bool, announce: C
             say_ready(service, bound(listening))
             announce(f"http://{bound(listening)}")
 
-        with suppress(KeyboardInterrupt):  # it has ended in order by then
+        with suppress(KeyboardInterrupt):  # it has stopped in order by then
             asyncio.run(configured(app_of(service), ready).serve([listening]))
 
 
 def app_of(service: Service) -> ASGIApp:
-    """With what it needs of the environment; the programs that are started from here may not see secrets."""
+    """Build the app with its secrets, and remove them from the environment that child processes inherit."""
     app = create_app(service, tcp_callers.agent_at)
     for name in service.settings.github.secrets:
         os.environ.pop(name, None)
@@ -50,7 +50,7 @@ def app_of(service: Service) -> ASGIApp:
 
 
 def configured(app: ASGIApp, ready: Callable[[], None]) -> uvicorn.Server:
-    """A server that believes no proxy, tells no version, and says when it is ready."""
+    """Configure a server that trusts no proxy, hides its version, and reports when it is ready."""
     config = uvicorn.Config(
         app,
         http=Connection,
@@ -67,7 +67,7 @@ def configured(app: ASGIApp, ready: Callable[[], None]) -> uvicorn.Server:
 
 
 def say_ready(service: Service, address: Address) -> None:
-    """Whoever supervises the bridge reads there that it listens."""
+    """Write the file by which the daemon sees that the bridge listens."""
     ready_file.say(service.home.bridge_ready, service.reading.told(), str(address))
 
 

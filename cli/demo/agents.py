@@ -20,7 +20,7 @@ CHECK = "from limiter import allowed; assert allowed(2, 3); assert not allowed(3
 
 
 def lead() -> Result:
-    """Delegates, replans when verification fails, and sums up when it passes."""
+    """Delegate, replan when verification fails, and sum up when it passes."""
     match os.environ["SERVICE_CONTINUATION"]:
         case "none":
             legs = [build("limiter", "Write limiter.py."), build("docs", "Write LIMITER.md.")]
@@ -36,7 +36,7 @@ def lead() -> Result:
 
 
 def builder() -> Result:
-    """Writes what its leg is about."""
+    """Write the files of its leg."""
     leg = os.environ["SERVICE_DELEGATION_ID"]
     name = "LIMITER.md" if leg == "docs" else "limiter.py"
     text = {"limiter": FAULTY, "limiter-again": RIGHT, "docs": "# Limiter\n\n`allowed(count, limit)`\n"}[leg]
@@ -45,7 +45,7 @@ def builder() -> Result:
 
 
 def checker() -> Result:
-    """Runs what was built: the legs it depends on are merged into its worktree."""
+    """Run the built code: the work of the legs it depends on is merged into its worktree."""
     ran = subprocess.run([sys.executable, "-c", CHECK], capture_output=True, text=True, check=False)
     tests = [{"command": "python -c CHECK", "exit_code": ran.returncode}]
     if ran.returncode == 0:
@@ -74,7 +74,7 @@ def delegate(summary: str, legs: list[Result]) -> Result:
 
 
 def main() -> None:
-    """Answer as the agent one was started as."""
+    """Answer as the agent that the process was started as."""
     prompt = sys.stdin.read()
     time.sleep(float(sys.argv[1]) if sys.argv[1:] else 0)
     print(json.dumps({"type": "usage", "input_tokens": len(prompt) // 4, "output_tokens": 200}))

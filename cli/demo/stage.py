@@ -20,16 +20,16 @@ from cli.drawing.output import flush, say
 from workflows.model.errors import RefusedError, ServiceError
 
 SERVICE = (sys.executable, "-P", "-c", "from cli.warm.start import run; run()")
-"""This installation's own command, wherever its script stands and whatever else is called `service` on the PATH."""
+"""This installation's own command, even if another `service` is first on the PATH."""
 INDENT = "    "
 TRIES, PAUSE = 20, 0.2
 LANES = range(10_000, 32_000, 10)
-"""Below the ports that systems give to whoever asks for any."""
+"""A range below the ephemeral ports."""
 _OF_OTHERS = ("SERVICE_", "TEMPORAL_", "GIT_")
 
 
 class CommandFailedError(ServiceError):
-    """A command of the demo did not do what it should."""
+    """A command of the demo failed."""
 
     code = "demo_failed"
 
@@ -86,7 +86,7 @@ class Stage:
     def clear(self, runs: str = "") -> None:
         """Stop everything and remove the folder; the folder is kept if the daemon cannot be stopped.
 
-        `runs` is a tree that is not over: its agents would go on without the daemon.
+        `runs` is an open tree: its agents would outlive the daemon.
         """
         try:
             if runs:
@@ -95,7 +95,7 @@ class Stage:
             self._run(("daemon", "stop"))
         except CommandFailedError as error:
             raise CommandFailedError(f"{self.home} stays: {error.message}", self.typed("daemon stop")) from None
-        for _ in range(TRIES):  # whoever ends may write a last line meanwhile
+        for _ in range(TRIES):  # a process that is ending may write a last line meanwhile
             shutil.rmtree(self.home, ignore_errors=True)
             if not self.home.exists():
                 return
@@ -118,7 +118,7 @@ class Stage:
         self.tell("", f"  $ service {shlex.join(words)}")
 
     def _run(self, words: tuple[str, ...]) -> str:
-        beside = None if not self.silent and sys.stderr.isatty() else subprocess.PIPE  # how far it is, on a terminal
+        beside = None if not self.silent and sys.stderr.isatty() else subprocess.PIPE  # progress, on a terminal
         command = [*SERVICE, *words]
         done = subprocess.run(
             command, env=self.environment, stdout=subprocess.PIPE, stderr=beside, text=True, check=False

@@ -15,7 +15,7 @@ from cli.demo.stage import INDENT, CommandFailedError, Stage
 REPO = "demo/hello"
 GOAL = "Build a rate limiter, and have it verified."
 PACE = 1.0
-"""Seconds that each agent takes where somebody looks on; else it takes none."""
+"""Seconds that each agent takes if a person watches; else it takes none."""
 
 
 @dataclass

@@ -118,7 +118,7 @@ def run_again(step: Step, chain: Coordinator, actor: str) -> None:
 def _run_of(
     step: Step, chain: Coordinator, told: ContinuationBrief, job_id: str, after: str | None, depth: int
 ) -> JobRun:
-    """The first run of the chain, without what it had as a leg, as a continuation that is told this."""
+    """Return the chain's first run, changed into a continuation with this brief, without what it had as a leg."""
     limit = chain.run.assignment.timeout_seconds
     if told.flavour is Continuation.FINALIZE:
         limit = step.state.input.settings.timeouts.default_gate_timeout or limit

@@ -38,7 +38,7 @@ def job_ended(step: Step, outcome: JobOutcome) -> None:
 
 
 def _leaf(step: Step, outcome: JobOutcome) -> JobOutcome:
-    """An ephemeral worker never delegates, as a leg, a root or a pipeline's stage (ruling C1)."""
+    """Drop the delegations of an ephemeral worker: a leg, a root or a stage may not delegate (ruling C1)."""
     if not outcome.delegated:
         return outcome
     ids = [each.id for each in outcome.delegations]
@@ -82,7 +82,7 @@ def _record(step: Step, outcome: JobOutcome) -> JobState:
 
 
 def _stopped_by(step: Step, outcome: JobOutcome) -> str:
-    """Its reason; one that a kill stopped names who killed the tree (ruling B3)."""
+    """Return the outcome's reason; for a job stopped by a kill it names who killed the tree (ruling B3)."""
     killed = step.state.killed_by is not None and outcome.state is JobState.CANCELLED and outcome.reason
     return f"{outcome.reason}: killed by {step.state.killed_by}" if killed else outcome.reason
 
@@ -96,7 +96,7 @@ def _price(step: Step, outcome: JobOutcome, used: Usage) -> Cost:
 
 
 def _finalize_ended(step: Step, outcome: JobOutcome, ended: JobState) -> None:
-    """Whatever it still asks for is ignored, and that is said (ruling G1)."""
+    """End the finalize; ignore its delegations and questions, and record that (ruling G1)."""
     if outcome.delegated:
         ids = [each.id for each in outcome.delegations]
         message = f"the finalize continuation returned {outcome.delegated} delegation(s), which are ignored"
@@ -110,7 +110,7 @@ def _finalize_ended(step: Step, outcome: JobOutcome, ended: JobState) -> None:
 
 
 def _chain_job_ended(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> None:
-    """End a job of the root or a continuation: it delegates more, or its chain is over."""
+    """End a job of the root or a continuation: dispatch its delegations, or end its chain."""
     rounds.ask(step, chain, outcome.job_id, outcome.human_questions)
     chain.wrote(step.state.jobs[outcome.job_id])
     found = step.state.leg_of(chain)
@@ -148,7 +148,7 @@ def go_on(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) 
 
 
 def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcome, ended: JobState) -> None:
-    """A delegated job: its leg is over, unless it became a coordinator of its own."""
+    """End a delegated job: its leg is over, unless the job delegates and so becomes a coordinator."""
     if not outcome.delegated or outcome.conflict:
         rounds.ask(step, parent, outcome.job_id, outcome.human_questions, leg.id)
     _absorb(leg, outcome, parent.batch)
@@ -171,7 +171,7 @@ def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcom
 
 
 def _hand_out(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> Dispatch | None:
-    """None when there is nothing to hand out, or the result did not succeed (ruling A11)."""
+    """Dispatch an outcome's delegations. Return None if there are none, or the result did not succeed (ruling A11)."""
     if not outcome.delegated:
         return None
     if ended is JobState.SUCCEEDED:

@@ -35,7 +35,7 @@ from workflows.tree.step import Step
 
 
 def root_run(start: TreeInput) -> JobRun:
-    """The root job as its host is told of it, with model, effort and timeout resolved."""
+    """Return the root job's first run, with model, effort and timeout resolved."""
     limit = timeout_of_root(start.assignment, start.settings.timeouts)
     asked = start.assignment.model_copy(update={"timeout_seconds": limit})
     return JobRun(
@@ -165,9 +165,9 @@ def _move(step: Step) -> None:
 
 
 def _foresee(step: Step) -> None:
-    """Try what the open round takes on a copy of the tree: no verb may end it in place of its effect (ruling F4).
+    """Try the open round's verbs on a copy of the tree: one that would end the tree is not offered (ruling F4).
 
-    Of several rounds none is tried: the tree stands still until the last of them is over.
+    With several open rounds none is tried: the tree waits for the last of them anyway.
     """
     state = step.state
     waiting = [(each, current) for each in state.rounds if (current := state.open_round(each))]
@@ -177,7 +177,7 @@ def _foresee(step: Step) -> None:
 
 
 def _end_after(state: TreeState, coordinator_id: str, verb: Verb) -> str:
-    """Why the tree would be finalized by this verb; empty when it goes on, or when that is what the verb is for."""
+    """Return why this verb would finalize the tree; empty if the tree goes on, or ending it is the verb's purpose."""
     if verb in {Verb.ABORT, Verb.EXTEND}:
         return ""
     tried = Step(state.model_copy(deep=True), state.now)

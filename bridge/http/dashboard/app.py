@@ -1,4 +1,4 @@
-"""How pages are served: the session, the token of forms, the way back after an action, errors (rulings M2, M5, M6)."""
+"""Serving pages: the session, the token of forms, redirects after actions, errors (rulings M2, M5, M6)."""
 
 import json
 import re
@@ -31,7 +31,7 @@ from bridge.operations.service import Service
 from workflows.model.errors import ServiceError, UsageError
 
 PER_MINUTE = 600
-"""Requests of one session; programs that call the bridge have a limit of their own."""
+"""The rate limit of one session; programs that call the bridge have a limit of their own."""
 
 POLICY = "; ".join(
     (
@@ -49,27 +49,27 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-"""Without a referrer at all browsers would not name the origin of a form either."""
+"""With no referrer at all, browsers would omit the origin of a form too."""
 
 
 _PLAIN = re.compile(r"/ui/[A-Za-z0-9._/-]*")
 
 
 class DashboardGate:
-    """Takes what is asked of `/ui` away from the calls of programs, which need the token."""
+    """A gate that routes `/ui` to the dashboard, before the gates of programs, which require the token."""
 
     def __init__(self, app: ASGIApp, dashboard: ASGIApp) -> None:
         self.app, self._dashboard = app, dashboard
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Hands on what the next one returns: a step of its own would be waited for by every call."""
+        """Return the next app's awaitable: a coroutine here would add a step to every call."""
         path = scope.get("path", "")
         mine = path in ("/", "/ui") or path.startswith("/ui/")
         return (self._dashboard if mine else self.app)(scope, receive, send)
 
 
 def dashboard(service: Service, agent_at: AgentAt) -> ASGIApp:
-    """All pages over one service home."""
+    """Build the dashboard of one service home."""
     return _Dashboard(service, agent_at)
 
 
@@ -114,12 +114,12 @@ class _Dashboard:
         return RedirectResponse("/ui/", 303)
 
     async def _enter(self, request: Request) -> Response:
-        """A one-time link begins a session; where it leads must be a page of ours."""
+        """Begin a session by a one-time link, and redirect to its target, which must be a page of the dashboard."""
         to = _ours(request.query_params.get("to", ""))
         cookie = await read(self._sessions.begin, request.query_params.get("code", ""))
         if cookie is not None:
             return RedirectResponse(to, 303, {"set-cookie": cookie})
-        if self._session(request) is not None:  # the link was opened here before: what it leads to is open to them
+        if self._session(request) is not None:  # opened here before: the session may see it
             return RedirectResponse(to, 303)
         return self._stranger(request, "This link was opened before, or is older than five minutes.", to)
 
@@ -129,9 +129,9 @@ class _Dashboard:
         return RedirectResponse("/ui/", 303, {"set-cookie": gone})
 
     def _stranger(self, request: Request, why: str, to: str = "") -> Response:
-        """Told how to come in, and back to the page they asked for.
+        """Explain how to log in, with a link back to the requested page.
 
-        A link from another site comes without the cookie: the page it leads to asks for itself once more.
+        A link from another site comes without the cookie, so the page requests itself once more.
         """
         call_of(request.scope).code = "unauthorized"
         to = to or f"{quote(request.scope['path'])}{'?' if request.url.query else ''}{request.url.query}"
@@ -178,7 +178,7 @@ class _Dashboard:
         return self._held.stream(request.scope, body)
 
     async def _carry_out(self, action: Action, request: Request) -> Response:
-        """POST, redirect, GET; what was refused is shown at once, with what the person had typed still there."""
+        """Carry out a form: redirect after success; on a refusal show the page at once, with the typed text."""
         form = await self._form(request)
         await authorization.refuse_agents(self._service, self._agent_at, request.scope, f"POST /ui{action.path}")
         try:
@@ -196,7 +196,7 @@ class _Dashboard:
         return HTMLResponse(await read(self._whole, page, asked, outcome.notes, typed), outcome.status)
 
     def _found(self, path: str, session: Session) -> tuple[Page, Asked]:
-        """The page at a path of ours."""
+        """Return the page at a path."""
         parts = urlsplit(path)
         scope = {"type": "http", "method": "GET", "path": parts.path, "root_path": "", "headers": []}
         for page in PAGES:
@@ -207,7 +207,7 @@ class _Dashboard:
         raise nothing_here(parts.path)
 
     async def _form(self, request: Request) -> Form:
-        """A form of ours, sent by a page of ours in this session."""
+        """Read a form, and check that a page of the dashboard sent it in this session."""
         session = self._session(request)
         if session is None:
             raise UsageError("the session is over; nothing was done", "service dashboard")
@@ -233,12 +233,12 @@ class _Dashboard:
     # What is sent
 
     def _values(self, page: Page, asked: Asked, typed: Mapping[str, str]) -> dict[str, object]:
-        """All that a page's template may name. Runs in a thread."""
+        """Return all values for a page's template. Runs in a thread."""
         around = {"here": _here(asked), "session": asked.session, "typed": typed, "gone": self._live.watch.gone}
         return {"waiting": self._live.watch.waiting} | around | dict(page.look(self._service, asked))
 
     def _inner(self, page: Page, asked: Asked) -> str:
-        """What stands in `main`."""
+        """Render the content of `main`."""
         return render.rendered(page.template, self._values(page, asked, {}))
 
     def _whole(self, page: Page, asked: Asked, notes: tuple[Note, ...], typed: Mapping[str, str]) -> str:
@@ -246,7 +246,7 @@ class _Dashboard:
         return _framed(render.rendered(page.template, values), values | {"notes": notes})
 
     def _told(self, session: Session | None, error: ServiceError) -> Response:
-        """The script of a page that sent a form shows the sentence beside what was typed, and swaps nothing."""
+        """Answer a script's form with the error's sentence; the script shows it beside the typed text."""
         headers = {"hx-reswap": "none", "hx-trigger": json.dumps({"trouble": _sentence(error)})}
         if isinstance(error, RateLimitedError):
             headers |= error.headers
@@ -263,13 +263,13 @@ def _sentence(error: ServiceError) -> str:
 
 
 def _framed(inner: str, values: Mapping[str, object]) -> str:
-    """With all that stands around `main`. A page without an address of its own does not change while it is open."""
+    """Render the frame around `main`. A page without an address does not change while it is open."""
     around = {"here": "", "notes": ()} | dict(values)
     return render.rendered("base.html", around | {"inner": Markup(inner), "seen": digest_of(inner)})  # noqa: S704
 
 
 def _for_strangers(why: str, to: str = "", *, again: bool = False) -> str:
-    """What is typed to get there is told only where a shell reads it as it is."""
+    """Render the login page; it shows the command only if the address needs no quoting in a shell."""
     command = f"service dashboard {to}" if to != "/ui/" and _PLAIN.fullmatch(to) else "service dashboard"
     values = {"why": why, "back": "" if to == "/ui/" else to, "command": command, "again": to if again else ""}
     return render.rendered("stranger.html", values)
@@ -287,13 +287,13 @@ def _without(query: Mapping[str, str], name: str) -> dict[str, str]:
 
 
 def _here(asked: Asked) -> str:
-    """The address of a page, as its forms and its stream name it."""
+    """Return the address of a page, for its forms and its stream."""
     query = urlencode([*asked.query.items()])
     return f"{quote(asked.path)}{'?' if query else ''}{query}"
 
 
 def _ours(address: str) -> str:
-    """An address on this dashboard; whatever else was named leads to the first page."""
+    """Return the address if it is on this dashboard, else the first page."""
     parts = urlsplit(address)
     ours = not parts.scheme and not parts.netloc and parts.path.startswith("/ui/") and "\\" not in address
     return address if ours else "/ui/"
