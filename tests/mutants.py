@@ -53,7 +53,7 @@ MUTANTS = tuple(Mutant(ruling, path, old, new) for path, each in MUTATIONS.items
 
 
 def main(rulings: Sequence[str]) -> int:
-    """Print what became of each mutant; 1 when one survived."""
+    """Print each mutant's outcome; return 1 if one survived."""
     wanted = [each for each in MUTANTS if not rulings or each.ruling in rulings]
     survivors, found = 0, all_proofs()
     with TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(AT_ONCE) as pool:

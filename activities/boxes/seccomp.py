@@ -83,7 +83,7 @@ WITHOUT_USE = (
 WITHOUT_USE_IN_LANDLOCK = (
     *("fchmodat2", "setxattrat", "removexattrat", "file_setattr", "open_tree", "open_tree_attr", "mount_setattr"),
 )
-"""Younger forms of decided calls, for which programs have a fallback; Landlock refuses all mounting."""
+"""Younger forms of the calls that the supervisor decides; programs have a fallback. Landlock refuses all mounting."""
 
 SET_ID_BITS = 0o6000
 MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2}
@@ -141,8 +141,8 @@ def number(call: str) -> int | None:
 def install(box: Box) -> int | None:
     """Filter the calls of this process and its children for good.
 
-    Return the listener that receives a Landlock box's decided calls. Without one (a kernel before 5.0, a container that
-    has a listener already) these calls are refused.
+    In a Landlock box, return the listener through which the supervisor decides changes of metadata (`decided_calls`).
+    Without one (a kernel before 5.0, a container that has a listener already) these calls are refused.
     """
     if os.uname().machine not in MACHINES:
         return None

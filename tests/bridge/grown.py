@@ -1,6 +1,6 @@
-"""A tree of three generations that is done, in a repository that is really there.
+"""A done tree of three generations, in a real repository.
 
-Leg `code` and leg `docs` conflict; a check found `code` wanting, and leg `fix`, which stands on it, repaired it.
+Leg `code` and leg `docs` conflict; a check rejected `code`, and leg `fix`, which builds on it, repaired it.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ FILE = "app.txt"
 
 @dataclass
 class Grown:
-    """Where it is, and its commits."""
+    """A tree's repository and its commits."""
 
     service: Service
     repo: Path
@@ -37,7 +37,7 @@ class Grown:
     line: str = ""
 
     def wrote(self, job_id: str, leg: str, text: str, parent: str = ROOT, name: str = FILE, **fields: Any) -> None:
-        """Let an implement leg begin from the line and leave one commit."""
+        """Add an implement leg that begins from the line and leaves one commit."""
         branch, start = f"service/{job_id}-{leg}", self.line or self.base
         run_git(self.repo, "checkout", "-q", "-b", branch, start)
         self.heads[leg] = head = commit_file(self.repo, name, text)
@@ -49,14 +49,14 @@ class Grown:
         seeds.payload(self.service, job_id, {}, base_sha=start, given=[], **outcome)
 
     def looked(self, job_id: str, decision: str, at: str, parent: str = ROOT, **fields: Any) -> None:
-        """Let a review leg look at the work of another."""
+        """Add a review leg with its decision on another leg's work."""
         row = {"parent_job_id": parent, "delegation_id": "check", "action": Action.REVIEW, "state": JobState.SUCCEEDED}
         seeds.write(self.service, seeds.job(job_id, decision=decision, **(row | fields)))
         if "revision" not in fields:
             seeds.payload(self.service, job_id, {}, base_sha=self.line or self.base, given=[self.heads[at]])
 
     def went_on(self, job_id: str, parent: str, legs: tuple[str, ...], continuation: Continuation) -> None:
-        """Let the coordinator go on from the line of these legs."""
+        """Add a continuation of the coordinator that begins from the line of these legs."""
         parts = [Part(leg, leg, leg, self.heads[leg]) for leg in legs]
         self.line = draw(self.repo, self.base, self.base, parts).commit
         row = {"parent_job_id": parent, "delegation_id": None, "continuation": continuation}
@@ -64,13 +64,13 @@ class Grown:
         seeds.payload(self.service, job_id, {}, base_sha=self.line, given=[])
 
     def files(self, revision: str = TASK_BRANCH) -> dict[str, str]:
-        """What a commit holds."""
+        """Return the content of each file in a commit."""
         names = run_git(self.repo, "ls-tree", "--name-only", revision).splitlines()
         return {name: run_git(self.repo, "show", f"{revision}:{name}") for name in names}
 
 
 def started(service: Service, where: Path, **task: Any) -> Grown:
-    """A tree that is done and of which only the root ran."""
+    """Return a done tree of which only the root ran."""
     repo = make_repository(where / "shop")
     repos.put(service.store, "acme/shop", str(repo), service.settings.host, "acme/shop")
     made = Grown(service, repo, run_git(repo, "rev-parse", "HEAD"), {})
@@ -98,7 +98,7 @@ def started(service: Service, where: Path, **task: Any) -> Grown:
 
 
 def grown(service: Service, where: Path, after: Continuation = Continuation.REPLAN) -> Grown:
-    """Three generations, the second of which conflicts with nothing but leg `docs` of the first."""
+    """Build three generations; in the second one, only leg `docs` of the first conflicts."""
     made = started(service, where)
     made.wrote(CODE, "code", "code\n")
     made.wrote(DOCS, "docs", "docs\n")

@@ -139,7 +139,7 @@ def issue(gaps: Gaps, request: Request, owner: str, repo: str, number: str) -> R
 
 @GAPS.on("GET", REPO + "/collaborators/{login}/permission")
 def permission(gaps: Gaps, request: Request, owner: str, repo: str, login: str) -> Reply:
-    """The emulator: 404 for who is no collaborator, and `push` and `pull` for what GitHub calls `write` and `read`."""
+    """Answer like GitHub; the emulator has 404 for a stranger, and `push` and `pull` for `write` and `read`."""
     mine = f"/repos/{owner}/{repo}/collaborators/{gaps.me(request)['login']}/permission"
     own = gaps.ask(replace(request, path=mine)).body.get("role_name", "read")
     if own in ("read", "pull", "triage") and not gaps.bot_of(request.credential):

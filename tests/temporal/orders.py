@@ -50,7 +50,7 @@ async def steps(client: Client, tree: Handle) -> list[int]:
 
 
 async def reset(client: Client, tree: Handle, event_id: int) -> None:
-    """As `temporal workflow reset` does it."""
+    """Reset a workflow like `temporal workflow reset`."""
     again = ResetWorkflowExecutionRequest(
         namespace=client.namespace,
         workflow_execution=WorkflowExecution(workflow_id=tree.id),
@@ -62,7 +62,7 @@ async def reset(client: Client, tree: Handle, event_id: int) -> None:
 
 
 async def taken_up(client: Client, child_id: str, times: int = 1) -> None:
-    """Until runs of its parent have asked a child so often to tell of its end."""
+    """Wait until the parent's runs have asked a child this many times to report its end."""
 
     async def asked() -> bool:
         history = await client.get_workflow_handle(child_id).fetch_history()

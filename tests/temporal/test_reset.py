@@ -37,7 +37,7 @@ async def test_a_leg_that_runs_while_its_tree_is_reset_is_taken_up(client: Clien
 
 
 def ends_of(host: Host, job_id: str) -> int:
-    """So often its end was recorded."""
+    """Return how often the end of a job was recorded."""
     events = {each.event_id: each for records in host.written for each in records.events}
     return len([each for each in events.values() if (each.kind, each.job_id) == (EventKind.JOB_ENDED, job_id)])
 

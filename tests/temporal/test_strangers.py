@@ -213,7 +213,7 @@ async def test_a_good_outcome_of_another_attempt_is_not_believed(client: Client,
     async with trees, lying(speaking(client), agents_queue(queue), liar):
         closed = await ended(await start(client, queue, start_again))
     assert closed.decision is None
-    assert "attempt 7, so it is rejected" in closed.reason
+    assert "attempt 7: it is rejected" in closed.reason
 
 
 @pytest.mark.parametrize("kind", ["unsealed", "copied", "nothing"])

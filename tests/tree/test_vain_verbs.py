@@ -36,7 +36,7 @@ def coordinator_asks_at_the_job_cap() -> World:
 
 
 def asked_with_nothing_left(name: str) -> World:
-    """Its question comes while a leg waits that has no budget left to begin with."""
+    """Return a tree that asks while a leg waits for which no budget is left."""
     tree = World(tree_input(SPENT[name])).begin()
     tree.coordinator("approved", delegation("a"), delegation("b", deps=("a",)))
     tree.leg("a", usage=tokens(10), after=30.0, human_questions=(COLOR,))
@@ -88,7 +88,7 @@ FAILURES: dict[str, tuple[Callable[[], World], str]] = {
 
 
 def refused(tree: World, verb: str, text: str = "") -> str:
-    """Why; the round and the tree are as they were."""
+    """Return the refusal of a verb, after checking that the round and the tree are unchanged."""
     [before] = tree.open()
     tree.resume(verb, text)
     [still] = tree.open()

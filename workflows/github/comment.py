@@ -86,7 +86,7 @@ def read_lines(lines: Sequence[str], wanted: Collection[int]) -> Reading:
 
 
 def _numbered(lines: Sequence[str], wanted: Collection[int]) -> str:
-    """Insert each wanted line's number behind its first word."""
+    """Mark each wanted line with its number, placed after the line's first word."""
     clean = [line.replace(_NUMBER, "\N{REPLACEMENT CHARACTER}") for line in lines]
     for number in wanted:
         word = clean[number].split(" ", 1)[0].split("\t", 1)[0]

@@ -213,7 +213,7 @@ def of_this_attempt(outcome: JobOutcome, run: JobRun) -> JobOutcome:
     """Check an outcome's job and attempt: a valid seal proves only the workflow it was written for (N1)."""
     if (outcome.job_id, outcome.attempt) == (run.job_id, run.attempt):
         return outcome
-    reason = f"the answer is the outcome of {outcome.job_id}, attempt {outcome.attempt}, so it is rejected"
+    reason = f"the outcome that came back is of {outcome.job_id}, attempt {outcome.attempt}: it is rejected"
     return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=JobState.FAILED, reason=reason)
 
 

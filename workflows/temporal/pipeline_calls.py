@@ -53,7 +53,7 @@ async def attempt(run: StageRun, host: str) -> StageOutcome:
         outcome = await on_host(run_stage, run, offer, host=host, fairness=run.run_id, summary=summary)
         if outcome.of in ("", run.named):
             return outcome
-        reason = f"the answer is the outcome of {outcome.of}, so it is rejected"
+        reason = f"the outcome that came back is of {outcome.of}, not of this attempt: it is rejected"
         return StageOutcome(state=StageState.FAILED, reason=reason)
     except TakenBack:
         return StageOutcome(state=StageState.CANCELLED, reason="stopped before it began")

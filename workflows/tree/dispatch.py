@@ -206,7 +206,7 @@ def run_of(step: Step, chain: Coordinator, leg: Leg) -> JobRun:
 def _run(step: Step, chain: Coordinator, leg: Leg, depth: int) -> JobRun:
     batch, tree = chain.batch, step.state.input
     if batch is None:
-        raise AssertionError(f"coordinator {chain.coordinator_id} has no batch to run {leg.id} from")
+        raise AssertionError(f"coordinator {chain.coordinator_id} has no batch, so its leg {leg.id} cannot run")
     rules, quorum = _counts_for(batch, leg)
     return JobRun(
         job_id=leg.job_id,

@@ -1,4 +1,4 @@
-"""Which running process works with other settings than those there are now (ruling K4)."""
+"""Finding processes that use other settings than the current ones (ruling K4)."""
 
 import json
 import os
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.ruling("K4")
 
 @pytest.fixture
 def running(home: Home) -> Iterator[Home]:
-    """A home whose daemon, worker and bridge are this very process; the worker was handed the server's address."""
+    """Return a home whose daemon, worker and bridge are this very process; the worker got the server's address."""
     home.config.write_text("[worker]\nmax_parallel_jobs = 4\n")
     lock = FileLock.take(home.daemon_lock, wait=0)
     assert lock is not None
@@ -59,7 +59,7 @@ def test_nothing_is_said_of_processes_that_have_read_what_there_is(running: Home
 
 
 def test_a_member_that_asks_finds_nothing_changed_either(running: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SERVICE_TEMPORAL_ADDRESS", "127.0.0.1:7233")  # as the bridge is started
+    monkeypatch.setenv("SERVICE_TEMPORAL_ADDRESS", "127.0.0.1:7233")  # the bridge is started like this
     assert changed(running) == {}
     monkeypatch.setenv("SERVICE_TEMPORAL_ADDRESS", "127.0.0.1:7999")
     assert "daemon" in changed(running)

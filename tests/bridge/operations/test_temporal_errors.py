@@ -1,4 +1,4 @@
-"""What Temporal raises reaches people as the service's own errors, told apart in one place (ruling K6)."""
+"""Temporal's errors become the service's own, in one place (ruling K6)."""
 
 import pytest
 from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError

@@ -27,7 +27,7 @@ _WRITE = "Whoever may write to this repository ends it with a comment that begin
 _WHAT = {
     Verb.ANSWER: "To answer; an answer may run over several lines:",
     Verb.RETRY: "To run again what failed; lines below the command are instructions for that:",
-    Verb.CONTINUE: "To go on in spite of the failures; lines below the command are told to the coordinator:",
+    Verb.CONTINUE: "To go on in spite of the failures; lines below the command go to the coordinator:",
     Verb.ABORT: "To have the tree summed up and ended:",
     Verb.EXTEND: "To have more time:",
 }

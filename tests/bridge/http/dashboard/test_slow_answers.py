@@ -1,4 +1,4 @@
-"""What takes long is found out beside who asks."""
+"""Slow checks run in the background."""
 
 import threading
 

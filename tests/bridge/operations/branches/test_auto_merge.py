@@ -1,4 +1,4 @@
-"""Trees that are merged without a word of a person, where settings say so (ruling O6)."""
+"""Automatic merges of ended trees, where settings say so (ruling O6)."""
 
 import time
 from pathlib import Path

@@ -29,7 +29,7 @@ LEG = f"service/{A}-a"
 
 
 def begun(tree: Reviewed, base: str, *deps: str) -> None:
-    """Record what the tree was started with."""
+    """Record the base that the tree was started with."""
     lead = Assignment(
         worker=Worker(name="lead", runtime="shell"), action=Action.ASK, prompt=Text(inline="do it"), base=base
     )
@@ -41,7 +41,7 @@ def begun(tree: Reviewed, base: str, *deps: str) -> None:
 
 @pytest.fixture
 def tree(home: Home, tmp_path: Path) -> Reviewed:
-    """A tree of two legs with a base, while the operator's own branch has gone on."""
+    """Build a tree of two legs with a base; the operator's own branch has more commits."""
     made = reviewed(Service(home), tmp_path)
     commit_file(made.repo, "secret.txt", "x", "never to be published")
     begun(made, made.base)
@@ -49,7 +49,7 @@ def tree(home: Home, tmp_path: Path) -> Reviewed:
 
 
 def alone(tree: Reviewed) -> None:
-    """Leg `a` is the only one that wrote."""
+    """Make leg `a` the only one that wrote."""
     tree.write(2, b={"state": JobState.FAILED, "decision": "failed", "head_sha": None, "branch": None})
 
 
@@ -60,7 +60,7 @@ def refused(tree: Reviewed, *job_ids: str, anyway: bool = False) -> RefusedError
 
 
 def typed(hint: str) -> list[list[str]]:
-    """The commands of a hint as they are typed, in order."""
+    """Return a hint's commands as typed, in order."""
     each = hint.each if isinstance(hint, Commands) else (hint,)
     return [shlex.split(command, comments=True) for command in each]
 
@@ -143,7 +143,7 @@ def test_what_people_put_on_the_tasks_branch_is_theirs_to_put(tree: Reviewed) ->
 
 
 def test_a_leg_that_saw_it_holds_it_too(tree: Reviewed) -> None:
-    """Leg `b` depends on `a`, and somebody had put a commit on the branch of `a` before it ran."""
+    """Leg `b` depends on `a`, and a commit was put on the branch of `a` before `b` ran."""
     foreign = tree.commit(LEG)
     run_git(tree.repo, "checkout", "-q", f"service/{B}-b")
     run_git(tree.repo, "merge", "-q", "--no-edit", LEG)

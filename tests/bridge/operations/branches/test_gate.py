@@ -1,4 +1,4 @@
-"""The merge gate over rows and a repository that is really there (ruling L10)."""
+"""The merge gate over rows and a real repository (ruling L10)."""
 
 from pathlib import Path
 
@@ -115,7 +115,7 @@ def test_an_operator_s_drop_is_respected_and_a_lost_branch_is_not(tree: Reviewed
 
 
 def test_a_policy_of_the_delegating_result_counts(tree: Reviewed) -> None:
-    """The failure of a leg that its coordinator declared to be no matter."""
+    """The coordinator declared that the failure of this leg does not matter."""
     tree.merge("a", "b")
     tree.write(2, b={"state": JobState.FAILED, "decision": "failed"})
     assert judged(tree).state is GateState.FAILING

@@ -1,4 +1,4 @@
-"""A tree that is over is merged by its line (rulings O6, O7)."""
+"""Merging an ended tree by its line (rulings O6, O7)."""
 
 from pathlib import Path
 
@@ -125,7 +125,7 @@ def test_a_tree_that_was_given_up_has_all_objections(home: Home, tmp_path: Path)
 
 
 def test_commits_of_the_line_are_the_legs_own(tree: Grown) -> None:
-    """No merge commit is made where the branch can be moved."""
+    """No merge commit is made if the branch can be moved."""
     merged(tree)
     assert run_git(tree.repo, "log", "--format=%s", "--first-parent", f"{tree.base}..{TASK_BRANCH}").splitlines()
     assert run_git(tree.repo, "rev-list", "--count", f"{tree.line}..{TASK_BRANCH}") == "0"
@@ -141,7 +141,7 @@ def test_what_people_put_on_the_task_branch_meanwhile_is_merged_with_it(tree: Gr
 
 
 def test_what_is_offered_before_and_after(tree: Grown) -> None:
-    """What an earlier check found does not stand in the way of the tree; what conflicts is not offered."""
+    """An objection that a later check withdrew does not block the merge; conflicting legs are not offered."""
 
     def offered() -> tuple[list[str], list[str], list[str]]:
         found = lines.offer(tree.service, jobs.tree(tree.service, ROOT), branches.of_tree(tree.service, ROOT))

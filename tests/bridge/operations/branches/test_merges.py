@@ -1,4 +1,4 @@
-"""Merges that respect what legs and their reviewers decided, and those that insist (rulings L10, I5)."""
+"""Merges that respect the decisions of legs and reviewers, and merges with `--anyway` (rulings L10, I5)."""
 
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ def test_a_root_without_anything_to_merge_says_so(tree: Reviewed) -> None:
 
 
 class TestIntoMine:
-    """The branch of a task is taken over into the operator's own."""
+    """Merging a task's branch into the operator's own."""
 
     def taken(self, tree: Reviewed) -> str:
         return merges.merge(tree.service, [ROOT], actor="ann", into_mine=True).into_mine
@@ -68,7 +68,7 @@ class TestIntoMine:
         assert self.taken(tree) == "was there already"
 
     def test_it_is_done_with_the_operators_own_filters_and_name(self, tree: Reviewed) -> None:
-        """As those of LFS, which turn pointers into content."""
+        """Filters such as those of LFS turn pointers into content."""
         run_git(tree.repo, "config", "filter.lfs.smudge", "tr a-z A-Z")
         run_git(tree.repo, "config", "user.name", "Ann")
         run_git(tree.repo, "config", "user.email", "ann@example.org")
@@ -241,7 +241,7 @@ def test_a_reviewer_speaks_for_the_head_it_saw(tree: Reviewed) -> None:
 
 
 def test_a_reviewer_whose_worktree_was_never_made_refuses_nothing(tree: Reviewed) -> None:
-    """As where the branches it depends on do not fit together."""
+    """So it is when the branches it depends on conflict."""
     tree.write(2, v={"decision": None, "state": JobState.BLOCKED})
     with tree.service.store.begin() as connection:
         connection.execute(update(schema.attempts).where(schema.attempts.c.job_id == V).values(given=None))

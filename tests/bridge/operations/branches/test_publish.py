@@ -1,4 +1,4 @@
-"""What is published, what is refused and with which next command (ruling L9)."""
+"""Publishing: the published commit, refusals, and the next command of each (ruling L9)."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +31,7 @@ def tree(home: Home, tmp_path: Path) -> Iterator[Scene]:
 
 @pytest.fixture
 def batch(tree: Scene) -> Scene:
-    """Two legs, nothing merged."""
+    """Build a tree of two legs, nothing merged."""
     tree.job(action=Action.ASK)
     tree.run(LEGS["a"], delegation_id="a")
     tree.run(LEGS["b"], delegation_id="b")

@@ -27,13 +27,13 @@ TASK_BRANCH = f"service/{seeds.TASK}"
 
 @pytest.fixture
 def tree(home: Home, tmp_path: Path) -> Reviewed:
-    """Two legs that wrote and one that looked at them."""
+    """Build a tree of two legs that wrote and one that reviewed them."""
     return reviewed(Service(home), tmp_path)
 
 
 @pytest.fixture
 def lined(home: Home, tmp_path: Path) -> Grown:
-    """Three generations with a line."""
+    """Build a tree of three generations with a line."""
     return grown(Service(home), tmp_path)
 
 
@@ -42,7 +42,7 @@ def merge(tree: Reviewed | Grown, *job_ids: str, anyway: bool = False) -> tuple[
 
 
 def ways(act: Callable[[], object]) -> tuple[str, ...]:
-    """The commands of a refusal."""
+    """Return the commands of a refusal."""
     with pytest.raises(ServiceError) as refused:
         act()
     return of_hint(refused.value.hint)
@@ -193,7 +193,7 @@ class TestDrop:
 
 
 class TestGate:
-    """What its reasons print; which reasons there are: `tests/github/test_gate.py`."""
+    """The commands in the gate's reasons; the reasons themselves: `tests/github/test_gate.py`."""
 
     def told(self, tree: Reviewed | Grown) -> list[str]:
         verdict = gate.of_tree(tree.service, ROOT)
@@ -211,7 +211,7 @@ class TestGate:
         assert states(tree) == {"a": "merged", "b": "merged"}
 
     def test_work_on_the_line_that_is_not_merged(self, lined: Grown) -> None:
-        """Somebody has merged the first leg alone."""
+        """A person has merged only the first leg."""
         merge(lined, f"{ROOT}.1", anyway=True)
         type_all(self.told(lined))
         assert states(lined)["fix"] == "merged"
@@ -239,7 +239,7 @@ class TestGate:
 
 
 class TestPublish:
-    """Of what cannot be published; the pushing itself: `tests/bridge/github/test_publishing.py`."""
+    """Refusals to publish; the pushing itself: `tests/bridge/github/test_publishing.py`."""
 
     def ways(self, tree: Reviewed, job_id: str) -> tuple[str, ...]:
         return ways(lambda: work_of(tree.service, jobs.get(tree.service, job_id)))
@@ -290,7 +290,7 @@ def test_sixty_legs_go_at_one_word(home: Home, tmp_path: Path) -> None:
 
 
 def test_a_leg_that_is_dropped_is_not_merged_with_the_line(lined: Grown) -> None:
-    """Without its repair, what the check found wanting is so again."""
+    """Without its repair, the fault that the check found is back."""
     for leg in (FIX, DOCS):
         drops.drop(lined.service, leg, actor="ann", force=True)
     *_, anyway = ways(lambda: merge(lined, ROOT))
@@ -299,7 +299,7 @@ def test_a_leg_that_is_dropped_is_not_merged_with_the_line(lined: Grown) -> None
 
 
 def test_a_running_leg_is_not_said_to_have_work(tree: Reviewed) -> None:
-    """Its way out waits for the tree."""
+    """Its next command is to wait for the tree."""
     tree.write(2, a={"state": JobState.RUNNING, "action": Action.IMPLEMENT})
     assert ways(lambda: merge(tree, A)) == (f"service job tree {A} --watch",)
     assert ways(lambda: drops.drop(tree.service, A, actor="ann", force=True)) == (f"service job kill {A}",)

@@ -1,4 +1,4 @@
-"""What people have to look at of GitHub stands among what waits (rulings B3, M1, L2)."""
+"""Problems with GitHub are listed among the things that wait for people (rulings B3, M1, L2)."""
 
 import json
 import time
@@ -66,7 +66,7 @@ def test_what_has_no_number_yet_goes_by_its_repository(home: Home) -> None:
 
 
 def test_an_account_that_is_refused_is_told_of_at_once(home: Home) -> None:
-    """Only a person can put it right."""
+    """Only a person can solve that."""
     service = Service(home)
     account.note(service.store, failing_since=time.time(), problem=f"{account.REFUSED}: GitHub answers 401: no")
     [trouble] = troubles(service)

@@ -1,4 +1,4 @@
-"""What `service doctor` says of boxes (ruling N2)."""
+"""Doctor's check of boxes (ruling N2)."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ GOOD = Machine(bwrap="", landlock=7, own_network=True)
 
 @pytest.fixture
 def proofs(monkeypatch: pytest.MonkeyPatch) -> list[Proof]:
-    """What the tries come to, one after the other; none is really made."""
+    """Set the outcomes of the tests of boxes, in order; no box is really tested."""
     found = list[Proof]()
     monkeypatch.setattr(probes, "proved", lambda *_: found.pop(0) if found else Proof())
     monkeypatch.setattr(machine, "look", lambda _: GOOD)
@@ -70,7 +70,7 @@ def test_a_box_that_cannot_be_made_is_wrong_and_says_what_to_set(home: Home, pro
 def test_the_box_is_told_that_a_runtime_really_has(
     home: Home, proofs: list[Proof], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it may read can keep a service that is root from making the box where bubblewrap is not installed."""
+    """Its read paths can keep a service that is root from making the box if bubblewrap is not installed."""
     there = Machine(bwrap=machine.INSTALL, landlock=7, own_network=True, uid=64_100, own_root=True)
     monkeypatch.setattr(machine, "look", lambda _: there)
     assert said(home)[0][1].startswith("bwrap, network model, for shell, as account 64100: ")

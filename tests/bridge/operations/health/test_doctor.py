@@ -1,4 +1,4 @@
-"""`service doctor`: each thing it looks at, well and not."""
+"""`service doctor`: each check, passing and failing."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def test_an_untouched_home_is_well_and_only_waits_to_be_started(
     levels = {finding["about"]: finding["level"] for finding in said["findings"]}
     assert levels["python"] == levels["git"] == levels["home"] == levels["settings"] == levels["store"] == "ok"
     assert levels["temporal"] == levels["daemon"] == "warning"
-    assert not bare_home.store.exists()  # looking makes nothing
+    assert not bare_home.store.exists()  # reading the home creates nothing
     assert main(["doctor"]) == 0
     assert "fix: service daemon start" in capsys.readouterr().out
 

@@ -1,4 +1,4 @@
-"""`service doctor` and GitHub: who we are, what we may do, what is left, what is not written (ruling L8)."""
+"""Doctor's check of GitHub: identity, permissions, quota, failed writes (ruling L8)."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""`service runtime check`: what stands behind each runtime, told without asking a model."""
+"""`service runtime check`: the program of each runtime, found without calling a model."""
 
 import json
 from collections.abc import Callable
@@ -22,7 +22,7 @@ GOOD = f"echo {'.'.join(map(str, CLAUDE.minimum))}"
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
-    """A machine with no agent program, and a way to install a `claude` that does what it is told."""
+    """Return a machine without agent programs, and a function that installs a `claude` with a given behaviour."""
     for folder in ("bin", "user"):
         (tmp_path / folder).mkdir()
     for name in CLAUDE.passes:
@@ -42,7 +42,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
 
 @pytest.fixture
 def key(monkeypatch: pytest.MonkeyPatch) -> str:
-    """Logged in by a key."""
+    """Set a key, which counts as a login."""
     made_up = "sk-ant-api03-" + "a1B2" * 20
     monkeypatch.setenv("ANTHROPIC_API_KEY", made_up)
     return made_up

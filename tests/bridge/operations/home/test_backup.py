@@ -1,4 +1,4 @@
-"""A copy of the home while it is used, and back."""
+"""Backing up a home in use, and restoring it."""
 
 import json
 import os
@@ -24,7 +24,7 @@ from workflows.model.errors import NotFoundError, RefusedError, UsageError
 
 @pytest.fixture
 def service(home: Home) -> Service:
-    """A home with a store, a database of Temporal's, an artifact, settings and keys."""
+    """Return a home with a store, a database of Temporal's, an artifact, settings and keys."""
     made = Service(home)
     seeds.write(made, seeds.task(), seeds.job())
     made.artifacts.put(b"what was found")
@@ -42,7 +42,7 @@ def service(home: Home) -> Service:
 
 @contextmanager
 def writing(home: Home) -> Iterator[None]:
-    """A writer that counts in both databases, in the store first and never more than one ahead."""
+    """Run a writer that counts in both databases, in the store first and never more than one ahead."""
     stop, begun = threading.Event(), threading.Event()
 
     def count() -> None:
@@ -75,7 +75,7 @@ def steps(path: Path) -> int:
 def test_both_databases_are_of_the_same_moment_while_both_are_written_to(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: int
 ) -> None:
-    """However many pages of one are copied at once."""
+    """That holds however many pages are copied in one step."""
     monkeypatch.setattr(backup, "_PAGES", pages)
     copies = [tmp_path / f"copy{number}" for number in range(10)]
     with writing(service.home):
@@ -181,7 +181,7 @@ def test_a_backup_that_is_not_whole_is_not_put_in_place(service: Service, tmp_pa
 
 
 def as_link(file: Path, tmp_path: Path) -> None:
-    """With the content that the manifest names."""
+    """Replace a file by a link with the content that the manifest names."""
     file.rename(tmp_path / "outside")
     file.symlink_to(tmp_path / "outside")
 

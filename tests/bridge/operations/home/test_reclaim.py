@@ -1,4 +1,4 @@
-"""`service gc`: what nothing needs any more is listed, then removed; what may go on keeps all it has."""
+"""`service gc`: unneeded files are listed, then removed; trees that may go on keep everything."""
 
 import json
 import os
@@ -50,7 +50,7 @@ def aged(path: Path, days: float) -> Path:
 
 @pytest.fixture
 def service(home: Home, tmp_path: Path) -> Service:
-    """A home that has counted uses of artifacts for a year."""
+    """Return a home that has counted uses of artifacts for a year."""
     made = Service(home)
     repos.add(made, "acme/shop", make_repository(tmp_path / "shop"))
     artifacts.counted_since(home.artifacts)
@@ -59,7 +59,7 @@ def service(home: Home, tmp_path: Path) -> Service:
 
 
 def tree(service: Service, root: str = ROOT, *, ended: float | None = 40, **fields: Any) -> None:
-    """A tree that began 50 days ago."""
+    """Add a tree that began 50 days ago."""
     over = {"state": TaskState.DONE, "ended_at": ended and ago(ended), "opened_at": ago(50)}
     seeds.write(
         service,
@@ -69,7 +69,7 @@ def tree(service: Service, root: str = ROOT, *, ended: float | None = 40, **fiel
 
 
 def left(service: Service, root: str = ROOT) -> dict[str, Path]:
-    """What it left: an attempt's folder, what was gathered for it, a work folder; a text; a log."""
+    """Create the files of a tree: an attempt's folder, its gathered inputs, a work folder; a text; a log."""
     run_dir = service.home.runs / f"{root}.1-{'0' * 32}"
     run_dir.mkdir(mode=0o700, parents=True)
     (run_dir / "stdout.log").write_text("x" * 1000)

@@ -1,4 +1,4 @@
-"""`service repo sweep`: who owns what is read from the store; a person sees the list before anything goes."""
+"""`service repo sweep`: owners are read from the store; a person sees the list before anything is removed."""
 
 import json
 import time
@@ -29,7 +29,7 @@ def service(home: Home, tmp_path: Path) -> Service:
 
 
 def leave(service: Service, name: str = "acme--shop") -> Path:
-    """A worktree and a branch of the job, as a killed worker leaves them."""
+    """Create a worktree and a branch of the job, as a killed worker leaves them."""
     repo = Path(repos.get(service, "acme/shop").path)
     path = service.home.worktrees / f"{name}+{ROOT}-1"
     return add_branch(repo, path, f"service/{ROOT}-leg", "main").path

@@ -1,4 +1,4 @@
-"""Repositories learn what they are called on GitHub, and trees what they belong to."""
+"""GitHub names of repositories, and the pull requests and issues of trees."""
 
 import shlex
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ def checkout(hub: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[TreeInput]:
-    """Every tree that would have been started."""
+    """Return a list of every tree that would have been started."""
     seen: list[TreeInput] = []
 
     async def start(_: Service, tree: TreeInput, __: str) -> str:
@@ -172,7 +172,7 @@ class TestStarting:
 
 @pytest.mark.ruling("P3")
 class TestItsText:
-    """Title and text go with the tree, for every job of it that needs them."""
+    """Title and text are stored with the tree, for every job of it that needs them."""
 
     @pytest.fixture
     def number(self, home: Home, github: Hub, hub: Path) -> int:
@@ -214,7 +214,7 @@ class TestTheBase:
 
     @pytest.fixture
     def first(self, service: Service, checkout: Path) -> str:
-        """The commit before the one that is checked out."""
+        """Return the commit before the one that is checked out."""
         with_scout(service, checkout)
         first = run_git(checkout, "rev-parse", "HEAD")
         commit_file(checkout, "more.txt", "more\n")

@@ -1,4 +1,4 @@
-"""What follows from what in a tree (ruling M3)."""
+"""The edges of a tree's graph (ruling M3)."""
 
 import pytest
 
@@ -57,7 +57,7 @@ def test_what_the_last_attempt_handed_out_counts(home: Home) -> None:
 
 
 def test_rows_that_fit_nothing_are_no_trouble(home: Home) -> None:
-    """Deps of nobody, a parent that is missing, a circle of continuations."""
+    """Such rows are dependencies of a missing leg, a missing parent, a cycle of continuations."""
     one, other = continuation(1, f"{ROOT}.2"), continuation(2, f"{ROOT}.1")
     stray = leg(3, "a", parent_job_id=f"{ROOT}.9")
     found = list(dependencies.pairs([seeds.job(), one, other, stray], {(f"{ROOT}.9", "a"): ["nobody"]}))

@@ -1,4 +1,4 @@
-"""A job whose host has no worker says so on every surface (rulings B3, J6)."""
+"""Every surface shows that a job's host has no worker (rulings B3, J6)."""
 
 import json
 import time
@@ -26,7 +26,7 @@ WAY_BACK = "on web-1: service daemon start"
 
 @pytest.fixture
 def service(home: Home) -> Service:
-    """A tree on web-1 with a job that waits for a slot, one that runs, and one that has ended."""
+    """Return a tree on web-1 with a job that waits for a slot, one that runs, and one that has ended."""
     there = Service(home)
     rows = (
         job(state=JobState.QUEUED, reason="waits for a free slot", queued_at=time.time() - 90),

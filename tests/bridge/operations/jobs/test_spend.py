@@ -1,4 +1,4 @@
-"""What was spent, by day, agent, repository and model."""
+"""Spending by day, agent, repository and model."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""A job that brings together what conflicts in the work of a tree (rulings O6, O7)."""
+"""Starting a job that resolves the conflicts in a tree's work (rulings O6, O7)."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def tree(home: Home, tmp_path: Path) -> Grown:
 
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[TreeInput]:
-    """The trees that were started."""
+    """Return the list of trees that were started."""
     found: list[TreeInput] = []
 
     async def start(_: Service, tree: TreeInput, host: str) -> str:

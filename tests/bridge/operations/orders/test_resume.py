@@ -1,4 +1,4 @@
-"""What an order to a pause meets on its way to the tree."""
+"""Checks of an order to a pause before it reaches the tree."""
 
 from types import SimpleNamespace
 
@@ -19,7 +19,7 @@ ORDER = ResumeOrder(actor="ann", channel="cli", job_id=seeds.ROOT, verb="extend"
 
 
 class Tree:
-    """A tree that does not know of its round for the first looks: its worker died as it wrote the round's rows."""
+    """A tree that does not know its round at first: its worker died while it wrote the round's rows."""
 
     def __init__(self, behind: int) -> None:
         self.behind, self.asked = behind, 0
@@ -40,7 +40,7 @@ async def connected(_: Service) -> SimpleNamespace:
 async def test_a_request_that_comes_again_was_taken_also_when_its_tree_is_over(
     home: Home, request_id: str, taken: bool
 ) -> None:
-    """Whoever sent it was killed before the answer was noted down; a tree can be over in a moment."""
+    """The sender was killed before it stored the answer; a tree can end in a moment."""
     service = Service(home)
     told = {"actor": "ann", "channel": "comment", "verb": "answer", "round": 1, "request": "comment-7-0"}
     says = "ann (comment): answer on round 1"

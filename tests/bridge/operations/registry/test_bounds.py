@@ -1,4 +1,4 @@
-"""What people write is bounded by the contract's own table before anything is stored (ruling B6)."""
+"""Texts of people are bounded by the contract's table before anything is stored (ruling B6)."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What `service init` finds, plans and carries out."""
+"""`service init`: survey, plan and registration."""
 
 import subprocess
 from pathlib import Path
@@ -32,7 +32,7 @@ def service(home: Home) -> Service:
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
-    """A repository with a commit."""
+    """Create a repository with a commit."""
     path = tmp_path / "shop"
     git(path, "init", "-q", str(path))
     commit(path)

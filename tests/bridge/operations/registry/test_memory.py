@@ -1,4 +1,4 @@
-"""Memory as people and agents are let at it: who may confirm, what is refused, what is kept of what was said."""
+"""Memory: who may confirm, what is refused, which texts are kept."""
 
 import pytest
 from pydantic import ValidationError
@@ -21,7 +21,7 @@ TOKEN = "ghp_" + "a1B2" * 9
 
 @pytest.fixture
 def service(home: Home, monkeypatch: pytest.MonkeyPatch) -> Service:
-    """A service that knows the agent scout, the repository acme/shop, and a job of one on the other."""
+    """Return a service with the agent scout, the repository acme/shop, and a job of one on the other."""
     monkeypatch.delenv("SERVICE_JOB_ID", raising=False)
     service = Service(home)
     repos.put(service.store, "acme/shop", "/shop", "here")

@@ -1,4 +1,4 @@
-"""What waits for a person, beside the pauses."""
+"""Everything that waits for a person, besides the pauses."""
 
 import pytest
 from pydantic_core import to_jsonable_python
