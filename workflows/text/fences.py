@@ -58,7 +58,7 @@ def written(seed: str, write: Callable[[Fences], str]) -> str:
         text = write(fences)
         if fences.stand_alone(text):
             return text
-    raise AssertionError("there is always another mark")
+    raise AssertionError("no free mark for the fences, of endlessly many")
 
 
 def marks(text: str) -> set[str]:

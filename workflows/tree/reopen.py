@@ -154,7 +154,7 @@ def show_commands(step: Step) -> None:
 
 
 def show_blocked(step: Step) -> None:
-    """Each job whose delegations are blocked says so, and why, until they are opened again (rulings B3, D4)."""
+    """Set the reason of each job whose delegations are blocked, until they are opened again (rulings B3, D4)."""
     batches = (chain.batch for chain in step.state.coordinators.values())
     blocked = {each.parent_job_id: each.stopped for each in batches if each is not None and each.stopped}
     for job_id, job in list(step.state.jobs.items()):
