@@ -63,7 +63,7 @@ def test_what_lacks_is_said_then_made_and_then_trees_run_and_wait_for_their_host
     assert service(*ask, code=5).stderr == f"error: {lacking}\ntry: service cluster init\n"
     assert service.json("job", "list") == [], "nothing was recorded"
     assert "created the namespace team" in service("cluster", "init").stdout
-    assert "was there" in service("cluster", "init").stdout
+    assert "existed" in service("cluster", "init").stdout
     service("daemon", "start")
     assert "has the namespace team" in service("doctor").stdout
     assert "fine" in service(*ask, "--wait").stdout
