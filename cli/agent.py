@@ -99,7 +99,7 @@ def remove(name: Name, json: Json = False) -> None:
 
 @app.command()
 def allow(name: Name, repo: Annotated[str, typer.Argument(help="OWNER/NAME")], json: Json = False) -> None:
-    """Let an agent work on a repository."""
+    """Allow an agent to work on a repository."""
     from bridge.operations.registry import agents
 
     service = service_here()

@@ -290,7 +290,7 @@ def note(
     author: Annotated[str, typer.Option(help="The author's name; it is not checked.")] = "",
     json: Json = False,
 ) -> None:
-    """Write a progress note into an open review."""
+    """Add a progress note to an open review."""
     from bridge.operations.registry import reviews
     from cli.drawing.words import actor
 

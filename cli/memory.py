@@ -122,7 +122,7 @@ def show(entry_id: Id, json: Json = False) -> None:
 
 @app.command()
 def confirm(entry_id: Id, json: Json = False) -> None:
-    """Let an entry be recalled."""
+    """Confirm an entry, so that it can be recalled."""
     from bridge.operations.registry import memory
     from cli.drawing.words import actor
 

@@ -204,7 +204,7 @@ def cancel(run_id: RunId, json: Json = False) -> None:
 
 @app.command()
 def enable(name: Name, json: Json = False) -> None:
-    """Let a pipeline run, by hand and by its schedule."""
+    """Let a pipeline run, on demand and by its schedule."""
     import asyncio
 
     from bridge.operations.pipelines import definitions

@@ -38,7 +38,7 @@ def body_of(session: Session, fact: FactRow) -> Body:
     tree = _tree(session, fact.root_job_id)
     meant = next((each for each in due(tree) if each.fact_id == fact_of(fact.fact_id)), None)
     if meant is None:
-        raise Never("what it tells is no longer so")
+        raise Never("it would not be true any more")
     return Body(body(tree, replace(meant, fact_id=fact.fact_id)), meant.only_edit)
 
 

@@ -102,7 +102,7 @@ async def settled(service: Service, client: Client, root: str) -> Records | None
 
 
 def web_ui_details(service: Service, command: str, page: str, github: str = "") -> str:
-    """In a terminal, on the dashboard where a bridge serves it, and on GitHub if it belongs to something there."""
+    """Return the command, the dashboard's page if a bridge serves it, and the GitHub address if there is one."""
     address = ready.dashboard_url(service.home, service.settings.bridge)
     places = (
         f"In a terminal: `{command}`",

@@ -229,7 +229,7 @@ def _add_publish(made: APIRouter, service: Service) -> None:
         openapi_extra=needs(Scope.ACT),
     )
     async def publish_job(job_id: JobId, request: Request, body: PublishRequest | None = None) -> PublishAnswer:
-        """Have a tree's or a leg's work become a pull request; publishing it twice is publishing it once."""
+        """Publish a tree's or a leg's work as a pull request; a repeated call changes nothing."""
         base, actor = body.base if body else None, call_of(request.scope).signed
         return await act(lambda: asyncio.to_thread(_published, service, job_id, actor, base))
 

@@ -57,7 +57,7 @@ async def refuse_agents(service: Service, agent_at: AgentAt, scope: CallScope, o
     try:
         found = await read(agent_at, *ends)
     except CannotTellError:
-        why = "agents run on this machine, and it cannot be told whether one of them has called"
+        why = "agents run on this machine, and the caller may be one of them"
         raise people.UnknownCallerError(why, AGAIN) from None
     if found is not None:
         call_of(scope).by = f"{found}, with {call_of(scope).by}"

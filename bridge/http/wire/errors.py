@@ -189,7 +189,7 @@ def _as_ours(error: Exception, scope: Scope) -> ServiceError:
             return StoreUnreachableError("the store cannot be reached; try again")
         case _:
             log.error("%s %s failed", scope["method"], call_of(scope).request_id, exc_info=error)
-            return InternalError("this is a fault of the service; its log tells more")
+            return InternalError("internal error; the log of the bridge says more")
 
 
 NAME = 100

@@ -71,7 +71,7 @@ class LegBranch:
     @computed_field  # type: ignore[prop-decorator]
     @property
     def merge(self) -> str:
-        """What to type; empty where there is nothing to merge."""
+        """Return the command that merges it; empty where there is nothing to merge."""
         ready = self.state is BranchState.UNMERGED and self.job_state is JobState.SUCCEEDED
         return self.insisting(f"service job merge {self.job_id}") if ready else ""
 

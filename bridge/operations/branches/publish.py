@@ -32,18 +32,18 @@ _STATES = {
 
 
 class PublishAnswer(BaseModel):
-    """Work on its way to a pull request; asked again, how far it is."""
+    """Work on its way to a pull request; a repeated call returns its current state."""
 
     model_config = ConfigDict(frozen=True)
 
     job_id: str
     root_job_id: str
-    github: str = Field(description="OWNER/NAME there.")
+    github: str = Field(description="The repository on GitHub, OWNER/NAME.")
     branch: str
-    state: str = Field(description="push: to be pushed; open: its pull request is to be written; done; failed.")
-    commit: str = Field(description="What was pushed last; empty while nothing was.")
-    url: str = Field(description="Of the pull request, once there is one.")
-    says: str = Field(description="What it waits for, or why it failed.")
+    state: str = Field(description="push: to be pushed; open: its pull request is to be opened; done; failed.")
+    commit: str = Field(description="The commit pushed last; empty before the first push.")
+    url: str = Field(description="The pull request's URL, once it exists.")
+    says: str = Field(description="A sentence on its state: what it waits for, or why it failed.")
 
     @property
     def over(self) -> bool:
@@ -52,7 +52,7 @@ class PublishAnswer(BaseModel):
 
 
 def publish(service: Service, job_id: str, *, actor: str, base: str | None = None) -> PublishAnswer:
-    """Have the work of a tree or of a leg published; asked again, what is new since is, in the same pull request."""
+    """Order the work of a tree or a leg to be published; a second call adds new commits to the same pull request."""
     job = jobs.get(service, job_id)
     repo = served(service, job.repo)
     work = work_of(service, job)
@@ -122,13 +122,13 @@ def _base(base: str | None, branch: str) -> str:
 
 
 def current(service: Service, job_id: str) -> PublishAnswer | None:
-    """How far the work of a job is; None when nobody wants it published."""
+    """Return how far publishing the job's work is; None if nobody ordered it."""
     fact = facts.get(service.store, publish_id(job_id))
     return look(service, fact) if fact else None
 
 
 def of_tree(service: Service, root: str) -> list[PublishAnswer]:
-    """All that is published of a tree, or is to be."""
+    """Return all publications of a tree, finished or ordered."""
     return [look(service, fact) for fact in stored.of_trees(service.store, [root])]
 
 
@@ -139,7 +139,7 @@ def urls(service: Service, jobs: Collection[str]) -> dict[str, str]:
 
 
 def look(service: Service, fact: FactRow) -> PublishAnswer:
-    """How far it is, in words."""
+    """Return the state of a publication, with sentences for people."""
     what = publication(fact)
     return PublishAnswer(
         job_id=what.job_id,

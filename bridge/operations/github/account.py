@@ -28,7 +28,7 @@ _LOOK_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Asked:
-    """What was asked of GitHub: what cost quota, what was free, what wrote."""
+    """Counts of requests to GitHub: those that cost quota, those that were free, those that wrote."""
 
     counted: int = 0
     free: int = 0
@@ -45,16 +45,16 @@ class Requests:
 
 @dataclass(frozen=True, kw_only=True)
 class RepoStatus(Reading):
-    """A repository that is read, or was."""
+    """A repository that the service reads, or has read."""
 
     requests: Requests
     of_interest: bool
-    """It is looked at now: something of it can be answered or ordered."""
+    """True while it is polled: something in it can be answered or ordered."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenThread(Thread):
-    """A tree that is not over, and where it is discussed."""
+    """An open tree, and the thread where it is discussed."""
 
     title: str
 

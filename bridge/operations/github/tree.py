@@ -66,12 +66,12 @@ class Preview:
     fact_id: str
     kind: str
     only_edit: bool
-    """It would only be changed where it has been written before."""
+    """True if this comment is only ever an edit of one that exists."""
     body: str
 
 
 def comments(service: Service, job_id: str, fact_id: str = "") -> list[Preview]:
-    """Those of the tree a job belongs to; or one of them."""
+    """Return the comments of the tree a job belongs to, or the one of `fact_id`."""
     root = get(service, job_id).root_job_id
     tree = bound_tree(service, root)
     found = [Preview(each.fact_id, each.kind, each.only_edit, body(tree, each)) for each in due(tree)] if tree else []

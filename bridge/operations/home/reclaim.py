@@ -73,9 +73,9 @@ class Reclaimed:
     removed: bool
     rooms: tuple[Room, ...]
     kept: tuple[str, ...]
-    """What stays, and why."""
+    """Things that stay, with the reason."""
     problems: tuple[str, ...]
-    """What should have gone, and could not."""
+    """Things that could not be removed."""
     bytes: int
     """What the rooms take together."""
 

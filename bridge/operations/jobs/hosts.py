@@ -31,7 +31,7 @@ class Host(stored.Host):
 
 
 def every(service: Service) -> list[Host]:
-    """Every host whose worker was ever seen; none while there is no store."""
+    """Return every host whose worker was ever seen; none while there is no store."""
     if not service.settings.store.url and not service.home.store.exists():
         return []
     now = time.time()

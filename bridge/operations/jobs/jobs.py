@@ -117,7 +117,7 @@ class Tree:
 
     @property
     def spent(self) -> Ledger:
-        """What is used, as far as the rows tell."""
+        """Return what the tree has used of its bounds, as the rows tell."""
         return ledger_of(self.task, self.jobs, time.time())
 
 

@@ -13,7 +13,7 @@ from workflows.model.spend import Ledger
 
 
 class Shown(BaseModel):
-    """A row as it is shown: all it says but what is left out; a value it may do without is always said."""
+    """A row as a response, without the fields in `left_out`; optional fields are always present."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
     left_out: ClassVar[frozenset[str]] = frozenset({"revision"})
@@ -31,7 +31,7 @@ class Shown(BaseModel):
 
 
 class Usage(Shown, spend.Usage):
-    """Tokens, as far as the runtime says."""
+    """Tokens, as far as the runtime reports them."""
 
 
 class JobSummary(Shown, JobRecord):
@@ -42,7 +42,7 @@ class JobSummary(Shown, JobRecord):
 
 
 class Round(Shown, RoundRecord):
-    """A pause, and all that is needed to end it (ruling F1)."""
+    """A pause, with everything needed to end it (ruling F1)."""
 
     left_out = frozenset(
         {"revision", "root_job_id", "job_id", "task_id", "repo", "end", "closed_at", "closed", "said"},

@@ -51,7 +51,7 @@ class RetryAnswer(BaseModel):
     """A job that runs again."""
 
     job_id: str
-    reopened: bool = Field(description="Its tree was over, and has been opened again.")
+    reopened: bool = Field(description="True if its tree had ended, and was re-opened.")
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def _was_lost(service: Service, root: str) -> bool:
 
 
 async def _take_up(service: Service, client: Client, root: str, actor: str) -> RetryAnswer:
-    """The tree goes on where it was interrupted."""
+    """Start the workflow again from the stored state of the tree."""
     tree, task = stored.get(service.store, root), stored_jobs.task_of(service.store, root)
     if tree is None or tree.state is None or task is None:
         raise RefusedError(f"the tree {root} cannot go on: its state is not kept", f"service job tree {root}")

@@ -149,7 +149,7 @@ def definition_of_run(service: Service, run_id: str) -> str:
 
 
 def list_runs(service: Service, wanted: RunFilter) -> RunList:
-    """The newest runs that match."""
+    """Return the newest runs that match."""
     if wanted.state is not None and wanted.state not in list(RunState):
         near = did_you_mean(wanted.state, RunState)
         raise UsageError(f"{wanted.state!r} is not a state of a run; they are {', '.join(RunState)}{near}")

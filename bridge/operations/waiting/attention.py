@@ -47,9 +47,9 @@ class Attention:
     undelivered: tuple[Undelivered, ...]
     conflicts: tuple[branches.WayOut, ...]
     hosts: tuple[AbsentHost, ...]
-    """That jobs wait for, whose workers have not been seen for a minute."""
+    """Hosts that jobs wait for, and whose workers have sent no heartbeat for a minute."""
     github: tuple[Trouble, ...]
-    """What could not be written to GitHub, and an account that gets no answer."""
+    """Failed writes to GitHub, and an account that is refused."""
     blocked: tuple[Task, ...]
     """For any other reason than a conflict."""
 
