@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from workflows.contract.faults import nearest
-from workflows.model.errors import ResumeFault
+from workflows.model.refusals import ResumeFault
 from workflows.model.rounds import RoundKind
 from workflows.policy.answers import (
     ASKS_BACK,

@@ -2,7 +2,7 @@ import pytest
 
 from tests.tree.simulator import ROOT, World, delegation, resume_requested, tree_input
 from workflows.contract.models import HumanQuestion
-from workflows.model.errors import ResumeFault
+from workflows.model.refusals import ResumeFault
 from workflows.model.rounds import RoundEnd
 from workflows.model.settings import Bounds, TreeSettings
 from workflows.model.states import Continuation, TaskState

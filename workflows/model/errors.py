@@ -1,12 +1,7 @@
-"""Errors for people: a class per exit code (ruling K6), a sentence, the next command. A rule's refusal."""
+"""Errors for people: a class per exit code (ruling K6), a sentence, the next command."""
 
 import copyreg
-from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, ClassVar, Self
-
-from workflows.model.event_kinds import EventKind
-from workflows.model.event_payloads import Data
 
 
 class Commands(str):
@@ -72,32 +67,3 @@ class UnreachableError(ServiceError):
     code = "unreachable"
     exit_code = 5
     status = 503
-
-
-class ResumeFault(StrEnum):
-    """The reason a resume is refused."""
-
-    UNKNOWN_JOB = "unknown_job"
-    TREE_OVER = "tree_over"
-    NO_OPEN_ROUND = "no_open_round"
-    ROUND_OVER = "round_over"
-    UNKNOWN_ROUND = "unknown_round"
-    STALE_ROUND = "stale_round"
-    AMBIGUOUS = "ambiguous"
-    DUPLICATE = "duplicate"
-    WRONG_VERB = "wrong_verb"
-    UNREADABLE = "unreadable"
-    EMPTY_ANSWER = "empty_answer"
-    NOT_WHOLE = "not_whole"
-    BAD_DURATION = "bad_duration"
-    TOO_LONG = "too_long"
-    NO_ROOM = "no_room"
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """The refusal of a set of delegations, which becomes an event, or of a resume."""
-
-    kind: EventKind | ResumeFault
-    message: str
-    data: Data = field(default_factory=dict)

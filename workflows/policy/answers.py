@@ -11,8 +11,8 @@ from enum import StrEnum
 
 from workflows.contract.faults import nearest
 from workflows.contract.size_limits import short_line, storable
-from workflows.model.errors import Refusal, ResumeFault
 from workflows.model.orders import ResumeOrder
+from workflows.model.refusals import Refusal, ResumeFault
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.text.durations import DurationError, format_duration, parse_duration
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from workflows.contract.graph import topological
 from workflows.contract.models import WRITE_POLICIES, Action, Delegation, Ephemeral, Runtime
-from workflows.model.errors import Refusal
 from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import Data
+from workflows.model.refusals import Refusal
 from workflows.model.settings import TreeSettings
 from workflows.model.workers import Worker
 

@@ -10,9 +10,9 @@ from temporalio.exceptions import ApplicationError, ChildWorkflowError, Terminat
 from temporalio.workflow import ChildWorkflowHandle
 
 with workflow.unsafe.imports_passed_through():
-    from workflows.model.errors import Refusal, ResumeFault
     from workflows.model.jobs import JobOutcome, JobRun
     from workflows.model.orders import Kill, Retry
+    from workflows.model.refusals import Refusal, ResumeFault
     from workflows.model.rows import Records, merged
     from workflows.model.states import JobState
     from workflows.policy.storable_rows import reduced

@@ -1,8 +1,8 @@
 """Commands that a tree emits. The Temporal shell carries them out in order and decides nothing."""
 
 from workflows.contract.models import Decision
-from workflows.model.errors import Refusal
 from workflows.model.jobs import JobRun
+from workflows.model.refusals import Refusal
 from workflows.model.rows import Records
 from workflows.model.spend import Usage
 from workflows.model.states import TaskState

@@ -10,10 +10,10 @@ from workflows.contract.graph import topological
 from workflows.contract.models import Delegation, SynthesisRule
 from workflows.contract.worktree_names import AT_BASE
 from workflows.model.briefs import Correction
-from workflows.model.errors import Refusal
 from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import Data
 from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.refusals import Refusal
 from workflows.model.states import Continuation
 from workflows.model.texts import Text
 from workflows.policy import bounds, kept, loops, preflight

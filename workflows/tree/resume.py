@@ -9,10 +9,10 @@ from typing import assert_never
 
 from workflows.contract.size_limits import fitted, short_line
 from workflows.model.briefs import Answer
-from workflows.model.errors import Refusal, ResumeFault
 from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import Data
 from workflows.model.orders import signed
+from workflows.model.refusals import Refusal, ResumeFault
 from workflows.model.rounds import Reply, Round, RoundEnd, Stage
 from workflows.model.states import JobState
 from workflows.policy import answers, bounds

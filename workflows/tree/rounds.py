@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from workflows.contract.models import HumanQuestion
 from workflows.model.briefs import Answer
-from workflows.model.errors import Refusal
 from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import Data
+from workflows.model.refusals import Refusal
 from workflows.model.rounds import Asked, Reply, Round, RoundEnd, RoundKind, Stage
 from workflows.model.rows import FailingRecord, QuestionRecord, RoundRecord
 from workflows.model.states import TaskState, WaitsFor

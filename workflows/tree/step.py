@@ -5,9 +5,9 @@ from typing import TypedDict, Unpack
 
 from workflows.contract.models import Decision, Notice
 from workflows.contract.size_limits import fitted
-from workflows.model.errors import Refusal
 from workflows.model.event_kinds import EventKind, check_payload
 from workflows.model.event_payloads import Data
+from workflows.model.refusals import Refusal
 from workflows.model.rows import EventRecord, JobRecord, Records, RoundRecord
 from workflows.model.spend import Usage
 from workflows.model.states import Continuation, JobState, TaskState, WaitsFor, check_job, check_task

@@ -30,9 +30,10 @@ from bridge.operations.temporal import (
 from workflows.contract.faults import nearest
 from workflows.contract.size_limits import fitted, short_line
 from workflows.github.facts import COMMENT
-from workflows.model.errors import Commands, NotFoundError, Refusal, RefusedError, ResumeFault, UsageError
+from workflows.model.errors import Commands, NotFoundError, RefusedError, UsageError
 from workflows.model.event_kinds import EventKind
 from workflows.model.orders import ResumeOrder
+from workflows.model.refusals import Refusal, ResumeFault
 from workflows.model.rows import RoundRecord
 from workflows.policy.answers import ASKS_BACK, Verb, clean, refuse_length, refuse_order
 from workflows.temporal.delegation_tree import DelegationTree

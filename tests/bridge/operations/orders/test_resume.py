@@ -11,9 +11,10 @@ from bridge.operations.orders.resume import Verdict
 from bridge.operations.service import Service
 from bridge.operations.temporal import DeclinedError
 from tests.bridge import seeds
-from workflows.model.errors import RefusedError, ResumeFault
+from workflows.model.errors import RefusedError
 from workflows.model.event_kinds import EventKind
 from workflows.model.orders import ResumeOrder
+from workflows.model.refusals import ResumeFault
 
 ORDER = ResumeOrder(actor="ann", channel="cli", job_id=seeds.ROOT, verb="extend", text="2h")
 
