@@ -16,6 +16,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     ),
     "contract/faults.py": (("A4", "(*self.found, *more)", "(*reversed(self.found), *more)"),),
     "contract/graph.py": (
+        ("C5", "for leg in topological({each.id: each.deps for each in delegations}) or ():", "for leg in by_id:"),
         (
             "spec:validation.deps",
             "free = [leg for leg in waiting if all(dep in order for dep in deps[leg])]",
@@ -167,7 +168,6 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("O2", "() if leg.at_base else step.state.line_of(chain)", "step.state.line_of(chain)"),
         ("spec:delegation.artifacts", "batch.artifact_digest if leg.artifacts else None", "batch.artifact_digest"),
         ("C5", "leg.quorum = max((", "leg.quorum = min(("),
-        ("C5", "for leg in topological({each.id: each.deps for each in delegations}) or ():", "for leg in by_id:"),
     ),
     "tree/finalize.py": (
         ("B3", 'f"{first}; then: {RETRY} {job_id}" if first else f"{RETRY} {job_id}"', 'f"{RETRY} {job_id}"'),

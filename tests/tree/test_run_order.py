@@ -3,8 +3,7 @@ import pytest
 from tests.tree.legs import batch as a_batch
 from tests.tree.legs import leg
 from tests.tree.simulator import delegation
-from workflows.contract.graph import topological
-from workflows.tree.dispatch import twins
+from workflows.contract.graph import topological, twins
 
 
 @pytest.mark.ruling("spec:run_order.1", "spec:run_order.2", "spec:delegation.deps")

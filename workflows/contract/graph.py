@@ -1,6 +1,8 @@
-"""The dependency graph of a result's delegations: its cycles (spec: Result validation, 1) and its run order."""
+"""The graph of a result's delegations: cycles (spec: Result validation, 1), run order, duplicates (ruling C5)."""
 
 from collections.abc import Iterator, Mapping, Sequence
+
+from workflows.contract.models import Delegation
 
 
 def cycles(deps: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, ...]]:
@@ -42,3 +44,18 @@ def topological(deps: Mapping[str, Sequence[str]]) -> list[str] | None:
         order.update(dict.fromkeys(free))
         waiting = [leg for leg in waiting if leg not in order]
     return list(order)
+
+
+def twins(delegations: Sequence[Delegation]) -> dict[str, str]:
+    """Return each duplicate with the leg that runs for it, within one result (ruling C5).
+
+    The first in dependency order runs: with any other, a leg could end up waiting for itself.
+    """
+    by_id = {each.id: each for each in delegations}
+    first: dict[str, str] = {}
+    found: dict[str, str] = {}
+    for leg in topological({each.id: each.deps for each in delegations}) or ():
+        fingerprint = by_id[leg].fingerprint
+        if fingerprint and first.setdefault(fingerprint, leg) != leg:
+            found[leg] = first[fingerprint]
+    return found

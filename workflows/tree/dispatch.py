@@ -3,10 +3,10 @@
 The module `settle` decides when a leg may start.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from enum import StrEnum
 
-from workflows.contract.graph import topological
+from workflows.contract.graph import twins
 from workflows.contract.models import Delegation, SynthesisRule
 from workflows.contract.worktree_names import AT_BASE
 from workflows.model.briefs import Correction
@@ -148,21 +148,6 @@ def _admit(step: Step, chain: Coordinator, outcome: JobOutcome) -> None:
             step.state.homes[leg.job_id] = chain.coordinator_id
             reason = f"waits for {', '.join(leg.deps)}" if leg.deps else "waits to be started"
             step.add(continuation.record_of(_run(step, chain, leg, depth), step.now, reason))
-
-
-def twins(delegations: Sequence[Delegation]) -> dict[str, str]:
-    """Return each duplicate with the leg that runs for it, within one result (ruling C5).
-
-    The first in dependency order runs: with any other, a leg could end up waiting for itself.
-    """
-    by_id = {each.id: each for each in delegations}
-    first: dict[str, str] = {}
-    found: dict[str, str] = {}
-    for leg in topological({each.id: each.deps for each in delegations}) or ():
-        fingerprint = by_id[leg].fingerprint
-        if fingerprint and first.setdefault(fingerprint, leg) != leg:
-            found[leg] = first[fingerprint]
-    return found
 
 
 def _stands_for(leg: Leg, duplicate: Leg) -> None:
