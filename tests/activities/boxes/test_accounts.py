@@ -22,10 +22,12 @@ from activities.runs.records import Kind
 from activities.runs.supervised_run import mark_of
 from tests.activities.boxes.attacks import (
     ATTACKS,
+    KEYS,
     LEFT_BY_BWRAP,
     LEFT_BY_LANDLOCK,
     PREAMBLE,
     all_of,
+    for_network,
     left,
     that_worked,
 )
@@ -33,7 +35,7 @@ from tests.activities.boxes.metadata import LONG_PROGRAMS, METADATA_WORKS, PROGR
 from tests.activities.boxes.world import PYTHON, SOMEBODY, World, built
 
 pytestmark = pytest.mark.ruling("N2")
-NOT_ASKED = {"use a descriptor that was left open", "change a control group", "use the keys of the service"}
+NOT_ASKED = {"use a descriptor that was left open", "change a control group", KEYS}
 
 
 def as_somebody(*command: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
@@ -42,13 +44,20 @@ def as_somebody(*command: str, given: bytes = b"") -> subprocess.CompletedProces
     return subprocess.run((*become, *command), input=given, capture_output=True, timeout=120, cwd="/")
 
 
-@pytest.fixture
-def there() -> Iterator[World]:
-    """Build a machine to attack that belongs to that account."""
+@pytest.fixture(scope="module")
+def theirs() -> Machine:
+    """Return the box mechanisms that this machine has for that account."""
     if os.geteuid() or shutil.which("setpriv") is None or PYTHON is None:
         pytest.skip(
             "becoming another account takes root, setpriv and a python3 of the system (apt-get install python3)"
         )
+    found = as_somebody(PYTHON, "-I", "-S", machine.__file__, "1", *bwrap.programs())
+    return Machine(**json.loads(found.stdout))
+
+
+@pytest.fixture
+def there(theirs: Machine) -> Iterator[World]:
+    """Build a machine to attack that belongs to that account."""
     folder = Path(tempfile.mkdtemp(prefix="boxes-"))
     try:
         with built(folder / "all", SOMEBODY) as world:
@@ -57,14 +66,6 @@ def there() -> Iterator[World]:
             yield world
     finally:
         shutil.rmtree(folder)
-
-
-@pytest.fixture
-def theirs() -> Machine:
-    """Return the box mechanisms that this machine has for that account."""
-    assert PYTHON
-    found = as_somebody(PYTHON, "-I", "-S", machine.__file__, "1", *bwrap.programs())
-    return Machine(**json.loads(found.stdout))
 
 
 def play(world: World, box: Box | None, script: str) -> tuple[str, dict[str, Any]]:
@@ -100,6 +101,20 @@ def box_of(world: World, there: Machine, kind: BoxKind, *read: Path) -> Box:
 
 
 @pytest.mark.parametrize("kind", [BoxKind.BWRAP, BoxKind.LANDLOCK])
+@pytest.mark.parametrize("network", Network)
+def test_all_of_them_fail_with_every_network_but_for_what_is_known(
+    there: World, theirs: Machine, kind: BoxKind, network: Network
+) -> None:
+    box = replace(box_of(there, theirs, kind, there.tmp / "lent"), network=network)
+    printed, end = play(there, box, all_of(for_network(network, NOT_ASKED)))
+    known, some = left(kind, network, same_account=True)
+    assert that_worked(printed) - some == known, end["error"]
+    assert not any(there.tmp.rglob("planted"))
+    assert end["survivors"] == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", [BoxKind.BWRAP, BoxKind.LANDLOCK])
 @pytest.mark.parametrize("attack", [name for name in ATTACKS if name not in NOT_ASKED])
 def test_it_fails_for_an_account_without_rights(there: World, theirs: Machine, kind: BoxKind, attack: str) -> None:
     box = box_of(there, theirs, kind, there.tmp / "lent")
@@ -108,18 +123,6 @@ def test_it_fails_for_an_account_without_rights(there: World, theirs: Machine, k
     assert ("got" in printed) is (attack == (LEFT_BY_LANDLOCK if kind is BoxKind.LANDLOCK else LEFT_BY_BWRAP))
     assert not any(there.tmp.rglob("planted"))
     assert end["survivors"] == 0
-
-
-@pytest.mark.parametrize("kind", [BoxKind.BWRAP, BoxKind.LANDLOCK])
-@pytest.mark.parametrize("network", [Network.MODEL, Network.FULL])
-def test_all_of_them_fail_with_every_network_but_for_what_is_known(
-    there: World, theirs: Machine, kind: BoxKind, network: Network
-) -> None:
-    box = replace(box_of(there, theirs, kind, there.tmp / "lent"), network=network)
-    printed, end = play(there, box, all_of({name: ATTACKS[name] for name in ATTACKS if name not in NOT_ASKED}))
-    known, some = left(kind, network, same_account=True)
-    assert that_worked(printed) - some == known, end["error"]
-    assert not any(there.tmp.rglob("planted"))
 
 
 @pytest.mark.parametrize("kind", [BoxKind.BWRAP, BoxKind.LANDLOCK])

@@ -4,6 +4,7 @@ import asyncio
 import re
 import sys
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -111,7 +112,11 @@ async def test_no_file_grows_beyond_the_bound_of_a_job(bounded: Stage, writes: s
     assert max(sizes) <= 4 << 20
 
 
-async def test_a_job_that_fills_the_disk_is_ended_and_fails_with_the_reason(bounded: Stage) -> None:
+async def test_a_job_that_fills_the_disk_is_ended_and_fails_with_the_reason(
+    bounded: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grown = count(1 << 22, 1 << 22)
+    monkeypatch.setattr(room, "disk", lambda _: (1 << 40, next(grown)))  # others may fill and empty the machine's own
     script = START + "import time\n[open(str(n), 'wb').write(bytes(2**20)) for n in range(8)]; time.sleep(600)"
     job = bounded.job(script, Action.IMPLEMENT)
     playing = asyncio.create_task(bounded.play(job))
