@@ -19,12 +19,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import activities
 import cli
-from bridge import operations
+from bridge import daemon, operations
 from cli.main import run
 from tests.waiting import PATIENCE, wait_for
 
 ROOT = Path(__file__).parents[2]
+LATE = (
+    "alembic.command",
+    "pygit2",
+    "sqlalchemy.dialects.sqlite",
+    "temporalio.contrib.pydantic",
+    "temporalio.envconfig",
+)
+"""What commands import only when they need it."""
 
 
 class Typist:
@@ -67,9 +76,12 @@ def typist() -> Typist:
 
 def serve(address: str) -> None:
     """Import everything, then fork for every command, until the test run has ended."""
-    for package in (cli, operations):
-        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-            importlib.import_module(module.name)
+    for package in (activities, cli, daemon, operations):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith(("__main__", "migrations.env")):
+                importlib.import_module(module.name)
+    for late in LATE:
+        importlib.import_module(late)
     if os.fork() == 0:
         os.read(0, 1)  # a pipe that closes when the test run has ended
         os.kill(os.getppid(), signal.SIGKILL)
