@@ -433,7 +433,7 @@ class World:
             refusal = refuse_resume(self.state, said)
             assert refusal is None, (command, refusal)
             if len(self.open()) == 1:
-                tried = self.state.model_copy(deep=True)
+                tried = TreeState.model_validate_json(self.state.model_dump_json())
                 reduce(tried, said)
                 assert (tried.finalize is not None) == (verb == "abort"), f"{command} has no effect of its own"
 

@@ -80,7 +80,10 @@ def test_the_tables_name_every_state() -> None:
 
 
 @pytest.mark.ruling("B6")
-@pytest.mark.parametrize("letter", ["s", "\u00e9", "\n", "\x01", "\U0001f600"])
+@pytest.mark.parametrize(
+    "letter",
+    ["\x01", "\U0001f600", *(pytest.param(letter, marks=pytest.mark.long) for letter in ("s", "\u00e9", "\n"))],
+)
 def test_the_largest_tree_there_can_be_continues_as_new_far_below_what_a_server_takes(letter: str) -> None:
     tree = World(tree_input(Bounds(max_delegation_width=63, max_delegation_total_jobs=64))).begin()
     legs = [the_largest_leg(n, letter, DELEGATIONS_BYTES // 63) for n in range(63)]
