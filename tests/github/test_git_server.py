@@ -32,8 +32,8 @@ class Clone:
         assert (done.returncode != 0) == fails, done.stderr
         return done.stderr if fails else done.stdout.strip()
 
-    def commit(self, size: int = 1) -> str:
-        (self.folder / "file").write_bytes(os.urandom(size))
+    def commit(self, size: int = 0) -> str:
+        (self.folder / "file").write_bytes(os.urandom(size + 16))
         self.git("add", "-A")
         self.git("commit", "-q", "-m", "A change")
         return self.git("rev-parse", "HEAD")
