@@ -1,21 +1,12 @@
 """Imports everything that any command may need, so that later forks have it."""
 
-import importlib
-import pkgutil
-
-import cli
-from bridge import operations
 from bridge.operations.orders import new_jobs
 from bridge.operations.pipelines import definitions
 from cli.demo import story
-from cli.main import NOUNS, command_of
 from tests.evil import EVIL
+from tests.imported import everything
 
-for _package in (cli, operations):
-    for _module in pkgutil.iter_modules(_package.__path__, f"{_package.__name__}."):
-        importlib.import_module(_module.name)
-for _noun in NOUNS:
-    command_of(_noun)
+everything()
 
 RAN = "prun-000000000001"
 DONE = "job-00000000000d"

@@ -5,10 +5,8 @@ and then forks for every command. Its input, output, effects and exit code are t
 start itself, of terminals and of signals run the real command.
 """
 
-import importlib
 import json
 import os
-import pkgutil
 import signal
 import socket
 import subprocess
@@ -19,21 +17,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import activities
-import cli
-from bridge import daemon, operations
 from cli.main import run
+from tests.imported import everything
 from tests.waiting import PATIENCE, wait_for
 
 ROOT = Path(__file__).parents[2]
-LATE = (
-    "alembic.command",
-    "pygit2",
-    "sqlalchemy.dialects.sqlite",
-    "temporalio.contrib.pydantic",
-    "temporalio.envconfig",
-)
-"""What commands import only when they need it."""
 
 
 class Typist:
@@ -76,12 +64,7 @@ def typist() -> Typist:
 
 def serve(address: str) -> None:
     """Import everything, then fork for every command, until the test run has ended."""
-    for package in (activities, cli, daemon, operations):
-        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if not module.name.endswith(("__main__", "migrations.env")):
-                importlib.import_module(module.name)
-    for late in LATE:
-        importlib.import_module(late)
+    everything()
     if os.fork() == 0:
         os.read(0, 1)  # a pipe that closes when the test run has ended
         os.kill(os.getppid(), signal.SIGKILL)
