@@ -1,22 +1,22 @@
 """A person's mistakes at the real command line: each gets one sentence, and nothing is lost or broken."""
 
-import fcntl
 import os
 import pty
 import select
 import signal
 import subprocess
 import sys
-import termios
 import time
 from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
 
+from tests.cli.terminal import forking, nothing, run_in
 from tests.e2e.conftest import Installed
 from tests.e2e.script import Script, leg, played, until_paused
 from tests.fenced import frame, said_in
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.ruling("K6", "F6")
 QUESTIONS = {"human_questions": [{"id": "store", "prompt": "Redis?"}, {"id": "limit", "prompt": "How \x1b[2Jmany?"}]}
@@ -202,18 +202,10 @@ class Terminal:
     """A command on a terminal, with a person's input."""
 
     def __init__(self, service: Installed, *words: str) -> None:
-        self.screen, inside = pty.openpty()
-        command = [sys.executable, "-m", "cli.main", *words]
-        self.process = subprocess.Popen(
-            command,
-            stdin=inside,
-            stdout=inside,
-            stderr=inside,
-            env=service.environment | {"NO_COLOR": "1"},
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-        )
-        os.close(inside)
+        self.screen, self.inside = pty.openpty()
+        place = service.environment | {"NO_COLOR": "1"}, os.getcwd()
+        self.process = forking.Process(target=run_in, args=(list(words), os.ttyname(self.inside), place, nothing))
+        self.process.start()
         self.shown, self.passed = "", 0
 
     def expect(self, text: str) -> None:
@@ -223,24 +215,33 @@ class Terminal:
         self.passed = found + len(text)
 
     def _read(self) -> bool:
-        assert select.select([self.screen], [], [], 30)[0], f"nothing more comes: {self.shown}"
-        try:
-            chunk = os.read(self.screen, 4096)
-        except OSError:  # the other side is closed
-            return False
-        self.shown += chunk.decode(errors="replace")
-        return bool(chunk)
+        """Read what comes next; return False once the command has ended and all was read."""
+        deadline = time.monotonic() + PATIENCE
+        while not select.select([self.screen], [], [], 0.02)[0]:
+            if not self.process.is_alive() and not select.select([self.screen], [], [], 0)[0]:
+                return False
+            assert time.monotonic() < deadline, f"nothing more comes: {self.shown}"
+        self.shown += os.read(self.screen, 4096).decode(errors="replace")
+        return True
 
     def type(self, text: str) -> None:
         os.write(self.screen, text.encode())
 
-    def end(self) -> int:
+    def leave(self, key: str) -> None:
+        """Press a key until the command ends: between prompt and read a signal takes effect with the next one only."""
+        for _ in range(60):
+            if self.process.is_alive():
+                self.type(key)
+                time.sleep(0.5)
+
+    def end(self) -> int | None:
         """Read until the command has ended, and return its exit code."""
         while self._read():
             pass
         os.close(self.screen)
+        os.close(self.inside)
         assert "Traceback" not in self.shown
-        return self.process.wait(60)
+        return self.process.exitcode
 
 
 def test_on_a_terminal_it_asks_question_by_question(script: Script, asking: str) -> None:
@@ -314,10 +315,7 @@ def test_who_leaves_is_told_how_to_come_back_and_the_tree_waits_on(script: Scrip
     if when == "waiting":
         terminal.type("\n")
         terminal.expect("later: service resume job-")
-    for _ in range(60):
-        if terminal.process.poll() is None:
-            terminal.type("\x03")
-            time.sleep(0.5)
+    terminal.leave("\x03")
     assert terminal.end() == 130
     assert "It goes on without you. To come back:" in terminal.shown
     [watch] = [line.split() for line in terminal.shown.splitlines() if line.startswith("  service job tree ")]
@@ -354,10 +352,7 @@ def test_who_leaves_in_the_middle_has_said_nothing(script: Script, waiting: str,
     terminal.expect("answer: ")
     terminal.type("memory\n")
     terminal.expect("answer: ")
-    for _ in range(60):  # a signal between prompt and read takes effect with the next one only: Python's own race
-        if terminal.process.poll() is None:
-            terminal.type(key)
-            time.sleep(0.5)
+    terminal.leave(key)
     assert terminal.end() == 1
     assert script.tree(waiting)["task"]["state"] == "awaiting_human"
 
@@ -461,10 +456,7 @@ def test_who_leaves_a_run_is_told_how_to_come_back_and_it_waits_on(script: Scrip
     if when == "waiting":
         terminal.type("\n")
         terminal.expect("later: service resume job-")
-    for _ in range(60):
-        if terminal.process.poll() is None:
-            terminal.type("\x03")
-            time.sleep(0.5)
+    terminal.leave("\x03")
     assert terminal.end() == 130
     [run] = script.service.json("pipeline", "runs", "--pipeline", pipeline)["runs"]
     assert run["state"] == "awaiting_human"
