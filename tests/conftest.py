@@ -12,9 +12,8 @@ import pytest
 from hypothesis import settings
 
 from activities.settings.home import Home
-from tests import keys
+from tests import guard, keys
 from tests.depth import cases
-from tests.guard import Guard
 
 ROOT = Path(__file__).parent
 PURE = ("text", "secrets", "contract", "policy", "tree", "pipeline")
@@ -27,10 +26,7 @@ settings.register_profile("ours", deadline=None, max_examples=cases(25, 100))
 settings.load_profile("ours")
 
 
-GUARD = pytest.StashKey[Guard]()
-
-
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure() -> None:
     """Undo what programs inherit: a shell has its background jobs ignore signals, `nohup` hang-ups. Unset
     PYTHONUNBUFFERED, so that a missing flush is seen.
     """
@@ -39,11 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.pop("PYTHONUNBUFFERED", None)
     gc.disable()  # until all tests are collected, which leaves little garbage
-    config.stash[GUARD] = Guard()
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    config.stash[GUARD].end()
+    guard.begin()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -14,7 +14,7 @@ from tests.written import ROOT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
-CONFTEST = "from tests.conftest import pytest_configure, pytest_unconfigure\n"
+CONFTEST = "from tests.conftest import pytest_configure\n"
 RUN = """
 import subprocess, time, pathlib, pytest
 

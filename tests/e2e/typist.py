@@ -31,7 +31,8 @@ class Typist:
         self._folder = tempfile.TemporaryDirectory(prefix="typist-")
         self._address = f"{self._folder.name}/line"
         command = [sys.executable, "-m", "tests.e2e.typist", self._address]
-        self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE)
+        # Ctrl-C at the terminal does not reach it: commands that stop daemons are still to be typed.
+        self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, start_new_session=True)
         wait_for(Path(self._address).exists, self._process.poll)
 
     def type(
