@@ -210,7 +210,7 @@ def test_a_question_pauses_the_tree_until_somebody_answers(script: Script) -> No
     assert "extend" in refused
     assert "waits for answer or extend" in script.service("resume", job, code=2).stderr
     outside = script.service("resume", job, "answer", "store: redis: the big one", code=3).stderr
-    assert "`redis: the big one` is none of the choices of `store`" in outside
+    assert "`redis: the big one` is not one of the choices of `store`" in outside
     assert f'try: service resume {job} answer "store: <text>"\n' in outside
     assert f"     service resume {job} answer 'store: redis: the big one' --other\n" in outside
     said = script.service("resume", job, "answer", "store: redis: the big one", "--other").stdout.splitlines()
