@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from activities.cluster_by_hand import Place, commands, removal
+from activities.cluster_commands import Place, commands, removal
 from activities.temporal import RPC_TIMEOUT
 from workflows.model.errors import ServiceError, UnreachableError
 from workflows.temporal import search

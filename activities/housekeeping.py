@@ -10,9 +10,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from activities.ended_outside import OutsideWatch
 from activities.git.work import delete_later
 from activities.host.context import Context
-from activities.outside import OutsideWatch
 from activities.runs import orphans
 from activities.runs.run_folders import Key
 from activities.store import artifacts, attempts

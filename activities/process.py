@@ -17,7 +17,7 @@ class OneLine(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
-        from activities.redaction.redacted import redacted
+        from activities.redaction.redact import redacted
 
         return one_line(redacted(super().format(record)))
 
@@ -41,7 +41,7 @@ def run(serve: Callable[[], None], *, quiet: tuple[str, ...] = ()) -> NoReturn:
     Print an error that people can mend as the `service` command does, with its exit code. `quiet`: loggers that log
     warnings only.
     """
-    from activities.redaction.redacted import redacted  # commands log too, and start without it
+    from activities.redaction.redact import redacted  # commands log too, and start without it
 
     to_stderr("%(asctime)s %(levelname)s %(name)s %(message)s")
     for name in quiet:

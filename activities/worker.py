@@ -18,7 +18,7 @@ from temporalio.worker import PollerBehaviorAutoscaling, Worker
 from activities import cluster, process, takeover
 from activities.agents.registry import adapters_of
 from activities.boxes import control_group
-from activities.host import apart, boxing
+from activities.host import boxing, helper_process
 from activities.host.context import Context
 from activities.host.slots import Slots
 from activities.host.tree_reports import TreeReports
@@ -32,8 +32,8 @@ from activities.pipelines.run_stage import Stages
 from activities.redaction.on_temporal import Redacting
 from activities.runs import spawn
 from activities.runs.supervised_run import home_mark
-from activities.sealing import gate, seal_key
-from activities.sealing.gate import gated
+from activities.sealing import seal_check, seal_key
+from activities.sealing.seal_check import gated
 from activities.settings import ready
 from activities.settings.home import Home
 from activities.settings.load import load
@@ -80,7 +80,7 @@ def workers(client: Client, context: Context) -> list[Worker]:
     recorder, books = TreeRecorder(context), RunRecorder(context)
     slots = Slots(context.settings)
     context.room.heeded_by.append(slots.hold)
-    refused = gate.left_alone if context.settings.store.url else gate.ended_by(client)
+    refused = seal_check.left_alone if context.settings.store.url else seal_check.ended_by(client)
     steps = max(TREE_STEPS, 2 * context.settings.worker.max_parallel_jobs)
     jobs = Jobs(context, adapters_of(context.settings, context.environ), slots)
     trees = Worker(
@@ -132,7 +132,7 @@ async def serve(home: Home) -> None:
     own = settings.worker
     all_jobs, each = control_group.limits(own.agents_memory), control_group.job_limits(own.job_memory, own.job_pids)
     spawn.keep_within(control_group.made(group_name(home), all_jobs, each))
-    helpers = asyncio.create_task(asyncio.to_thread(apart.ready, execution.__name__))
+    helpers = asyncio.create_task(asyncio.to_thread(helper_process.ready, execution.__name__))
     client = await connect(home, settings)
     await cluster.require(client)
     context = replace(context, reports=TreeReports(client, asyncio.get_running_loop()))
@@ -156,7 +156,7 @@ async def serve(home: Home) -> None:
         await stop.wait()
         for chore in chores:
             chore.cancel()
-    await asyncio.to_thread(apart.close)
+    await asyncio.to_thread(helper_process.close)
     await asyncio.to_thread(spawn.close)
 
 

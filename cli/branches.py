@@ -121,8 +121,8 @@ def gate(
     json: Json = False,
 ) -> None:
     """Say whether a tree's work is ready to be merged. Prints why not, a reason a line, and exits with 3 then."""
-    from bridge.operations.branches import gate as operations
-    from workflows.github.gate import GateState
+    from bridge.operations.branches import merge_gate as operations
+    from workflows.github.merge_gate import GateState
     from workflows.model.errors import RefusedError
 
     service = service_here()
@@ -138,7 +138,7 @@ def gate(
 def branches(job_id: JobId, json: Json = False) -> None:
     """List every branch of a tree: what it has, whether it is merged, how to merge it."""
     from bridge.operations.branches import branches as operations
-    from bridge.operations.branches import lines, publish
+    from bridge.operations.branches import publish, task_line
     from bridge.operations.jobs import jobs
 
     service = service_here()
@@ -150,7 +150,7 @@ def branches(job_id: JobId, json: Json = False) -> None:
     say(f"task branch {found.task_branch}" if found.problem else f"task branch {found.task_branch} {at}")
     if found.problem:
         say(f"the repository cannot be seen: {found.problem}")
-    offer = lines.offer(service, jobs.tree(service, found.root_job_id), found)
+    offer = task_line.offer(service, jobs.tree(service, found.root_job_id), found)
     fresh = {leg.job_id for leg in offer.fresh}
     rows = (_row(leg, leg.merge if leg.job_id in fresh else "") for leg in found.legs)
     cut = say_table(HEADINGS, rows, "no job of this tree may write: there are no branches")

@@ -86,7 +86,7 @@ def gc(
 
     Trees that run, wait for people or are blocked keep all they have. Rows, branches and backups always stay.
     """
-    from bridge.operations.home import reclaim
+    from bridge.operations.home import gc as reclaim
 
     found = reclaim.reclaim(service_here(), older_than, yes=yes)
     if json:

@@ -45,7 +45,6 @@ NOUNS = {
     "spend": "show what was spent, by day, agent, repository and model",
 }
 _SHARED = {
-    **dict.fromkeys(("attention", "resume"), "waiting"),
     **dict.fromkeys(("backup", "restore", "gc", "config", "cluster"), "home"),
     **dict.fromkeys(("doctor", "runtime"), "health"),
     "help": "manual",

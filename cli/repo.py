@@ -61,7 +61,7 @@ def sweep(
     json: Json = False,
 ) -> None:
     """List worktrees, merged branches and locks that killed processes left; never removes work that is nowhere else."""
-    from bridge.operations.home import sweep as leftovers
+    from bridge.operations.home import leftovers
     from cli.drawing.progress import progress
     from cli.invocation.faults import if_interrupted
 

@@ -49,12 +49,12 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("L4", "return said_of(job) if _plain(job) else None", "return said_of(job)"),
     ),
     "github/facts.py": (("L3", 'body.rstrip("\\r\\n").rpartition("\\n")[2]', 'body.partition("\\n")[0]'),),
-    "github/gate.py": (
+    "github/merge_gate.py": (
         ("L10", "{Decision.CHANGES_REQUESTED, Decision.BLOCKED,", "{Decision.BLOCKED,"),
         ("L10", "frozenset({FailurePolicy.CONTINUE, FailurePolicy.ESCALATE})", "frozenset({FailurePolicy.CONTINUE})"),
         ("O1", "if head.foreign:", "if head.foreign and head.sha is None:"),
     ),
-    "github/permission.py": (
+    "github/comment_permission.py": (
         ("L5", '{"admin", "maintain", "write"}', '{"admin", "maintain", "triage", "write"}'),
         ("L6", "refused_in_last_hour >= MOST_REFUSALS", "refused_in_last_hour > MOST_REFUSALS"),
     ),
@@ -134,13 +134,13 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     ),
     "policy/prompts/task.py": (("P7", "fences.meaning(obeyed=_OBEYED)", "fences.meaning()"),),
     "policy/recipes.py": (("spec:orchestrate.review_panel", "failure_policy=FailurePolicy.CONTINUE,\n", ""),),
-    "policy/synthesis.py": (
+    "policy/batch_verdict.py": (
         ("D6", "if not overruled and SynthesisRule.QUORUM in rules", "if SynthesisRule.QUORUM in rules"),
         ("E2", "if not b.succeeded or b.decision is Decision.CHANGES_REQUESTED]", "if not b.approves]"),
         ("E3", "needed = max(", "needed = min("),
         ("E4", "[b for b in tagged if not (b.succeeded and b.decision is Decision.SKIPPED)]", "tagged"),
     ),
-    "policy/times.py": (("D3", "5.0, 300.0", "5.0, 600.0"),),
+    "policy/backoff.py": (("D3", "5.0, 300.0", "5.0, 600.0"),),
     "secrets/redact.py": (("N7", "if layers > 0:", "if layers > 1:"),),
     "text/fences.py": (("N6", "text.count(self._mark) == self._written", "text.count(self._mark) >= self._written"),),
     "text/inert.py": (("L11", "@(?=\\\\?[A-Za-z0-9_-])", "@(?=[A-Za-z0-9_-])"),),
@@ -197,7 +197,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("D4", "stopped = step.state.frozen or batch is None or bool(batch.stopped)", "stopped = batch is None"),
         ("B6", "max(0, tokens.input_tokens)", "tokens.input_tokens"),
     ),
-    "tree/offers.py": (
+    "tree/job_offers.py": (
         ("B5", "if offer is not None and offer.number == event.offer:", "if offer is not None:"),
         ("B5", "if offer is None or offer.attempt != outcome.attempt:", "if offer is None:"),
         ("B5", "started = max(at, step.state.jobs[job_id].queued_at)", "started = at"),
@@ -219,7 +219,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("F3", "chain.batch.approved = True", "chain.batch.approved = False"),
         ("F5", "_guide(chain, said.guidance)", "_guide(chain, '')"),
     ),
-    "tree/rounds.py": (
+    "tree/pause_rounds.py": (
         ("F1", "number=len(earlier) + 1,", "number=1,"),
         ("F8", "Stage.NINETY: 0.9", "Stage.NINETY: 0.8"),
         (
@@ -228,7 +228,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
             "if state.killed_by is not None:\n        step.event(",
         ),
     ),
-    "tree/settle.py": (
+    "tree/settle_batch.py": (
         ("E5", "if state.verify_attempts >= cap:", "if state.verify_attempts > cap:"),
         ("E5", "elif verdict.result is Result.REPLAN:", "elif verdict.result is Result.REPLAN and rung is None:"),
     ),

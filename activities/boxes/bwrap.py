@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-from activities.boxes import system
+from activities.boxes import system_files
 from activities.boxes.box import Box
 
 PROGRAM = "bwrap"
@@ -69,10 +69,10 @@ def _account(box: Box) -> Iterator[str]:
 
 def _root(box: Box) -> Iterator[str]:
     """Mount the system read-only, and tmpfs folders where programs expect to write."""
-    yield from ("--proc", "/proc", "--dev", "/dev", *_system(system.moment()))
+    yield from ("--proc", "/proc", "--dev", "/dev", *_system(system_files.moment()))
     if box.etc is not None:
         yield from ("--ro-bind", str(box.etc), "/etc")
-    for file in system.files() if box.etc is None else ():
+    for file in system_files.files() if box.etc is None else ():
         yield from ("--ro-bind", str(file), str(file))
     for place in scratch(box):
         yield from ("--size", str(TMP_BYTES), "--tmpfs", place)
@@ -82,7 +82,7 @@ def _root(box: Box) -> Iterator[str]:
 @lru_cache(1)
 def _system(moment: int) -> tuple[str, ...]:
     """Build the options that mount the system's folders. Cached for one second."""
-    return tuple(word for folder in system.folders() for word in _shown(folder))
+    return tuple(word for folder in system_files.folders() for word in _shown(folder))
 
 
 def _shown(folder: Path) -> tuple[str, str, str]:

@@ -16,7 +16,18 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from activities.boxes import bwrap, decided_calls, kernel, landlock, network, own_root, proxy, seccomp, stage, start
+from activities.boxes import (
+    agent_mounts,
+    bwrap,
+    kernel,
+    landlock,
+    network,
+    own_root,
+    proxy,
+    seccomp,
+    start,
+    syscall_decisions,
+)
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.control_group import MOST_PROCESSES
 from activities.boxes.kernel import libc
@@ -28,7 +39,7 @@ NO_ROOT_LOCKED = 0b11
 OWN_ROOT = "own_root"
 """Key of a described box: the layout of its root, where the service makes the box without bubblewrap."""
 
-Laid = stage.Layout | own_root.Root
+Laid = agent_mounts.Layout | own_root.Root
 
 
 @dataclass(frozen=True)
@@ -58,7 +69,7 @@ def described(box: Box, command: Sequence[str]) -> dict[str, Any]:
     if box.uid is not None:
         with contextlib.suppress(OSError):
             root = own_root.planned(box)
-            layout = None if root else stage.planned(box)
+            layout = None if root else agent_mounts.planned(box)
     argv = bwrap.argv(box, command) if box.kind is BoxKind.BWRAP and not root else command
     laid = {OWN_ROOT: root and vars(root), "layout": layout and vars(layout)}
     return {"box": box.as_json(), "argv": list(argv), **laid}
@@ -132,12 +143,12 @@ def _argv(box: Box, told: Mapping[str, Any], command: Sequence[str]) -> Sequence
     return bwrap.argv(box, command) if takes_first(told) or told.get("root") else told["argv"]
 
 
-def _layout(box: Box, told: Mapping[str, Any]) -> stage.Layout | None:
+def _layout(box: Box, told: Mapping[str, Any]) -> agent_mounts.Layout | None:
     """Return the layout that the caller planned, or plan it now and say why that fails."""
     if layout := told.get("layout"):
-        return stage.Layout(**layout)
+        return agent_mounts.Layout(**layout)
     with _telling():
-        return None if box.uid is None else stage.planned(box)
+        return None if box.uid is None else agent_mounts.planned(box)
 
 
 @contextmanager
@@ -170,7 +181,7 @@ def _deciding(box: Box) -> Iterator[socket.socket]:
     here, there = socket.socketpair()
     with here, there:
         yield there
-        decided_calls.decide(here, box.uid)
+        syscall_decisions.decide(here, box.uid)
 
 
 def _hold(box: Box, ports: Sequence[int], outside: socket.socket | None, *, in_bwrap: bool) -> None:
@@ -184,7 +195,7 @@ def _hold(box: Box, ports: Sequence[int], outside: socket.socket | None, *, in_b
         landlock.restrict(box, ports)
     listener = seccomp.install(box)
     if outside:
-        decided_calls.tell(outside, listener, places)
+        syscall_decisions.tell(outside, listener, places)
     os.chdir("/" if in_bwrap else box.cwd)
 
 

@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from activities.boxes import system
+from activities.boxes import system_files
 
 PREFIX = "etc-"
 NAME = "agents"
@@ -33,7 +33,7 @@ def current(folder: Path, uid: int | None) -> Path:
 def _state(uid: int | None) -> str:
     """Return a digest of the files' inode, size and time. A file replaced in a folder changes the folder."""
     told = [f"{NAME} {uid}"]
-    for name in system.ETC:
+    for name in system_files.ETC:
         with contextlib.suppress(OSError):
             found = os.stat(f"/etc/{name}")
             told.append(f"/etc/{name} {found.st_ino} {found.st_size} {found.st_mtime_ns}")
@@ -46,7 +46,7 @@ def _make(copy: Path, uid: int | None) -> None:
     """
     fresh = Path(tempfile.mkdtemp(prefix=f"{copy.name}.", dir=copy.parent))
     fresh.chmod(0o755)
-    for path in system.files():
+    for path in system_files.files():
         target = fresh / path.relative_to("/etc")
         target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         if path.is_dir():

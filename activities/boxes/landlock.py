@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from activities.boxes import system
+from activities.boxes import system_files
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.kernel import libc
 
@@ -81,7 +81,7 @@ def _ruleset(version: int, files: int, tcp: int, scopes: int) -> int:
 
 def _of_the_system() -> Iterator[tuple[Path, int]]:
     """Yield the paths that every box has, with their rights."""
-    for path in (*system.folders(), *system.files(), Path("/proc")):
+    for path in (*system_files.folders(), *system_files.files(), Path("/proc")):
         yield path, READ
     for number, rights in STREAMS.items():
         yield Path(f"/proc/self/fd/{number}"), rights

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from activities.boxes import kernel
+from activities.boxes.allowed_hosts import Entry
 from activities.boxes.box import Box, BoxKind, Network
-from activities.boxes.hosts import Entry
 
 LOOPBACK = "127.0.0.1"
 PROXY_PORT = 3128

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from activities.boxes import bwrap, kernel, system
+from activities.boxes import bwrap, kernel, system_files
 from activities.boxes.box import Box, BoxKind
 from activities.boxes.ownership import ways
 
@@ -138,7 +138,7 @@ def planned(box: Box) -> Root | None:
     way = ways(box.uid)
     if not all(way(str(path)).firm for path in box.places):
         return None
-    links, folders = _system(system.moment())
+    links, folders = _system(system_files.moment())
     shared = {**folders, "/etc": str(box.etc)}
     places = {str(path): writable for path, writable in box.places.items()}
     sources = shared | {path: path for path in places}
@@ -157,6 +157,6 @@ def _stands_apart(box: Box) -> bool:
 @functools.lru_cache(1)
 def _system(moment: int) -> tuple[dict[str, str], dict[str, str]]:
     """Return the system's folders that are symlinks, and the others. Cached for one second."""
-    there = [str(path) for path in system.folders()]
+    there = [str(path) for path in system_files.folders()]
     links = {path: os.readlink(path) for path in there if os.path.islink(path)}
     return links, {path: path for path in there if path not in links}

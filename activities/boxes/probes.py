@@ -25,10 +25,10 @@ if __name__ == "__main__":  # isolated mode knows the standard library only
 from activities.boxes import etc_copy, kernel
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.enter import boxed, described, takes_first
-from activities.boxes.machine import Machine
 from activities.boxes.ownership import hand_over
 from activities.boxes.programs import needed
 from activities.boxes.start import start
+from activities.boxes.try_boxes import Machine
 
 SECONDS, AGAIN_SECONDS = 60.0, 20.0
 IPC_CREAT, IPC_RMID = 0o1000, 0

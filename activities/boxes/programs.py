@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from activities.boxes.system import is_system
+from activities.boxes.system_files import is_system
 
 DEEPEST = 4
 """Depth of programs that start programs."""

@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from activities.boxes.allowed_hosts import ANY, Entry, Target, is_local_name, is_refused, matching
 from activities.boxes.box import Box
-from activities.boxes.hosts import ANY, Entry, Target, is_local_name, is_refused, matching
 from activities.boxes.kernel import PR_SET_DUMPABLE, PR_SET_PDEATHSIG, libc
 from activities.boxes.network import LOOPBACK
 from activities.boxes.start import FIRST_OTHER

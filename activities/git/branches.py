@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from activities.git.command import git_stream, printable
 from activities.git.library import ObjectsError, let_go, library, opened
-from activities.git.registered import common_directory, git_directory
+from activities.git.registered_repository import common_directory, git_directory
 from workflows.model.errors import RefusedError
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from activities.git import remotes
 from activities.git.branches import commit
 from activities.git.command import GitError, git, line, printable
 from activities.git.locks import held
-from activities.git.registered import borrowed, common_directory
-from workflows.github.names import host_of, remote_of
+from activities.git.registered_repository import borrowed, common_directory
+from workflows.github.repository_name import host_of, remote_of
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UnreachableError
 from workflows.policy.belongs_to import WEB
 

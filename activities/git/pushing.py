@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 from activities.git import remotes
 from activities.git.command import GitError, git, printable
-from activities.git.registered import borrowed
-from activities.redaction.redacted import redacted
-from workflows.github.names import github_of_remote, host_of, remote_of
+from activities.git.registered_repository import borrowed
+from activities.redaction.redact import redacted
 from workflows.github.publication import OURS
+from workflows.github.repository_name import github_of_remote, host_of, remote_of
 from workflows.model.errors import RefusedError
 
 PUSH_SECONDS = 120.0

@@ -22,7 +22,7 @@ from gidgethub.abc import GitHubAPI
 from sqlalchemy import Engine
 
 from activities.github.account import Credentials
-from activities.redaction.redacted import redacted_all
+from activities.redaction.redact import redacted_all
 from activities.store.github import account, reading
 
 SECONDS = 20.0

@@ -9,9 +9,9 @@ from activities.github import api
 from activities.github.account import Credentials
 from activities.github.client import Client, GithubError
 from activities.github.models import Issue, Pull
-from activities.host.binding import Bound
+from activities.host.belongs_to import Bound
 from activities.store.artifacts import Artifacts
-from workflows.model.texts import Text
+from workflows.model.long_texts import Text
 from workflows.policy import belongs_to
 from workflows.text.fences import excerpt
 

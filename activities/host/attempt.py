@@ -20,7 +20,7 @@ from activities.host.heartbeat import Heartbeat, beating
 from activities.host.slots import Need, Slots, in_turn
 from activities.runs import run_folders
 from activities.runs.supervised_run import Claim, give_up
-from activities.store import attempts, refusals
+from activities.store import attempts, permanent_errors
 from activities.store.attempts import AttemptRow, Offered
 from workflows.model.errors import ServiceError
 
@@ -115,7 +115,7 @@ class Attempts:
         beat, offered = Heartbeat(), work.offered
         lock = self._locks.setdefault((offered.job_id, offered.attempt), asyncio.Lock())
         async with lock, beating(beat):
-            with refusals.translated():
+            with permanent_errors.translated():
                 return await self._attempt(work, beat)
 
     async def _attempt(self, work: Work[T], beat: Heartbeat) -> T:

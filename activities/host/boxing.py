@@ -9,13 +9,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from activities.agents.adapter import CannotLaunchError, Launch
-from activities.boxes import bwrap, etc_copy, machine, own_root, ownership, probes, system
+from activities.boxes import bwrap, etc_copy, own_root, ownership, probes, system_files, try_boxes
+from activities.boxes.allowed_hosts import ANY, Entry
 from activities.boxes.box import Box, BoxKind, Network
-from activities.boxes.hosts import ANY, Entry
-from activities.boxes.machine import Machine
 from activities.boxes.network import LOOPBACK
 from activities.boxes.ownership import LinkError
 from activities.boxes.programs import needed
+from activities.boxes.try_boxes import Machine
 from activities.runtimes.table import SHELL, program_of
 from activities.settings.home import Home
 from activities.settings.model import RuntimeSection, Settings
@@ -55,7 +55,7 @@ def kind_for(settings: Settings, runtime: str) -> BoxKind:
     section = settings.runtime(runtime)
     if section.box == "none":
         return BoxKind.NONE
-    there = machine.look(settings.worker.agents_uid)
+    there = try_boxes.look(settings.worker.agents_uid)
     return kind_of(section, runtime, network_of(section, runtime)[0], there)[0]
 
 
@@ -64,13 +64,13 @@ def box_of(home: Home, settings: Settings, environ: Mapping[str, str], wanted: W
     section, uid = settings.runtime(wanted.runtime), settings.worker.agents_uid
     if section.box == "none":
         return None
-    there = machine.look(uid)
+    there = try_boxes.look(uid)
     network, hosts = network_of(section, wanted.runtime)
     kind, leaks = kind_of(section, wanted.runtime, network, there)
     users_home, root = Path(environ.get("HOME") or Path.home()), home.root.resolve()
     read = (*_said(section.read, home, wanted.runtime, users_home), *wanted.launch.read, *wanted.lent)
     write = (*_said(section.write, home, wanted.runtime, users_home), *map(_made, wanted.launch.write))
-    parts = _needed(wanted.command, wanted.launch.env.get("PATH"), users_home, root, system.moment())
+    parts = _needed(wanted.command, wanted.launch.env.get("PATH"), users_home, root, system_files.moment())
     box = Box(
         kind=kind,
         network=network,
@@ -130,7 +130,7 @@ def refused(settings: Settings, runtime: str) -> CannotLaunchError | None:
     section = settings.runtime(runtime)
     try:
         if section.box != "none":
-            kind_of(section, runtime, network_of(section, runtime)[0], machine.look(settings.worker.agents_uid))
+            kind_of(section, runtime, network_of(section, runtime)[0], try_boxes.look(settings.worker.agents_uid))
     except CannotLaunchError as error:
         return error
     return None
@@ -232,7 +232,7 @@ def _etc(home: Home, kind: BoxKind, uid: int | None, places: Iterable[Path]) -> 
     """
     if kind is not BoxKind.BWRAP or not home.root.exists() or any(path.is_relative_to("/etc") for path in places):
         return None
-    return _etc_copy(home.boxes, uid, system.moment())
+    return _etc_copy(home.boxes, uid, system_files.moment())
 
 
 @lru_cache(1)

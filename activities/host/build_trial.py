@@ -23,7 +23,7 @@ from activities.settings.model import Settings
 from workflows.contract.models import Action, AutonomyPolicy
 from workflows.model.errors import ServiceError
 from workflows.model.jobs import JobRun
-from workflows.model.texts import Text
+from workflows.model.long_texts import Text
 from workflows.model.workers import Assignment, Worker
 
 SECONDS, SAID = 60.0, 4096

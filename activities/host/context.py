@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Engine
 
-from activities.host.room import Room
+from activities.host.disk_space import Room
 from activities.host.tree_reports import TreeReports
 from activities.redaction.kept_secrets import KeptSecrets
 from activities.settings.home import Home

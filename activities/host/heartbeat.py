@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.redaction.redacted import redacted
+from activities.redaction.redact import redacted
 from activities.runs.supervised_run import Progress
 
 BEAT_SECONDS = 2.0

@@ -14,7 +14,7 @@ from activities.jobs.session import EarlierSession
 from activities.jobs.verdict import Failure, Settled
 from activities.jobs.workspace import Evidence
 from activities.redaction.kept_secrets import without_words
-from activities.redaction.redacted import mapped, redacted, redacted_all, redacted_begin, redacted_end
+from activities.redaction.redact import mapped, redacted, redacted_all, redacted_begin, redacted_end
 from activities.runs.supervised_run import Claim
 from activities.store.attempts import AttemptRow, Deferral
 from activities.store.github import facts
@@ -28,9 +28,9 @@ from workflows.contract.size_limits import fitted, storable_model, storable_valu
 from workflows.github.facts import FactKind
 from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.long_texts import LongPrompt
 from workflows.model.spend import Usage
 from workflows.model.states import JobState
-from workflows.model.texts import LongPrompt
 from workflows.model.workers import Worker
 from workflows.policy.decisions import state_of
 from workflows.policy.loops import folded, side_effects

@@ -9,7 +9,7 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.agents.faults import Blocker, BlockerKind
 from activities.host.context import Context
-from activities.redaction.redacted import redacted
+from activities.redaction.redact import redacted
 from activities.settings.model import RuntimeSection
 from activities.store import attempts
 from activities.store.attempts import AttemptRow, Deferral
@@ -17,9 +17,8 @@ from workflows.contract.size_limits import storable
 from workflows.model.jobs import JobRun
 from workflows.model.spend import Usage
 from workflows.model.states import Continuation
-from workflows.policy.times import clock
 from workflows.temporal.calls import WAITS
-from workflows.text.durations import format_duration
+from workflows.text.durations import clock, format_duration
 
 MARGIN_SECONDS = 5.0
 """Seconds added to a time that the program names: its clock may differ from ours."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from activities.git import branches
-from activities.git.merges.line import Part
+from activities.git.merges.task_line import Part
 from activities.host.context import Context
 from activities.store import branches as told
 from activities.store import jobs as stored

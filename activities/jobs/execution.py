@@ -13,10 +13,10 @@ from activities.agents.streams import left_out
 from activities.boxes.box import Box
 from activities.git.work import delete_later
 from activities.host import boxing
-from activities.host.apart import FILL_SECONDS, TooMuchError, apart
 from activities.host.boxing import Wanted
 from activities.host.context import Context
-from activities.host.room import GIB
+from activities.host.disk_space import GIB
+from activities.host.helper_process import FILL_SECONDS, TooMuchError, apart
 from activities.jobs.session import EarlierSession
 from activities.jobs.workspace import branch_name
 from activities.runs import supervised_run as runs

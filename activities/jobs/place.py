@@ -2,11 +2,11 @@
 
 from activities.agents.adapter import CannotLaunchError
 from activities.boxes import control_group
+from activities.boxes.allowed_hosts import ANY
 from activities.boxes.box import BoxKind, Network
-from activities.boxes.hosts import ANY
 from activities.git import pull_requests
-from activities.git.merges import line as git
-from activities.git.merges.line import Line
+from activities.git.merges import task_line as git
+from activities.git.merges.task_line import Line
 from activities.git.pull_requests import Source
 from activities.host import boxing
 from activities.host.context import Context

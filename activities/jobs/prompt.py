@@ -13,8 +13,8 @@ from workflows.contract.explain import explain_contract
 from workflows.model.briefs import ContinuationBrief
 from workflows.model.errors import NotFoundError
 from workflows.model.jobs import JobRun
+from workflows.model.long_texts import Text
 from workflows.model.states import Continuation
-from workflows.model.texts import Text
 from workflows.model.workers import Worker
 from workflows.policy.prompts.place import Place
 from workflows.policy.prompts.render import render_continuation, text_of, wanted_digests

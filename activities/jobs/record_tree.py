@@ -6,8 +6,8 @@ from temporalio import activity
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
-from activities.jobs.outside_end import how_it_closed
-from activities.store import attempts, jobs, refusals, trees
+from activities.jobs.ended_outside import how_it_closed
+from activities.store import attempts, jobs, permanent_errors, trees
 from workflows.model.rows import Records, Written
 from workflows.temporal.calls import Claim, Offer, writers
 from workflows.tree.state import TreeState
@@ -46,16 +46,16 @@ class TreeRecorder:
         """Write one step of a tree."""
         info = activity.info()
         store, root, run_id = self._context.store, info.workflow_id or "", info.workflow_run_id or ""
-        return refusals.written(lambda: jobs.write_as(store, records, root, run_id))
+        return permanent_errors.written(lambda: jobs.write_as(store, records, root, run_id))
 
     @activity.defn(name="take_back")
     def take_back(self, offer: Offer) -> Claim:
         """Take back an offer that its host has not begun."""
         offered = attempts.Offered(offer.job_id, offer.attempt, offer.offer)
-        return Claim(begun_at=refusals.written(lambda: attempts.take_back(self._context.store, offered)))
+        return Claim(begun_at=permanent_errors.written(lambda: attempts.take_back(self._context.store, offered)))
 
     @activity.defn(name="keep_tree")
     def keep_tree(self, state: TreeState) -> None:
         """Store a closed tree's state."""
         context, run_id = self._context, activity.info().workflow_run_id or ""
-        refusals.written(lambda: trees.keep(context.store, state, context.host, run_id))
+        permanent_errors.written(lambda: trees.keep(context.store, state, context.host, run_id))

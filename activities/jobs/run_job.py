@@ -22,7 +22,7 @@ from activities.jobs.execution import Begun, Executed, Execution
 from activities.jobs.prompt import is_leaf, prompt_of, seed_of
 from activities.jobs.session import earlier_session
 from activities.jobs.verdict import Failure, Settled, as_failure, held_to_evidence, judge
-from activities.redaction.redacted import redacted
+from activities.redaction.redact import redacted
 from activities.runs.supervised_run import RunEnd
 from activities.store import attempts
 from activities.store.attempts import AttemptRow, Deferral, Offered

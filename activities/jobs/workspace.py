@@ -8,15 +8,15 @@ from activities.git import branches
 from activities.git.branches import ref_part
 from activities.git.library import kept_open
 from activities.git.merges.into_worktree import MergeConflict, merge
-from activities.git.merges.line import LeftOut, Line, draw
-from activities.git.registered import lent
-from activities.git.work import own_side, worktrees
+from activities.git.merges.task_line import LeftOut, Line, draw
+from activities.git.registered_repository import lent
+from activities.git.work import service_git_dir, worktrees
 from activities.git.work.commit import commit_all
 from activities.git.work.worktree_changes import Diff, capture_diff, look, touched_files
 from activities.git.work.worktrees import Worktree
-from activities.host.apart import FILL_SECONDS, LOOK_SECONDS, TooMuchError, apart, worth_keeping
 from activities.host.attempt import with_way_out
 from activities.host.context import Context
+from activities.host.helper_process import FILL_SECONDS, LOOK_SECONDS, TooMuchError, apart, worth_keeping
 from activities.jobs.dependencies import needed, parts_of
 from activities.runs.supervised_run import Claim
 from activities.store import attempts, trees
@@ -181,7 +181,7 @@ def collected(place: Workspace, run: JobRun, result: ServiceResult | None) -> Ev
         head = commit_all(place.worktree, run.job_id, summary, seen, trailers)
         if run.own_branch:  # the commit represents the chain's own work, even without changes by this job
             head = head or place.worktree.base
-        joined = own_side.joined(place.worktree.path) or ()
+        joined = service_git_dir.joined(place.worktree.path) or ()
         return Evidence(touched, observation=observed, head_sha=head, odd=odd, joined=joined)
     except (ServiceError, OSError) as error:
         problem = f"the work could not be committed: {said(error)}"

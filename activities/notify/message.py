@@ -11,7 +11,7 @@ from workflows.model.rows import JobRecord, RoundRecord
 from workflows.model.settings import Bounds
 from workflows.model.states import JobState, WaitsFor
 from workflows.policy.bounds import ledger_of
-from workflows.policy.times import clock
+from workflows.text.durations import clock
 from workflows.text.invisible import one_line
 from workflows.tree.details import plain, spend
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from sqlalchemy import Engine
 
-from activities.host.binding import Bound, based, bound
+from activities.host.belongs_to import Bound, based, bound
 from activities.settings.model import Settings
 from activities.store.artifacts import Artifacts
 from activities.store.registry import agents, pipelines, repos

@@ -8,14 +8,14 @@ from temporalio.exceptions import ApplicationError
 
 from activities.host.context import Context
 from activities.pipelines.plan import plan
-from activities.store import jobs, pipeline_runs, refusals, trees
+from activities.store import jobs, permanent_errors, pipeline_runs, trees
 from activities.store.artifacts import Artifacts
 from activities.store.pipeline_runs import Begun
 from activities.store.registry import pipelines
 from workflows.model import ids
 from workflows.model.errors import ServiceError
+from workflows.model.long_texts import Text
 from workflows.model.states import TaskState
-from workflows.model.texts import Text
 from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import OPEN_RUNS, RunInput, StageState, Trigger
 from workflows.pipeline.rows import RunRecord, RunRecords, StageRecord
@@ -37,7 +37,7 @@ class RunRecorder:
     def record_run(self, records: RunRecords) -> None:
         """Write one step of a run."""
         context, start = self._context, records.begins
-        with refusals.translated():
+        with permanent_errors.translated():
             if start is not None and records.run.state in OPEN_RUNS:
                 self._first_of_its_id(start)
             pipeline_runs.write(context.store, records, begun(context.artifacts, start) if start else None)

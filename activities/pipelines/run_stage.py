@@ -14,17 +14,17 @@ from temporalio import activity
 from activities.agents.adapter import Launch, passed
 from activities.boxes.box import Box
 from activities.git.merges.into_worktree import MergeConflict, merge
-from activities.git.registered import lent
+from activities.git.registered_repository import lent
 from activities.git.work import worktrees
 from activities.host import boxing
-from activities.host.apart import FILL_SECONDS, apart
 from activities.host.attempt import Attempts, Work, with_way_out
 from activities.host.boxing import Wanted
 from activities.host.context import Context
+from activities.host.disk_space import GIB
 from activities.host.heartbeat import Heartbeat
-from activities.host.room import GIB
+from activities.host.helper_process import FILL_SECONDS, apart
 from activities.host.slots import Need, Slots, in_turn
-from activities.redaction.redacted import mapped, redacted
+from activities.redaction.redact import mapped, redacted
 from activities.runs import supervised_run
 from activities.runs.output import last_lines, last_words
 from activities.runs.supervised_run import Claim, Progress, RunEnd, RunRequest
@@ -35,7 +35,7 @@ from activities.store.attempts import AttemptRow, Offered
 from activities.store.registry import repos
 from workflows.contract.size_limits import storable, storable_model
 from workflows.model.errors import ServiceError
-from workflows.model.texts import Text
+from workflows.model.long_texts import Text
 from workflows.pipeline.plan import StageOutcome, StageState
 from workflows.pipeline.stages import Script, StageRun
 from workflows.policy import belongs_to

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from activities.redaction import redacted
-from activities.redaction.redacted import is_known_clean
+from activities.redaction import redact as redacted
+from activities.redaction.redact import is_known_clean
 from activities.sealing import seal_key
 
 _WORD = re.compile(r"redacted-([0-9a-f]{20})")

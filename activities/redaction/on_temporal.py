@@ -10,7 +10,7 @@ from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 from activities.redaction.kept_secrets import KeptSecrets
-from activities.redaction.redacted import mapped, redacted, redacted_all
+from activities.redaction.redact import mapped, redacted, redacted_all
 
 _LONG = 4096
 """Characters; shorter texts take only milliseconds."""

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from activities.redaction.redacted import redacted
+from activities.redaction.redact import redacted
 from activities.runs.regular_files import NotRegularError, opened
 
 LAST_WORDS_WINDOW = 16_384

@@ -7,7 +7,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from activities.settings import closing
+from activities.settings import secure_home
 from workflows.model.errors import RefusedError, ServiceError
 
 
@@ -37,7 +37,7 @@ class Home:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.trust()
             self._refuse_links()
-            closing.close(self.root)
+            secure_home.close(self.root)
         except OSError as error:
             raise self._impossible(error) from None
         return self
@@ -88,7 +88,7 @@ class Home:
 
     @property
     def store(self) -> Path:
-        return self.root / closing.STORE
+        return self.root / secure_home.STORE
 
     @property
     def artifacts(self) -> Path:
@@ -116,7 +116,7 @@ class Home:
     @property
     def boxes(self) -> Path:
         """Return the folder that all boxes share."""
-        return self.root / closing.FOR_AGENTS
+        return self.root / secure_home.FOR_AGENTS
 
     @property
     def logs(self) -> Path:
@@ -125,12 +125,12 @@ class Home:
     @property
     def seal_key(self) -> Path:
         """Return the key that proves data to be the service's own; private to its owner."""
-        return self.root / closing.KEY
+        return self.root / secure_home.KEY
 
     @property
     def seal_key_open(self) -> Path:
         """Return the file that exists from when others could have read the seal key until the key is replaced."""
-        return self.root / closing.KEY_OPEN
+        return self.root / secure_home.KEY_OPEN
 
     @property
     def seal_key_new(self) -> Path:
@@ -140,7 +140,7 @@ class Home:
     @property
     def opened(self) -> Path:
         """Return the report of files that were open to other accounts, in lines of JSON."""
-        return self.root / closing.RECORD
+        return self.root / secure_home.RECORD
 
     @property
     def temporal_db(self) -> Path:
@@ -163,12 +163,12 @@ class Home:
     @property
     def bridge_token(self) -> Path:
         """Return the token that callers of the HTTP bridge must send; private to its owner."""
-        return self.root / closing.TOKEN
+        return self.root / secure_home.TOKEN
 
     @property
     def bridge_tokens(self) -> Path:
         """Return the file with digests of the tokens with a name and a scope; private to its owner."""
-        return self.root / closing.NAMED
+        return self.root / secure_home.NAMED
 
     @property
     def bridge_ready(self) -> Path:

@@ -14,12 +14,12 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from activities.redaction.known_values import process
-from activities.redaction.redacted import learn
+from activities.redaction.redact import learn
 from activities.sealing.seal_key import FILE
 from activities.settings import toml
 from activities.settings.home import Home
+from activities.settings.in_use import File, Reading
 from activities.settings.model import Section, Settings
-from activities.settings.reading import File, Reading
 from workflows.contract.faults import did_you_mean, first
 from workflows.model.errors import UsageError
 

@@ -16,7 +16,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from activities.boxes.hosts import Entry
+from activities.boxes.allowed_hosts import Entry
 from activities.runtimes import programs
 from activities.runtimes.table import DRIVEN, PROGRAMS, RUNTIMES, SCRIPT, SHELL
 from workflows.contract.faults import did_you_mean

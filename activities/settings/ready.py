@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from activities.runs.os_processes import identity
 from activities.runs.regular_files import write_private
 from activities.settings.home import Home
+from activities.settings.in_use import Told
 from activities.settings.model import BridgeSection
-from activities.settings.reading import Told
 
 _HERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104
 """A listener on all addresses is reached by the loopback address on this machine."""

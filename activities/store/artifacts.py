@@ -20,7 +20,7 @@ from pathlib import Path
 from activities.redaction.kept_secrets import KeptSecrets
 from activities.runs.regular_files import appended, private_folder
 from workflows.model.errors import NotFoundError
-from workflows.model.texts import Text
+from workflows.model.long_texts import Text
 from workflows.model.workers import Worker
 from workflows.text.fences import Fences, written
 

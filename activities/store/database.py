@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError
 
-from activities.redaction.redacted import redacted_all
+from activities.redaction.redact import redacted_all
 from activities.runs.regular_files import appended
 from activities.settings.home import Home
 from workflows.model.errors import ServiceError, UnreachableError, UsageError

@@ -32,7 +32,7 @@ from workflows.github.facts import FactState
 from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import BranchEventKind
 from workflows.model.states import JobState, TaskState, WaitsFor
-from workflows.policy.hosts import UNSEEN_SECONDS
+from workflows.policy.host_availability import UNSEEN_SECONDS
 
 jobs, tasks, rounds, events = schema.jobs, schema.tasks, schema.rounds, schema.events
 deliveries, notifications, trees, hosts = schema.deliveries, schema.notifications, schema.trees, schema.hosts

@@ -16,7 +16,6 @@ from activities.settings.ready import pid_of
 from activities.store.registry.hosts import release
 from bridge.daemon import logs, replace_seal_key
 from bridge.daemon.diagnosis import database_in_use, diagnose_bridge, diagnose_said, diagnose_server
-from bridge.daemon.group import Group
 from bridge.daemon.member import Member, until
 from bridge.daemon.options import DaemonOptions
 from bridge.daemon.server import (
@@ -27,6 +26,7 @@ from bridge.daemon.server import (
     server_command,
     server_environment,
 )
+from bridge.daemon.supervision import Group
 from bridge.machine.daemon_state import ChildState, DaemonState, Phase, StateFile
 from bridge.machine.locks import FileLock, holder
 from bridge.machine.ports import LOOPBACK, PortTakenError, choose_port

@@ -4,7 +4,7 @@ import sys
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from activities.settings.reading import Told
+from activities.settings.in_use import Told
 from bridge.daemon.server import NAMESPACE
 from bridge.machine.ports import LOOPBACK
 

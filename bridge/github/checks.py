@@ -15,12 +15,12 @@ from activities.store.github import account, facts, threads
 from activities.store.github.facts import FactRow
 from activities.store.github.threads import Thread
 from bridge.github.session import Needless, Session, Wrote
-from bridge.operations.branches import gate
+from bridge.operations.branches import merge_gate
 from bridge.operations.github.tree import result_of
 from workflows.github.bound_tree import BoundTree
 from workflows.github.check_targets import deciding, queued_number
 from workflows.github.facts import FactKind, check_id
-from workflows.github.gate import GateState, Verdict
+from workflows.github.merge_gate import GateState, Verdict
 from workflows.github.texts import verdict as texts
 from workflows.github.texts.verdict import Annotation
 from workflows.text.digests import digest
@@ -144,7 +144,7 @@ async def _ours(session: Session, fact: FactRow, *, looks: bool) -> tuple[str, i
 
 
 def _verdict(session: Session, thread: Thread) -> Verdict:
-    return gate.of_tree(
+    return merge_gate.of_tree(
         session.service, thread.root_job_id, pull_request=thread.number, token=session.client.token or None
     )
 

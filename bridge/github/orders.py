@@ -18,8 +18,8 @@ from bridge.operations.orders.new_jobs import NewJob
 from bridge.operations.orders.resume import resume
 from workflows.github.commands import Kill, Resume, Retry, Said, Start, Status, Unknown
 from workflows.github.comment import Comment
+from workflows.github.comment_request import task_from_comment
 from workflows.github.facts import COMMENT, marked
-from workflows.github.request import task_from_comment
 from workflows.model import ids
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError
 from workflows.model.orders import ResumeOrder, signed

@@ -21,14 +21,14 @@ from activities.github.client import Client
 from activities.settings import ready
 from activities.store.github import account
 from activities.temporal import RPC_TIMEOUT, connect
-from bridge.github.declaring import is_news
-from bridge.github.desk import Desk
+from bridge.github.declare_facts import is_news
 from bridge.github.session import Session
+from bridge.github.turn import Desk
 from bridge.operations.service import Service
 from workflows.model.errors import UnreachableError
 from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.github_calls import pushing_queue, turns_queue
-from workflows.temporal.github_desk import GithubDesk, desk_id
+from workflows.temporal.github_sync import GithubDesk, desk_id
 
 log = logging.getLogger("service")
 

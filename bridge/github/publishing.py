@@ -23,7 +23,7 @@ from bridge.operations.service import Service
 from workflows.github.facts import FactKind, publish_id
 from workflows.github.publication import BY_ITSELF, OURS, Publication
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError
-from workflows.policy.times import backoff
+from workflows.policy.backoff import backoff
 
 LATE_SECONDS = 86_400.0
 """Seconds after a tree's end within which its rows may still be written."""

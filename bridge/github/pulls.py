@@ -22,7 +22,7 @@ from workflows.github.texts import pull as texts
 from workflows.github.texts.pull import Told
 from workflows.model.rows import JobRecord
 from workflows.model.states import TaskState
-from workflows.policy.times import backoff
+from workflows.policy.backoff import backoff
 from workflows.text.digests import digest
 
 NOT_SEEN_YET = 4

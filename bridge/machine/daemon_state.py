@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, computed_field
 
 from activities.runs.regular_files import write_private
 from activities.settings.home import Home
-from activities.settings.reading import Told
+from activities.settings.in_use import Told
 from bridge.machine.locks import holder
 from workflows.text.durations import format_duration
 

@@ -6,8 +6,8 @@ import secrets
 from pathlib import Path
 
 from activities.runs.regular_files import NotRegularError, opened, write_private
-from activities.settings.closing import TOKEN_BYTES
 from activities.settings.home import Home
+from activities.settings.secure_home import TOKEN_BYTES
 from bridge.machine.watched_file import WatchedFile
 from workflows.model.errors import RefusedError
 

@@ -11,9 +11,9 @@ from activities.store.artifacts import Artifacts
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from activities.settings.in_use import Reading
     from activities.settings.load import Loaded
     from activities.settings.model import Settings
-    from activities.settings.reading import Reading
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from activities.redaction.redacted import redacted
+from activities.redaction.redact import redacted
 from activities.settings import ready, toml
+from activities.settings.in_use import Change, Told, changes
 from activities.settings.load import SettingsError
-from activities.settings.reading import Change, Told, changes
 from bridge.machine import daemon_state
 from bridge.operations.service import Service
 from workflows.model.errors import RefusedError

@@ -13,7 +13,7 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities import outside
+from activities import ended_outside
 from activities.cluster import not_taken
 from activities.settings import ready
 from activities.temporal import connect
@@ -98,7 +98,7 @@ async def starting(client: Client, what: str) -> AsyncIterator[None]:
 async def settled(service: Service, client: Client, root: str) -> Records | None:
     """Do housekeeping's check of a tree without a workflow now; return None when the tree has one, or has ended."""
     with translated(f"Temporal cannot say how {root} ended"):
-        return await outside.settle(client, service.store, service.settings.temporal.task_queue, root)
+        return await ended_outside.settle(client, service.store, service.settings.temporal.task_queue, root)
 
 
 def web_ui_details(service: Service, command: str, page: str, github: str = "") -> str:

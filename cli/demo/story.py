@@ -47,14 +47,14 @@ def the_daemon(stage: Stage, told: Told) -> None:
 
 def _name_a_box(stage: Stage) -> None:
     """Have the demo's own scripts run in a weaker box where none of this machine holds."""
-    from activities.boxes import machine
+    from activities.boxes import try_boxes
     from activities.host import boxing
     from activities.runtimes.table import SHELL
     from activities.settings.model import Settings
 
     default = Settings()
     if boxing.refused(default, SHELL):
-        there = machine.look(default.worker.agents_uid)
+        there = try_boxes.look(default.worker.agents_uid)
         box = boxing.weaker(there)
         why = f"No box of this machine holds agents, so the demo's own scripts run with box {box}."
         stage.tell(f"{INDENT}{why} To have one: {there.remedy}")

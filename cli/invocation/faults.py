@@ -128,7 +128,7 @@ def _known(fault: BaseException) -> ServiceError | None:
 
 
 def _in_words(fault: BaseException) -> str:
-    from activities.redaction.redacted import redacted
+    from activities.redaction.redact import redacted
 
     said = redacted(str(fault)).split("\n")[0][:400]
     return f"{type(fault).__name__}: {said}" if said else type(fault).__name__
@@ -139,7 +139,7 @@ def _kept(fault: BaseException) -> str:
     import time
     import traceback
 
-    from activities.redaction.redacted import redacted
+    from activities.redaction.redact import redacted
 
     told = redacted("".join(traceback.format_exception(fault)))
     entry = f"{time.strftime('%Y-%m-%d %H:%M:%S%z')}\n{told}\n"

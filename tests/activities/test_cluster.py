@@ -16,7 +16,7 @@ from temporalio.testing import WorkflowEnvironment
 
 from activities import cluster
 from activities.cluster import NotPreparedError, Survey
-from activities.cluster_by_hand import Place, commands, removal
+from activities.cluster_commands import Place, commands, removal
 from bridge.daemon.server import find_program
 from workflows.model.errors import UnreachableError
 from workflows.temporal import search

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
-from activities import housekeeping, outside
+from activities import ended_outside, housekeeping
 from activities.git.work import delete_later
 from activities.host.context import Context
 from activities.runs import orphans as sweep
@@ -154,8 +154,8 @@ def tell(context: Context, job: str, *, ended: float | None, attempt: int = 1) -
 async def test_the_agent_of_a_job_that_ended_without_it_is_ended_and_its_run_closed(
     context: Context, going_on: dict[str, Path]
 ) -> None:
-    tell(context, "job-open", ended=outside.STOPPING + 30)
-    assert await outside.end_abandoned(context) == 1
+    tell(context, "job-open", ended=ended_outside.STOPPING + 30)
+    assert await ended_outside.end_abandoned(context) == 1
     assert marked(mark_of(going_on["job-open"])) == set()
     assert marked(mark_of(going_on["job-done"])), "it is recorded: the start of a worker looks after it"
     (line,) = context.home.orphans.read_text().splitlines()
@@ -165,7 +165,7 @@ async def test_the_agent_of_a_job_that_ended_without_it_is_ended_and_its_run_clo
     assert closed.recorded is not None
     assert closed.recorded.state is JobState.CANCELLED
     assert "its job ended without it" in closed.recorded.reason
-    assert await outside.end_abandoned(context) == 0
+    assert await ended_outside.end_abandoned(context) == 0
 
 
 @pytest.mark.ruling("engine:outside")
@@ -175,7 +175,7 @@ async def test_an_agent_that_somebody_may_still_come_back_to_is_left(
 ) -> None:
     """The job goes on, or has ended only just, or an earlier attempt has ended."""
     tell(context, "job-open", ended=ended, attempt=attempt)
-    assert await outside.end_abandoned(context) == 0
+    assert await ended_outside.end_abandoned(context) == 0
     assert marked(mark_of(going_on["job-open"]))
     left = attempts.get(context.store, "job-open", 1)
     assert left is not None
@@ -184,10 +184,10 @@ async def test_an_agent_that_somebody_may_still_come_back_to_is_left(
 
 @pytest.mark.ruling("engine:outside")
 async def test_the_agents_of_another_host_are_its_own_affair(context: Context, going_on: dict[str, Path]) -> None:
-    tell(context, "job-open", ended=outside.STOPPING + 30)
+    tell(context, "job-open", ended=ended_outside.STOPPING + 30)
     with context.store.begin() as connection:
         connection.execute(update(schema.attempts).values(host="elsewhere"))
-    assert await outside.end_abandoned(context) == 0
+    assert await ended_outside.end_abandoned(context) == 0
     assert marked(mark_of(going_on["job-open"]))
 
 

@@ -23,8 +23,8 @@ from temporalio.worker import Worker
 from activities.host.context import Context
 from activities.jobs.record_tree import TreeRecorder
 from activities.pipelines.record_run import RunRecorder
-from activities.sealing import gate
-from activities.sealing.gate import gated
+from activities.sealing import seal_check
+from activities.sealing.seal_check import gated
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store import pipeline_runs
@@ -63,7 +63,7 @@ async def ours(client: Client, home: Home) -> AsyncIterator[Play]:
         workflows=WORKFLOWS,
         activities=[*recorder.activities, books.record_run],
         activity_executor=ThreadPoolExecutor(8),
-        workflow_runner=gated(runner(), client.data_converter, gate.ended_by(client)),
+        workflow_runner=gated(runner(), client.data_converter, seal_check.ended_by(client)),
     )
 
     async def play(length: int) -> str:

@@ -24,8 +24,8 @@ from temporalio.worker import Worker
 
 from activities.host.context import Context
 from activities.jobs.record_tree import TreeRecorder
-from activities.sealing import gate
-from activities.sealing.gate import gated
+from activities.sealing import seal_check
+from activities.sealing.seal_check import gated
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store import jobs as stored
@@ -95,7 +95,7 @@ async def ours(client: Client, home: Home, queue: str = "ours") -> AsyncIterator
         workflows=WORKFLOWS,
         activities=[*recorder.activities],
         activity_executor=ThreadPoolExecutor(8),
-        workflow_runner=gated(runner(), client.data_converter, gate.ended_by(client)),
+        workflow_runner=gated(runner(), client.data_converter, seal_check.ended_by(client)),
     )
 
     async def play(legs: int) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from activities.git.merges.line import Part, draw
+from activities.git.merges.task_line import Part, draw
 from activities.store import trees as stored_trees
 from activities.store.registry import repos
 from bridge.operations.service import Service
@@ -16,8 +16,8 @@ from tests.bridge import seeds
 from tests.bridge.reviewed import ended
 from tests.bridge.seeds import ROOT
 from workflows.contract.models import Action
+from workflows.model.long_texts import Text
 from workflows.model.states import Continuation, JobState, TaskState
-from workflows.model.texts import Text
 from workflows.model.workers import Assignment, Worker
 from workflows.tree.state import TreeInput
 

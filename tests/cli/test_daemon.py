@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from activities.runs.regular_files import write_private
 from activities.settings.home import Home
-from activities.settings.reading import Change, File, Told
+from activities.settings.in_use import Change, File, Told
 from activities.store.registry import hosts
 from bridge.machine.daemon_state import ChildPhase, ChildState, DaemonState, Phase
 from bridge.machine.locks import FileLock

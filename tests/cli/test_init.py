@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from activities.boxes import machine as boxes
 from activities.boxes import probes
+from activities.boxes import try_boxes as boxes
 from activities.boxes.probes import Proof
 from activities.settings.home import Home
 from bridge.operations.orders import new_jobs

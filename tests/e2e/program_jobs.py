@@ -28,7 +28,7 @@ from tests.e2e.as_account import account
 from tests.e2e.programs import PROGRAMS, ROOT
 from workflows.contract.models import Action, AutonomyPolicy
 from workflows.model.jobs import JobRun, Work
-from workflows.model.texts import Text
+from workflows.model.long_texts import Text
 from workflows.model.workers import Assignment, Worker
 
 

@@ -11,7 +11,7 @@ import pytest
 from activities.boxes.control_group import limits, made
 from activities.settings.home import Home
 from activities.worker import group_name
-from bridge.daemon.group import Backoff
+from bridge.daemon.supervision import Backoff
 from tests.e2e.conftest import Installed, set_up
 
 SOON = 60.0

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from activities.boxes import machine
+from activities.boxes import try_boxes
 from activities.boxes.box import BoxKind
 from activities.host.build_trial import build_trial
 from activities.runtimes.table import PROGRAMS as PROGRAMS_OF_TABLE
@@ -138,7 +138,7 @@ def tried(request: pytest.FixtureRequest) -> Iterator[Tried]:
     if not available():
         need(*PROGRAMS)
     uid = account_of(who)
-    if why := machine.look(WorkerSection().agents_uid).lacks(BoxKind(kind)):
+    if why := try_boxes.look(WorkerSection().agents_uid).lacks(BoxKind(kind)):
         pytest.skip(why)
     folder = Path(tempfile.mkdtemp(prefix="programs-"))
     jobs = {
@@ -218,7 +218,7 @@ def test_a_verify_leg_runs_build_and_tests_under_the_policy_that_prompts_name(tr
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_runtime_check_builds_with_the_program_itself_where_no_model_is_needed(program: str, kind: str) -> None:
     need(program)
-    if kind != "none" and (why := machine.look(WorkerSection().agents_uid).lacks(BoxKind(kind))):
+    if kind != "none" and (why := try_boxes.look(WorkerSection().agents_uid).lacks(BoxKind(kind))):
         pytest.skip(why)
     command = available()[program]
     section = {"command": [command], "read": [str(Path(command).parent)], "box": kind}

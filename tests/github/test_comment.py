@@ -7,8 +7,8 @@ import pytest
 from workflows.contract.models import Action
 from workflows.github.commands import ALLOWED, COMMANDS, Kill, Resume, Retry, Said, Start, Status, Unknown, spoken_in
 from workflows.github.comment import Comment, why_ignored
+from workflows.github.comment_permission import refusal, silent
 from workflows.github.facts import holds_mark, marked, marker
-from workflows.github.permission import refusal, silent
 
 COMMENT = Comment(
     id=7,
@@ -89,7 +89,7 @@ class TestMarks:
 
     @pytest.mark.parametrize("fact_id", ["", "a b", "a-->", "a\n", "-a", "x" * 300])
     def test_an_id_that_would_break_it_is_a_bug(self, fact_id: str) -> None:
-        with pytest.raises(ValueError, match="no id"):
+        with pytest.raises(ValueError, match="not the id of a fact"):
             marker(fact_id)
 
 

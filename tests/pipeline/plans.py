@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from workflows.contract.models import Action
-from workflows.model.texts import Text
+from workflows.model.long_texts import Text
 from workflows.model.workers import Assignment, Worker
 from workflows.pipeline.commands import (
     CancelStage,

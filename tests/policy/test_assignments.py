@@ -2,8 +2,8 @@ import pytest
 
 from tests.tree.simulator import CODER, delegation
 from workflows.contract.models import Action, AutonomyPolicy, Ephemeral, Runtime
+from workflows.model.long_texts import Text
 from workflows.model.settings import RuntimeDefaults, Timeouts, TreeSettings
-from workflows.model.texts import Text
 from workflows.model.workers import Assignment, Worker
 from workflows.policy.assignments import delegated, seconds, timeout_of, worker_of
 

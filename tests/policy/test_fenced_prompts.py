@@ -17,11 +17,11 @@ from workflows.contract.faults import Fault
 from workflows.contract.models import Action, Delegation
 from workflows.contract.repair import repair_prompt
 from workflows.github.comment import Comment
-from workflows.github.request import task_from_comment
+from workflows.github.comment_request import task_from_comment
 from workflows.model.briefs import Answer, BriefLeg, BudgetLine, ContinuationBrief, Correction
 from workflows.model.jobs import JobRun
+from workflows.model.long_texts import RefusedSet, Text
 from workflows.model.states import Continuation, JobState
-from workflows.model.texts import RefusedSet, Text
 from workflows.model.workers import Assignment, Worker
 from workflows.pipeline.stages import stage_prompt
 from workflows.policy.memory import MemoryState, Recalled, render_memory

@@ -2,7 +2,7 @@ import pytest
 
 from tests.tree.simulator import delegation
 from workflows.contract.models import Decision, Delegation, Ephemeral, Runtime, ServiceResult
-from workflows.model.texts import LongPrompt
+from workflows.model.long_texts import LongPrompt
 from workflows.policy import loops
 from workflows.policy.loops import Ladder, Rung, side_effects
 

@@ -9,8 +9,8 @@ from tests.fenced import frame, said_in
 from workflows.contract.models import Action
 from workflows.model.briefs import Answer, BudgetLine, ContinuationBrief
 from workflows.model.jobs import JobRun
+from workflows.model.long_texts import Text
 from workflows.model.states import Continuation
-from workflows.model.texts import Text
 from workflows.model.workers import Assignment, Worker
 from workflows.policy.prompts.render import render_continuation
 from workflows.policy.prompts.task import render_task

@@ -12,7 +12,7 @@ from temporalio.worker import Worker
 
 from tests.temporal.server import runs
 from workflows.temporal.github_calls import Turn, pushing_queue, turns_queue
-from workflows.temporal.github_desk import GithubDesk
+from workflows.temporal.github_sync import GithubDesk
 
 Handle = WorkflowHandle[GithubDesk, str]
 

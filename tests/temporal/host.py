@@ -14,7 +14,7 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.worker import Worker
 
-from activities.jobs.outside_end import how_it_closed
+from activities.jobs.ended_outside import how_it_closed
 from activities.jobs.record_tree import is_child, request_cancel
 from tests import waiting
 from tests.temporal.server import runs

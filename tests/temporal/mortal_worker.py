@@ -39,7 +39,7 @@ from workflows.model.states import JobState
 from workflows.pipeline.plan import StageOutcome, StageState
 from workflows.pipeline.rows import RunRecords
 from workflows.pipeline.stages import StageRun
-from workflows.policy import times
+from workflows.policy import backoff
 from workflows.temporal import calls
 from workflows.temporal.runner import WORKFLOWS
 from workflows.tree.state import TreeState
@@ -179,7 +179,7 @@ class MortalHost:
 
 async def serve(address: str, queue: str, home: Home, moment: int) -> None:
     calls.HEARTBEAT = timedelta(seconds=1)
-    times.FIRST_RETRY_SECONDS = 0.1
+    backoff.FIRST_RETRY_SECONDS = 0.1
     client = await Client.connect(address, data_converter=data_converter(home, Settings()))
     host, threads = MortalHost(home, moment), ThreadPoolExecutor(8)
     tree_worker = Worker(

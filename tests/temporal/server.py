@@ -10,9 +10,9 @@ from temporalio.converter import DataConverter, WorkflowSerializationContext
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, WorkflowRunner
 
-from activities.sealing import gate
+from activities.sealing import seal_check
 from activities.sealing.converter import bound_to, sealed, seals_of
-from activities.sealing.gate import gated
+from activities.sealing.seal_check import gated
 from bridge.daemon.server import GO_MEMORY, TUNING, find_program
 from tests.keys import KEY
 from workflows.temporal import search
@@ -82,10 +82,10 @@ def speaking(client: Client, converter: DataConverter = PLAIN) -> Client:
 
 def runs(client: Client) -> WorkflowRunner:
     """Return the runner of a worker of this client."""
-    return gated(runner(), client.data_converter, gate.ended_by(client))
+    return gated(runner(), client.data_converter, seal_check.ended_by(client))
 
 
 def replayer(converter: DataConverter = PLAIN, by: WorkflowRunner | None = None) -> Replayer:
     """Return a replayer that continues histories as a worker would."""
-    gate = gated(by or runner(), converter, lambda info, why: None)
-    return Replayer(workflows=WORKFLOWS, workflow_runner=gate, data_converter=converter)
+    checked = gated(by or runner(), converter, lambda info, why: None)
+    return Replayer(workflows=WORKFLOWS, workflow_runner=checked, data_converter=converter)

@@ -11,8 +11,8 @@ from tests.temporal.host import Host, an_input, ended, says, serving, start
 from tests.tree.simulator import delegation
 from tests.waiting import until
 from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.long_texts import Text
 from workflows.model.states import TaskState
-from workflows.model.texts import Text
 
 WIDTH = 12
 LEGS = tuple(delegation(f"l{n}") for n in range(WIDTH))

@@ -12,7 +12,7 @@ from temporalio.worker import Worker
 
 from activities.settings.home import Home
 from activities.store.github import account
-from bridge.github.desk import Desk
+from bridge.github.turn import Desk
 from bridge.operations.health import doctor
 from bridge.operations.health.findings import Level
 from bridge.operations.service import Service
@@ -24,7 +24,7 @@ from tests.temporal.server import runs
 from tests.waiting import soon, until
 from workflows.github.facts import marked
 from workflows.temporal.github_calls import turns_queue
-from workflows.temporal.github_desk import GithubDesk, desk_id
+from workflows.temporal.github_sync import GithubDesk, desk_id
 
 HALF_AN_HOUR = 1_800.0
 Handle = WorkflowHandle[GithubDesk, str]

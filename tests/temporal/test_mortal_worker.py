@@ -26,11 +26,11 @@ from tests.temporal.mortal_worker import effects
 from tests.temporal.orders import kill
 from tests.temporal.people import order, send
 from tests.waiting import soon
+from workflows.model.long_texts import Text
 from workflows.model.rounds import RoundKind
 from workflows.model.rows import Records
 from workflows.model.settings import Bounds
 from workflows.model.states import TaskState
-from workflows.model.texts import Text
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.temporal.messages import TreeStart
 from workflows.tree.commands import CloseTree

@@ -12,9 +12,9 @@ import pytest_asyncio
 from sqlalchemy import update
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 
-from activities import outside
+from activities import ended_outside
+from activities.ended_outside import OutsideWatch
 from activities.host.context import Context
-from activities.outside import OutsideWatch
 from activities.sealing import seal_key
 from activities.sealing.converter import sealed
 from activities.settings.home import Home
@@ -158,7 +158,7 @@ async def test_a_deleted_tree_ends_and_says_how_to_start_anew(host: PipelineHost
         await until_gone(host, root)
         await until_seen(host, root)
         ended = task(host, root)
-        assert (ended.state, ended.reason) == (TaskState.CANCELLED, outside.NOBODY)
+        assert (ended.state, ended.reason) == (TaskState.CANCELLED, ended_outside.NOBODY)
         with pytest.raises(RefusedError) as refused:
             await trees.retry(host.service, root, actor="ann")
         assert refused.value.hint == "service agent ask dev 'ask a person' --repo acme/shop"
@@ -168,7 +168,7 @@ async def test_a_deleted_tree_ends_and_says_how_to_start_anew(host: PipelineHost
 
 async def until_gone(host: PipelineHost, workflow_id: str) -> None:
     async def gone() -> bool:
-        found = await outside.ended(host.client, workflow_id)
+        found = await ended_outside.ended(host.client, workflow_id)
         return bool(found and found.gone)
 
     await until(gone, "the server did not delete it")

@@ -10,7 +10,7 @@ from tests.waiting import soon
 from workflows.model.event_kinds import EventKind
 from workflows.model.rows import JobRecord, Records
 from workflows.model.states import JobState, TaskState
-from workflows.policy import times
+from workflows.policy import backoff
 from workflows.temporal import children
 
 pytestmark = pytest.mark.ruling("engine:outside.reset", "G2")
@@ -90,7 +90,7 @@ async def test_a_leg_in_its_second_attempt_is_waited_for_and_the_first_is_looked
     client: Client, queue: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A real host has what either attempt came to; this one runs both again."""
-    monkeypatch.setattr(times, "FIRST_RETRY_SECONDS", 0.2)
+    monkeypatch.setattr(backoff, "FIRST_RETRY_SECONDS", 0.2)
     lines = script({"root": (delegation("a", retry=1),), "a": ["failed", "approved", "failed", "approved"]})
     host = Host(lines)
 

@@ -12,7 +12,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client, WorkflowHistory, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 
-from activities import outside
+from activities import ended_outside
 from activities.sealing.converter import sealed
 from bridge.daemon.server import find_program
 from tests.keys import KEY
@@ -91,7 +91,7 @@ async def test_with_encryption_nothing_can_be_read_and_everything_works(client: 
     async with serving(hidden, queue, failing):
         failed = await start(hidden, queue)
         assert (await ended(failed)).task_state == "blocked"
-    found = await outside.ended(hidden, failed.id)
+    found = await ended_outside.ended(hidden, failed.id)
     assert found is not None
     assert "Encoded failure" not in found.why
     for tree in (whole, failed):

@@ -11,7 +11,7 @@ from temporalio.client import Client, WorkflowFailureError
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import TimeSkipper, TimeSkippingConfig
 
-from activities.store import refusals
+from activities.store import permanent_errors
 from tests.temporal.books import Books
 from tests.temporal.host import Host, an_input, ended, play, says, script, serving, start
 from tests.temporal.orders import latest
@@ -88,7 +88,7 @@ def unstorable(when: Any) -> Any:
 
     async def before_write(records: Records) -> None:
         if when(records):
-            refusals.written(lambda: "\ud800".encode())
+            permanent_errors.written(lambda: "\ud800".encode())
 
     return before_write
 
@@ -202,7 +202,7 @@ class Forgetful(Host):
     async def keep_tree(self, state: TreeState) -> None:
         self.kept.append(state)
         self.tries.add(activity.info().attempt)
-        refusals.written(lambda: "\ud800".encode())
+        permanent_errors.written(lambda: "\ud800".encode())
 
 
 @pytest.mark.ruling("D4")

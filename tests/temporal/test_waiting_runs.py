@@ -30,8 +30,8 @@ from tests.unboxed import unboxed
 from tests.waiting import soon, until
 from workflows.contract.models import Action
 from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.long_texts import Text
 from workflows.model.states import JobState
-from workflows.model.texts import Text
 from workflows.model.workers import Assignment
 from workflows.model.workers import Worker as Agent
 from workflows.temporal import search

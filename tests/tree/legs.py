@@ -2,8 +2,8 @@
 
 from tests.tree.simulator import CODER
 from workflows.contract.models import Action
+from workflows.model.long_texts import Text
 from workflows.model.states import JobState
-from workflows.model.texts import Text
 from workflows.model.workers import Assignment
 from workflows.tree.chains import Batch, Leg
 

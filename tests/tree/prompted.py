@@ -8,8 +8,8 @@ from tests.tree.simulator import LEAD, READER, ROOT, World, delegation, tokens, 
 from workflows.contract.models import HumanQuestion
 from workflows.model.briefs import ContinuationBrief
 from workflows.model.jobs import JobRun
+from workflows.model.long_texts import LongPrompt, Text
 from workflows.model.settings import Bounds, TreeSettings
-from workflows.model.texts import LongPrompt, Text
 
 
 def _digest(text: str) -> str:

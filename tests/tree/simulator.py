@@ -10,12 +10,12 @@ from tests.tree.lines import Lines
 from workflows.contract.models import Action, AutonomyPolicy, Decision, Delegation, Ephemeral, Runtime
 from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.long_texts import Text
 from workflows.model.orders import ResumeOrder
 from workflows.model.rows import DISMISS, KILL, RETRY, EventRecord, JobRecord, RoundRecord, TaskRecord
 from workflows.model.settings import Bounds, TreeSettings
 from workflows.model.spend import Usage
 from workflows.model.states import Continuation, JobState, TaskState, WaitsFor
-from workflows.model.texts import Text
 from workflows.model.workers import Worker
 from workflows.policy.decisions import state_of
 from workflows.tree.chains import Leg
@@ -41,10 +41,10 @@ from workflows.tree.events import (
     TreeStarted,
     TreeTakenUp,
 )
+from workflows.tree.pause_rounds import open_rounds, timers
 from workflows.tree.reducer import new_tree, reduce
 from workflows.tree.reopen import refuse_retry
 from workflows.tree.resume import refuse_resume
-from workflows.tree.rounds import open_rounds, timers
 from workflows.tree.state import TreeInput, TreeState
 
 ROOT = "job-root"

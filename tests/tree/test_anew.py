@@ -3,7 +3,7 @@
 import pytest
 
 from tests.tree.simulator import LEAD, delegation, tree_input
-from workflows.model.texts import Text
+from workflows.model.long_texts import Text
 from workflows.tree.state import TreeInput
 
 pytestmark = pytest.mark.ruling("B3", "engine:outside")

@@ -2,11 +2,11 @@ import pytest
 
 from tests.tree.simulator import LEAD, ROOT, World, delegation, done, outcome, play, tokens, tree_input
 from workflows.contract.models import Decision
+from workflows.model.long_texts import LongPrompt
 from workflows.model.rows import JobRecord
 from workflows.model.settings import Bounds, TreeSettings
 from workflows.model.spend import Usage
 from workflows.model.states import Continuation, JobState, TaskState
-from workflows.model.texts import LongPrompt
 
 
 def world(bounds: Bounds | None = None, **fields: object) -> World:

@@ -3,9 +3,9 @@ import pytest
 from tests.tree.simulator import ROOT, World, delegation, done, tokens, tree_input
 from workflows.contract.models import Delegation, HumanQuestion
 from workflows.model.event_kinds import TELLS_PEOPLE
+from workflows.model.long_texts import LongPrompt
 from workflows.model.settings import Bounds
 from workflows.model.states import Continuation, JobState, TaskState, WaitsFor
-from workflows.model.texts import LongPrompt
 from workflows.policy.prompts.render import render_continuation, wanted_digests
 from workflows.tree.details import details
 from workflows.tree.events import KillRequested, TreeStarted

@@ -6,8 +6,8 @@ from tests.tree.simulator import AGENTS, ROOT, World, delegation, tree_input
 from workflows.contract.models import Delegation, HumanQuestion
 from workflows.model.briefs import Correction
 from workflows.model.states import Continuation, JobState, TaskState
-from workflows.policy.kept import KEPT_BYTES
 from workflows.policy.prompts.render import render_continuation
+from workflows.policy.state_limits import KEPT_BYTES
 
 ASKS = (HumanQuestion(id="q", prompt="which?"),)
 MANY = tuple(delegation(f"x{n:03}", prompt="p" * 1_000) for n in range(KEPT_BYTES // 1_000))

@@ -9,10 +9,10 @@ from tests.pipeline.plans import SCOUT, an_input
 from tests.tree.simulator import AGENTS, CODER, LEAD, ROOT, World, delegation, tree_input
 from workflows.contract.models import Action, Ephemeral, Runtime
 from workflows.model.jobs import JobRun
+from workflows.model.long_texts import Text
 from workflows.model.rows import JobRecord
 from workflows.model.settings import RuntimeDefaults, Timeouts, TreeSettings
 from workflows.model.states import Continuation
-from workflows.model.texts import Text
 from workflows.model.workers import Assignment, Worker
 from workflows.pipeline.commands import RunTree
 from workflows.pipeline.events import RunStarted

@@ -6,11 +6,11 @@ from workflows.model.refusals import ResumeFault
 from workflows.model.rounds import RoundEnd
 from workflows.model.settings import Bounds, TreeSettings
 from workflows.model.states import Continuation, TaskState
-from workflows.tree import rounds
+from workflows.tree import pause_rounds
 from workflows.tree.details import details
 from workflows.tree.events import TimerFired
+from workflows.tree.pause_rounds import open_rounds
 from workflows.tree.resume import refuse_resume
-from workflows.tree.rounds import open_rounds
 from workflows.tree.state import TreeState
 
 ASK = (HumanQuestion(id="store", prompt="Redis *or* memory?", choices=("redis", "memory")),)
@@ -247,10 +247,10 @@ def test_a_paused_tree_is_restored_as_it_was() -> None:
 def test_a_workflow_that_goes_on_from_a_paused_state_starts_the_same_timers() -> None:
     tree = asking(ttl=1000)
     tree.resume("extend", "1000s", now=tree.now + 100)
-    [timer] = rounds.timers(tree.state, tree.now + 50)
+    [timer] = pause_rounds.timers(tree.state, tree.now + 50)
     assert tree.timers == {timer.key: pytest.approx(tree.now + 50 + timer.seconds)}
     tree.resume("answer", "memory")
-    assert rounds.timers(tree.state, tree.now) == ()
+    assert pause_rounds.timers(tree.state, tree.now) == ()
 
 
 @pytest.mark.ruling("B3", "F8", "D3")

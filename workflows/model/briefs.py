@@ -3,8 +3,8 @@
 from enum import StrEnum
 
 from workflows.contract.models import Action, Decision
+from workflows.model.long_texts import RefusedSet, Text
 from workflows.model.states import Continuation, JobState
-from workflows.model.texts import RefusedSet, Text
 from workflows.model.wire import Wire
 
 

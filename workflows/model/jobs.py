@@ -5,9 +5,9 @@ Wire format: a new field needs a default, unknown ones are ignored, and everythi
 
 from workflows.contract.models import Decision, Delegation, HumanQuestion, Notice, SynthesisRule
 from workflows.model.briefs import BriefLeg, ContinuationBrief
+from workflows.model.long_texts import LongPrompt, Text
 from workflows.model.spend import Usage
 from workflows.model.states import Continuation, JobState
-from workflows.model.texts import LongPrompt, Text
 from workflows.model.wire import Wire
 from workflows.model.workers import Assignment, Worker
 

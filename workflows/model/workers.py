@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from workflows.contract.models import Action, AutonomyPolicy
-from workflows.model.texts import Text
+from workflows.model.long_texts import Text
 from workflows.model.wire import Wire
 
 UNRESOLVED = "HEAD"

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from workflows.contract.models import Decision
+from workflows.model.long_texts import Text
 from workflows.model.settings import TreeSettings
 from workflows.model.spend import Usage
-from workflows.model.texts import Text
 from workflows.model.wire import Wire
 from workflows.model.workers import Assignment
 from workflows.pipeline.definition import SUCCESS, StageKind

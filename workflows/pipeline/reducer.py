@@ -31,7 +31,7 @@ from workflows.pipeline.plan import OPEN_RUNS, PlannedAgent, PlannedShell, RunSt
 from workflows.pipeline.rows import RunRecords, StageRecord, run_row, stage_row, tells_its_end
 from workflows.pipeline.stages import StageRun
 from workflows.pipeline.state import RunMemory, StageMemory
-from workflows.policy.times import retry_backoff
+from workflows.policy.backoff import retry_backoff
 from workflows.text.durations import format_duration
 from workflows.tree.state import TreeInput
 

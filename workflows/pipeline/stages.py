@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from workflows.contract.models import Decision
+from workflows.model.long_texts import Text
 from workflows.model.states import TaskState
-from workflows.model.texts import Text
 from workflows.model.wire import Wire
 from workflows.pipeline.plan import StageOutcome, StageState
 from workflows.pipeline.rows import StageRecord

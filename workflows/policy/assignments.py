@@ -1,8 +1,8 @@
 """Assignments: the worker, model, effort and timeout of each job (spec: model and effort resolution, timeouts)."""
 
 from workflows.contract.models import Action, Delegation, Ephemeral
+from workflows.model.long_texts import Text
 from workflows.model.settings import RuntimeDefaults, Timeouts, TreeSettings
-from workflows.model.texts import Text
 from workflows.model.workers import Assignment, Worker
 from workflows.text.durations import DurationError, parse_duration
 

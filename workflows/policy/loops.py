@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import NamedTuple, Self
 
 from workflows.contract.models import Delegation, Entry, ServiceResult
-from workflows.model.texts import LongPrompt
+from workflows.model.long_texts import LongPrompt
 from workflows.model.wire import Wire
 from workflows.text.digests import Plain, digest
 

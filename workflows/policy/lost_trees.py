@@ -6,7 +6,7 @@ from workflows.model.event_kinds import EventKind
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import RETRY, EventRecord, JobRecord, Records, RoundRecord, TaskRecord
 from workflows.model.states import JobState, TaskState, WaitsFor
-from workflows.policy.times import clock
+from workflows.text.durations import clock
 
 REASON_LIMIT = 300
 _NO_WAY_ON = {"next": "", "waits_for": WaitsFor.NOTHING}

@@ -5,7 +5,7 @@ escapes decoded, broken lines joined, and base64 decoded. The matching part of t
 stays unchanged.
 
 Without a library: this replaces findings in any text and its views, in linear time, and leaves harmless words alone.
-Hosts add tokens known to a detector from a registry (`activities/redaction/redacted.py`).
+Hosts add tokens known to a detector from a registry (`activities/redaction/redact.py`).
 """
 
 import re

@@ -17,7 +17,7 @@ from temporalio.workflow import ChildWorkflowHandle
 
 with workflow.unsafe.imports_passed_through():
     from workflows.model.wire import Wire
-    from workflows.temporal import calls, closing
+    from workflows.temporal import calls, close_status
     from workflows.temporal.messages import Outcome
 
 W = TypeVar("W", bound=Wire)
@@ -78,7 +78,7 @@ class Child(Generic[W]):
         try:
             return await handle
         except ChildWorkflowError as error:
-            if (left := closing.outcome_in(error, self.kind, self.outcomes.get(self.workflow_id))) is None:
+            if (left := close_status.outcome_in(error, self.kind, self.outcomes.get(self.workflow_id))) is None:
                 raise
             return left
 

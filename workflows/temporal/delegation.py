@@ -5,9 +5,9 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from workflows.model.jobs import JobOutcome
     from workflows.policy.decisions import ended_as
-    from workflows.temporal import calls, closing, search
-    from workflows.temporal.by_hand import takes_anything
+    from workflows.temporal import calls, close_status, search
     from workflows.temporal.messages import DelegationInput
+    from workflows.temporal.messages_by_hand import takes_anything
 
 REASON_LIMIT = 300
 
@@ -33,4 +33,4 @@ class Delegation:
         state, why = ended_as(outcome), outcome.reason or outcome.summary
         workflow.upsert_search_attributes([search.STATE.value_set(state.value)])
         workflow.set_current_details(f"**{state}** {outcome.reason}\n\n{outcome.summary}")
-        return await closing.close(outcome, state, why[:REASON_LIMIT], tells=self._tells)
+        return await close_status.close(outcome, state, why[:REASON_LIMIT], tells=self._tells)

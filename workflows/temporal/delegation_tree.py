@@ -16,20 +16,20 @@ with workflow.unsafe.imports_passed_through():
     from workflows.model.rows import Records, merged
     from workflows.model.states import JobState
     from workflows.policy.storable_rows import reduced
-    from workflows.temporal import calls, closing, search
-    from workflows.temporal.by_hand import between_ours, kill_requested, resume_requested, takes_anything
+    from workflows.temporal import calls, close_status, search
     from workflows.temporal.children import Child
     from workflows.temporal.delegation import Delegation
-    from workflows.temporal.loop import Loop, unless_cancelled
+    from workflows.temporal.event_loop import Loop, unless_cancelled
     from workflows.temporal.messages import Attention, DelegationInput, HostReport, Outcome, TreeStart
+    from workflows.temporal.messages_by_hand import between_ours, kill_requested, resume_requested, takes_anything
     from workflows.temporal.notify import tell_people
     from workflows.tree import commands as c
     from workflows.tree import events as e
     from workflows.tree.details import details, whole
+    from workflows.tree.pause_rounds import open_rounds, timers
     from workflows.tree.reducer import new_tree, reduce
     from workflows.tree.reopen import refuse_retry
     from workflows.tree.resume import refuse_resume
-    from workflows.tree.rounds import open_rounds, timers
     from workflows.tree.state import TreeState
 
 
@@ -71,7 +71,7 @@ class DelegationTree:
         waiting = timers(self._state, now) if start.state else ()
         life = self._live([*start.coordinators, *start.children, *waiting])
         closed = await unless_cancelled(life, lambda: self.kill(Kill(actor="temporal", immediate=True)))
-        return await closing.close(closed, closed.task_state, closed.reason, tells=self._tells)
+        return await close_status.close(closed, closed.task_state, closed.reason, tells=self._tells)
 
     @workflow.signal(description="graceful end of the tree; immediate also stops running agents")
     @takes_anything
@@ -302,7 +302,7 @@ class DelegationTree:
             return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=JobState.FAILED, reason=reason)
 
     def _ended(self, run: JobRun, task: asyncio.Task[JobOutcome]) -> None:
-        if lost := closing.lost(task):
+        if lost := close_status.lost(task):
             state = JobState.CANCELLED if lost.cancelled else JobState.FAILED
             outcome = JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=lost.reason)
         else:

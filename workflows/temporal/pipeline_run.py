@@ -20,14 +20,14 @@ with workflow.unsafe.imports_passed_through():
     from workflows.pipeline.state import new_run, restored, travelling
     from workflows.pipeline.view import details
     from workflows.policy import belongs_to
-    from workflows.policy.times import clock
-    from workflows.temporal import closing, pipeline_calls, search
-    from workflows.temporal.by_hand import UnreadableError, between_ours, cancel_read, takes_anything
+    from workflows.temporal import close_status, pipeline_calls, search
     from workflows.temporal.calls import TASK_TIMEOUT
     from workflows.temporal.children import Child
     from workflows.temporal.delegation_tree import DelegationTree
-    from workflows.temporal.loop import Loop, unless_cancelled
+    from workflows.temporal.event_loop import Loop, unless_cancelled
     from workflows.temporal.messages import Attention, Outcome, Reopened, TreeStart
+    from workflows.temporal.messages_by_hand import UnreadableError, between_ours, cancel_read, takes_anything
+    from workflows.text.durations import clock
     from workflows.tree.commands import CloseTree
 
 
@@ -54,7 +54,7 @@ class PipelineRun:
         closed = await unless_cancelled(
             self._live(), lambda: self.cancel(Cancel(run_id=self._run.input.run_id, actor="temporal"))
         )
-        return await closing.close(closed, closed.state, closed.reason)
+        return await close_status.close(closed, closed.state, closed.reason)
 
     @workflow.signal(description="end the run: its commands and agents are stopped")
     @takes_anything
@@ -161,7 +161,7 @@ class PipelineRun:
         return outcome_of(closed, success)
 
     def _ended(self, stage_id: str, attempt: int, task: asyncio.Task[StageOutcome]) -> None:
-        if lost := closing.lost(task):
+        if lost := close_status.lost(task):
             state = StageState.CANCELLED if lost.cancelled else StageState.FAILED
             outcome = StageOutcome(state=state, reason=lost.reason)
         else:

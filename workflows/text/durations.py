@@ -1,9 +1,10 @@
-"""Durations as people and agents write them: number plus unit, combinable largest first (ruling A10).
+"""Durations as people and agents write them: number plus unit, largest first (ruling A10); and moments for people.
 
 Without a library: those accept more forms than the contract allows, and do not explain errors.
 """
 
 import re
+from datetime import UTC, datetime
 
 UNITS: dict[str, float] = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 LONGEST_SECONDS = 3_650 * UNITS["d"]
@@ -41,3 +42,11 @@ def format_duration(seconds: float) -> str:
         if count:
             parts.append(f"{count}{unit}")
     return "".join(parts) or "0s"
+
+
+def clock(at: float) -> str:
+    """Return a moment in UTC, to the second."""
+    try:
+        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (ValueError, OverflowError, OSError):
+        return f"{at:.0f} s after 1970"

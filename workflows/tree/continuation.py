@@ -11,13 +11,13 @@ from workflows.model.briefs import BriefLeg, ContinuationBrief, Correction
 from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import Data
 from workflows.model.jobs import JobRun
+from workflows.model.long_texts import RefusedSet, Text
 from workflows.model.rounds import Reply
 from workflows.model.rows import JobRecord
 from workflows.model.states import Continuation, JobState
-from workflows.model.texts import RefusedSet, Text
-from workflows.policy import belongs_to, bounds, kept
-from workflows.policy.synthesis import APPROVING
-from workflows.tree import finalize, offers
+from workflows.policy import belongs_to, bounds, state_limits
+from workflows.policy.batch_verdict import APPROVING
+from workflows.tree import finalize, job_offers
 from workflows.tree.chains import Batch, Coordinator, Leg
 from workflows.tree.state import Finalize
 from workflows.tree.step import Step
@@ -148,7 +148,7 @@ def _run_of(
 
 def _run(step: Step, chain: Coordinator, run: JobRun) -> None:
     chain.runs(run.job_id)
-    offers.offer_coordinator(step, run)
+    job_offers.offer_coordinator(step, run)
 
 
 def _brief(step: Step, chain: Coordinator, cause: Cause, depth: int, replies: Reply) -> ContinuationBrief:
@@ -229,7 +229,8 @@ def outcomes_before(step: Step, batch: Batch, leg: Leg) -> tuple[BriefLeg, ...]:
     deps = [_leg(step, batch, batch.legs[each]) for each in over]
     if len(deps) <= MOST_SUMMARIES:
         return tuple(
-            each.model_copy(update={"findings": kept.findings_beside(each.findings, len(deps))}) for each in deps
+            each.model_copy(update={"findings": state_limits.findings_beside(each.findings, len(deps))})
+            for each in deps
         )
     return tuple(each.model_copy(update={"summary": "", "findings": "", "touched_files": ()}) for each in deps)
 

@@ -11,11 +11,11 @@ from workflows.model.states import JobState
 from workflows.policy import belongs_to
 from workflows.policy.decisions import decided
 from workflows.policy.prices import dollars
-from workflows.policy.times import clock
 from workflows.text import durations
+from workflows.text.durations import clock
 from workflows.text.invisible import one_line
 from workflows.text.markdown import cut
-from workflows.tree.rounds import open_rounds
+from workflows.tree.pause_rounds import open_rounds
 from workflows.tree.state import TreeState
 
 SUMMARY_LIMIT = 100

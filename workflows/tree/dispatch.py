@@ -13,13 +13,13 @@ from workflows.model.briefs import Correction
 from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import Data
 from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.long_texts import Text
 from workflows.model.refusals import Refusal
 from workflows.model.states import Continuation
-from workflows.model.texts import Text
-from workflows.policy import bounds, kept, loops, preflight
+from workflows.policy import bounds, loops, preflight, state_limits
 from workflows.policy.assignments import delegated
 from workflows.policy.prompts.render import answer_to
-from workflows.tree import continuation, finalize, offers
+from workflows.tree import continuation, finalize, job_offers
 from workflows.tree.chains import Batch, Coordinator, Leg
 from workflows.tree.continuation import Cause
 from workflows.tree.step import Step
@@ -39,13 +39,15 @@ def delegate(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
     pending = step.state.finalize
     if handed is Dispatch.DROPPED and pending is not None:
         whole = not outcome.not_kept and has_room(step, outcome)
-        pending.refused.append(kept.as_shown(outcome) if whole else kept.left_out(outcome.job_id, outcome.delegated))
+        pending.refused.append(
+            state_limits.as_shown(outcome) if whole else state_limits.left_out(outcome.job_id, outcome.delegated)
+        )
     return handed
 
 
 def has_room(step: Step, outcome: JobOutcome) -> bool:
     """Return whether the tree has room for a result's set beside the others that wait; record an event if not (B6)."""
-    if kept.fits(outcome, step.state.kept_sets()):
+    if state_limits.fits(outcome, step.state.kept_sets()):
         return True
     ids = [each.id for each in outcome.delegations]
     message = f"{len(ids)} delegation(s) not kept: with the others that wait they are more than a tree can hold"
@@ -127,7 +129,7 @@ def _correct(
     valid: tuple[str, ...] = (),
 ) -> Dispatch:
     """Return the complete set to its coordinator."""
-    cause = Cause(Continuation.CORRECTIVE, notes, what, (kept.as_shown(outcome),), valid)
+    cause = Cause(Continuation.CORRECTIVE, notes, what, (state_limits.as_shown(outcome),), valid)
     done = continuation.proceed(step, chain, cause)
     return Dispatch.CORRECTING if done else Dispatch.DROPPED
 
@@ -180,7 +182,7 @@ def start(step: Step, chain: Coordinator, leg: Leg) -> None:
     """Offer one attempt of a leg to its host."""
     leg.outcome_job_id = leg.job_id
     leg.asked, chain.asking = False, [each for each in chain.asking if each.leg != leg.id]
-    offers.offer_leg(step, run_of(step, chain, leg))
+    job_offers.offer_leg(step, run_of(step, chain, leg))
 
 
 def run_of(step: Step, chain: Coordinator, leg: Leg) -> JobRun:

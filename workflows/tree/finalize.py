@@ -7,7 +7,7 @@ from workflows.model.refusals import Refusal
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import DISMISS, KILL, RETRY
 from workflows.model.states import JobState, TaskState, WaitsFor
-from workflows.tree import offers, rounds
+from workflows.tree import job_offers, pause_rounds
 from workflows.tree.chains import Batch, Coordinator, Leg, Phase
 from workflows.tree.commands import CancelTimer, CloseTree
 from workflows.tree.state import Finalize
@@ -36,8 +36,8 @@ def request(step: Step, kind: str, reason: str) -> None:
     """Request the finalize, keeping the first reason (G1); close all rounds (F9), take back all offers (B5)."""
     if step.state.finalize is None:
         step.state.finalize = Finalize(kind=kind, reason=reason)
-    rounds.close_all(step, RoundEnd.KILLED if step.state.killed_by else RoundEnd.OVERTAKEN, reason)
-    offers.take_back(step)
+    pause_rounds.close_all(step, RoundEnd.KILLED if step.state.killed_by else RoundEnd.OVERTAKEN, reason)
+    job_offers.take_back(step)
     for chain in step.state.coordinators.values():
         if chain.batch is not None:
             stop_waiting(step, chain.batch)
@@ -102,7 +102,7 @@ def kill(step: Step, actor: str, *, immediate: bool) -> None:
             state.closed, state.closed_at = False, None
             dismiss(step, reason)
     if immediate:
-        offers.stop_all(step)
+        job_offers.stop_all(step)
 
 
 def dismiss(step: Step, reason: str) -> None:
@@ -119,7 +119,7 @@ def _kill(step: Step, actor: str, immediate: bool) -> Data:
         "actor": actor,
         "immediate": immediate,
         "cancelled": [job_id for job_id in waiting if job_id not in state.offers],
-        "asked_back": offers.on_offer(step),
+        "asked_back": job_offers.on_offer(step),
         "running": state.running,
     }
 
@@ -175,11 +175,11 @@ def finalized(step: Step, job_state: JobState, reason: str) -> None:
 
 def block_task(step: Step, reason: str, job_id: str) -> None:
     """Block the task, with the command that re-opens it; no coordinator asks or starts anything any more (B3, D4)."""
-    offers.take_back(step)
+    job_offers.take_back(step)
     step.task(TaskState.BLOCKED, reason, way_back(step, job_id), WaitsFor.RETRY)
     step.event(EventKind.TASK_BLOCKED, job_id, reason, {"retry": job_id})
     for chain in step.state.coordinators.values():
-        rounds.overtake(step, chain, reason)
+        pause_rounds.overtake(step, chain, reason)
         if chain.batch is not None:
             stop_waiting(step, chain.batch)
 

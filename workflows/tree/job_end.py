@@ -6,12 +6,12 @@ from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobOutcome
 from workflows.model.spend import Usage
 from workflows.model.states import FAILING, JobState
-from workflows.policy import bounds, kept
+from workflows.policy import bounds, state_limits
+from workflows.policy.backoff import retry_backoff
 from workflows.policy.decisions import ended_as
 from workflows.policy.prices import FREE, Cost, spent
-from workflows.policy.times import retry_backoff
 from workflows.text.digests import digest
-from workflows.tree import dispatch, finalize, offers, rounds
+from workflows.tree import dispatch, finalize, job_offers, pause_rounds
 from workflows.tree.chains import Batch, Coordinator, Leg, Phase
 from workflows.tree.commands import StartTimer
 from workflows.tree.dispatch import Dispatch
@@ -23,7 +23,7 @@ SHELL = "shell"
 
 def job_ended(step: Step, outcome: JobOutcome) -> None:
     """Apply an outcome once: ignore those of jobs not in flight, or of another attempt."""
-    if not offers.ended(step, outcome):
+    if not job_offers.ended(step, outcome):
         return
     state, job = step.state, step.state.jobs[outcome.job_id]
     ended = _record(step, outcome)
@@ -111,7 +111,7 @@ def _finalize_ended(step: Step, outcome: JobOutcome, ended: JobState) -> None:
 
 def _chain_job_ended(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> None:
     """End a job of the root or a continuation: dispatch its delegations, or end its chain."""
-    rounds.ask(step, chain, outcome.job_id, outcome.human_questions)
+    pause_rounds.ask(step, chain, outcome.job_id, outcome.human_questions)
     chain.wrote(step.state.jobs[outcome.job_id])
     found = step.state.leg_of(chain)
     if found is not None:
@@ -128,10 +128,10 @@ def _hold(step: Step, chain: Coordinator, outcome: JobOutcome) -> bool:
         return False
     if outcome.delegations and not dispatch.has_room(step, outcome):
         chain.left_out = len(outcome.delegations)
-        outcome = kept.without_set(outcome)
-    chain.hold(kept.held(outcome, comes_back=asks))
-    rounds.refresh(step, chain)
-    rounds.show(step)
+        outcome = state_limits.without_set(outcome)
+    chain.hold(state_limits.held(outcome, comes_back=asks))
+    pause_rounds.refresh(step, chain)
+    pause_rounds.show(step)
     return True
 
 
@@ -150,7 +150,7 @@ def go_on(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) 
 def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcome, ended: JobState) -> None:
     """End a delegated job: its leg is over, unless the job delegates and so becomes a coordinator."""
     if not outcome.delegated or outcome.conflict:
-        rounds.ask(step, parent, outcome.job_id, outcome.human_questions, leg.id)
+        pause_rounds.ask(step, parent, outcome.job_id, outcome.human_questions, leg.id)
     _absorb(leg, outcome, parent.batch)
     if outcome.conflict:
         _stop(step, parent, leg, ended, f"branches could not be merged: {outcome.conflict}")
@@ -160,7 +160,7 @@ def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcom
         chain = Coordinator(coordinator_id=leg.job_id, run=run, job_id=leg.job_id)
         step.state.coordinators[leg.job_id] = chain
         chain.wrote(step.state.jobs[leg.job_id])
-        rounds.ask(step, chain, outcome.job_id, outcome.human_questions)
+        pause_rounds.ask(step, chain, outcome.job_id, outcome.human_questions)
         if _hold(step, chain, outcome) or _hand_out(step, chain, outcome, ended) in {
             Dispatch.DISPATCHED,
             Dispatch.CORRECTING,
@@ -186,8 +186,8 @@ def _absorb(leg: Leg, outcome: JobOutcome, batch: Batch | None, history: str = "
     """Store the outcome of the chain's latest job in its leg; the chain's history counts as progress too (H3)."""
     leg.outcome_job_id = outcome.job_id
     finding = [each for each in (batch.legs.values() if batch else ()) if each.finds]
-    leg.findings = kept.findings(outcome, len(finding)) if leg.finds else kept.needs(outcome)
-    leg.touched_files = kept.files(outcome)
+    leg.findings = state_limits.findings(outcome, len(finding)) if leg.finds else state_limits.needs(outcome)
+    leg.touched_files = state_limits.files(outcome)
     leg.artifact_digest = outcome.artifact_digest
     own = outcome.progress or f"{outcome.state} {outcome.decision}"
     leg.progress = digest([own, history]) if history else own
@@ -247,7 +247,7 @@ def retry_due(step: Step, key: str) -> None:
     leg = next((each for each in step.state.legs() if each.timer == key), None)
     if leg is not None:
         leg.timer = None
-        rounds.show(step)
+        pause_rounds.show(step)
 
 
 def _meet_policy(step: Step, chain: Coordinator, batch: Batch, leg: Leg) -> None:
@@ -258,7 +258,7 @@ def _meet_policy(step: Step, chain: Coordinator, batch: Batch, leg: Leg) -> None
             pass  # the batch decides on an escalation when it is settled
         case FailurePolicy.ESCALATE_HUMAN:
             leg.escalated = True
-            rounds.refresh(step, chain)
+            pause_rounds.refresh(step, chain)
 
 
 def _stop(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str) -> None:
@@ -281,8 +281,8 @@ def culprit(state: TreeState, leg: Leg) -> str:
 def stop_batch(step: Step, chain: Coordinator, batch: Batch, reason: str, job_id: str) -> None:
     """Stop a batch, keeping the first reason. The root's blocks the task at once, others their leg once settled."""
     batch.stop(reason)
-    rounds.overtake(step, chain, reason)
-    offers.take_back(step, {leg.job_id for leg in batch.legs.values()})
+    pause_rounds.overtake(step, chain, reason)
+    job_offers.take_back(step, {leg.job_id for leg in batch.legs.values()})
     finalize.stop_waiting(step, batch)
     if step.state.leg_of(chain) is None and not step.state.blocked:
         finalize.block_task(step, reason, job_id)

@@ -11,7 +11,7 @@ from workflows.model.states import JobState, TaskState
 from workflows.policy import storable_rows
 from workflows.policy.answers import TAKES, Verb
 from workflows.policy.assignments import resolved, timeout_of_root
-from workflows.tree import continuation, finalize, offers, reopen, resume, rounds
+from workflows.tree import continuation, finalize, job_offers, pause_rounds, reopen, resume
 from workflows.tree.chains import Coordinator
 from workflows.tree.commands import Command
 from workflows.tree.dispatch import delegate
@@ -29,7 +29,7 @@ from workflows.tree.events import (
     TreeTakenUp,
 )
 from workflows.tree.job_end import job_ended, retry_due
-from workflows.tree.settle import move_on
+from workflows.tree.settle_batch import move_on
 from workflows.tree.state import TreeInput, TreeState
 from workflows.tree.step import Step
 
@@ -79,9 +79,9 @@ def reduce(state: TreeState, event: Event) -> list[Command]:
         case TreeStarted():
             _start(step)
         case JobBegun():
-            offers.begun(step, event)
+            job_offers.begun(step, event)
         case JobHeldUp():
-            offers.held_up(step, event)
+            job_offers.held_up(step, event)
         case JobEnded():
             job_ended(step, event.outcome)
         case TimerFired():
@@ -142,7 +142,7 @@ def _start(step: Step) -> None:
         delegate(step, state.root, recipe)
         return
     step.story(state.jobs[state.root_id])
-    offers.offer_coordinator(step, state.root.run)
+    job_offers.offer_coordinator(step, state.root.run)
 
 
 def _advance(step: Step) -> None:
@@ -152,7 +152,7 @@ def _advance(step: Step) -> None:
     step.warn()
     _move(step)
     _foresee(step)
-    rounds.show_verbs(step)
+    pause_rounds.show_verbs(step)
     reopen.show_commands(step)
     reopen.show_blocked(step)
     step.warn()

@@ -14,8 +14,8 @@ from workflows.model.jobs import JobOutcome
 from workflows.model.rows import BATCH_BLOCKED, DISMISS
 from workflows.model.states import FAILING, JobState, TaskState, WaitsFor
 from workflows.policy import bounds
-from workflows.policy.synthesis import APPROVING
-from workflows.tree import continuation, dispatch, finalize, job_end, rounds
+from workflows.policy.batch_verdict import APPROVING
+from workflows.tree import continuation, dispatch, finalize, job_end, pause_rounds
 from workflows.tree.chains import Batch, Coordinator, Leg, Phase
 from workflows.tree.state import TreeState
 from workflows.tree.step import Step
@@ -31,7 +31,7 @@ def refuse_retry(state: TreeState, job_id: str) -> str | None:
     if state.task.state.ended:
         return f"task {state.task.task_id} is {state.task.state}"
     if state.paused:
-        waiting = rounds.open_rounds(state)[0]
+        waiting = pause_rounds.open_rounds(state)[0]
         return f"tree {state.root_id} is paused for a person and starts nothing: {waiting.commands[0]}"
     limits, used = state.input.settings.bounds, state.ledger()
     refusal = bounds.jobs(limits, used, 1, f"running {job_id} again") or bounds.exhausted(limits, used)
@@ -75,7 +75,7 @@ def retry(step: Step, actor: str, job_id: str) -> None:
     if not state.blocked:
         _unskip(step, [*opened, *(each.batch for each in frozen if each.batch)])
     for each in list(state.coordinators.values()):
-        rounds.refresh(step, each)
+        pause_rounds.refresh(step, each)
     if not state.paused:
         dispatch.start(step, chain, leg)
 

@@ -17,9 +17,8 @@ from workflows.model.rounds import Reply, Round, RoundEnd, Stage
 from workflows.model.states import JobState
 from workflows.policy import answers, bounds
 from workflows.policy.answers import ENDS, Answers, Verb, duration, refuse_length, refuse_order
-from workflows.policy.times import clock
-from workflows.text.durations import format_duration
-from workflows.tree import finalize, job_end, rounds
+from workflows.text.durations import clock, format_duration
+from workflows.tree import finalize, job_end, pause_rounds
 from workflows.tree.chains import Coordinator, Phase
 from workflows.tree.commands import AnswerOrder
 from workflows.tree.events import ResumeRequested
@@ -104,7 +103,7 @@ def _nothing_open(state: TreeState, request: ResumeRequested, asked: list[str]) 
     if not over:
         name = request.order.job_id or state.root_id
         return Refusal(ResumeFault.NO_OPEN_ROUND, f"{name} does not wait for a person: it has no open round")
-    others = [record.commands[0] for record in rounds.open_rounds(state)]
+    others = [record.commands[0] for record in pause_rounds.open_rounds(state)]
     return Refusal(ResumeFault.ROUND_OVER, f"{over}; open now: {others[0]}" if others else over)
 
 
@@ -133,7 +132,7 @@ def _other_round(state: TreeState, chain: Coordinator, current: Round, request: 
 def _other_words(state: TreeState, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
     """Refuse a verb of another kind of round, or its words. Questions nobody can answer any more can be aborted."""
     order = request.order
-    if request.foreseen and order.verb == Verb.ABORT and Verb.ABORT in rounds.takes(state, current):
+    if request.foreseen and order.verb == Verb.ABORT and Verb.ABORT in pause_rounds.takes(state, current):
         return refuse_length(order.text)
     asks = {each.id: each.question.choices for each in chain.asking}
     cid, what = chain.coordinator_id, _named(chain, current)
@@ -143,7 +142,7 @@ def _other_words(state: TreeState, chain: Coordinator, current: Round, request: 
 def _no_room(state: TreeState, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
     """Refuse a verb for whose effect the budgets have no room (rulings C3, F4)."""
     verb = Verb(request.order.verb)
-    over, why = rounds.no_room(state, verb), rounds.why_vain(state, current, verb)
+    over, why = pause_rounds.no_room(state, verb), pause_rounds.why_vain(state, current, verb)
     earlier = over is not None and verb is not Verb.ANSWER and (request.budgets or _retry_at_the_cap(verb, over))
     if why is None or not (request.foreseen or earlier):
         return None
@@ -205,7 +204,7 @@ def _refused(step: Step, request: ResumeRequested, refusal: Refusal, who: Data) 
         }
         step.event(EventKind.RESUME_REFUSED, job_id, refusal.message, {**who, **why})
     if refusal.kind == ResumeFault.NO_ROOM:
-        over = rounds.no_room(step.state, Verb(request.order.verb))
+        over = pause_rounds.no_room(step.state, Verb(request.order.verb))
         if over is not None:
             step.refused(over, step.state.root_id)
 
@@ -239,7 +238,7 @@ def carry_out(step: Step, chain: Coordinator, current: Round, verb: Verb, by: st
     """Apply the effects of an accepted verb."""
     match verb:
         case Verb.EXTEND:
-            rounds.extend(step, chain, current, duration(text))
+            pause_rounds.extend(step, chain, current, duration(text))
             return
         case Verb.ANSWER:
             _answer(step, chain, by, text)
@@ -255,17 +254,17 @@ def carry_out(step: Step, chain: Coordinator, current: Round, verb: Verb, by: st
             _end(step, chain, finalize.ABORTED, f"round {current.number} of {chain.coordinator_id} was aborted {by}")
         case _ as never:
             assert_never(never)
-    rounds.refresh(step, chain)
+    pause_rounds.refresh(step, chain)
 
 
 def _close(step: Step, chain: Coordinator, verb: Verb, by: str, text: str) -> None:
-    rounds.close(step, chain, ENDS[verb], by, text)
+    pause_rounds.close(step, chain, ENDS[verb], by, text)
 
 
 def _answer(step: Step, chain: Coordinator, by: str, text: str) -> None:
     """Settle the chain's questions: the coordinator gets the answers, and which are missing (ruling F5)."""
     said = answers.parse(text, [each.id for each in chain.asking])
-    rounds.close(step, chain, RoundEnd.ANSWERED, by, text, said.by_id)
+    pause_rounds.close(step, chain, RoundEnd.ANSWERED, by, text, said.by_id)
     reply = chain.reply = chain.reply or Reply()
     reply.answers += [
         Answer(id=each.id, question=each.question.prompt, text=said.by_id.get(each.id), leg=each.leg)
@@ -315,12 +314,12 @@ def timer_fired(step: Step, key: str) -> None:
 
 def _due(step: Step, chain: Coordinator, current: Round) -> None:
     if current.stage is not Stage.END and step.now < current.expires_at:
-        rounds.remind(step, chain, current)
+        pause_rounds.remind(step, chain, current)
         return
     current.timer = None
     waited = format_duration(max(1, round(current.expires_at - current.opened_at)))
     reason = f"nobody answered round {current.number} of {chain.coordinator_id} within {waited}"
-    rounds.close(step, chain, RoundEnd.EXPIRED, f"after {waited}")
+    pause_rounds.close(step, chain, RoundEnd.EXPIRED, f"after {waited}")
     data: Data = {"round": current.number, "kind": current.kind.value, "end": RoundEnd.EXPIRED.value}
     step.event(EventKind.ROUND_EXPIRED, chain.coordinator_id, reason, data)
     _end(step, chain, EXPIRED, reason)
@@ -350,7 +349,7 @@ def _stands(state: TreeState, verdict: Accepted) -> Iterator[str]:
     meant = state.rounds[verdict.coordinator_id][verdict.round - 1]
     which = f"round {meant.number} of {verdict.coordinator_id}"
     yield (f"{which} waits until {clock(meant.expires_at)}" if meant.open else f"{which} is over: {meant.closed}")
-    waiting = [each for each in rounds.open_rounds(state) if each.coordinator_id != verdict.coordinator_id]
+    waiting = [each for each in pause_rounds.open_rounds(state) if each.coordinator_id != verdict.coordinator_id]
     yield from (f"still waiting: {each.commands[0]}" for each in waiting)
     if not meant.open and not waiting:
         yield "the tree is summed up" if state.finalize else "the tree goes on"

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 from workflows.contract.models import Decision, Delegation
 from workflows.model.jobs import JobOutcome, JobRun, Work
+from workflows.model.long_texts import RefusedSet
 from workflows.model.rounds import Round
 from workflows.model.rows import JobRecord, TaskRecord
 from workflows.model.settings import TreeSettings
 from workflows.model.spend import Ledger, Usage
 from workflows.model.states import JobState, TaskState
-from workflows.model.texts import RefusedSet
 from workflows.model.wire import Memory, Wire
 from workflows.model.workers import Assignment
 from workflows.policy import belongs_to

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from activities.git.branches import reading
 from activities.git.command import GitError, answer, paths
 from activities.git.library import library, signature
-from activities.git.registered import common_directory
-from activities.git.work.own_side import lend
+from activities.git.registered_repository import common_directory
+from activities.git.work.service_git_dir import lend
 
 if TYPE_CHECKING:
     from pygit2 import Oid, Repository

@@ -10,9 +10,9 @@ from activities.git.branches import changes, contains, merge_base, move, tip
 from activities.git.command import all_printable
 from activities.git.locks import clear_ref_lock
 from activities.git.merges.commits import Conflict, commit_merge, merged_tree
-from activities.git.registered import common_directory
-from activities.git.work.filling import fill_all
-from activities.git.work.own_side import place_at, side_of
+from activities.git.registered_repository import common_directory
+from activities.git.work.checkout import fill_all
+from activities.git.work.service_git_dir import place_at, side_of
 from activities.git.work.worktrees import Worktree, commit_of, start_from
 from workflows.model.errors import RefusedError
 

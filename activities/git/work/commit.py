@@ -11,11 +11,11 @@ from activities.git.branches import faults_said
 from activities.git.command import printable
 from activities.git.library import let_go, library, opened, signature
 from activities.git.locks import clear_ref_lock
-from activities.git.work import own_side
-from activities.git.work.own_side import side_of
+from activities.git.work import service_git_dir
+from activities.git.work.service_git_dir import side_of
 from activities.git.work.worktree_changes import Seen, look
 from activities.git.work.worktrees import Worktree
-from activities.redaction.redacted import redacted
+from activities.redaction.redact import redacted
 from workflows.model.errors import RefusedError
 
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ def _bring_home(worktree: Worktree, seen: Seen, head: str) -> None:
     if worktree.branch is None:
         return
     common, side = seen.common, side_of(worktree.path)
-    if own_side.joined(worktree.path) is None:
-        own_side.keep_joined(worktree.path, branches.joined(side, common, head, worktree.base))
+    if service_git_dir.joined(worktree.path) is None:
+        service_git_dir.keep_joined(worktree.path, branches.joined(side, common, head, worktree.base))
     tip = branches.tip(common, worktree.branch) or worktree.base
     for each in {tip, seen.own} - {head}:
         if not branches.contains(side, head, each):

@@ -17,12 +17,12 @@ from activities.git import branches
 from activities.git.command import printable
 from activities.git.library import RepositoryError
 from activities.git.locks import clear_ref_lock, held
-from activities.git.registered import common_directory, git_directory
+from activities.git.registered_repository import common_directory, git_directory
 from activities.git.remotes import remotes
-from activities.git.work import agents_side, delete_later, own_side
-from activities.git.work.agents_side import NONE
-from activities.git.work.filling import fill_all, refresh
-from activities.git.work.own_side import FOLDER, Place, lock_of, read_record, recorded, side_of
+from activities.git.work import agent_git_dir, delete_later, service_git_dir
+from activities.git.work.agent_git_dir import NONE
+from activities.git.work.checkout import fill_all, refresh
+from activities.git.work.service_git_dir import FOLDER, Place, lock_of, read_record, recorded, side_of
 from workflows.contract.worktree_names import RULE, stays_below
 from workflows.model.errors import NotFoundError, RefusedError
 
@@ -78,7 +78,7 @@ def add_branch(repo: Path, path: Path, branch: str, base: str, names: Mapping[st
             _refuse_held(repo, path, branch)
             clear_ref_lock(common, branch)
             start = branches.tip(repo, branch) or _started(repo, branch, base)
-            own_side.begin(repo, side_of(path))
+            service_git_dir.begin(repo, side_of(path))
             (side_of(path) / "branch").write_text(branch)
         return _made(repo, common, Worktree(path, start, branch, dict(names)))
 
@@ -90,7 +90,7 @@ def add_detached(repo: Path, path: Path, base: str, names: Mapping[str, str] = N
             return there
         delete_later.in_background(*_put_away(path))
         start = commit_of(repo, base)
-        own_side.begin(repo, side_of(path))
+        service_git_dir.begin(repo, side_of(path))
         return _made(repo, common, Worktree(path, start, names=dict(names)))
 
 
@@ -119,8 +119,8 @@ def repair(repo: Path, path: Path) -> bool:
     known = recorded(path)
     if known is None or (known.common / "objects").is_dir() or known.common == (common := common_directory(repo)):
         return False
-    own_side.lend(common, side_of(path))
-    own_side.record(path, replace(known, repo=repo, common=common))
+    service_git_dir.lend(common, side_of(path))
+    service_git_dir.record(path, replace(known, repo=repo, common=common))
     return True
 
 
@@ -135,7 +135,7 @@ def mark_base(path: Path, names: Mapping[str, str] = NONE) -> Worktree:
 
     Refuse if the agent before left commits that were not taken over, so that they are not lost.
     """
-    known = own_side.place_at(path)
+    known = service_git_dir.place_at(path)
     start = (branches.tip(known.repo, known.branch) if known.branch else None) or known.base
     if left := _only_there(known.repo, path, known.branch):
         where = printable(str(path))
@@ -146,7 +146,7 @@ def mark_base(path: Path, names: Mapping[str, str] = NONE) -> Worktree:
 
 def _only_there(repo: Path, path: Path, branch: str | None) -> str:
     """Find a commit that the agent's `.git` names and the repository lacks."""
-    agents = agents_side.read(path, branch)
+    agents = agent_git_dir.read(path, branch)
     named = (each for each in (agents.head, agents.branch) if each)
     return next((each for each in named if branches.commit(repo, each) is None), "")
 
@@ -157,10 +157,10 @@ def start_from(repo: Path, worktree: Worktree, commit: str) -> Worktree:
     """
     common = common_directory(repo)
     side, branch, names = side_of(worktree.path), worktree.branch, dict(worktree.names)
-    agents_side.furnish(repo, common, worktree.path, side, commit, branch, names)
+    agent_git_dir.furnish(repo, common, worktree.path, side, commit, branch, names)
     place = Place(repo, common, commit, branch, branches.tree_of(repo, commit), names)
-    own_side.record(worktree.path, place)
-    own_side.keep_joined(worktree.path, None)
+    service_git_dir.record(worktree.path, place)
+    service_git_dir.keep_joined(worktree.path, None)
     return replace(worktree, base=commit)
 
 
@@ -229,7 +229,7 @@ def _existing(repo: Path, path: Path, common: Path) -> Worktree | None:
         raise RefusedError(f"{printable(str(path))} is a worktree of another repository, {known.common}")
     if not os.path.lexists(path / ".git") or (moved and not _only_there(repo, path, there.branch)):
         start = (branches.tip(repo, there.branch) if there.branch else None) or there.base
-        agents_side.furnish(repo, common, path, side_of(path), start, there.branch, there.names)
+        agent_git_dir.furnish(repo, common, path, side_of(path), start, there.branch, there.names)
     return there
 
 

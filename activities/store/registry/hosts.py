@@ -9,7 +9,7 @@ from sqlalchemy import Engine, func, select, update
 from activities.store import schema
 from activities.store.database import upsert
 from workflows.model.states import JobState
-from workflows.policy.hosts import HostSeen
+from workflows.policy.host_availability import HostSeen
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import sqlalchemy
 from sqlalchemy import BigInteger, Integer, MetaData
 from sqlalchemy.types import TypeDecorator
 
-from activities.redaction.redacted import redacted
+from activities.redaction.redact import redacted
 from workflows.contract.size_limits import BOUNDS
 
 metadata = MetaData()

@@ -53,7 +53,7 @@ from bridge.http.wire.stream_limit import HeldOpen
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.thread_pools import act, read
 from bridge.machine.named_tokens import Scope
-from bridge.operations.branches import drops, gate, merges, publish
+from bridge.operations.branches import drops, merge_gate, merges, publish
 from bridge.operations.branches.publish import PublishAnswer
 from bridge.operations.idempotency import Answer, KeyReusedError
 from bridge.operations.jobs import jobs
@@ -275,7 +275,7 @@ def _add_branches(made: APIRouter, service: Service) -> None:
 
 
 def _gate(service: Service, job_id: str, pull_request: int | None) -> Gate:
-    found = gate.of_tree(service, job_id, pull_request=pull_request, fetch=False)
+    found = merge_gate.of_tree(service, job_id, pull_request=pull_request, fetch=False)
     return projections.shown(service, Gate, found)
 
 

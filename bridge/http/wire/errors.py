@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from activities.redaction.redacted import redacted, redacted_begin
+from activities.redaction.redact import redacted, redacted_begin
 from bridge.http.wire.call import Scope, call_of
 from workflows.contract.faults import SHOWN, did_you_mean, first
 from workflows.contract.size_limits import short_line

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from activities.store import projection
-from activities.store.projection import JOB_COLUMNS, ROUND_COLUMNS
+from activities.store import job_view
+from activities.store.job_view import JOB_COLUMNS, ROUND_COLUMNS
 from activities.store.registry import repos as stored_repos
 from bridge.http.wire.schemas import Job, Links
 from bridge.machine.daemon_state import DaemonState, read_state
@@ -22,7 +22,7 @@ from bridge.operations.jobs.views import Tree, Usage
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError
 from workflows.model.states import JobState
-from workflows.policy.hosts import HostSeen
+from workflows.policy.host_availability import HostSeen
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -42,7 +42,7 @@ class WrittenJob:
 
 def job(service: Service, job_id: str) -> WrittenJob:
     """Return a job with its result, its observation, and its open round."""
-    values = projection.read(service.store, job_id)
+    values = job_view.read(service.store, job_id)
     if values is None:
         jobs.get(service, job_id)  # raises for an invalid id
         raise NotFoundError(f"no job {job_id}", "service job list")

@@ -4,13 +4,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from activities.host.binding import LONGEST_REF
+from activities.host.belongs_to import LONGEST_REF
 from activities.runtimes.table import RUNTIMES
 from bridge.http.wire.parameters import DURATION_PATTERN, JOB_PATTERN, LARGEST
 from bridge.operations.jobs.views import Event, JobSummary, Round
 from bridge.operations.registry.reviews import ReviewView
 from workflows.contract.size_limits import BOUNDS
-from workflows.github.gate import GateState
+from workflows.github.merge_gate import GateState
 from workflows.policy.answers import Verb
 from workflows.policy.recipes import Recipe
 

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import Any, NoReturn
 
 from activities.redaction.kept_secrets import without_words
-from activities.redaction.redacted import mapped
+from activities.redaction.redact import mapped
 from bridge.http.wire.errors import InvalidJsonError
 
 DEPTH = 64

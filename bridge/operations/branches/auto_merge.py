@@ -9,10 +9,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from activities.store import branches as stored
 from activities.store import trees as stored_trees
 from activities.store.registry import repos as stored_repos
-from bridge.operations.branches import branches, gate, lines, merges
+from bridge.operations.branches import branches, merge_gate, merges, task_line
 from bridge.operations.branches.branches import Branches
 from bridge.operations.service import Service
-from workflows.github.gate import GateState
+from workflows.github.merge_gate import GateState
 from workflows.model.errors import ServiceError
 from workflows.model.event_payloads import BranchEventKind
 
@@ -50,7 +50,7 @@ class Finishing:
             found = branches.of_tree(service, root)
             if not found.line or _handled(service, found):
                 return False
-            if gate.of_tree(service, root, found=found, at_line=True).state is not GateState.PASSING:
+            if merge_gate.of_tree(service, root, found=found, at_line=True).state is not GateState.PASSING:
                 return False
             merges.merge(service, [root], actor=ACTOR)
         except ServiceError as error:
@@ -64,7 +64,7 @@ def _handled(service: Service, found: Branches) -> bool:
     told = stored.told(service.store, found.root_job_id)
     merged = {event.branch for kind, _, event in told if kind is BranchEventKind.MERGED}
     dropped = any(kind is BranchEventKind.DROPPED for kind, _, _ in told)
-    return dropped or all(leg.branch in merged for leg in lines.on_line(found))
+    return dropped or all(leg.branch in merged for leg in task_line.on_line(found))
 
 
 async def keep(service: Service) -> None:

@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from activities.git import branches as git
 from activities.git.command import printable
-from activities.git.registered import common_directory
+from activities.git.registered_repository import common_directory
 from activities.store import attempts as stored_runs
 from activities.store import branches as told
 from activities.store import trees as stored_trees
@@ -25,7 +25,7 @@ from bridge.operations.jobs import jobs
 from bridge.operations.jobs.jobs import Tree
 from bridge.operations.service import Service
 from workflows.contract.models import Action
-from workflows.github.counting_jobs import chain_of
+from workflows.github.effective_jobs import chain_of
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError
 from workflows.model.event_payloads import BranchEventKind
 from workflows.model.rows import JobRecord

@@ -10,8 +10,8 @@ from activities.git.branches import FileChange, changes_of, patch
 from activities.git.command import printable
 from activities.git.work import worktrees
 from activities.git.work.worktree_changes import capture_diff
-from activities.host.apart import apart
-from activities.redaction.redacted import redacted
+from activities.host.helper_process import apart
+from activities.redaction.redact import redacted
 from activities.store import attempts as stored_runs
 from bridge.operations.branches import branches
 from bridge.operations.jobs import jobs

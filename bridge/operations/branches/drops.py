@@ -6,7 +6,7 @@ from pathlib import Path
 
 from activities.git import branches as git
 from activities.store import branches as stored
-from bridge.operations.branches import branches, lines
+from bridge.operations.branches import branches, task_line
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
 from bridge.operations.branches.merges import event_of, writer
 from bridge.operations.jobs import jobs
@@ -110,7 +110,7 @@ def _refuse_lost(path: Path, tree: Branches, legs: Sequence[LegBranch], stays: s
     if not lost and (legs or not stays):
         return
     kept, root = [*(leg.branch for leg in lost), *([stays] if stays else [])], tree.root_job_id
-    taken = lines.on_line(tree) if tree.line else [leg for leg in lost if not leg.objection]
+    taken = task_line.on_line(tree) if tree.line else [leg for leg in lost if not leg.objection]
     helps = bool(stays) or any(leg in taken and leg.merge for leg in lost)
     raise RefusedError(
         f"{len(kept)} branch(es) of {root} have commits that are merged nowhere; dropping loses them: "

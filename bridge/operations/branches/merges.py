@@ -8,12 +8,12 @@ from pathlib import Path
 from activities.git import branches as git
 from activities.git import command as program
 from activities.git.merges.task_branch import Contribution, Merged, TaskBranchConflict, merge_all
-from activities.git.registered import git_directory
+from activities.git.registered_repository import git_directory
 from activities.store import branches as stored
-from bridge.operations.branches import branches, lines
+from bridge.operations.branches import branches, task_line
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
 from bridge.operations.branches.foreign_commits import refuse_foreign
-from bridge.operations.branches.lines import LeftOut
+from bridge.operations.branches.task_line import LeftOut
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from workflows.contract.models import Action
@@ -89,10 +89,10 @@ def _into_task_branch(service: Service, job_ids: Sequence[str], actor: str, anyw
 def _merge_line(service: Service, tree: Branches, actor: str, anyway: bool) -> MergedLegs:
     """Move the task's branch to the line of the tree, or merge the line if the branch has commits of its own."""
     branches.checkout(service, tree.repo)
-    whole, legs = jobs.tree(service, tree.root_job_id), lines.on_line(tree)
+    whole, legs = jobs.tree(service, tree.root_job_id), task_line.on_line(tree)
     pending = [leg for leg in legs if leg.state is BranchState.UNMERGED]
-    lines.refuse_foreign_on(service, tree, "; nothing was merged")
-    against = lines.objected(service, whole, pending)
+    task_line.refuse_foreign_on(service, tree, "; nothing was merged")
+    against = task_line.objected(service, whole, pending)
     if not anyway:
         _refuse_objected(against, whole.task, [tree.root_job_id])
     there = tree.head and all(leg.state is BranchState.MERGED for leg in legs)
@@ -100,7 +100,7 @@ def _merge_line(service: Service, tree: Branches, actor: str, anyway: bool) -> M
     done = _merge(tree, pending, [] if there else [all_of_it])
     _tell(service, tree, legs, against, actor)
     head = done.head if done else tree.head or tree.line
-    return replace(_answer(tree, legs, pending, done), left_out=tuple(lines.left_out(tree, head)))
+    return replace(_answer(tree, legs, pending, done), left_out=tuple(task_line.left_out(tree, head)))
 
 
 def _contribution(service: Service, leg: LegBranch) -> Contribution:

@@ -19,7 +19,7 @@ from workflows.github.facts import FactKind, publish_id
 from workflows.github.publication import Publication
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError
 from workflows.policy import belongs_to
-from workflows.policy.times import clock
+from workflows.text.durations import clock
 
 WAIT_SECONDS = 60.0
 _BRANCH = re.compile(r"(?![-/.])(?!.*(?:\.\.|//|@\{|\.lock$|[/.]$))[!-~]{1,200}")

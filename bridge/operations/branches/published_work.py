@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from activities.git import branches as git
-from bridge.operations.branches import branches, lines
+from bridge.operations.branches import branches, task_line
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
 from bridge.operations.branches.foreign_commits import refuse_foreign
 from bridge.operations.service import Service
@@ -37,7 +37,7 @@ def work_of(service: Service, job: JobRecord) -> Work:
         message = f"{work.branch or job.job_id} is not a branch of the service: only {OURS}... is published"
         raise RefusedError(message, f"service job branches {job.root_job_id}")
     if work.commit == tree.line != tree.head:
-        lines.refuse_foreign_on(service, tree, "; nothing was published")
+        task_line.refuse_foreign_on(service, tree, "; nothing was published")
     elif work.commit != tree.head:
         for leg in tree.legs:
             if leg.branch and work.commit in (leg.head_sha, git.tip(path, leg.branch)):

@@ -11,11 +11,11 @@ from activities.store.attempts import Given
 from bridge.operations.service import Service
 from workflows.contract.graph import twins
 from workflows.contract.models import Action, Decision, Delegation, SynthesisRule
-from workflows.github.counting_jobs import chain_of
-from workflows.github.gate_inputs import Plan
+from workflows.github.effective_jobs import chain_of
+from workflows.github.merge_gate_inputs import Plan
 from workflows.model.rows import JobRecord
 from workflows.model.states import JobState
-from workflows.policy.synthesis import APPROVING
+from workflows.policy.batch_verdict import APPROVING
 
 
 def plans_of(service: Service, jobs: Sequence[JobRecord], given: Mapping[str, Given]) -> dict[str, Plan]:

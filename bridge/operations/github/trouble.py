@@ -7,7 +7,7 @@ from activities.store.github import account, facts
 from activities.store.github.facts import FactRow
 from activities.store.waiting import ACCOUNT
 from bridge.operations.service import Service
-from workflows.policy.times import clock
+from workflows.text.durations import clock
 
 STATUS = "service github status"
 

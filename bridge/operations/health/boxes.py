@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from activities.agents.adapter import CannotLaunchError, Launch
-from activities.boxes import control_group, machine, probes
+from activities.boxes import control_group, probes, try_boxes
 from activities.boxes.box import BoxKind, Network
 from activities.host import boxing
 from activities.host.boxing import Wanted
@@ -24,7 +24,7 @@ DELEGATE = (
 def findings(service: Service) -> Iterator[Finding]:
     """Yield a line for each box in use, and one for each runtime without a box."""
     settings, root = service.settings, service.home.root
-    there = machine.look(settings.worker.agents_uid)
+    there = try_boxes.look(settings.worker.agents_uid)
     used: dict[tuple[BoxKind, Network, tuple[str, ...]], list[str]] = {}
     for name in (*settings.configured_runtimes, SHELL):
         try:
@@ -78,7 +78,7 @@ def _may_take(limited: Collection[str], percent: int, most: int) -> str:
 
 
 def _in_use(
-    kind: BoxKind, network: Network, leaks: tuple[str, ...], names: list[str], there: machine.Machine
+    kind: BoxKind, network: Network, leaks: tuple[str, ...], names: list[str], there: try_boxes.Machine
 ) -> Finding:
     whose = f"{kind}, network {network}, for {', '.join(names)}"
     account = f", as account {there.uid}" if there.uid is not None else ""

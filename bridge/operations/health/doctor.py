@@ -13,7 +13,7 @@ from pathlib import Path
 from activities.git.command import OLDEST_GIT
 from activities.runs.orphans import recent
 from activities.sealing import seal_key
-from activities.settings import closing
+from activities.settings import secure_home
 from activities.settings.load import SettingsError
 from bridge.machine import daemon_state
 from bridge.machine.locks import holder
@@ -71,14 +71,14 @@ def git(_: Service) -> Iterator[Finding]:
 
 
 def libgit2(_: Service) -> Iterator[Finding]:
-    from activities.git import limits
+    from activities.git import unsupported
 
-    yield Finding("libgit2", Level.OK, limits.version())
+    yield Finding("libgit2", Level.OK, unsupported.version())
 
 
 def repositories(service: Service) -> Iterator[Finding]:
     """Report each problem with a repository of this host; nothing without a store, which has a finding of its own."""
-    from activities.git.limits import limits
+    from activities.git.unsupported import limits
     from activities.store.registry import repos
 
     if not service.settings.store.url and not service.home.store.exists():
@@ -99,7 +99,7 @@ def home(service: Service) -> Iterator[Finding]:
         yield Finding("home", Level.OK, f"{root} is made at first use")
         return
     usable(service.home)
-    opened = closing.every(root, time.time() - OPENED_SECONDS)
+    opened = secure_home.every(root, time.time() - OPENED_SECONDS)
     for each in opened:
         at = time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(each.at))
         yield Finding("home", Level.WARNING, f"{at}: {each.said}", f"less '{service.home.opened}'")

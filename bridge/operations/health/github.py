@@ -12,7 +12,7 @@ from bridge.operations.health.findings import Finding, Level
 from bridge.operations.health.github_permissions import Allowed, Seen, ask
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
-from workflows.policy.times import clock
+from workflows.text.durations import clock
 
 ABOUT = "github"
 SCARCE = 0.1

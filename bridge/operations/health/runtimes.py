@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from activities.agents.adapter import passed
 from activities.host.build_trial import Trial, build_trial
-from activities.redaction.redacted import redacted
+from activities.redaction.redact import redacted
 from activities.runtimes import programs
 from activities.runtimes.programs import Program
 from activities.runtimes.table import RUNTIMES, SHELL, program_of, runtime_of

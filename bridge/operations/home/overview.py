@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISDIR
 
-from activities.git.work.own_side import FOLDER as OWN_SIDES
+from activities.git.work.service_git_dir import FOLDER as OWN_SIDES
 from activities.settings.home import Home
 from activities.store import waiting
 from activities.store.registry import hosts as stored_hosts
@@ -17,7 +17,7 @@ from activities.store.waiting import Counts
 from bridge.operations.jobs import spend
 from bridge.operations.jobs.spend import Used
 from bridge.operations.service import Service
-from workflows.policy.hosts import lacks_worker
+from workflows.policy.host_availability import lacks_worker
 
 GLANCE_SECONDS, LOOK_SECONDS = 0.03, 5.0
 """Seconds for measuring the home, in a glance and in full; a size that takes longer is a minimum."""

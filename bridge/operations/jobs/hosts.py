@@ -8,8 +8,8 @@ from activities.store.registry import hosts as stored
 from bridge.operations.service import Service
 from workflows.model.rows import JobRecord
 from workflows.model.states import JobState
-from workflows.policy.hosts import HostSeen, lacks_worker, way_back, way_to_room
-from workflows.policy.times import clock
+from workflows.policy.host_availability import HostSeen, lacks_worker, way_back, way_to_room
+from workflows.text.durations import clock
 
 
 @dataclass(frozen=True)

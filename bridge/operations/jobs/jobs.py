@@ -10,8 +10,9 @@ from activities.store import attempts as stored_attempts
 from activities.store import events as stored_events
 from activities.store import jobs as stored
 from activities.store import trees as stored_trees
-from bridge.operations.jobs import belonging, hosts
-from bridge.operations.jobs.belonging import NOTHING, Belonging
+from bridge.operations.jobs import belongs_to as belonging
+from bridge.operations.jobs import hosts
+from bridge.operations.jobs.belongs_to import NOTHING, Belonging
 from bridge.operations.service import Service
 from workflows.model import ids
 from workflows.model.errors import NotFoundError, UsageError
@@ -20,7 +21,7 @@ from workflows.model.settings import Bounds
 from workflows.model.spend import Ledger
 from workflows.model.states import JobState
 from workflows.policy.bounds import ledger_of
-from workflows.policy.times import clock
+from workflows.text.durations import clock
 
 if TYPE_CHECKING:
     from activities.runs.status import RunStatus

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from activities.redaction.redacted import redacted
+from activities.redaction.redact import redacted
 from activities.runs.output import last_lines
 from activities.runs.regular_files import NotRegularError, content_of, size_of
 from activities.runs.status import newest_program

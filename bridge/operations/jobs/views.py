@@ -4,7 +4,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bridge.operations.jobs.belonging import Belonging
+from bridge.operations.jobs.belongs_to import Belonging
 from bridge.operations.jobs.jobs import JobDetail
 from workflows.model import spend
 from workflows.model.rows import EventRecord, JobRecord, RoundRecord, TaskRecord

@@ -8,10 +8,10 @@ from activities.runtimes.table import DRIVEN, PROGRAMS, program_of
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
 from activities.store.registry.repos import Repo
-from bridge.operations.jobs import belonging
+from bridge.operations.jobs import belongs_to
 from bridge.operations.orders import trees
 from bridge.operations.registry import agents, repos
-from bridge.operations.registry.bounds import bounded_or_none, limit
+from bridge.operations.registry.text_bounds import bounded_or_none, limit
 from bridge.operations.service import Service
 from workflows.contract.models import Action, AutonomyPolicy, Delegation
 from workflows.contract.size_limits import storable
@@ -75,7 +75,7 @@ async def start(service: Service, new: NewJob, root: str | None = None, token: s
     tree = tree_of(service, worker, Action(new.action), message, repo, root=root)
     model, effort = _named("model", new.model), _named("effort", new.effort)
     seconds = limit(new.timeout)
-    binding = await belonging.bound(service, repo, new.pull_request, new.issue, token, new.base)
+    binding = await belongs_to.bound(service, repo, new.pull_request, new.issue, token, new.base)
     means = {"model": model, "effort": effort, "timeout_seconds": seconds} | binding.fields
     tree = tree.model_copy(update={"assignment": tree.assignment.model_copy(update=means)})
     return await trees.start(service, tree, repo.host)
@@ -119,7 +119,7 @@ async def orchestrate(
         capabilities=(Action.ASK, Action.REVIEW),
         autonomy_policy=AutonomyPolicy.READ_ONLY,
     )
-    binding = await belonging.bound(service, repo, new.pull_request, new.issue, token, new.base)
+    binding = await belongs_to.bound(service, repo, new.pull_request, new.issue, token, new.base)
     tree = tree_of(service, worker, Action.ASK, goal, repo, legs, root)
     asked = tree.assignment.model_copy(update=binding.fields | {"timeout_seconds": seconds})
     tree = tree.model_copy(update={"caveat": caveat(new.recipe, runtimes), "assignment": asked})

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from activities.git import command as program
-from activities.git.merges.line import LeftOut, Part, draw, name_of
+from activities.git.merges.task_line import LeftOut, Part, draw, name_of
 from activities.jobs.place import may_commit
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from temporalio.client import WorkflowHandle
 
-from activities.redaction.redacted import redacted
+from activities.redaction.redact import redacted
 from activities.store import events
 from activities.store import jobs as stored_jobs
 from activities.temporal import RPC_TIMEOUT

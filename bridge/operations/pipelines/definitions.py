@@ -13,10 +13,10 @@ from activities.pipelines import plan as planning
 from activities.store import pipeline_runs as stored_runs
 from activities.store.registry import pipelines as stored
 from activities.store.registry.pipelines import Pipeline
-from bridge.operations.jobs import belonging
+from bridge.operations.jobs import belongs_to
 from bridge.operations.pipelines import runs
 from bridge.operations.pipelines.runs import ActiveRunError
-from bridge.operations.registry.bounds import limit
+from bridge.operations.registry.text_bounds import limit
 from bridge.operations.service import Service
 from workflows.model import ids
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
@@ -120,7 +120,7 @@ async def run(
         base=base,
         timeout=stage_timeout,
         token=token,
-        describe=belonging.describing(service, token),
+        describe=belongs_to.describing(service, token),
     )
     return await workflows.start(service, start)
 

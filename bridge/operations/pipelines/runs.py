@@ -9,7 +9,7 @@ from activities.runs.output import last_lines
 from activities.store import attempts as stored_attempts
 from activities.store import pipeline_runs as stored
 from bridge.operations import paging
-from bridge.operations.jobs.belonging import Belonging, belonging
+from bridge.operations.jobs.belongs_to import Belonging, belonging
 from bridge.operations.service import Service
 from workflows.contract.faults import did_you_mean
 from workflows.contract.models import Decision

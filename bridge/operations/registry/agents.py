@@ -5,12 +5,12 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
-from activities.redaction.redacted import mapped
+from activities.redaction.redact import mapped
 from activities.runtimes.table import RUNTIMES, runtime_of
 from activities.store.registry import agents as stored
 from activities.store.registry.agents import Agent
 from bridge.operations.registry import repos
-from bridge.operations.registry.bounds import bounded, bounded_or_none
+from bridge.operations.registry.text_bounds import bounded, bounded_or_none
 from bridge.operations.service import Service
 from workflows.contract.models import WRITE_POLICIES, Action, AutonomyPolicy
 from workflows.model.errors import NotFoundError, RefusedError, UsageError

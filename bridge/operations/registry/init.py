@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from activities.agents.adapter import CannotLaunchError
-from activities.boxes import machine
+from activities.boxes import try_boxes
 from activities.git.remotes import remotes
 from activities.git.work.worktrees import commit_of
 from activities.host import boxing
@@ -22,7 +22,7 @@ from bridge.operations.registry import agents, repos, team
 from bridge.operations.registry.team import Member, Programs, Standing
 from bridge.operations.service import Service
 from workflows.contract.models import Action
-from workflows.github.names import github_of_remotes, host_of
+from workflows.github.repository_name import github_of_remotes, host_of
 from workflows.model.errors import Commands, RefusedError, ServiceError
 
 QUESTION = "Name the main folders of this repository in one sentence. Change nothing, ask nothing, delegate nothing."
@@ -115,7 +115,7 @@ def unheld(service: Service, plan: Plan) -> dict[str, CannotLaunchError]:
 
 def weaken(service: Service, runtimes: Iterable[str]) -> str:
     """Set the weaker box of this machine in the settings of these runtimes; return its name."""
-    box = boxing.weaker(machine.look(service.settings.worker.agents_uid))
+    box = boxing.weaker(try_boxes.look(service.settings.worker.agents_uid))
     for runtime in runtimes:
         settings.put(service, f"runtimes.{runtime}", f'box = "{box}"')
     return box

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from activities.redaction.kept_secrets import without_words
-from activities.redaction.redacted import redacted
+from activities.redaction.redact import redacted
 from activities.store.registry import memory as stored
 from activities.store.registry.memory import Sought, Written
 from bridge.operations.jobs import jobs

@@ -8,10 +8,10 @@ from activities.git.remotes import remotes
 from activities.store import jobs as stored_jobs
 from activities.store.registry import repos as stored
 from activities.store.registry.repos import Repo
-from bridge.operations.registry.bounds import bounded
+from bridge.operations.registry.text_bounds import bounded
 from bridge.operations.service import Service
 from workflows.contract.size_limits import storable
-from workflows.github.names import github_of_remotes, host_of, is_github_name
+from workflows.github.repository_name import github_of_remotes, host_of, is_github_name
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}")

@@ -25,7 +25,7 @@ from bridge.operations.service import Service
 from workflows.model.ids import root_of
 from workflows.model.rows import JobRecord, RoundRecord, TaskRecord
 from workflows.model.states import FAILING
-from workflows.policy.hosts import HostSeen
+from workflows.policy.host_availability import HostSeen
 
 LATELY, RUNNING = 8, 20
 AT_ONCE = 1000

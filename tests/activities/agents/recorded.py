@@ -12,7 +12,7 @@ from activities.settings.model import Settings
 from tests.assigned import changed
 from workflows.contract.models import Action, AutonomyPolicy
 from workflows.model.jobs import JobRun
-from workflows.model.texts import Text
+from workflows.model.long_texts import Text
 from workflows.model.workers import Assignment, Worker
 
 STREAMS = Path(__file__).parent / "streams"

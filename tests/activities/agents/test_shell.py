@@ -9,9 +9,9 @@ from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
 from workflows.contract.models import Action
 from workflows.model.jobs import JobRun
+from workflows.model.long_texts import Text
 from workflows.model.spend import Usage
 from workflows.model.states import Continuation
-from workflows.model.texts import Text
 from workflows.model.workers import Assignment, Worker
 
 RUN = JobRun(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from activities.boxes.box import BoxKind
-from activities.boxes.machine import look
+from activities.boxes.try_boxes import look
 from tests.activities.boxes.world import UID, World, built, needs_bubblewrap, why_not
 
 BY_ITSELF = " by itself"

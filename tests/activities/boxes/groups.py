@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from activities.boxes.control_group import Group, made
-from activities.host import apart
+from activities.host import helper_process
 from activities.runs import spawn
 from tests.waiting import wait_for
 
@@ -32,5 +32,5 @@ def kept_within(limits: Mapping[str, int], jobs: Mapping[str, int] = NONE) -> It
 
 def _close() -> None:
     """End the fork servers and helpers of this process, so that new ones start in the group."""
-    apart.close()
+    helper_process.close()
     spawn.close()

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from activities.boxes import bwrap, machine
+from activities.boxes import bwrap, try_boxes
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.enter import described
-from activities.boxes.machine import Machine
+from activities.boxes.try_boxes import Machine
 from activities.runs import records, supervisor
 from activities.runs.records import Kind
 from activities.runs.supervised_run import mark_of
@@ -51,7 +51,7 @@ def theirs() -> Machine:
         pytest.skip(
             "becoming another account takes root, setpriv and a python3 of the system (apt-get install python3)"
         )
-    found = as_somebody(PYTHON, "-I", "-S", machine.__file__, "1", *bwrap.programs())
+    found = as_somebody(PYTHON, "-I", "-S", try_boxes.__file__, "1", *bwrap.programs())
     return Machine(**json.loads(found.stdout))
 
 

@@ -9,7 +9,7 @@ import pytest
 from activities.boxes import control_group
 from activities.boxes.box import BoxKind
 from activities.boxes.control_group import CPU, MEMORY, PROCESSES, Group, bases, job_limits, limits, made
-from activities.host.apart import TooMuchError, apart
+from activities.host.helper_process import TooMuchError, apart
 from activities.runs import spawn
 from activities.runs.supervised_run import RunRequest, run
 from activities.runs.supervisor import EndKind

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from activities.boxes import etc_copy, system
+from activities.boxes import etc_copy, system_files
 
 pytestmark = pytest.mark.ruling("N2")
 
 
 def test_the_copy_has_the_listed_files_and_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(system, "ETC", ("passwd", "shadow", "ssl/certs", "localtime"))
+    monkeypatch.setattr(system_files, "ETC", ("passwd", "shadow", "ssl/certs", "localtime"))
     copy = etc_copy.current(tmp_path, None)
     assert (copy / "passwd").read_bytes() == Path("/etc/passwd").read_bytes()
     assert {each.name for each in copy.iterdir()} <= {"passwd", "ssl", "localtime"}
@@ -21,15 +21,15 @@ def test_the_copy_has_the_listed_files_and_no_secret(tmp_path: Path, monkeypatch
 
 
 def test_the_copy_is_cached_until_a_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(system, "ETC", ("hosts", "passwd"))
+    monkeypatch.setattr(system_files, "ETC", ("hosts", "passwd"))
     first = etc_copy.current(tmp_path, None)
     assert etc_copy.current(tmp_path, None) == first
-    monkeypatch.setattr(system, "ETC", ("hosts",))
+    monkeypatch.setattr(system_files, "ETC", ("hosts",))
     later = etc_copy.current(tmp_path, None)
     assert later != first
     assert first.is_dir(), "runs still use it"
     os.utime(first, (0, 0))
-    monkeypatch.setattr(system, "ETC", ("passwd",))
+    monkeypatch.setattr(system_files, "ETC", ("passwd",))
     assert etc_copy.current(tmp_path, None).is_dir()
     assert not first.exists()
     assert later.exists()

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from activities.boxes import bwrap, kernel, machine
+from activities.boxes import bwrap, kernel, try_boxes
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.enter import described, takes_first
-from activities.boxes.machine import look
 from activities.boxes.probes import Proof, prove
+from activities.boxes.try_boxes import look
 from activities.runs import spawn
 from activities.runs.os_processes import children, identity, is_first, this_process
 from activities.runs.supervised_run import Claim, RunRequest, run
@@ -189,8 +189,8 @@ async def test_without_a_fork_server_the_box_is_the_same(world: World, monkeypat
 
 
 async def test_where_no_bubblewrap_is_installed_there_is_the_same_box(world: World) -> None:
-    there = machine.tried(UID, ())
-    assert there.bwrap == there.remedy == machine.INSTALL
+    there = try_boxes.tried(UID, ())
+    assert there.bwrap == there.remedy == try_boxes.INSTALL
     assert not there.lacks(BoxKind.BWRAP)
     assert prove(BoxKind.BWRAP, Network.NONE, there) == Proof()
     assert await said(world, box_of(world), OTHERS) == ["not ours 1", "processes 0", "True"]
@@ -217,9 +217,9 @@ def test_a_machine_that_forbids_it_has_bubblewrap(world: World, monkeypatch: pyt
         raise PermissionError("unshare: Operation not permitted")
 
     programs = bwrap.programs()
-    assert machine.tried(UID, programs).own_root
+    assert try_boxes.tried(UID, programs).own_root
     monkeypatch.setattr(kernel, "fork_as_first", refuse)
-    there = machine.tried(UID, programs)
+    there = try_boxes.tried(UID, programs)
     assert (there.own_root, there.bwrap) == (False, "")
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from activities.boxes import hosts
+from activities.boxes import allowed_hosts
+from activities.boxes.allowed_hosts import Entry, Target, is_refused, matching
 from activities.boxes.box import BoxKind, Network
-from activities.boxes.hosts import Entry, Target, is_refused, matching
 from activities.runs.os_processes import children, identity
 from activities.runs.supervised_run import Claim
 from activities.settings.model import Settings
@@ -192,7 +192,7 @@ ip -6 route add default via 2606:2800:21f::1
 ASK_KERNEL = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from activities.boxes.hosts import is_refused
+from activities.boxes.allowed_hosts import is_refused
 print(json.dumps({each: [is_refused(each, written_out=out) for out in (True, False)] for each in sys.argv[2:]}))
 """
 HERE = ("93.184.216.34", "2606:2800:21f::34", "198.41.0.4", "192.33.4.12", "93.184.216.255", "64:ff9b::93.184.216.34")
@@ -218,7 +218,7 @@ def test_addresses_of_every_interface_are_this_machine_s_and_what_is_on_its_link
 
 
 def test_where_the_kernel_tells_no_route_nothing_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts, "RTM_GETROUTE", 200)
+    monkeypatch.setattr(allowed_hosts, "RTM_GETROUTE", 200)
     with pytest.raises(OSError, match=r"cannot find the route to 8\.8\.8\.8: "):
         is_refused("8.8.8.8", written_out=True)
 

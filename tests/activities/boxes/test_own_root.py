@@ -8,8 +8,8 @@ import pytest
 from activities.boxes import kernel, own_root
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.enter import described
-from activities.boxes.machine import look
 from activities.boxes.own_root import DEVICES, ROOT
+from activities.boxes.try_boxes import look
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
 from tests.activities.boxes.world import UID, World, needs_bubblewrap, why_not

@@ -6,8 +6,8 @@ import pytest
 
 from activities.boxes import probes
 from activities.boxes.box import BoxKind, Network
-from activities.boxes.machine import Machine, look
 from activities.boxes.probes import PROBES, Proof, prove
+from activities.boxes.try_boxes import Machine, look
 from tests.activities.boxes.world import UID
 
 pytestmark = pytest.mark.ruling("N2")

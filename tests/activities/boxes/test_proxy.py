@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.boxes import hosts, proxy
+from activities.boxes import allowed_hosts, proxy
 from activities.boxes.box import Box, BoxKind, Network
 
 pytestmark = pytest.mark.ruling("N2")
@@ -96,7 +96,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
     made = Bench()
     monkeypatch.setattr(socket, "getaddrinfo", made.getaddrinfo)
     monkeypatch.setattr(socket, "create_connection", made.create_connection)
-    monkeypatch.setattr(hosts, "next_hop", lambda _: hosts.Hop.ROUTER)  # `test_network` asks the kernel
+    monkeypatch.setattr(allowed_hosts, "next_hop", lambda _: allowed_hosts.Hop.ROUTER)  # `test_network` asks the kernel
     return made
 
 

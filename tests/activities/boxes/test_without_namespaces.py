@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from activities.agents.adapter import CannotLaunchError
-from activities.boxes import bwrap, machine, probes
+from activities.boxes import bwrap, probes, try_boxes
 from activities.boxes.box import BoxKind, Network
-from activities.boxes.machine import Machine
 from activities.boxes.probes import Proof
+from activities.boxes.try_boxes import Machine
 from activities.host import boxing
 from activities.settings.model import RuntimeSection
 from tests.activities.boxes.world import PYTHON, SOMEBODY
@@ -56,7 +56,7 @@ def there(*command: str) -> str:
 def test_its_boxes_leak_so_only_the_settings_can_choose_one(monkeypatch: pytest.MonkeyPatch) -> None:
     programs = bwrap.programs()
     assert programs, "one comes with the service"
-    found = Machine(**json.loads(there(machine.__file__, "1", *programs)))
+    found = Machine(**json.loads(there(try_boxes.__file__, "1", *programs)))
     assert found.bwrap
     assert found.lacks(BoxKind.BWRAP) == found.bwrap
     tried = there(probes.__file__, "landlock", "none", json.dumps(vars(found)))
@@ -86,6 +86,6 @@ def test_the_command_that_allows_them_names_what_forbids_them(
     file = tmp_path.joinpath(*name.split("."))
     file.parent.mkdir()
     file.write_text(f"{value}\n")
-    monkeypatch.setattr(machine, "KERNEL", tmp_path)
+    monkeypatch.setattr(try_boxes, "KERNEL", tmp_path)
     command = f"echo {allows} | sudo tee /etc/sysctl.d/60-service.conf && sudo sysctl --system"
-    assert machine.allowing() == (command if allows else machine.CONTAINER)
+    assert try_boxes.allowing() == (command if allows else try_boxes.CONTAINER)

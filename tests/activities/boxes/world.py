@@ -19,9 +19,9 @@ import pytest
 
 from activities.boxes import enter, etc_copy, kernel
 from activities.boxes.box import Box, BoxKind, Network
-from activities.boxes.machine import look
 from activities.boxes.ownership import hand_over
 from activities.boxes.programs import needed
+from activities.boxes.try_boxes import look
 from activities.runs.supervised_run import RunEnd, RunRequest, run
 from tests.waiting import until
 

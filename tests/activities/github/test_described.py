@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from activities.github import described as reading
 from activities.github.described import TEXT_LIMIT, TITLE_LIMIT, described
-from activities.host.binding import Bound
+from activities.host.belongs_to import Bound
 from activities.store.artifacts import Artifacts
 from tests.github.hub import Hub
 from tests.secrets.redaction_table import TOKENS

@@ -9,10 +9,10 @@ import pytest
 
 from activities.agents.adapter import CannotLaunchError, Launch, ProgramCall
 from activities.agents.registry import adapters_of
-from activities.boxes import machine, probes
+from activities.boxes import probes, try_boxes
 from activities.boxes.box import Box, BoxKind, Network
-from activities.boxes.machine import Machine
 from activities.boxes.probes import Proof
+from activities.boxes.try_boxes import Machine
 from activities.host import boxing
 from activities.host.boxing import Wanted
 from activities.settings.home import Home
@@ -28,7 +28,7 @@ LOGINS = {"codex": ".codex/auth.json", "claude": ".claude/.credentials.json", "k
 @pytest.fixture
 def users_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make the home of a user who has logged in to every program."""
-    monkeypatch.setattr(machine, "look", lambda _: GOOD)
+    monkeypatch.setattr(try_boxes, "look", lambda _: GOOD)
     monkeypatch.setattr(probes, "proved", lambda *_: Proof())
     for login in LOGINS.values():
         (tmp_path / "h" / login).parent.mkdir(parents=True)
@@ -154,7 +154,7 @@ def test_a_box_that_does_not_hold_runs_nothing_and_its_way_out_is_named(
     monkeypatch: pytest.MonkeyPatch, said: Any, there: Machine, proofs: dict[str, Proof], why: str, named: str
 ) -> None:
     monkeypatch.setattr(probes, "proved", lambda kind, *_: proofs[kind])
-    monkeypatch.setattr(machine, "allowing", lambda: "sudo allow it")
+    monkeypatch.setattr(try_boxes, "allowing", lambda: "sudo allow it")
     with pytest.raises(CannotLaunchError) as refused:
         boxing.kind_of(RuntimeSection(box=said), "shell", Network.NONE, there)
     assert "without one none is run" in refused.value.message
@@ -186,7 +186,7 @@ BARE = Machine(bwrap="no user namespaces", landlock=7, own_network=True)
 def test_where_nothing_can_be_mounted_a_program_has_a_folder_of_its_own_that_leads_to_what_it_may_see(
     home: Home, users_home: Path, program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine, "look", lambda _: BARE)
+    monkeypatch.setattr(try_boxes, "look", lambda _: BARE)
     environ = {"HOME": str(users_home), "PATH": "/usr/bin:/bin"}
     adapter = adapters_of(Settings(), environ)[RUNTIMES[program]]
     policy = AutonomyPolicy.WORKSPACE_WRITE

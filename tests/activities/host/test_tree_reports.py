@@ -12,7 +12,7 @@ from activities.host.tree_reports import TreeReports
 from tests.waiting import until
 from workflows.contract.models import Action
 from workflows.model.jobs import JobRun
-from workflows.model.texts import Text
+from workflows.model.long_texts import Text
 from workflows.model.workers import Assignment, Worker
 from workflows.temporal.messages import HostReport
 

@@ -21,7 +21,7 @@ from tests.assigned import changed
 from tests.unboxed import unboxed
 from workflows.contract.models import Action, AutonomyPolicy
 from workflows.model.jobs import JobOutcome, JobRun
-from workflows.model.texts import Text
+from workflows.model.long_texts import Text
 from workflows.model.workers import Assignment, Worker
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from activities.agents.shell import Shell
-from activities.boxes import machine
+from activities.boxes import try_boxes
 from activities.boxes.box import BoxKind
 from activities.boxes.control_group import MEMORY
-from activities.boxes.machine import Machine
+from activities.boxes.try_boxes import Machine
 from activities.host.slots import Slots
 from activities.jobs import workspace
 from activities.jobs.run_job import Jobs
@@ -184,7 +184,7 @@ async def test_a_reader_s_folder_is_the_service_s_before_it_is_looked_at_and_del
 async def test_without_a_box_nothing_is_run_unless_the_settings_say_so(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine, "look", lambda _: Machine(bwrap=machine.INSTALL, landlock=0))
+    monkeypatch.setattr(try_boxes, "look", lambda _: Machine(bwrap=try_boxes.INSTALL, landlock=0))
     job = stage.job(f"{LOOK}open('{stage.tmp}/ran', 'w'); summary = 'fine'\n{ANSWER}")
     refused = await boxed(stage).play(job)
     assert refused.state is JobState.BLOCKED
@@ -201,10 +201,10 @@ async def test_without_a_box_nothing_is_run_unless_the_settings_say_so(
 @pytest.fixture
 def without_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> None:
     """Simulate a machine whose root makes boxes itself and has no bubblewrap."""
-    there = replace(machine.look(64_100), bwrap=machine.INSTALL, program="no-such-bubblewrap")
+    there = replace(try_boxes.look(64_100), bwrap=try_boxes.INSTALL, program="no-such-bubblewrap")
     if not there.own_root or there.lacks(BoxKind.LANDLOCK):
         pytest.skip("only root makes a box itself, on Linux 5.12 or newer; and there is to be Landlock too")
-    monkeypatch.setattr(machine, "look", lambda _: there)
+    monkeypatch.setattr(try_boxes, "look", lambda _: there)
 
 
 @pytest.mark.usefixtures("without_bubblewrap")

@@ -12,9 +12,9 @@ from tests.fenced import blocks, frame
 from tests.tree.simulator import World, delegation, tree_input
 from workflows.contract.explain import explain_contract, explain_shape
 from workflows.model.jobs import JobRun
+from workflows.model.long_texts import Text
 from workflows.model.settings import Bounds, TreeSettings
 from workflows.model.states import Continuation
-from workflows.model.texts import Text
 from workflows.model.workers import Worker
 
 DELEGATES = """
@@ -86,7 +86,7 @@ async def test_its_repair_is_told_so_too(stage: Stage) -> None:
     run = stage.job("import sys; print(sys.stdin.read())")
     worker = run.assignment.worker.model_copy(update={"ephemeral": True})
     await stage.play(changed(run, worker=worker))
-    (prompt,) = stage.context.home.root.rglob("*repair*/prompt*")
+    (prompt,) = stage.context.home.runs.rglob("*repair*/prompt*")
     assert explain_shape([""], leaf=True) in prompt.read_text()
 
 

@@ -9,8 +9,8 @@ from tests.activities.jobs.conftest import Stage
 from tests.assigned import changed
 from workflows.contract.models import Action
 from workflows.model.jobs import JobRun
+from workflows.model.long_texts import Text
 from workflows.model.states import JobState
-from workflows.model.texts import Text
 
 pytestmark = pytest.mark.ruling("P6")
 

@@ -8,7 +8,7 @@ import pytest
 
 from activities.boxes import control_group
 from activities.boxes.box import BoxKind
-from activities.git.merges.line import Line
+from activities.git.merges.task_line import Line
 from activities.git.work.worktrees import Worktree
 from activities.host import boxing
 from activities.jobs.prompt import is_leaf, prompt_of
@@ -90,7 +90,7 @@ REPAIRS = {"repair": False, "repair-leaf": True}
 @pytest.mark.parametrize("name", REPAIRS)
 async def test_the_prompt_of_a_repair(stage: Stage, name: str) -> None:
     await stage.play(stage.job(WRONG, leaf=REPAIRS[name]))
-    [prompt] = stage.context.home.root.rglob("*repair*/prompt*")
+    [prompt] = stage.context.home.runs.rglob("*repair*/prompt*")
     compare(name, unmarked(prompt.read_text()))
 
 

@@ -14,8 +14,8 @@ from workflows.github.facts import FactKind
 from workflows.model.briefs import BriefLeg
 from workflows.model.event_payloads import BranchEvent, BranchEventKind
 from workflows.model.jobs import JobOutcome, JobRun, Work
+from workflows.model.long_texts import Text
 from workflows.model.states import Continuation, JobState
-from workflows.model.texts import Text
 
 ROOT = "job-0123456789ab"
 APPROVED = "import json\nprint(json.dumps({'service_result': {'decision': 'approved', 'summary': 's'}}))\n"

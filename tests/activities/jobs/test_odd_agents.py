@@ -24,8 +24,8 @@ from tests.unboxed import unboxed
 from tests.waiting import until
 from workflows.contract.models import Action
 from workflows.model.jobs import JobOutcome
+from workflows.model.long_texts import Text
 from workflows.model.states import JobState
-from workflows.model.texts import Text
 
 pytestmark = [pytest.mark.ruling("engine:runs"), pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")]
 

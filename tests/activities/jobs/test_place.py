@@ -8,7 +8,7 @@ import pytest
 
 from activities.boxes import control_group
 from activities.boxes.box import BoxKind
-from activities.git.merges.line import Line
+from activities.git.merges.task_line import Line
 from activities.git.work.worktrees import Worktree
 from activities.host import boxing
 from activities.jobs.place import place_of

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from activities.redaction.kept_secrets import KeptSecrets, without_words
-from activities.redaction.redacted import redacted
+from activities.redaction.redact import redacted
 from activities.store.artifacts import Artifacts
 from tests.secrets.said_shapes import SAID
 from tests.secrets.secret_shapes import SHAPES, Shape

@@ -10,7 +10,7 @@ import pytest
 
 from activities.redaction import known_values
 from activities.redaction.known_values import KnownValues, is_telling, of_environment
-from activities.redaction.redacted import learn, redacted, redacted_all, redacted_begin, redacted_end
+from activities.redaction.redact import learn, redacted, redacted_all, redacted_begin, redacted_end
 from activities.settings.home import Home
 from activities.settings.load import load
 from workflows.secrets.redact import MARK, redact

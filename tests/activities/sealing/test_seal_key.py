@@ -42,7 +42,7 @@ def test_a_key_that_others_could_read_is_refused_with_the_remedy(tmp_path: Path)
 def test_one_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     (tmp_path / seal_key.FILE).write_bytes(b"short")
     (tmp_path / seal_key.FILE).chmod(0o600)
-    with pytest.raises(SealKeyError, match="no key of 32 bytes"):
+    with pytest.raises(SealKeyError, match="does not hold a key of 32 bytes"):
         seal_key.ensure(tmp_path)
 
 

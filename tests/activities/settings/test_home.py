@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from activities.sealing import seal_key
-from activities.settings import closing
+from activities.settings import secure_home
 from activities.settings.home import Home
 from activities.settings.load import load
 from bridge.machine import named_tokens, token
@@ -68,7 +68,7 @@ def test_a_home_that_was_open_is_told_closed_and_its_secrets_are_replaced(
     assert home.seal_key_open.exists()
     assert seal_key.read(root) == key, "what is under way was sealed with it"
     assert f"the service home {root} was open to other accounts (mode 755)" in caplog.text
-    [opened] = closing.every(root, 0.0)
+    [opened] = secure_home.every(root, 0.0)
     assert "token was replaced" in opened.said
     known = home.bridge_token.read_text()
     home.ensure()
@@ -104,7 +104,7 @@ def test_files_are_closed_by_themselves(root: Path, caplog: pytest.LogCaptureFix
     Home(root).ensure()
     assert {stat.S_IMODE(path.lstat().st_mode) & 0o077 for path in root.iterdir()} == {0}
     assert caplog.text == ""
-    assert closing.every(root, 0.0) == []
+    assert secure_home.every(root, 0.0) == []
 
 
 def test_the_folder_for_agents_stays_readable(root: Path) -> None:

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from activities.settings import toml
 from activities.settings.home import Home
+from activities.settings.in_use import changes
 from activities.settings.load import SettingsError, load, load_settings
 from activities.settings.model import RuntimeSection, Section, Settings
-from activities.settings.reading import changes
 
 pytestmark = pytest.mark.ruling("K4")
 

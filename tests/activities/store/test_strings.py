@@ -15,7 +15,7 @@ from activities.jobs.record_tree import TreeRecorder
 from activities.pipelines.record_run import RunRecorder
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import attempts, events, jobs, refusals, rounds, schema, trees
+from activities.store import attempts, events, jobs, permanent_errors, rounds, schema, trees
 from activities.store.attempts import Offered
 from activities.store.database import open_store
 from activities.store.registry import agents, repos
@@ -205,7 +205,7 @@ def test_a_store_that_is_locked_is_waited_for(home: Home) -> None:
             record(store, home, Records(task=task()))
         other.execute("ROLLBACK")
     assert not isinstance(waits.value, ApplicationError)
-    assert not refusals.for_good(waits.value)
+    assert not permanent_errors.for_good(waits.value)
     record(store, home, Records(task=task()))
 
 
@@ -221,7 +221,7 @@ def test_a_store_that_is_locked_is_waited_for(home: Home) -> None:
 def test_what_passes_and_what_does_not(error: Callable[[], object], expected: bool) -> None:
     with pytest.raises(Exception) as raised:  # noqa: PT011 - of any kind
         error()
-    assert refusals.for_good(raised.value) is expected
+    assert permanent_errors.for_good(raised.value) is expected
 
 
 def test_an_outcome_as_a_program_wrote_it_is_stored(store: Engine) -> None:

@@ -11,17 +11,17 @@ from temporalio.testing import ActivityEnvironment
 from activities.store.github import account, facts, reading, threads
 from activities.store.github.facts import FactRow
 from activities.store.registry import repos
-from bridge.github import comments, writing
+from bridge.github import comments, write_facts
 from bridge.github.comments import Body, body_of
-from bridge.github.declaring import is_news
-from bridge.github.desk import Desk
+from bridge.github.declare_facts import is_news
 from bridge.github.session import Session
+from bridge.github.turn import Desk
 from bridge.operations.github import account as operations
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office, bind
 from workflows.github.facts import marked, marker
 from workflows.model.states import JobState, TaskState
-from workflows.temporal.github_desk import desk_id
+from workflows.temporal.github_sync import desk_id
 
 ROOT = seeds.ROOT
 
@@ -167,7 +167,7 @@ async def test_writes_are_a_second_apart_and_the_turn_says_when_to_come_again(of
 
 async def posting_turn(office: Office):  # type: ignore[no-untyped-def]
     """Take a turn that comes too soon."""
-    from bridge.github.desk import Desk
+    from bridge.github.turn import Desk
 
     return await Desk(office.session)._turn()
 
@@ -298,7 +298,7 @@ async def test_a_fault_of_ours_with_one_comment_holds_up_no_other(
         return body_of(session, fact)
 
     monkeypatch.setattr("bridge.github.comments.body_of", broken)
-    for _ in range(writing.MOST_ATTEMPTS + 2):
+    for _ in range(write_facts.MOST_ATTEMPTS + 2):
         await office.turn()
     assert _marks(office, second) == ["job-0123456789cd-status"]
     (failed,) = facts.unwritten(office.session.store)

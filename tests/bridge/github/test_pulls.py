@@ -13,7 +13,7 @@ from activities.github.client import AwayError, Client
 from activities.github.models import Pull
 from activities.settings.home import Home
 from activities.store.github import facts, threads
-from bridge.github import publishing, pulls, writing
+from bridge.github import publishing, pulls, write_facts
 from bridge.github.comments import body_of
 from bridge.github.session import Later, Never, Wrote
 from bridge.operations.branches import publish
@@ -106,7 +106,7 @@ async def test_it_names_the_thread_it_was_asked_for_on_and_is_named_there(tree: 
     publish.publish(tree.service, ROOT, actor="ann (cli)")
     await push(tree)
     with tree.session() as session:
-        assert await writing.write_one(session) == [f"wrote publish on {SHOP}#7"]
+        assert await write_facts.write_one(session) == [f"wrote publish on {SHOP}#7"]
         again = facts.get(tree.service.store, status_id(ROOT))
         assert again is not None
         assert again.state == facts.OPEN, "its comment is written anew"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from activities.boxes import machine, probes
-from activities.boxes.machine import Machine
+from activities.boxes import probes, try_boxes
 from activities.boxes.probes import Proof
+from activities.boxes.try_boxes import Machine
 from cli.demo import stage
 from cli.main import main
 
@@ -95,8 +95,8 @@ def test_where_no_box_holds_it_names_a_weaker_one_for_its_own_scripts(
     landlock: int,
     box: str,
 ) -> None:
-    monkeypatch.setattr(machine, "look", lambda _: Machine(bwrap="not allowed", landlock=landlock))
-    monkeypatch.setattr(machine, "allowing", lambda: "sudo allow it")
+    monkeypatch.setattr(try_boxes, "look", lambda _: Machine(bwrap="not allowed", landlock=landlock))
+    monkeypatch.setattr(try_boxes, "allowing", lambda: "sudo allow it")
     monkeypatch.setattr(probes, "proved", lambda *_: Proof(escaped=("reach a host socket",)))
     assert main(["demo", "--keep", "--home", str(tmp_path / "kept")]) == 0
     assert f"the demo's own scripts run with box {box}. To have one: sudo allow it\n" in capsys.readouterr().out
@@ -146,11 +146,12 @@ def test_what_is_interrupted_leaves_nothing(
     step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, typed: Path
 ) -> None:
     monkeypatch.setenv("INTERRUPTS", step)
+    before = signal.getsignal(signal.SIGTERM)
     assert main(["demo"]) == 130
     assert "error: interrupted" in capsys.readouterr().err
     assert left(tmp_path) == []
     assert ("job kill" in typed.read_text()) is (step == "job tree")
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_what_cannot_be_stopped_is_not_removed(

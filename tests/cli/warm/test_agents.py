@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from activities.boxes import machine
+from activities.boxes import try_boxes
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.enter import described
-from activities.boxes.machine import Machine
+from activities.boxes.try_boxes import Machine
 from activities.runs import records, supervisor
 from activities.runs.records import Kind
 from activities.runs.supervised_run import mark_of
@@ -183,9 +183,9 @@ class Door:
         if kind is BoxKind.NONE:
             return None
         assert PYTHON
-        there = machine.look(UID)
+        there = try_boxes.look(UID)
         if self.account is not None:
-            found = subprocess.run((*self.become, PYTHON, "-I", "-S", machine.__file__, "1"), capture_output=True)
+            found = subprocess.run((*self.become, PYTHON, "-I", "-S", try_boxes.__file__, "1"), capture_output=True)
             there = Machine(**json.loads(found.stdout))
         if why := there.lacks(kind):
             pytest.skip(why)
@@ -259,7 +259,7 @@ def test_an_agent_that_speaks_to_the_warm_process_is_refused_before_anything_is_
 
 def test_who_cannot_open_the_key_is_refused_whatever_is_above_it(door: Door) -> None:
     assert PYTHON
-    if why := machine.look(UID).lacks(BoxKind.LANDLOCK):
+    if why := try_boxes.look(UID).lacks(BoxKind.LANDLOCK):
         pytest.skip(why)
     door.proof.unlink(missing_ok=True)
     command = (*door.become, PYTHON, "-I", "-S", "-c", BOXES_ITSELF, WAYS, *door.lay_out())

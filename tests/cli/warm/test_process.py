@@ -18,7 +18,7 @@ WORDS = ["service", "é", "two words", ""]
 PROBE = """
 import json, os, signal, sys, time
 def main():
-    from activities.redaction.redacted import redacted
+    from activities.redaction.redact import redacted
     streams = [sys.stdin, sys.stdout, sys.stderr]
     print(json.dumps({
         "words": sys.argv, "folder": os.getcwd(), "environment": dict(os.environ), "umask": os.umask(0o22),

@@ -11,7 +11,7 @@ from workflows.model.event_kinds import EventKind
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.rows import EventRecord, QuestionRecord, RoundRecord
 from workflows.policy.answers import Verb
-from workflows.policy.times import clock
+from workflows.text.durations import clock
 from workflows.text.inert import inert
 from workflows.text.markdown import Lines, bullet
 

@@ -6,7 +6,7 @@ from workflows.github.bound_tree import BoundTree
 from workflows.github.facts import status_id
 from workflows.github.texts import views
 from workflows.github.texts.parts import Part, code, comment
-from workflows.policy.times import clock
+from workflows.text.durations import clock
 
 TABLE_BYTES = 20_000
 WAITS_BYTES = 8_000

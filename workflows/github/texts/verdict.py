@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pydantic import JsonValue
 
 from workflows.contract.models import Finding
-from workflows.github.gate import GateState, Verdict
+from workflows.github.merge_gate import GateState, Verdict
 from workflows.github.texts.parts import line
 from workflows.secrets.redact import redact, redact_value
 from workflows.text.inert import visible

@@ -8,7 +8,7 @@ from workflows.model.rows import JobRecord
 from workflows.model.states import Continuation, TaskState
 from workflows.policy.bounds import ledger_of
 from workflows.policy.decisions import decided
-from workflows.policy.times import clock
+from workflows.text.durations import clock
 from workflows.text.inert import address
 from workflows.text.markdown import Lines
 from workflows.tree.details import MARKS, spend

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from workflows.contract.models import Action, Delegation
 from workflows.model.briefs import BriefLeg, BudgetLine, ContinuationBrief
 from workflows.model.jobs import JobRun
+from workflows.model.long_texts import RefusedSet, Text
 from workflows.model.states import Continuation
-from workflows.model.texts import RefusedSet, Text
 from workflows.policy import belongs_to
 from workflows.policy.prices import dollars
 from workflows.policy.prompts.instructions import TITLES, ask, decisions

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from activities.redaction.redacted import redacted
+from activities.redaction.redact import redacted
 from workflows.contract.faults import first
 from workflows.policy.prices import dollars
 from workflows.text.invisible import visible

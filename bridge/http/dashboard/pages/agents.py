@@ -11,7 +11,7 @@ from bridge.operations.registry import agents, repos
 from bridge.operations.service import Service
 from workflows.contract.models import AutonomyPolicy
 from workflows.model.workers import SessionScope
-from workflows.policy.hosts import way_back
+from workflows.policy.host_availability import way_back
 
 RUNTIMES: Background[list[Runtime]] = Background(runtimes.check)
 AUTONOMY = {

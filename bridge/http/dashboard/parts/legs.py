@@ -8,15 +8,15 @@ from pathlib import Path
 from activities.git import branches as git
 from bridge.http.dashboard.frame.page import Done, Form, Note
 from bridge.http.dashboard.parts.slow_answers import Recent
-from bridge.operations.branches import branches, drops, gate, lines, merges
+from bridge.operations.branches import branches, drops, merge_gate, merges, task_line
 from bridge.operations.branches.branches import Branches, WayOut
-from bridge.operations.branches.lines import LeftOut
+from bridge.operations.branches.task_line import LeftOut
 from bridge.operations.jobs.jobs import Tree
 from bridge.operations.orders import resolving
 from bridge.operations.orders.trees import Killed
 from bridge.operations.service import Service
 from workflows.contract.models import Action
-from workflows.github.gate import Verdict
+from workflows.github.merge_gate import Verdict
 from workflows.model.errors import ServiceError
 from workflows.model.rows import EventRecord
 from workflows.model.states import JobState, TaskState
@@ -52,7 +52,7 @@ def verdict_of(service: Service, tree: Tree, told: Sequence[EventRecord], found:
     if tree.task.state is not TaskState.DONE or found is None:
         return None
     root, moment = tree.task.root_job_id, (*_moment(service, tree, told), found.head)
-    return _verdicts.get(moment, lambda: gate.of_tree(service, root, found=found))
+    return _verdicts.get(moment, lambda: merge_gate.of_tree(service, root, found=found))
 
 
 def conflicts_of(service: Service, tree: Tree, told: Sequence[EventRecord]) -> tuple[WayOut, ...]:
@@ -71,7 +71,7 @@ def finish_of(service: Service, tree: Tree, told: Sequence[EventRecord], found: 
 
 
 def _finish(service: Service, tree: Tree, found: Branches) -> Finish:
-    offer = lines.offer(service, tree, found)
+    offer = task_line.offer(service, tree, found)
     apart = bool(found.head) and not git.contains(Path(found.path), "HEAD", found.head or "")
     fits = bool(found.line) or tree.task.state is not TaskState.BLOCKED
     return Finish(

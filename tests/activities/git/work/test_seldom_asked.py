@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 
 from activities.git.library import kept_open, let_go, library, opened
-from activities.git.work import delete_later, own_side, snapshot, worktree_changes
+from activities.git.work import delete_later, service_git_dir, snapshot, worktree_changes
 from activities.git.work.worktree_changes import look
 from activities.git.work.worktrees import Worktree, add_detached, dispose
 from tests.activities.git.conftest import commit_file, run_git
@@ -84,7 +84,7 @@ class TestLook:
         assert look(reader).head == run_git(reader.path, "rev-parse", "HEAD") != reader.base
 
     def test_a_record_of_an_earlier_release_is_enough(self, reader: Worktree) -> None:
-        record = own_side.side_of(reader.path) / "place.json"
+        record = service_git_dir.side_of(reader.path) / "place.json"
         told = json.loads(record.read_text())
         tree = told.pop("tree")
         record.write_text(json.dumps(told))
@@ -118,7 +118,7 @@ class TestRemoving:
             (reader.path / f"{number}.txt").touch()
         dispose(repo, reader.path)
         assert list(reader.path.parent.iterdir()) == []
-        assert not own_side.side_of(reader.path).exists()
+        assert not service_git_dir.side_of(reader.path).exists()
 
 
 def test_comments_alone_are_not_copied_and_rules_are(repo: Path, trees: Path) -> None:
@@ -133,7 +133,7 @@ def test_comments_alone_are_not_copied_and_rules_are(repo: Path, trees: Path) ->
     assert not (plain.path / ".git/info/exclude").exists()
     (repo / ".git/info/exclude").unlink()
     os.mkfifo(repo / ".git/info/exclude")
-    assert not own_side.says_something(repo / ".git/info/exclude"), "a pipe is not waited for"
+    assert not service_git_dir.says_something(repo / ".git/info/exclude"), "a pipe is not waited for"
     assert library().Repository(str(ruled.path)).path_is_ignored("b.secret")
 
 

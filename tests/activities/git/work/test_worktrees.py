@@ -37,7 +37,7 @@ from workflows.contract.models import Action
 from workflows.contract.worktree_names import worktree_fault
 from workflows.model.errors import NotFoundError, RefusedError
 from workflows.model.jobs import JobRun
-from workflows.model.texts import Text
+from workflows.model.long_texts import Text
 from workflows.model.workers import Assignment, Worker
 
 pytestmark = pytest.mark.ruling("I1", "I2")

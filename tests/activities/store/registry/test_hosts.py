@@ -11,7 +11,7 @@ from tests.bridge.seeds import job
 from tests.tree.simulator import tree_input
 from workflows.model.rows import Records
 from workflows.model.states import JobState
-from workflows.policy.hosts import HostSeen
+from workflows.policy.host_availability import HostSeen
 
 pytestmark = pytest.mark.ruling("engine:hosts")
 

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import update
 
 from activities.store import schema
-from bridge.operations.branches import gate
+from bridge.operations.branches import merge_gate
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from tests.bridge import seeds
@@ -42,7 +42,7 @@ async def test_no_other_tree_is_judged(
         raise AssertionError("nobody asked")
 
     reviewed(service, tmp_path, task={"state": state})
-    monkeypatch.setattr(gate, "of_tree", judged)
+    monkeypatch.setattr(merge_gate, "of_tree", judged)
     shown = await ann.open(TREE)
     assert (shown.status, 'id="gate"' in shown.html) == (200, False)
     assert (await ann.open("/ui/")).status == 200

@@ -8,7 +8,7 @@ import pytest
 
 from activities.settings.home import Home
 from activities.store import trees as stored_trees
-from bridge.operations.branches import gate, merges
+from bridge.operations.branches import merge_gate, merges
 from bridge.operations.branches.published_work import work_of
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
@@ -17,10 +17,10 @@ from tests.bridge import seeds
 from tests.bridge.reviewed import TASK_BRANCH, A, B, Reviewed, reviewed
 from tests.bridge.seeds import ROOT
 from workflows.contract.models import Action
-from workflows.github.gate import GateState
+from workflows.github.merge_gate import GateState
 from workflows.model.errors import Commands, RefusedError
+from workflows.model.long_texts import Text
 from workflows.model.states import JobState
-from workflows.model.texts import Text
 from workflows.model.workers import Assignment, Worker
 from workflows.tree.state import TreeInput
 
@@ -200,14 +200,14 @@ def test_a_branch_that_a_pipelines_stage_needs_is_the_runs(tree: Reviewed) -> No
 def test_the_gate_fails_a_head_with_one(tree: Reviewed) -> None:
     alone(tree)
     foreign = tree.commit(LEG)
-    verdict = gate.of_tree(tree.service, ROOT)
+    verdict = merge_gate.of_tree(tree.service, ROOT)
     assert verdict.state is GateState.FAILING
     [said] = [each for each in verdict.reasons if "not of this tree" in each]
     assert said.startswith(
         f"{LEG} of leg a ({A}) holds a commit that is not of this tree: {foreign[:7]} change; next: "
     )
     type_all([shlex.split(said.partition("; next: ")[2], comments=True)])
-    assert not any("not of this tree" in each for each in gate.of_tree(tree.service, ROOT).reasons)
+    assert not any("not of this tree" in each for each in merge_gate.of_tree(tree.service, ROOT).reasons)
 
 
 @pytest.mark.parametrize("job_id", [ROOT, A])

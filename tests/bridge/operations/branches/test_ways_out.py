@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from bridge.operations.branches import branches, drops, gate, merges
+from bridge.operations.branches import branches, drops, merge_gate, merges
 from bridge.operations.branches.published_work import work_of
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
@@ -17,7 +17,7 @@ from tests.bridge.reviewed import A, B, Reviewed, V, reviewed
 from tests.bridge.seeds import ROOT
 from tests.bridge.typist import of_hint, type_all
 from workflows.contract.models import Action
-from workflows.github.gate import GateState
+from workflows.github.merge_gate import GateState
 from workflows.model.errors import ServiceError
 from workflows.model.states import JobState, TaskState, WaitsFor
 
@@ -193,16 +193,16 @@ class TestDrop:
 
 
 class TestGate:
-    """The commands in the gate's reasons; the reasons themselves: `tests/github/test_gate.py`."""
+    """The commands in the gate's reasons; the reasons themselves: `tests/github/test_merge_gate.py`."""
 
     def told(self, tree: Reviewed | Grown) -> list[str]:
-        verdict = gate.of_tree(tree.service, ROOT)
+        verdict = merge_gate.of_tree(tree.service, ROOT)
         assert verdict.state is not GateState.PASSING
         return [reason.rpartition("; next: ")[2] for reason in verdict.reasons]
 
     def test_work_that_is_not_merged_is_merged(self, tree: Reviewed) -> None:
         type_all(self.told(tree))
-        assert gate.of_tree(tree.service, ROOT).state is GateState.PASSING
+        assert merge_gate.of_tree(tree.service, ROOT).state is GateState.PASSING
 
     def test_work_that_is_not_merged_and_was_decided_against(self, tree: Reviewed) -> None:
         merge(tree, B)

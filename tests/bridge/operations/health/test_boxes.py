@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from activities.boxes import control_group, machine, probes
+from activities.boxes import control_group, probes, try_boxes
 from activities.boxes.control_group import MEMORY, PROCESSES, Group, JobGroup
-from activities.boxes.machine import Machine
 from activities.boxes.probes import Proof
+from activities.boxes.try_boxes import Machine
 from activities.settings.home import Home
 from bridge.operations.health import boxes
 from bridge.operations.health.findings import Level
@@ -22,7 +22,7 @@ def proofs(monkeypatch: pytest.MonkeyPatch) -> list[Proof]:
     """Set the outcomes of the tests of boxes, in order; no box is really tested."""
     found = list[Proof]()
     monkeypatch.setattr(probes, "proved", lambda *_: found.pop(0) if found else Proof())
-    monkeypatch.setattr(machine, "look", lambda _: GOOD)
+    monkeypatch.setattr(try_boxes, "look", lambda _: GOOD)
     return found
 
 
@@ -71,8 +71,8 @@ def test_the_box_is_told_that_a_runtime_really_has(
     home: Home, proofs: list[Proof], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its read paths can keep a service that is root from making the box if bubblewrap is not installed."""
-    there = Machine(bwrap=machine.INSTALL, landlock=7, own_network=True, uid=64_100, own_root=True)
-    monkeypatch.setattr(machine, "look", lambda _: there)
+    there = Machine(bwrap=try_boxes.INSTALL, landlock=7, own_network=True, uid=64_100, own_root=True)
+    monkeypatch.setattr(try_boxes, "look", lambda _: there)
     assert said(home)[0][1].startswith("bwrap, network model, for shell, as account 64100: ")
     home.config.write_text('[runtimes.shell]\nread = ["/etc/hostname"]\n')
     [(level, says, _)] = said(home)
@@ -135,7 +135,7 @@ def test_no_limit_that_is_wanted_is_no_warning(home: Home, monkeypatch: pytest.M
 def test_no_box_is_a_warning_when_it_is_wanted_and_wrong_when_there_is_none(
     home: Home, proofs: list[Proof], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine, "look", lambda _: Machine(bwrap=machine.INSTALL, landlock=0))
+    monkeypatch.setattr(try_boxes, "look", lambda _: Machine(bwrap=try_boxes.INSTALL, landlock=0))
     [(level, says, fix)] = said(home)
     assert level is Level.WRONG
     assert "no box of this machine holds agents of shell" in says

@@ -1,0 +1,183 @@
+"""Find out by trying which boxes this machine can make. Runs as its own program, since the kernel may refuse anything.
+
+`python -I -S machine.py UID [BUBBLEWRAP ...]` prints the result. UID is the account that a root service's agents
+become; the bubblewraps are tried in this order.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+if __name__ == "__main__":  # isolated mode knows the standard library only
+    sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from activities.boxes import agent_mounts, bwrap, kernel, landlock, network, own_root, seccomp
+from activities.boxes.box import Box, BoxKind, Network
+
+SECONDS, AGAIN_SECONDS = 30.0, 20.0
+SHOWN = Path("/usr")
+"""A folder that every machine has and every box may see."""
+
+INSTALL = "install bubblewrap (Debian, Ubuntu, Fedora: the package bubblewrap)"
+FORBIDS = {
+    "kernel.apparmor_restrict_unprivileged_userns": 1,
+    "kernel.unprivileged_userns_clone": 0,
+    "user.max_user_namespaces": 0,
+}
+"""Kernel settings by which systems forbid user namespaces, with the value that forbids them."""
+
+KERNEL = Path("/proc/sys")
+ALLOWS = {"kernel.apparmor_restrict_unprivileged_userns": 0, "kernel.unprivileged_userns_clone": 1}
+ENOUGH = 15_000
+"""Number of user namespaces to allow, where the system limits it."""
+
+CONTAINER = "start the container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The box mechanisms of this machine."""
+
+    bwrap: str
+    """The reason why no bubblewrap works; empty if one works."""
+    landlock: int
+    """The version of the kernel's Landlock; 0 if it has none."""
+    own_network: bool = False
+    uid: int | None = None
+    """The account of agents when the service is root; None for any other service, and where root may not change
+    accounts.
+    """
+    own_root: bool = False
+    """True if a service that is root may make a box like bubblewrap's without it, as long as the box can be planned."""
+    program: str = "bwrap"
+    """The bubblewrap that works."""
+
+    @property
+    def remedy(self) -> str:
+        """Return the command that enables bubblewrap's box on this machine."""
+        return INSTALL if self.bwrap == INSTALL else allowing()
+
+    def lacks(self, kind: BoxKind, network: Network = Network.FULL) -> str:
+        """Return why this machine can't make such a box; empty if it can."""
+        match kind:
+            case BoxKind.BWRAP:
+                if self.bwrap and not self.own_root:
+                    return self.bwrap
+                own = network is Network.FULL or self.own_network
+                return "" if own else f"network {network} needs a network namespace, which this machine refuses"
+            case BoxKind.LANDLOCK:
+                return "" if self.landlock else "the kernel has no Landlock (Linux 5.13 or newer, switched on)"
+        return ""
+
+
+_seen: dict[int, tuple[float, Machine]] = {}
+
+
+def look(uid: int) -> Machine:
+    """Try what this machine can do, and cache the result. While bubblewrap fails, try again after `AGAIN_SECONDS`."""
+    at, there = _seen.get(uid, (0.0, None))
+    if there is None or (there.bwrap and time.monotonic() > at + AGAIN_SECONDS):
+        there = _look(uid)
+        _seen[uid] = (time.monotonic(), there)
+    return there
+
+
+def _look(uid: int) -> Machine:
+    if sys.platform != "linux":
+        return Machine(f"there are no boxes on {sys.platform}", 0)
+    command = [sys.executable, "-I", "-S", __file__, str(uid), *bwrap.programs()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False, cwd="/")
+    if done.returncode:
+        return Machine(f"it could not be tried: {done.stderr.strip()[-200:]}", 0)
+    return Machine(**json.loads(done.stdout))
+
+
+def allowing() -> str:
+    """Return the command that allows user namespaces here, by turning off the setting that forbids them."""
+    for name, forbidden in FORBIDS.items():
+        with contextlib.suppress(OSError, ValueError):
+            if int(KERNEL.joinpath(*name.split(".")).read_text()) == forbidden:
+                setting = f"{name}={ALLOWS.get(name, ENOUGH)}"
+                return f"echo {setting} | sudo tee /etc/sysctl.d/60-service.conf && sudo sysctl --system"
+    return CONTAINER
+
+
+def tried(uid: int, programs: Sequence[str]) -> Machine:
+    """Try each mechanism in its own process."""
+    box = Box(BoxKind.BWRAP, Network.NONE, Path("/"), Path("/"), Path("/tmp"), cwd_writable=False)  # noqa: S108
+    account = uid if os.geteuid() == 0 and not _in_a_child(lambda: _become(agent_mounts.planned(box), uid)) else None
+    own_network = not _in_a_child(lambda: network.enter(replace(box, kind=BoxKind.LANDLOCK)))
+    shown = replace(box, cwd=SHOWN, home=Path("/root"), etc=SHOWN, uid=account, own_root=True)
+    whole = account is not None and _takes_own_root(shown)
+    said = {program: _bwrap(replace(box, program=program), account) for program in programs} or {bwrap.PROGRAM: INSTALL}
+    best = min(said, key=lambda program: bool(said[program]))
+    return Machine(said[best], landlock.abi(), own_network, account, whole, best)
+
+
+def _become(layout: agent_mounts.Layout | own_root.Root, uid: int) -> None:
+    layout.lay()
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+
+
+def _bwrap(box: Box, uid: int | None) -> str:
+    if os.geteuid() == 0 and uid is None:
+        return "it cannot confine root, and this process may not switch to another account"
+    root = ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--size", "4096", "--tmpfs", str(box.tmp))
+    small = (*bwrap.APART, *root, "--", "true")
+
+    def start() -> None:
+        if uid is not None:
+            _become(agent_mounts.planned(box), uid)
+        kernel.no_new_privileges()
+        os.execv(box.program, (box.program, *small))  # noqa: S606
+
+    return _in_a_child(start)
+
+
+def _takes_own_root(box: Box) -> bool:
+    if (layout := own_root.planned(box)) is None:
+        return False
+
+    def start() -> None:
+        _become(layout, layout.uid)
+        kernel.no_new_privileges()
+        seccomp.install(box)
+        os.execvp("true", ("true",))  # noqa: S606
+
+    try:
+        return not _in_a_child(start, kernel.fork_as_first)
+    except OSError:
+        return False
+
+
+def _in_a_child(what: Callable[[], None], fork: Callable[[], int] = os.fork) -> str:
+    """Run a function in a forked child. Return its error; empty if it succeeded."""
+    read, write = os.pipe()
+    pid = fork()
+    if pid == 0:
+        status = 1
+        try:
+            os.dup2(write, 2)
+            what()
+            status = 0
+        except OSError as error:
+            os.write(2, str(error).encode())
+        finally:
+            os._exit(status)
+    os.close(write)
+    with open(read, "rb") as said:
+        text = said.read().decode(errors="replace").strip()
+    _, status = os.waitpid(pid, 0)
+    return (text or "it failed") if status else ""
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(asdict(tried(int(sys.argv[1]), sys.argv[2:]))))

@@ -1,0 +1,187 @@
+"""Workflows that Temporal ended from outside (terminated, timed out, deleted, namespace lost): find and report them
+(ruling G2).
+"""
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from sqlalchemy import Engine
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.common import WorkflowIDReusePolicy
+from temporalio.exceptions import TemporalError, WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities.host.context import Context
+from activities.jobs.ended_outside import why_closed
+from activities.runs import orphans
+from activities.runs.run_folders import key_of
+from activities.store import attempts, jobs, pipeline_runs, trees, writers
+from activities.temporal import RPC_TIMEOUT
+from workflows.model import ids
+from workflows.model.event_kinds import TELLS_PEOPLE
+from workflows.model.jobs import JobOutcome
+from workflows.model.rows import Records
+from workflows.model.states import JobState
+from workflows.pipeline.plan import OPEN_RUNS
+from workflows.pipeline.rows import RunRecord
+from workflows.temporal import search
+from workflows.temporal.calls import TASK_TIMEOUT
+from workflows.temporal.delegation_tree import DelegationTree
+from workflows.temporal.notify import Notify
+from workflows.tree.state import TreeState
+
+log = logging.getLogger(__name__)
+
+QUERY_TIMEOUT = timedelta(seconds=10)
+"""Timeout of a query for a tree's state, which a worker has to rebuild from its history."""
+
+STOPPING = 60.0
+"""Time that an agent may take to stop by itself after its job ended in the rows."""
+
+RUNNING = "WorkflowType = 'DelegationTree' AND ExecutionStatus = 'Running'"
+UNKNOWN = 'service agent ask NAME "MESSAGE" --repo OWNER/NAME'
+"""The command that starts a tree anew if not even its start is stored."""
+
+NOBODY = "Temporal has no workflow of it any more: it was deleted, or its namespace was lost"
+
+
+@dataclass(frozen=True)
+class Found:
+    """A workflow that has ended, and Temporal's reason."""
+
+    why: str
+    gone: bool = False
+    """True if its history is gone too."""
+
+
+@dataclass
+class OutsideWatch:
+    """The repeated look for ended workflows, while a worker lives."""
+
+    client: Client
+    context: Context
+    signalled: set[tuple[str, str]] = field(default_factory=set)
+
+    async def look(self) -> None:
+        """Look once: at trees, pipeline runs, and agents of jobs that have ended."""
+        store = self.context.store
+        alive = {each.id: each.run_id async for each in self.client.list_workflows(RUNNING)}
+        for root in sorted(await asyncio.to_thread(jobs.open_trees, store)):
+            if root not in alive:
+                await settle(self.client, store, self.context.settings.temporal.task_queue, root)
+            elif await asyncio.to_thread(_is_another, store, root, alive[root]):
+                await self._has_it_write(root, alive[root])
+        open_runs = await asyncio.to_thread(pipeline_runs.find, store, states=sorted(OPEN_RUNS), limit=1000)
+        for run in open_runs:
+            await settle_run(self.client, store, run)
+        await end_abandoned(self.context)
+
+    async def _has_it_write(self, root: str, run_id: str) -> None:
+        """Ask a reset tree to write its rows: it may have nothing to write for long, and the rows are those before
+        the reset.
+        """
+        if (root, run_id) in self.signalled:
+            return
+        self.signalled.add((root, run_id))
+        handle = self.client.get_workflow_handle(root, run_id=run_id)
+        await handle.signal(DelegationTree.look_again, rpc_timeout=RPC_TIMEOUT)
+
+
+def _is_another(store: Engine, root: str, run_id: str) -> bool:
+    with store.connect() as connection:
+        writer = writers.get(connection, root)
+    return writer is not None and writer.run_id != run_id
+
+
+async def settle(client: Client, store: Engine, task_queue: str, root: str) -> Records | None:
+    """End the rows of a tree without a running workflow; return None if it has one, or its rows have ended."""
+    found = await ended(client, root)
+    if found is None:
+        return None
+    tree = await asyncio.to_thread(trees.get, store, root)
+    state = None if found.gone else await state_of(client, root)
+    again = tree.start.anew if tree else UNKNOWN
+    rows = await asyncio.to_thread(jobs.close_lost, store, root, found.why, "" if state else again)
+    if rows is None:
+        return None
+    log.warning("the tree %s has no workflow any more: %s", root, found.why)
+    if tree is not None:
+        await asyncio.to_thread(trees.keep_interrupted, store, state, root)
+    await _tell_people(client, task_queue, rows)
+    return rows
+
+
+async def ended(client: Client, workflow_id: str, root: str = "") -> Found | None:
+    """Return how a workflow ended; None while it runs. With a root, another workflow of this id does not count."""
+    handle = client.get_workflow_handle(workflow_id)
+    try:
+        described = await handle.describe(rpc_timeout=RPC_TIMEOUT)
+        if root and described.typed_search_attributes.get(search.ROOT) != root:
+            return Found(NOBODY, gone=True)
+        if described.status is WorkflowExecutionStatus.RUNNING:
+            return None
+        return Found(await why_closed(client, workflow_id, described.run_id, described.status))
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise
+        return Found(NOBODY, gone=True)
+
+
+async def state_of(client: Client, root: str) -> TreeState | None:
+    """Return a tree's state at the end of its workflow, which a worker rebuilds from its history; None if that
+    fails.
+    """
+    handle = client.get_workflow_handle_for(DelegationTree.run, root)
+    try:
+        return await handle.query(DelegationTree.state, rpc_timeout=QUERY_TIMEOUT)
+    except (RPCError, RuntimeError, TemporalError) as error:  # also if its history lacks this home's seals
+        log.warning("the state of %s cannot be read from its history: %s", root, error)
+        return None
+
+
+async def _tell_people(client: Client, task_queue: str, rows: Records) -> None:
+    """Notify people of these events, as the tree itself would have."""
+    for event in rows.events:
+        if event.kind not in TELLS_PEOPLE:
+            continue
+        try:
+            await client.start_workflow(
+                Notify.run,
+                event.event_id,
+                id=f"notify-{event.event_id}",
+                task_queue=task_queue,
+                task_timeout=TASK_TIMEOUT,
+                static_summary=event.kind,
+                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                rpc_timeout=RPC_TIMEOUT,
+            )
+        except WorkflowAlreadyStartedError:
+            continue
+
+
+async def settle_run(client: Client, store: Engine, run: RunRecord) -> bool:
+    """End the rows of a pipeline run without a running workflow."""
+    found = await ended(client, ids.workflow_id(run.pipeline), run.run_id)
+    if found is None:
+        return False
+    return await asyncio.to_thread(pipeline_runs.close_lost, store, run.run_id, found.why)
+
+
+async def end_abandoned(context: Context) -> int:
+    """End the agents of jobs that ended without them: no activity of theirs will come back."""
+    left = await asyncio.to_thread(attempts.abandoned, context.store, context.host, time.time() - STOPPING)
+    if not left:
+        return 0
+    keys = {(run.job_id, run.attempt): run for run in left}
+    alive = await asyncio.to_thread(orphans.find_orphans, context.home.runs, set())
+    found = [orphan for orphan in alive if key_of(orphan.run_dir.name) in keys]
+    await orphans.end(found, context.home.orphans, context.settings.worker.stop_grace)
+    for run in left:
+        outcome = JobOutcome(
+            job_id=run.job_id, attempt=run.attempt, state=JobState.CANCELLED, reason="its job ended without it"
+        )
+        await asyncio.to_thread(attempts.close, context.store, run, outcome, {}, {})
+    return len(found)

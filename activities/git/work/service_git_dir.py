@@ -1,0 +1,171 @@
+"""The service's own side of a job's work folder: a git directory outside it, which no agent writes (ruling N3).
+
+It has its own index, configuration and objects, and borrows those of the registered repository. The job's starting
+point is recorded last, so that a place with a record is complete.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from activities.git.command import printable
+from activities.git.library import asked_once
+from activities.git.registered_repository import (
+    Setting,
+    common_directory,
+    object_folders,
+    settings_of,
+    sparse_list,
+    written,
+)
+from workflows.model.errors import RefusedError
+
+FOLDER = "checkouts"
+SPARSE = "info/sparse"
+"""Copy of the registered checkout's sparse-checkout file, if it has one."""
+
+ALTERNATES = "objects/info/alternates"
+
+_RECORD = "place.json"
+_JOINED = "joined.json"
+
+
+@dataclass(frozen=True)
+class Place:
+    """The record of a work folder, from when it was made."""
+
+    repo: Path
+    """The registered repository."""
+    common: Path
+    """Its common git directory."""
+    base: str
+    branch: str | None = None
+    tree: str = ""
+    """The tree of the base; empty in records of earlier releases."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Branches that the agent's repository has beside the registered one's, by name (ruling O4)."""
+
+
+@lru_cache(256)
+def side_of(path: Path) -> Path:
+    """Return the path of the service's side of a work folder."""
+    return path.parent.parent / FOLDER / f"{path.name}.git"
+
+
+def side_of_submodule(side: Path, name: str) -> Path:
+    """Return the path of the service's side of a submodule."""
+    return side / "submodules" / hashlib.sha256(os.fsencode(name)).hexdigest()[:32]
+
+
+def lock_of(path: Path) -> Path:
+    """Return the lock file that is held while the place is made or removed."""
+    return side_of(path).with_suffix(".lock")
+
+
+def begin(repo: Path, side: Path) -> None:
+    """Make an empty side for a new work folder, in place of one that a kill left."""
+    common = common_directory(repo)
+    if side.exists():
+        shutil.rmtree(side)
+    side.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    settings = {"bare": "true", "repositoryformatversion": "0", "logallrefupdates": "false"} | settings_of(repo)
+    files = {
+        "config": written(Setting("core", key, value) for key, value in settings.items()),
+        "HEAD": b"ref: refs/heads/none\n",
+        ALTERNATES: alternates(common),
+    }
+    new_directory(side, ("objects", "objects/info", "objects/pack", "refs"), files, mode=0o700)
+    copies = {name: common / name for name in ("info/exclude", "info/attributes", "shallow")}
+    copies = {name: source for name, source in copies.items() if says_something(source)}
+    if (listed := sparse_list(repo)) is not None:  # even an empty list counts: such a checkout has no files
+        copies[SPARSE] = listed
+    for name, source in copies.items():
+        (side / name).parent.mkdir(mode=0o700, exist_ok=True)
+        shutil.copyfile(source, side / name)
+
+
+def new_directory(side: Path, folders: Iterable[str], files: Mapping[str, bytes], mode: int = 0o777) -> None:
+    """Make a new git directory. Every job has two: text paths are cheaper than `Path` objects."""
+    top = os.fspath(side)
+    os.mkdir(top, mode)
+    for name in folders:
+        os.mkdir(f"{top}/{name}", mode)
+    for name, content in files.items():
+        with open(f"{top}/{name}", "xb") as file:
+            file.write(content)
+
+
+@asked_once
+def says_something(rules: Path) -> bool:
+    """Return whether the file exists and has more than comments, which git writes into every new repository."""
+    lines = rules.read_bytes().splitlines() if rules.is_file() else ()
+    return any(line.strip() and not line.startswith(b"#") for line in lines)
+
+
+def lend(common: Path, side: Path) -> None:
+    """Let a git directory borrow the objects of the registered repository."""
+    (side / ALTERNATES).write_bytes(alternates(common))
+
+
+def alternates(common: Path) -> bytes:
+    """Return the content of `alternates` that lends the registered repository's objects."""
+    return b"".join(os.fsencode(folder) + b"\n" for folder in object_folders(common))
+
+
+def record(path: Path, place: Place) -> None:
+    """Record the place, which marks it as complete."""
+    side = side_of(path)
+    told = vars(place) | {"repo": str(place.repo), "common": str(place.common)}
+    fresh = side / f"{_RECORD}.new"
+    fresh.write_text(json.dumps(told))
+    fresh.replace(side / _RECORD)
+
+
+def joined(path: Path) -> tuple[str, ...] | None:
+    """Return the commits of the registered repository that the job's own are built on; None if they are not known
+    yet.
+    """
+    kept = side_of(path) / _JOINED
+    return tuple(json.loads(kept.read_text())) if kept.exists() else None
+
+
+def keep_joined(path: Path, commits: Iterable[str] | None) -> None:
+    """Save these commits, since later the job's own commits are in the repository too; None forgets them."""
+    kept = side_of(path) / _JOINED
+    if commits is None:
+        kept.unlink(missing_ok=True)
+        return
+    fresh = kept.with_suffix(".new")
+    fresh.write_text(json.dumps(list(commits)))
+    fresh.replace(kept)
+
+
+def recorded(path: Path) -> Place | None:
+    """Return the record of a complete place."""
+    return read_record(side_of(path))
+
+
+def place_at(path: Path) -> Place:
+    """Return the record of the work folder, or refuse if there is none."""
+    known = recorded(path)
+    if known is None:
+        where = printable(str(path))
+        raise RefusedError(f"the service has no record of how {where} was made", "service repo sweep")
+    return known
+
+
+def read_record(side: Path) -> Place | None:
+    """Read the record in the service's side."""
+    try:
+        told = json.loads((side / _RECORD).read_text())
+        names = told.get("names", {})
+        return Place(
+            Path(told["repo"]), Path(told["common"]), told["base"], told["branch"], told.get("tree", ""), names
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

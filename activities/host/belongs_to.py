@@ -1,0 +1,94 @@
+"""The pull request, issue and base commit of a tree or run, checked and resolved (rulings L1, O1)."""
+
+import re
+import shlex
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+from activities.git import pull_requests
+from activities.git.pull_requests import Source
+from activities.git.work import worktrees
+from activities.store.registry.repos import Repo
+from workflows.model.errors import RefusedError, UsageError
+from workflows.model.long_texts import Text
+from workflows.model.workers import UNRESOLVED
+from workflows.policy import belongs_to
+
+LONGEST_REF = 250
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A pull request or an issue, its GitHub repository, and the commit that work on it starts from."""
+
+    pull_request: int | None = None
+    issue: int | None = None
+    github: str = ""
+    web: str = ""
+    """Web address of that repository's GitHub; empty: github.com."""
+    about: Text | None = None
+    """Title and text of it, if GitHub was asked."""
+    into: str = ""
+    """The branch that a pull request goes into, if GitHub was asked."""
+    head: str = ""
+    """The head of a pull request, if the work begins from another commit."""
+    base: str = ""
+    """The commit that the work begins from; UNRESOLVED if only its host can resolve it."""
+
+    @property
+    def fields(self) -> dict[str, int | str | Text | None]:
+        """Return the fields of an assignment."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+def bound(
+    repo: Repo,
+    here: str,
+    pull_request: int | None,
+    issue: int | None,
+    token: str | None = None,
+    web: str = belongs_to.WEB,
+) -> Bound:
+    """Bind work on a repository, seen from the host `here`; refuse if that is impossible.
+
+    A token is sent to the GitHub at `web` alone, to fetch the head of a pull request.
+    """
+    belongs_to.check_numbers(pull_request, issue)
+    if pull_request is None and issue is None:
+        return Bound()
+    belongs_to.check_github(repo.name, repo.path, repo.github)
+    made = Bound(pull_request, issue, repo.github, "" if web == belongs_to.WEB else web)
+    if pull_request is None:
+        return made
+    if repo.host != here:
+        where = f"the repository {repo.name} is on the host {repo.host}, not here"
+        raise RefusedError(f"{where}: its pull requests are fetched there", f"ssh {repo.host}")
+    source = Source(Path(repo.path), repo.github, web)
+    return replace(made, base=pull_requests.heads(source, (pull_request,), token)[pull_request])
+
+
+def based(found: Bound, repo: Repo, here: str, ref: str | None = None) -> Bound:
+    """Resolve the commit that the work begins from: `ref`, else a pull request's head, else HEAD (ruling O1).
+
+    HEAD of a checkout on another host is resolved there, by the first job.
+    """
+    if ref is not None:
+        named = _named(repo, here, ref)
+        return replace(found, base=named, head=found.base if found.base != named else "")
+    if found.base:
+        return found
+    return replace(found, base=worktrees.tip(Path(repo.path)) if repo.host == here else UNRESOLVED)
+
+
+def _named(repo: Repo, here: str, ref: str) -> str:
+    if not ref.strip() or len(ref) > LONGEST_REF:
+        raise UsageError(f"the base {ref[:LONGEST_REF]!r} names no commit", "--base REF: a branch, a tag or a commit")
+    if repo.host == here:
+        return worktrees.base_of(Path(repo.path), ref)
+    if _COMMIT.fullmatch(ref):
+        return ref
+    where = f"the repository {repo.name} is on the host {repo.host}, not here"
+    told = f"git -C {shlex.quote(repo.path)} rev-parse --verify {shlex.quote(ref + '^{commit}')}"
+    hint = f"ssh {repo.host} {shlex.quote(told)}, and give what it prints as --base"
+    raise RefusedError(f"{where}: give the base as a whole commit id, not as {ref!r}", hint)

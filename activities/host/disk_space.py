@@ -1,0 +1,173 @@
+"""Disk space of the service home: below a floor nothing starts, and a run that writes too much is ended (N3)."""
+
+import asyncio
+import contextlib
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from activities.host.helper_process import TooMuchError, apart
+from activities.runs import supervised_run as runs
+from activities.runs.os_processes import marked
+from activities.runs.supervised_run import Claim, Progress, RunEnd
+from activities.runs.supervisor import EndKind
+from activities.settings.model import WorkerSection
+
+GIB = 1 << 30
+LOOK_SECONDS, TIGHT_SECONDS = 0.5, 0.1
+TIGHT = 8
+"""Multiple of the floor: with less free space, checks are more frequent."""
+
+WALK_SECONDS, MEASURE_SECONDS = 3.0, 10.0
+"""Time limits of measuring a run: files not seen within the first are not counted, the second ends it."""
+
+STEPS = 16
+"""A run is measured again when the disk's growth would fill its limit, or this part of the limit."""
+
+FIX = "service gc --dry-run; df -h; [worker].free_disk in config.toml"
+
+
+@dataclass(eq=False)
+class Writer:
+    """A run that goes on, and the folders it writes to."""
+
+    run_dir: Path
+    folders: tuple[Path, ...]
+    since: float
+    stop: Callable[[], None]
+    used: int
+    """Use of the whole disk, in bytes, when this run was measured last."""
+    wrote: int = 0
+    reason: str = ""
+    """The reason why it was ended."""
+
+    def measure(self, used: int) -> None:
+        """Measure what the run wrote, in a separate process: it may have made a million files."""
+        with contextlib.suppress(TooMuchError):
+            self.wrote = apart(MEASURE_SECONDS, written, self.folders, self.since, runs.mark_of(self.run_dir))
+        self.used = used
+
+    def end(self, reason: str) -> None:
+        self.reason = reason
+        self.stop()
+
+
+@dataclass
+class Room:
+    """The disk of one home, and the runs that write to it."""
+
+    writers: set[Writer] = field(default_factory=set)
+    held: str = ""
+    """The reason why nothing may start now."""
+    heeded_by: list[Callable[[str], None]] = field(default_factory=list)
+    seconds: float = LOOK_SECONDS
+    """Interval until the next check."""
+    _line: int | None = None
+    """Free space below which the next run is ended; it falls from half the floor each time one is."""
+
+    async def follow(
+        self, run_dir: Path, claim: Claim, cwd: Path, on_progress: Callable[[Progress], None] | None
+    ) -> RunEnd:
+        """Wait for the end of a run like `supervised_run.follow`. The end of a run that wrote too much says so."""
+        loop, ending = asyncio.get_running_loop(), list[asyncio.Task[RunEnd]]()
+
+        def stop() -> None:
+            ending.append(loop.create_task(runs.stop(run_dir, 0.0)))
+
+        def from_a_thread() -> None:
+            loop.call_soon_threadsafe(stop)
+
+        writer = Writer(run_dir, (run_dir, cwd), claim.at, from_a_thread, disk(run_dir.parent)[1])
+        self.writers.add(writer)
+        try:
+            end = await runs.follow(run_dir, claim, on_progress)
+        finally:
+            self.writers.discard(writer)
+            await asyncio.gather(*ending, return_exceptions=True)
+        return replace(end, error=writer.reason) if writer.reason and end.kind is EndKind.CANCELLED else end
+
+    def hold(self, why: str) -> None:
+        """Let nothing start for this reason; an empty one lets waiting runs start."""
+        self.held = why
+        for heed in self.heeded_by:
+            heed(why)
+
+    def look(self, place: Path, settings: WorkerSection) -> str:
+        """End runs that write too much. Return why nothing may start now; empty if runs may."""
+        free, used = disk(place)
+        if settings.job_disk:
+            self._bound(settings.job_disk * GIB, used)
+        floor = int(settings.free_disk * GIB)
+        self.seconds = TIGHT_SECONDS if free < TIGHT * floor else LOOK_SECONDS
+        if free >= floor:
+            self._line = None
+            return ""
+        if free < (floor // 2 if self._line is None else self._line) and (writer := self._worst(used)):
+            self._line = free * 3 // 4
+            writer.end(
+                f"it was ended because the disk was nearly full ({shown(free)} free), and it wrote the most: "
+                f"{shown(writer.wrote)} (try: {FIX})"
+            )
+        return f"{shown(free)} are free on the disk of {place}, and nothing starts below {shown(floor)}"
+
+    def _bound(self, bound: int, used: int) -> None:
+        for writer in self._going_on():
+            if used - writer.used >= max(bound - writer.wrote, bound // STEPS):
+                writer.measure(used)
+                if writer.wrote > bound:
+                    says = f"it was ended because it wrote {shown(writer.wrote)}, and a job may write {shown(bound)}"
+                    writer.end(f"{says} (try: a larger [worker].job_disk, then service job retry <job>)")
+
+    def _worst(self, used: int) -> Writer | None:
+        writers = self._going_on()
+        for writer in writers:
+            writer.measure(used)
+        return max((each for each in writers if each.wrote), key=lambda each: each.wrote, default=None)
+
+    def _going_on(self) -> list[Writer]:
+        return [each for each in self.writers.copy() if not each.reason]
+
+
+def disk(place: Path) -> tuple[int, int]:
+    """Return the bytes free for this account, and the bytes in use."""
+    found = os.statvfs(place)
+    return found.f_bavail * found.f_frsize, (found.f_blocks - found.f_bfree) * found.f_frsize
+
+
+def written(folders: tuple[Path, ...], since: float, mark: str) -> int:
+    """Count the bytes of files in these folders that changed since then, and of deleted files that the run keeps
+    open.
+    """
+    until = time.monotonic() + WALK_SECONDS
+    found = [each for each in _files(folders, until) if each.st_ctime >= since]
+    found += (each for pid in marked(mark) for each in _deleted(pid))
+    return sum({(each.st_dev, each.st_ino): each.st_blocks * 512 for each in found}.values())
+
+
+def _files(folders: tuple[Path, ...], until: float) -> Iterator[os.stat_result]:
+    waiting = list(map(str, folders))
+    while waiting and time.monotonic() < until:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                else:
+                    with contextlib.suppress(OSError):
+                        yield entry.stat(follow_symlinks=False)
+
+
+def _deleted(pid: int) -> Iterator[os.stat_result]:
+    with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/fd") as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                found = os.stat(entry.path)
+                if stat.S_ISREG(found.st_mode) and not found.st_nlink:
+                    yield found
+
+
+def shown(count: int) -> str:
+    """Format a number of bytes for people."""
+    return f"{count / GIB:.1f} GiB" if count >= GIB // 10 else f"{count / (1 << 20):.0f} MiB"

@@ -1,0 +1,250 @@
+"""Separate processes for work on agents' files: they keep the worker's threads free, and can be killed at a deadline
+(N3).
+
+No library: the pools of `concurrent.futures` and `multiprocessing` break, or wait for ever, once one of their processes
+is killed, which is how a deadline ends one here. A program of its own loads a module once, in the control group of the
+agents, and forks helpers. A helper handles one call after another; the kernel ends it with the worker, at its deadline,
+and before others when memory runs out.
+"""
+
+import contextlib
+import gc
+import os
+import pickle
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from importlib import import_module
+from multiprocessing.connection import Connection, Pipe
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from activities.boxes import control_group, kernel
+from activities.git.library import library
+from activities.git.work import leftovers
+from activities.host.slots import out_of_turn
+from activities.runs import spawn
+from workflows.model.errors import RefusedError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MEMORY = 4 << 30
+"""Memory limit of a helper in bytes, also without control groups."""
+
+SLOW_SECONDS = 2.0
+"""A call that takes longer gives up its turn; a helper that worked as long is not used again, since it has grown."""
+
+FILL_SECONDS = 900.0
+"""Time limit to fill a work folder, or to merge the work of others into it."""
+
+LOOK_SECONDS = 120.0
+"""Time limit to look at a work folder, and to commit its files."""
+
+MARGIN_SECONDS = 10.0
+PROGRAM = "import sys; sys.path.append(sys.argv[1]); from activities.host.helper_process import main; main(sys.argv[2])"
+"""The program that forks helpers; its arguments are the path of the service's packages, and the module."""
+
+FIRST_TO_GO = b"900"
+"""Of 1000: the kernel kills a helper rather than the process that forks it, or the worker."""
+
+
+class TooMuchError(RefusedError):
+    """The call did not end in its time or memory; what it was about is as it left it."""
+
+    code = "too_much"
+
+
+def apart(seconds: float, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call the function in a helper, and return or raise its result. Raise TooMuchError if it takes more than
+    `seconds`.
+
+    The function must be idempotent: it is called again if its helper was killed.
+    """
+    call = pickle.dumps((seconds, function, args, kwargs))
+    for last in (False, True):
+        began = time.monotonic()
+        helper = _pool.taken(function.__module__)
+        try:
+            good, answer, worked = _answered(helper, call, seconds)
+        except (EOFError, OSError):
+            _pool.gone(helper)
+            if time.monotonic() - began >= seconds:
+                raise TooMuchError(f"it took longer than {seconds:.0f} s, and was ended") from None
+            if last:
+                raise TooMuchError("the process that worked on it was killed, probably for lack of memory") from None
+            continue
+        except BaseException:
+            helper.close()
+            raise
+        _pool.back(helper, kept=worked < SLOW_SECONDS)
+        if good:
+            return answer  # type: ignore[no-any-return]
+        raise answer
+    raise AssertionError
+
+
+def worth_keeping(repo: Path, path: Path) -> str:
+    """Call `sweep.worth_keeping` in a helper. A work folder that takes too much to look at must stay."""
+    try:
+        return apart(LOOK_SECONDS, leftovers.worth_keeping, repo, path)
+    except TooMuchError as fault:
+        return f"it cannot be read: {fault.message}"
+
+
+def ready(module: str) -> None:
+    """Let the process that forks helpers load the module with most of the functions."""
+    _pool.back(_pool.taken(module), kept=True)
+
+
+def close() -> None:
+    """End the helpers of this process."""
+    _pool.close()
+
+
+def _answered(helper: "Connection[Any, Any]", call: bytes, seconds: float) -> tuple[bool, Any, float]:
+    """Send a call. Return if it succeeded, its result or error, and the helper's processor time."""
+    helper.send_bytes(call)
+    if not helper.poll(SLOW_SECONDS):
+        with out_of_turn():
+            if not helper.poll(seconds + MARGIN_SECONDS):  # it is stopped, or waits for a disk
+                raise EOFError
+    answer: tuple[bool, Any, float] = helper.recv()
+    return answer
+
+
+class _Pool:
+    """The idle helpers, and the process that forks them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: list[Connection[Any, Any]] = []
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: socket.socket | None = None
+
+    def taken(self, module: str) -> "Connection[Any, Any]":
+        """Return an idle helper, or a new one."""
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+            if self._process is None or self._process.poll() is not None:
+                self._start(module)
+            ours, theirs = Pipe()
+            with theirs, contextlib.suppress(OSError):  # the forking process is dead: so is the helper
+                assert self._channel is not None
+                socket.send_fds(self._channel, [b"."], [theirs.fileno()])
+            return ours
+
+    def back(self, helper: "Connection[Any, Any]", *, kept: bool) -> None:
+        """Take back a helper that has answered."""
+        if not kept:
+            helper.close()
+            return
+        with self._lock:
+            self._idle.append(helper)
+
+    def gone(self, helper: "Connection[Any, Any]") -> None:
+        """Drop a dead helper, and the idle ones, which may have died with it."""
+        helper.close()
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for each in idle:
+            each.close()
+
+    def close(self) -> None:
+        with self._lock:
+            for each in self._idle:
+                each.close()
+            self._idle.clear()
+            if self._process is not None and self._channel is not None:
+                self._channel.close()
+                self._process.wait()
+                self._process = None
+
+    def _start(self, module: str) -> None:
+        if self._channel is not None:
+            self._channel.close()
+        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-X", "utf8", "-c", PROGRAM, str(Path(__file__).resolve().parents[2]), module],
+                env={**os.environ, **spawn.group_environment()},
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+
+
+_pool = _Pool()
+
+
+def _serve(channel: socket.socket) -> None:
+    """Fork a helper for each connection, until the other end closes the channel."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
+    while True:
+        said, descriptors, *_ = socket.recv_fds(channel, 1, 1)
+        if not said:
+            return
+        with contextlib.suppress(OSError):  # no free process: the closed connection shows it
+            if os.fork() == 0:
+                _be_helper(channel, Connection(descriptors[0]))
+        os.close(descriptors[0])
+
+
+def _be_helper(channel: socket.socket, connection: "Connection[Any, Any]") -> None:
+    status = 1
+    try:
+        channel.close()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        kernel.libc().prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+        with contextlib.suppress(OSError):
+            Path("/proc/self/oom_score_adj").write_bytes(FIRST_TO_GO)
+        with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+            while True:
+                _work_through(connection)
+        status = 0
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        os._exit(status)  # never back into the forking process's loop
+
+
+def _work_through(connection: "Connection[Any, Any]") -> None:
+    """Handle one call. No handler for the timer's signal: it ends this process, whatever it is doing."""
+    seconds, function, args, kwargs = connection.recv()
+    began = time.process_time()
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    answer: Any
+    try:
+        good, answer = True, function(*args, **kwargs)
+    except (RecursionError, MemoryError) as error:
+        what = "is nested too deeply" if isinstance(error, RecursionError) else "takes too much memory"
+        good, answer = False, TooMuchError(f"it {what} to be worked through")
+    except Exception as error:
+        good, answer = False, _picklable(error)
+    connection.send((good, answer, time.process_time() - began))
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _picklable(error: Exception) -> Exception:
+    try:
+        pickle.dumps(error)
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
+
+
+def main(module: str) -> None:
+    """Load once all that helpers need, and keep the garbage collector from copying it in each of them."""
+    control_group.told().enter()
+    import_module(module)
+    library()
+    gc.collect()
+    gc.freeze()
+    _serve(socket.socket(fileno=0))

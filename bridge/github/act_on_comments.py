@@ -1,0 +1,190 @@
+"""Acting on comments, each exactly once: permission, commands, and the one receipt (rulings L4 to L6)."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from activities.github import api
+from activities.github.client import GithubError
+from activities.github.models import Comment
+from activities.redaction.kept_secrets import without_words
+from activities.redaction.redact import redacted
+from activities.store.github import account, comments, facts, threads
+from activities.store.github.comments import CommentRow
+from activities.store.github.facts import FactRow
+from bridge.github import orders
+from bridge.github.orders import Asked, NotOursError
+from bridge.github.session import Session
+from workflows.github.commands import Refused, spoken_in
+from workflows.github.comment import Comment as Written
+from workflows.github.comment import why_ignored
+from workflows.github.comment_permission import MAY_COMMAND, refusal, silent
+from workflows.github.facts import FactKind, comment_fact_id
+from workflows.github.texts.refusal import as_comment
+from workflows.model.errors import ServiceError, UnreachableError
+
+log = logging.getLogger(__name__)
+
+HOUR = 3600.0
+
+
+@dataclass
+class Outcome:
+    """The result of the commands of one comment."""
+
+    done: list[str]
+    refused: list[str]
+    instead: list[str]
+    """Lines to write in place of what was refused."""
+    reports: list[str]
+    job_id: str | None = None
+    lines: list[str] = field(default_factory=list)
+    """The comment line each refusal is about."""
+    stranger: bool = False
+    """True if the author may command nothing: their words are not repeated."""
+
+    def refuse(self, why: str, line: str) -> None:
+        self.refused.append(why)
+        self.lines.append("" if self.stranger else redacted(line))
+
+
+async def act(session: Session) -> list[str]:
+    """Act on the open comments. Those left wait while Temporal is unreachable."""
+    did: list[str] = []
+    for row in await asyncio.to_thread(comments.open_ones, session.store):
+        try:
+            said = await _act_on(session, row)
+        except UnreachableError as error:
+            return [*did, f"comment {row.comment_id} waits: {error.message}"]
+        did.append(f"comment {row.comment_id} of {row.author}: {said}")
+    return did
+
+
+async def _act_on(session: Session, row: CommentRow) -> str:
+    """Fetch the comment again before acting: it may have been deleted or edited since it was read."""
+    store = session.store
+    comment = await api.comment(session.client, row.github, row.comment_id)
+    why = await asyncio.to_thread(_why_not, session, row, comment)
+    if comment is None or why:
+        await asyncio.to_thread(comments.acted, store, row.comment_id, comments.IGNORED, why)
+        return f"ignored: {why}"
+    permission = await api.permission(session.client, row.github, comment.user.login)
+    bound = await asyncio.to_thread(threads.discussed, store, row.github, row.number)
+    if permission not in MAY_COMMAND and not bound:
+        await asyncio.to_thread(comments.acted, store, row.comment_id, comments.IGNORED, "a stranger's")
+        return "ignored: it is from a stranger, in a thread without a tree"
+    if permission in MAY_COMMAND:
+        await asyncio.to_thread(_declare, session, row, FactKind.TAKEN)
+    outcome = await _carried_out(session, row, comment, permission)
+    return await asyncio.to_thread(_settle, session, row, outcome)
+
+
+def _why_not(session: Session, row: CommentRow, comment: Comment | None) -> str:
+    if comment is None:
+        return "it was deleted"
+    bound = [thread.bound_at for thread in threads.discussed(session.store, row.github, row.number)]
+    us = account.read(session.store).login
+    return why_ignored(written(comment), {us}, min(bound, default=0.0))
+
+
+async def _carried_out(session: Session, row: CommentRow, comment: Comment, permission: str) -> Outcome:
+    outcome, told = Outcome([], [], [], [], stranger=permission not in MAY_COMMAND), written(comment)
+    for number, spoken in enumerate(spoken_in(told.body)):
+        asked, said = Asked(row, told, f"comment-{row.comment_id}-{number}"), spoken.said
+        if why := refusal(said, permission, session.settings.commands):
+            if await orders.is_for_us(session, asked, said):
+                outcome.refuse(why, spoken.line)
+            continue
+        try:
+            did = await orders.carry_out(session, asked, said)
+        except NotOursError:
+            continue
+        except UnreachableError:
+            raise
+        except ServiceError as error:
+            outcome.refuse(error.message, spoken.line)
+            outcome.instead += _lines(error.hint)
+            continue
+        except (GithubError, SQLAlchemyError):
+            raise
+        except Exception:
+            log.exception("an internal error with comment %d", row.comment_id)
+            outcome.refuse(
+                "it could not be carried out because of an internal error; the service's log says more", spoken.line
+            )
+            continue
+        outcome.done.append(did.says)
+        outcome.reports += [did.report] if did.report else []
+        outcome.job_id = did.job_id or outcome.job_id
+    return outcome
+
+
+def _lines(hint: str) -> Sequence[str]:
+    """Return the lines of a hint that can be written as a comment."""
+    lines = (line.strip() for line in hint.splitlines())
+    return [line for line in lines if as_comment(line).startswith("/")]
+
+
+def _settle(session: Session, row: CommentRow, outcome: Outcome) -> str:
+    """Declare the answer, then record that the comment was acted on: after a crash in between, a repeat is
+    idempotent.
+    """
+    store = session.store
+    if outcome.done:
+        _declare(session, row, FactKind.APPLIED)
+    if outcome.reports:
+        _declare(session, row, FactKind.REPORT, "\n".join(outcome.reports))
+    if outcome.refused and not _is_silent(store, row, stranger=outcome.stranger):
+        refused = Refused(
+            why=tuple(outcome.refused),
+            instead=tuple(outcome.instead),
+            lines=tuple(outcome.lines),
+            stranger=outcome.stranger,
+        )
+        _declare(session, row, FactKind.REFUSAL, refused.model_dump_json())
+    state = comments.REFUSED if outcome.refused else comments.DONE if outcome.done else comments.IGNORED
+    said = "; ".join([*outcome.done, *outcome.refused]) or "for another service"
+    comments.acted(store, row.comment_id, state, said, outcome.job_id)
+    return said
+
+
+def _is_silent(store: Engine, row: CommentRow, *, stranger: bool) -> bool:
+    """Return whether to skip the refusal.
+
+    Strangers are answered once per thread. Refusals to people who may command are rate-limited; what strangers
+    wrote does not count.
+    """
+    told = facts.refusals(store, row.github, row.number)
+    to_strangers = {each.fact_id for each in told if each.text and Refused.model_validate_json(each.text).stranger}
+    if stranger:
+        return bool(to_strangers)
+    since = time.time() - HOUR
+    return silent(sum(each.at >= since and each.fact_id not in to_strangers for each in told))
+
+
+def _declare(session: Session, row: CommentRow, kind: FactKind, text: str = "") -> None:
+    root = text.split()[0] if kind == FactKind.REPORT else ""
+    fact = FactRow(
+        comment_fact_id(kind, row.comment_id, root), kind, "", row.github, row.number, str(row.comment_id), text
+    )
+    facts.declare(session.store, [fact])
+
+
+def written(comment: Comment) -> Written:
+    """Convert a comment to the model of the comment rules, without placeholders of kept secrets (ruling N7)."""
+    return Written(
+        id=comment.id,
+        author=comment.user.login,
+        author_type=comment.user.type,
+        author_id=comment.user.id,
+        body=without_words(comment.body),
+        created_at=comment.created_at,
+        updated_at=comment.updated_at,
+        number=comment.number,
+        url=comment.html_url,
+    )

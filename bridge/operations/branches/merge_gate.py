@@ -1,0 +1,198 @@
+"""The merge gate of a tree: reads rows and commits, and applies the rules of `workflows/github/gate` (ruling L10)."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from activities.git import branches as git
+from activities.git import pull_requests
+from activities.git.reviewed_commits import holds, saw_all
+from activities.store import attempts
+from activities.store import events as stored_events
+from activities.store import rounds as stored_rounds
+from activities.store.attempts import Given
+from bridge.operations.branches import branches, task_line
+from bridge.operations.branches.branches import Branches, BranchState, LegBranch
+from bridge.operations.branches.foreign_commits import ForeignCommitsError, refuse_foreign
+from bridge.operations.branches.verdicts import plans_of
+from bridge.operations.jobs import jobs
+from bridge.operations.jobs.jobs import Tree
+from bridge.operations.service import Service
+from workflows.contract.models import Action
+from workflows.github.merge_gate import Verdict, judge
+from workflows.github.merge_gate_inputs import Head, JobFacts, Look, Seen, Work
+from workflows.model.errors import Commands, ServiceError
+from workflows.model.event_kinds import EventKind
+from workflows.model.rounds import RoundEnd
+from workflows.model.rows import JobRecord
+from workflows.model.states import Continuation, JobState, TaskState
+from workflows.policy import belongs_to
+from workflows.policy.batch_verdict import APPROVING
+
+SHORT = 7
+
+
+def of_tree(
+    service: Service,
+    job_id: str,
+    *,
+    pull_request: int | None = None,
+    fetch: bool = True,
+    token: str | None = None,
+    found: Branches | None = None,
+    at_line: bool = False,
+) -> Verdict:
+    """Judge whether the work of a job's tree is ready: its task branch, or the head of a pull request.
+
+    A pull request's head is fetched if `fetch` is set, else the last fetched one is used. `found` saves reading the
+    branches again. `at_line` judges the tree's line even if the task has a branch.
+    """
+    tree = jobs.tree(service, job_id)
+    root = tree.task.root_job_id
+    rounds = tuple(
+        each for each in stored_rounds.of_tree(service.store, root) if each.end in {None, RoundEnd.CONTINUED}
+    )
+    if tree.task.state is not TaskState.DONE:
+        return judge(Seen(tree.task, tree.jobs, Head(f"service/{tree.task.task_id}"), rounds))
+    found = found or branches.of_tree(service, root)
+    if pull_request:
+        head = _head_of_pull(service, tree, pull_request, token if fetch else None, fetch)
+    else:
+        head = _without_foreign(service, found, _head(replace(found, head=None) if at_line else found))
+    given = attempts.given_in(service.store, root)
+    seen = Seen(
+        tree.task,
+        tree.jobs,
+        head,
+        rounds,
+        finalized=_finalized(service, tree),
+        plans=plans_of(service, tree.jobs, given),
+    )
+    if head.sha is None:
+        return judge(seen)
+    return judge(replace(seen, facts=_facts(tree, found, head, given, pull_request)))
+
+
+def _head(found: Branches) -> Head:
+    """Choose the head to judge: the task's branch; before any merge the line of the tree, else its only branch."""
+    root = found.root_job_id
+    if found.problem:
+        return Head(found.task_branch, None, f"the repository cannot be seen: {found.problem}", found.way_on)
+    if found.head:
+        return Head(found.task_branch, found.head)
+    if found.line:
+        return Head(f"the line of {root}", found.line)
+    left = [leg for leg in found.legs if leg.state is BranchState.UNMERGED and leg.job_state is JobState.SUCCEEDED]
+    if len(left) == 1:
+        return Head(left[0].branch, left[0].head_sha)
+    if left:
+        welcome = " ".join(leg.job_id for leg in left if not leg.objection)
+        command = f"service job merge {welcome}" if welcome else f"service job branches {root}"
+        return Head(found.task_branch, None, f"nothing is merged into {found.task_branch} yet", command)
+    if any(leg.state is BranchState.MERGED for leg in found.legs):
+        return Head(found.task_branch, None, f"the branch {found.task_branch} is gone", f"service job branches {root}")
+    wrote = "there is nothing to merge: no job of the tree left a branch; for a pull request it looked at, say which"
+    return Head(found.task_branch, None, wrote, f"service job gate {root} --pr N")
+
+
+def _without_foreign(service: Service, found: Branches, head: Head) -> Head:
+    """Add the foreign commits to a head (ruling O1); on the task's branch none are foreign, for people commit there."""
+    try:
+        if head.sha and head.sha == found.line:
+            task_line.refuse_foreign_on(service, found, "")
+        for leg in found.legs:
+            if head.sha and leg.branch == head.name:
+                refuse_foreign(service, found, leg, "")
+    except ForeignCommitsError as foreign:
+        hint = foreign.hint
+        first = hint.each[0] if isinstance(hint, Commands) else hint
+        return replace(head, foreign=foreign.message, next=first)
+    return head
+
+
+def _head_of_pull(service: Service, tree: Tree, number: int, token: str | None, fetch: bool) -> Head:
+    """Return the head of a pull request, fetched now or before."""
+    name, again = f"pull request {number}", f"service job gate {tree.task.root_job_id} --pr {number}"
+    try:
+        found = branches.checkout(service, tree.task.repo)
+        repo = Path(found.path)
+        belongs_to.check_github(found.name, found.path, found.github)
+        if fetch:
+            source = pull_requests.Source(repo, found.github, service.settings.github.web)
+            return Head(name, pull_requests.heads(source, (number,), token)[number])
+        known = git.commit(repo, pull_requests.ref_of(number))
+    except ServiceError as error:
+        return Head(name, None, f"the head of {name} cannot be seen: {error.message}", error.hint or again)
+    return Head(name, known) if known else Head(name, None, f"the head of {name} is not fetched yet", again)
+
+
+def _finalized(service: Service, tree: Tree) -> str:
+    """Return why a tree was finalized early, from its event."""
+    last = next((job for job in tree.jobs if job.continuation is Continuation.FINALIZE), None)
+    if last is None:
+        return ""
+    told = stored_events.of_tree(service.store, tree.task.root_job_id, job_id=last.job_id)
+    asked = next((each for each in told if each.kind == EventKind.DELEGATION_FINALIZE_ENQUEUED), None)
+    return f"{asked.data.get('reason')} ({asked.data.get('cause')})" if asked else ""
+
+
+def _facts(
+    tree: Tree, found: Branches, head: Head, given: Mapping[str, Given], pull_request: int | None
+) -> dict[str, JobFacts]:
+    """Collect facts for the gate; git is asked only about jobs whose commits matter: those with work, and approvers."""
+    facts = {leg.job_id: _work(found, leg, head) for leg in found.legs if leg.job_state is JobState.SUCCEEDED}
+    for job in tree.jobs:
+        if job.state is JobState.SUCCEEDED and job.decision in APPROVING:
+            so_far = facts.get(job.job_id, JobFacts())
+            facts[job.job_id] = _look(so_far, Path(found.path), job, head, given.get(job.job_id), pull_request)
+    return facts
+
+
+def _work(found: Branches, leg: LegBranch, head: Head) -> JobFacts:
+    known = leg.state in {BranchState.MERGED, BranchState.UNMERGED, BranchState.DROPPED, BranchState.GONE}
+    if not known or leg.head_sha is None:
+        return JobFacts()
+    if leg.ahead is not None and holds(Path(found.path), head.sha or "", leg.head_sha):
+        return JobFacts(Work.MERGED)
+    match leg.state:
+        case BranchState.DROPPED:
+            return JobFacts(Work.DROPPED)
+        case BranchState.GONE:
+            return JobFacts(Work.GONE)
+        case _:
+            return JobFacts(Work.UNMERGED, _merging(found, leg))
+
+
+def _merging(found: Branches, leg: LegBranch) -> str:
+    root = found.root_job_id
+    if not found.line:
+        return leg.merge or f"service job publish {root}"
+    if git.contains(Path(found.path), found.line, leg.head_sha or ""):
+        return leg.insisting(f"service job merge {root}")
+    return f"service job resolve {root}"
+
+
+def _look(
+    facts: JobFacts, repo: Path, job: JobRecord, head: Head, given: Given | None, pull_request: int | None
+) -> JobFacts:
+    if given is None or given.base_sha is None or given.given is None:
+        return replace(facts, problem="its run tells no commits")
+    own = (job.head_sha,) if job.action is Action.IMPLEMENT and job.head_sha else ()
+    commits = tuple(dict.fromkeys((given.base_sha, *given.given, *own)))
+    try:
+        look = Look.HERE if saw_all(repo, head.sha or "", commits) else Look.ELSEWHERE
+    except ServiceError:
+        return replace(facts, problem="git does not know all of its commits any more")
+    *merged, first = (each[:SHORT] for each in reversed(commits))
+    looked_at = f"{first} with {' and '.join(reversed(merged))}" if merged else first
+    return replace(facts, look=look, looked_at=looked_at, look_again=_again(repo, job, head, commits, pull_request))
+
+
+def _again(repo: Path, job: JobRecord, head: Head, commits: tuple[str, ...], pull_request: int | None) -> str:
+    """Return the command that reviews the pull request again, else the one that runs the job again."""
+    if pull_request is not None:
+        agent = "AGENT" if job.ephemeral else job.agent
+        return f'service agent review {agent} "MESSAGE" --repo {job.repo} --pr {pull_request}'
+    seen = " ".join(each[:12] for each in commits)
+    return f"git -C {shlex.quote(str(repo))} log -p --remerge-diff {(head.sha or '')[:12]} --not {seen}"

@@ -1,0 +1,131 @@
+"""The line of an ended tree, and the work that is not on it (rulings O2, O3, O6)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from activities.git import branches as git
+from activities.git.command import all_printable
+from activities.git.merges.commits import Conflict, merged_tree
+from activities.store import attempts
+from bridge.operations.branches import branches
+from bridge.operations.branches.branches import Branches, BranchState, LegBranch
+from bridge.operations.branches.foreign_commits import refuse_foreign
+from bridge.operations.branches.verdicts import plans_of
+from bridge.operations.jobs.jobs import Tree
+from bridge.operations.service import Service
+from workflows.contract.models import Action, SynthesisRule
+from workflows.github.effective_jobs import chain_of
+from workflows.github.merge_gate_inputs import Plan
+from workflows.model.states import JobState, TaskState
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A leg whose work is not in the task's branch, the legs and files it conflicts with, and how to solve that."""
+
+    leg: str
+    job_id: str
+    branch: str
+    against: str
+    files: tuple[str, ...]
+    commands: tuple[str, ...]
+
+    @property
+    def says(self) -> str:
+        """Return a sentence for people."""
+        why = f"conflicts with {self.against} in {', '.join(self.files)}" if self.files else "is not on the tree's line"
+        return f"leg {self.leg} ({self.job_id}) is left out: it {why}"
+
+
+@dataclass(frozen=True)
+class Offer:
+    """The legs that merging a root takes now, those it takes only with `--anyway`, and those it leaves out."""
+
+    fresh: tuple[LegBranch, ...]
+    objected: tuple[LegBranch, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+def on_line(tree: Branches) -> list[LegBranch]:
+    """Return the legs whose work is on the tree's line."""
+    repo = Path(tree.path)
+    written = [leg for leg in tree.legs if leg.job_state is JobState.SUCCEEDED and leg.ahead is not None]
+    return [leg for leg in written if git.contains(repo, tree.line, leg.head_sha or "")]
+
+
+def unmerged(tree: Branches) -> list[LegBranch]:
+    """Return the last job of each branch whose work succeeded and is not in the task's branch."""
+    found = {leg.branch: leg for leg in tree.legs if leg.state is BranchState.UNMERGED}
+    return [leg for leg in found.values() if leg.job_state is JobState.SUCCEEDED]
+
+
+def refuse_foreign_on(service: Service, tree: Branches, but: str) -> None:
+    """Raise if any branch of the tree has foreign commits, on the line or left out of it."""
+    for leg in (*on_line(tree), *unmerged(tree)):
+        if leg.state is not BranchState.MERGED:
+            refuse_foreign(service, tree, leg, but)
+
+
+def objected(service: Service, tree: Tree, legs: Sequence[LegBranch]) -> list[LegBranch]:
+    """Return the legs that are merged only with `--anyway`.
+
+    In a tree that is done only the last check counts: later generations have repaired what earlier checks found.
+    """
+    against = [leg for leg in legs if leg.objection]
+    if not against or tree.task.state is not TaskState.DONE:
+        return against
+    chain = chain_of(tree.jobs, tree.jobs[0])
+    latest = [leg for _, leg in (*chain.latest(), *chain.last_with(_readers(service, tree)))]
+    counting = {chain.jobs[-1].job_id, *(leg.job.job_id for leg in latest), *(leg.outcome.job_id for leg in latest)}
+    return [leg for leg in against if leg.objector in counting]
+
+
+def _readers(service: Service, tree: Tree) -> frozenset[str]:
+    plans = plans_of(service, tree.jobs, attempts.given_in(service.store, tree.task.root_job_id))
+    return frozenset(
+        job.job_id
+        for job in tree.jobs
+        if job.delegation_id
+        and (job.action is Action.REVIEW or SynthesisRule.VERIFY in plans.get(job.job_id, Plan()).rules)
+    )
+
+
+def offer(service: Service, tree: Tree, found: Branches) -> Offer:
+    """Return what a merge of the root would take; the merge takes just that (ruling O7)."""
+    behind = bool(found.line) and not (found.head and git.contains(Path(found.path), found.head, found.line))
+    at = found.line if behind else found.head
+    out = tuple(each for each in left_out(found, at) if each.files or found.line) if at else ()
+    gone = {each.job_id for each in out}
+    fresh = tuple(leg for leg in found.legs if leg.merge and leg.job_id not in gone)
+    against = objected(service, tree, fresh) if found.line else [leg for leg in fresh if leg.objection]
+    return Offer(fresh, tuple(against), out)
+
+
+def left_out(tree: Branches, head: str) -> Iterator[LeftOut]:
+    """Yield the succeeded work that is not in a head, with its conflicts there and the commands that solve them."""
+    repo, seen = Path(tree.path), replace(tree, head=head)
+    for leg in unmerged(tree):
+        if not leg.exists or git.contains(repo, head, leg.head_sha or ""):
+            continue
+        found = merged_tree(repo, head, leg.head_sha or "")
+        files = all_printable(found.files) if isinstance(found, Conflict) else ()
+        yield LeftOut(leg.leg, leg.job_id, leg.branch, _against(seen, leg, files), files, _ways(seen, leg, files))
+
+
+def _against(tree: Branches, leg: LegBranch, files: tuple[str, ...]) -> str:
+    repo = Path(tree.path)
+    there = [each for each in tree.legs if each.branch != leg.branch and each.ahead is not None]
+    there = [each for each in there if git.contains(repo, tree.head or "", each.head_sha or "")]
+    touching = [each for each in there if branches.touched(repo, each) & set(files)]
+    return " and ".join(f"leg {each.leg} ({each.job_id})" for each in touching) or f"what is on {tree.task_branch}"
+
+
+def _ways(tree: Branches, leg: LegBranch, files: tuple[str, ...]) -> tuple[str, ...]:
+    if not files:
+        return (leg.insisting(f"service job merge {leg.job_id}"),)
+    return (
+        f"service job resolve {tree.root_job_id}",
+        *branches.by_hand(tree.path, tree.task_branch, leg.branch),
+        f"service job drop {leg.job_id} --force",
+    )

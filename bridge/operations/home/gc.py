@@ -1,0 +1,199 @@
+"""Finding unneeded files and their size, and removing them on demand.
+
+Only trees and pipeline runs that ended some time ago lose files: whatever runs, waits or is blocked may go on and keeps
+all. Rows stay, and so do branches, settings, keys, audits and backups.
+"""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+
+from activities.git.work import leftovers as sweep
+from activities.git.work.leftovers import Ground, Kind, Leftover
+from activities.git.work.service_git_dir import side_of
+from activities.git.work.worktrees import worktree_prefix
+from activities.host.helper_process import worth_keeping
+from activities.runs import orphans
+from activities.runs.run_folders import Key
+from activities.store import artifacts, attempts
+from activities.store.pipeline_runs import Over, over
+from bridge.operations.home import leftovers
+from bridge.operations.home.home_lock import by_itself
+from bridge.operations.home.overview import sizes
+from bridge.operations.registry import repos
+from bridge.operations.service import Service
+from workflows.model.errors import ServiceError, UsageError
+from workflows.text.durations import DurationError, format_duration, parse_duration
+
+LEAST = 3600.0
+AGAIN = "service gc --older-than 30d"
+
+
+class What(StrEnum):
+    """The kinds of files that can be removed."""
+
+    RUNS = "runs"
+    ARTIFACTS = "artifacts"
+    WORKTREES = "worktrees"
+    LOGS = "logs"
+
+
+@dataclass(frozen=True)
+class Thing:
+    """A file or folder that can be removed."""
+
+    what: What
+    path: Path
+    bytes: int
+    remove: Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Room:
+    """The disk space of all things of a kind."""
+
+    what: What
+    count: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Reclaimed:
+    """The things that could be, or have been, removed."""
+
+    before: str
+    """The moment before which it ended, in ISO 8601."""
+    older_than: str
+    removed: bool
+    rooms: tuple[Room, ...]
+    kept: tuple[str, ...]
+    """Things that stay, with the reason."""
+    problems: tuple[str, ...]
+    """Things that could not be removed."""
+    bytes: int
+    """What the rooms take together."""
+
+
+@by_itself
+def reclaim(service: Service, older_than: str, *, yes: bool) -> Reclaimed:
+    """List what can be removed, or with `yes` remove it; after a crash, the next call continues."""
+    seconds = _seconds(older_than)
+    before = time.time() - seconds
+    ended = over(service.store, before)
+    needed = _artifacts_needed(service, ended)
+    things = [*_runs(service, ended), *_worktrees(service, ended), *_logs(service, before)]
+    things += () if needed else _artifacts(service, ended, before)
+    gone, problems = _removed(things) if yes else (things, ())
+    rooms = tuple(_room(what, gone) for what in What)
+    kept = (_still_open(ended.open), needed)
+    return Reclaimed(
+        before=datetime.fromtimestamp(before, UTC).isoformat(timespec="seconds"),
+        older_than=format_duration(seconds),
+        removed=yes,
+        rooms=rooms,
+        kept=tuple(filter(None, kept)),
+        problems=problems,
+        bytes=sum(room.bytes for room in rooms),
+    )
+
+
+def _seconds(older_than: str) -> float:
+    try:
+        seconds = parse_duration(older_than)
+    except DurationError as error:
+        raise UsageError(f"--older-than {error}", AGAIN) from None
+    if seconds < LEAST:
+        raise UsageError("--older-than must be an hour at least", AGAIN)
+    return seconds
+
+
+def _still_open(count: int) -> str:
+    if not count:
+        return ""
+    they = "a tree that is not over: it" if count == 1 else f"{count} trees that are not over: they"
+    return f"all of {they} may go on (running, waiting for people, or blocked)"
+
+
+def _runs(service: Service, ended: Over) -> Iterator[Thing]:
+    def is_over(key: Key) -> bool:
+        if not ended.has(key[0]):
+            return False
+        row = attempts.get(service.store, *key)
+        return row is not None and row.ended_at is not None
+
+    for run_dir in orphans.old_runs(service.home.runs, is_over):
+        yield Thing(What.RUNS, run_dir, _size(run_dir), partial(orphans.discard_run, run_dir))
+
+
+def _artifacts_needed(service: Service, ended: Over) -> str:
+    """Return why no artifact can be removed; empty when old ones can."""
+    if ended.since is None or ended.since > artifacts.counted_since(service.home.artifacts):
+        return ""
+    return "something began before this release and is not over: all artifacts stay until it is"
+
+
+def _artifacts(service: Service, ended: Over, before: float) -> Iterator[Thing]:
+    """Yield artifacts older than everything that may need them, and inputs gathered for ended coordinators."""
+    root = service.home.artifacts
+    oldest = min(before, ended.since or before)
+    for path in artifacts.old(root, oldest):
+        yield Thing(What.ARTIFACTS, path, _size(path), partial(artifacts.discard, root, path, oldest))
+    for folder in sorted((root / "delegations").glob("*/")):
+        if ended.has(folder.name):
+            yield Thing(What.ARTIFACTS, folder, _size(folder), partial(shutil.rmtree, folder))
+
+
+def _worktrees(service: Service, ended: Over) -> Iterator[Thing]:
+    """Yield worktrees whose content is elsewhere too, as `service repo sweep` finds them."""
+
+    def busy(name: str) -> bool:
+        return not ended.has(leftovers.root_in(name)) or leftovers.is_busy(service, name)
+
+    for repo in (each for each in repos.every(service) if each.host == service.settings.host):
+        ground = Ground(Path(repo.path), service.home.worktrees, worktree_prefix(repo.name), busy, worth_keeping)
+        found = []
+        with suppress(ServiceError):  # a missing checkout: `service doctor` reports it
+            found = [each for each in sweep.leftovers(ground) if each.kind is Kind.WORKTREE and not each.keep]
+        for left in found:
+            path = Path(left.name)
+            yield Thing(What.WORKTREES, path, _size(path) + _size(side_of(path)), partial(_sweep, ground, left))
+
+
+def _sweep(ground: Ground, left: Leftover) -> None:
+    if why := sweep.remove(ground, left).keep:
+        raise ServiceError(why)
+
+
+def _logs(service: Service, before: float) -> Iterator[Thing]:
+    """Yield rotated logs."""
+    for path in sorted(service.home.logs.glob("*.log.1")):
+        if path.lstat().st_mtime < before:
+            yield Thing(What.LOGS, path, _size(path), path.unlink)
+
+
+def _removed(things: list[Thing]) -> tuple[list[Thing], tuple[str, ...]]:
+    gone, problems = [], []
+    for thing in things:
+        try:
+            thing.remove()
+            gone.append(thing)
+        except FileNotFoundError:
+            continue  # the worker cleans up too
+        except (OSError, ServiceError) as error:
+            problems.append(f"{thing.path} could not be removed: {error}")
+    return gone, tuple(problems)
+
+
+def _room(what: What, things: list[Thing]) -> Room:
+    sizes = [thing.bytes for thing in things if thing.what is what]
+    return Room(what, len(sizes), sum(sizes))
+
+
+def _size(path: Path) -> int:
+    return sum(sizes(path))

@@ -1,0 +1,81 @@
+"""Removing what killed processes left in repositories, unless an open tree or a running agent owns it."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from activities.git.work import leftovers as ground_level
+from activities.git.work.leftovers import Ground, Leftover
+from activities.git.work.worktrees import worktree_prefix
+from activities.host.helper_process import worth_keeping
+from activities.runs.supervised_run import Claim
+from activities.store import attempts as stored_runs
+from activities.store import jobs as stored_jobs
+from activities.store.registry.repos import Repo
+from bridge.machine.progress import Step, unheard
+from bridge.operations.registry import repos
+from bridge.operations.service import Service
+from workflows.model.errors import ServiceError
+
+_ROOT = re.compile(r"job-[0-9a-v]{12}")
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A worktree or branch left in a repository. One that is not removed needs `--yes`, or has a reason to stay."""
+
+    repo: str
+    found: tuple[Leftover, ...]
+    removed: bool
+    problem: str = ""
+
+    @property
+    def removable(self) -> int:
+        return sum(not leftover.keep for leftover in self.found)
+
+
+def sweep(service: Service, name: str | None = None, *, yes: bool = False, step: Step = unheard) -> list[Swept]:
+    """List what was left in one repository or in all of this host; with `yes`, remove what can be removed."""
+    known = [repos.get(service, name)] if name else repos.every(service)
+    chosen = [repo for repo in known if name or repo.host == service.settings.host]
+    swept = []
+    for number, repo in enumerate(chosen, 1):
+        step(f"looking at {repo.name}, {number} of {len(chosen)}")
+        swept.append(_sweep(service, repo, yes=yes))
+    return swept
+
+
+def _sweep(service: Service, repo: Repo, *, yes: bool) -> Swept:
+    if repo.host != service.settings.host:
+        return Swept(repo.name, (), removed=False, problem=f"it is on the host {repo.host}: sweep it there")
+    ground = Ground(
+        Path(repo.path),
+        service.home.worktrees,
+        worktree_prefix(repo.name),
+        lambda name: is_busy(service, name),
+        worth_keeping,
+    )
+    try:
+        found = ground_level.leftovers(ground)
+    except ServiceError as fault:
+        return Swept(repo.name, (), removed=False, problem=fault.message)
+    if yes:
+        found = [ground_level.remove(ground, leftover) for leftover in found]
+    return Swept(repo.name, tuple(found), removed=yes)
+
+
+def root_in(name: str) -> str:
+    """Return the tree that the name of a worktree or branch contains; empty if it contains none."""
+    found = _ROOT.search(name)
+    return found[0] if found else ""
+
+
+def is_busy(service: Service, name: str) -> bool:
+    """Return whether a tree is open, can be re-opened, or has a running agent; an unknown tree counts as busy."""
+    root = root_in(name)
+    task = stored_jobs.task_of(service.store, root) if root else None
+    if task is None or not task.state.ended:
+        return True
+    jobs = stored_jobs.tree(service.store, task.root_job_id)
+    runs = (run for job in jobs for run in stored_runs.of_job(service.store, job.job_id))
+    return any((claim := Claim.read(Path(run.run_dir))) is not None and claim.alive for run in runs)

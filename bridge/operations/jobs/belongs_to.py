@@ -1,0 +1,76 @@
+"""The pull request or issue that a tree belongs to, and the commit it begins from (rulings L1, O1)."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from activities.store.registry import repos as stored_repos
+from activities.store.registry.repos import Repo
+from bridge.operations.service import Service
+from workflows.policy import belongs_to
+
+if TYPE_CHECKING:
+    from activities.host.belongs_to import Bound
+    from workflows.model.rows import JobRecord
+    from workflows.pipeline.rows import RunRecord
+
+
+async def bound(
+    service: Service,
+    repo: Repo,
+    pull_request: int | None,
+    issue: int | None,
+    token: str | None = None,
+    base: str | None = None,
+) -> "Bound":
+    """Return the binding of new work, with its base commit; a pull request's head and text are fetched from GitHub."""
+    from activities.host import belongs_to as binding
+
+    settings = service.settings
+
+    def look() -> "Bound":
+        found = binding.bound(repo, settings.host, pull_request, issue, token, settings.github.web)
+        return binding.based(describing(service, token)(found), repo, settings.host, base)
+
+    return await asyncio.to_thread(look)
+
+
+def describing(service: Service, token: str | None) -> "Callable[[Bound], Bound]":
+    """Return a function that reads title and text of a pull request or an issue from GitHub; without a token, none."""
+
+    def describe(found: "Bound") -> "Bound":
+        if not token or not found.github:
+            return found
+        from activities.github.described import described  # its libraries are slow to import
+
+        return described(found, service.store, service.artifacts, service.settings.github.api_url, token)
+
+    return describe
+
+
+@dataclass(frozen=True)
+class Belonging:
+    """The pull request or issue of a job or a run, for people; all fields are empty when there is none."""
+
+    what: str = ""
+    address: str = ""
+    """Its address on GitHub; empty where that is unknown."""
+
+    def __str__(self) -> str:
+        return f"{self.what} ({self.address})" if self.address else self.what
+
+
+NOTHING = Belonging()
+
+
+def belonging(service: Service, row: "JobRecord | RunRecord") -> Belonging:
+    """Return the pull request or issue of a job or a run."""
+    if row.pull_request is None and row.issue is None:
+        return NOTHING
+    repo, web = stored_repos.get(service.store, row.repo), service.settings.github.web
+    github = repo.github if repo else ""
+    return Belonging(
+        belongs_to.in_words(row.pull_request, row.issue, github),
+        belongs_to.address(github, row.pull_request, row.issue, web),
+    )

@@ -1,0 +1,129 @@
+"""`service attention`: everything that waits for a person."""
+
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.dashboard import Web, open_page
+from cli.drawing.lines import Line, Look, Piece, prose, state_line
+from cli.drawing.output import say, say_json
+from cli.drawing.words import ago, clock, one_line, way_out_in_words
+from cli.invocation.faults import left_alone
+from cli.invocation.options import Json, service_here
+
+if TYPE_CHECKING:
+    from bridge.operations.service import Service
+    from bridge.operations.waiting.attention import Attention, WaitingRound
+    from workflows.model.rows import TaskRecord
+
+app = typer.Typer(rich_markup_mode=None)
+INTERVAL = 1.0
+NAMED = 5
+
+
+@app.command()
+def attention(
+    watch: Annotated[bool, typer.Option("--watch", help="Show every change until interrupted.")] = False,
+    json: Json = False,
+    web: Web = False,
+) -> None:
+    """List what waits for a person, oldest first, each with the exact command to type."""
+    from bridge.operations.home.links import FIRST
+    from bridge.operations.waiting import attention as operation
+    from cli.drawing.screens import can_move
+
+    service = service_here()
+    if web:
+        open_page(service, FIRST)
+    elif not watch:
+        found = operation.find(service)
+        say_json(found) if json else say(*_lines(found))
+    elif json or not can_move(sys.stdout):
+        _print_changes(service, json=json)
+    else:
+        _watch_live(service)
+
+
+def _watch_live(service: "Service") -> None:
+    from bridge.operations.waiting import attention as operation
+    from cli.drawing.live import View, live
+    from cli.drawing.viewport import Row
+
+    with left_alone("service attention --watch"), live() as shown:
+        while True:
+            lines = _lines(operation.find(service))
+            shown.show(View([], [Row(line) for line in lines], lines))
+            shown.pause(INTERVAL)
+
+
+def _print_changes(service: "Service", *, json: bool) -> None:
+    from bridge.operations.waiting import attention as operation
+
+    shown = None
+    while True:
+        found = operation.find(service)
+        if found != shown:
+            say_json(found) if json else say(*_lines(found), "")
+            sys.stdout.flush()
+            shown = found
+        time.sleep(INTERVAL)
+
+
+def _lines(found: "Attention") -> list[str]:
+    lines = [line for each in found.waiting for line in _waiting(each)]
+    for host in found.hosts:
+        jobs_wait = "1 job waits" if len(host.waiting) == 1 else f"{len(host.waiting)} jobs wait"
+        more = f" and {len(host.waiting) - NAMED} more" if len(host.waiting) > NAMED else ""
+        lines += [
+            f"{host.host}  {jobs_wait} for it: {', '.join(host.waiting[:NAMED])}{more}",
+            f"  {host.says}",
+            f"  {host.next}",
+        ]
+    for trouble in found.github:
+        lines += [f"github  {one_line(trouble.says, 300)}", *(f"  {command}" for command in trouble.next)]
+    for job in found.preflight_failed:
+        lines += [
+            f"{job.job_id}  preflight failed {ago(job.queued_at)}: {one_line(job.preflight_failed or '', 200)}",
+            f"  service job tree {job.job_id}",
+        ]
+    for way in found.conflicts:
+        lines += [f"{way.job_id}  blocked by a merge conflict", *(f"  {line}" for line in way_out_in_words(way))]
+    for task in found.blocked:
+        lines += [
+            _blocked(task),
+            prose(f"  because: {one_line(task.reason, 300)}"),
+            f"  {task.next}",
+        ]
+    for how in found.undelivered:
+        lines += [
+            f"{how.job_id}  could not be told by {how.channel} ({how.attempts} attempts): {one_line(how.error, 200)}",
+            f"  it was: {one_line(how.message, 200)}",
+        ]
+    return lines or ["nothing waits for a person"]
+
+
+def _blocked(task: "TaskRecord") -> str:
+    since = ago(task.ended_at or task.opened_at)
+    return state_line(f"{task.root_job_id}  blocked {since}  {task.repo}  {one_line(task.title)}", "blocked")
+
+
+def _waiting(waits: "WaitingRound") -> list[str]:
+    from workflows.policy.prices import dollars
+
+    lines = [
+        Line(
+            waits.coordinator_id,
+            "  ",
+            Piece(f"{waits.kind} round {waits.number}", Look.ASKS),
+            f"  {waits.repo}  {one_line(waits.title)}",
+        ),
+        f"  since {clock(waits.opened_at)} ({ago(waits.opened_at)}), until {clock(waits.expires_at)}",
+        f"  spent {waits.tokens:,} tokens, {dollars(waits.cost_usd, assumed=waits.price_assumed)}",
+    ]
+    for question in waits.questions:
+        choices = f" [{' | '.join(question.choices)}]" if question.choices else ""
+        lines.append(prose(f"  {question.id}: {one_line(question.prompt, 300)}{choices}"))
+    lines += [prose(f"  {fail.leg} ended {fail.state}: {one_line(fail.reason, 300)}") for fail in waits.failing]
+    return [*lines, *(f"  {command}" for command in waits.commands)]

@@ -1,0 +1,120 @@
+"""Work on agents' files is done in helper processes, which are killed at their deadline whatever they are doing."""
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from activities.git.merges.into_worktree import MergeConflict
+from activities.host import helper_process as helpers
+from activities.host import slots
+from activities.host.helper_process import TooMuchError, apart
+from activities.host.slots import in_turn
+from activities.runs.os_processes import identity
+from tests.waiting import until, wait_for
+from workflows.model.errors import RefusedError
+
+pytestmark = [pytest.mark.ruling("N3"), pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")]
+
+
+def refuse() -> None:
+    raise MergeConflict("a", ("b",), ("x.py",))
+
+
+def go_in_circles() -> None:
+    """Loop for ever in C, where no handler of Python's would ever run."""
+    re.fullmatch(r"(a+)+b", "a" * 60)
+
+
+def nest(levels: int) -> int:
+    return nest(levels + 1)
+
+
+def die_once(mark: Path) -> str:
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "done"
+
+
+def wait_until(mark: Path, pid: Path | None = None) -> None:
+    if pid:
+        pid.write_text(str(os.getpid()))
+    wait_for(mark.exists)
+
+
+def test_what_a_function_returns_and_raises_comes_from_another_process_which_is_used_again() -> None:
+    first = apart(60, os.getpid)
+    assert first != os.getpid()
+    assert apart(60, os.getpid) == first
+    with pytest.raises(MergeConflict, match="merging a conflicts with b") as caught:
+        apart(60, refuse)
+    assert (caught.value.files, caught.value.hint) == (("x.py",), "git merge b (on a), resolve, commit")
+
+
+def test_a_deadline_ends_what_hears_nothing() -> None:
+    began = time.monotonic()
+    with pytest.raises(TooMuchError, match="took longer than 1 s"):
+        apart(1, go_in_circles)
+    assert time.monotonic() - began < helpers.MARGIN_SECONDS, "by the helper's own timer"
+    assert apart(60, len, "abc") == 3
+
+
+def test_what_takes_too_much_memory_or_is_nested_too_deeply_is_refused() -> None:
+    with pytest.raises(TooMuchError, match="too much memory"):
+        apart(60, bytearray, helpers.MEMORY + 1)
+    with pytest.raises(RefusedError, match="nested too deeply"):
+        apart(60, nest, 0)
+
+
+def test_a_helper_that_is_killed_is_replaced_once(tmp_path: Path) -> None:
+    assert apart(60, die_once, tmp_path / "died") == "done"
+    with pytest.raises(TooMuchError, match="was killed"):
+        apart(60, os._exit, 1)
+
+
+def test_helpers_whose_forker_was_killed_are_replaced() -> None:
+    before, helper = apart(60, os.getppid), apart(60, os.getpid)
+    os.kill(before, signal.SIGKILL)
+    wait_for(lambda: identity(helper) is None)
+    assert apart(60, os.getppid) not in (before, 1)
+
+
+async def test_a_long_wait_for_a_helper_gives_up_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(helpers, "SLOW_SECONDS", 0.05)
+    pids = [tmp_path / str(number) for number in range(2 * slots.AT_ONCE)]
+    held = [asyncio.create_task(in_turn(apart, 600.0, wait_until, tmp_path / "go", pid)) for pid in pids]
+    try:
+        await until(lambda: all(pid.exists() for pid in pids), "more of them than have a turn at once")
+        assert await in_turn(apart, 60.0, len, "abc") == 3
+        assert not any(task.done() for task in held)
+    finally:
+        (tmp_path / "go").touch()
+        await asyncio.gather(*held)
+
+
+def test_helpers_end_with_the_process_that_they_work_for(tmp_path: Path) -> None:
+    program = (
+        "import sys, pathlib\nfrom activities.host.helper_process import apart\n"
+        "from tests.activities.host.test_helper_process import wait_until\n"
+        f"here = pathlib.Path({str(tmp_path)!r})\napart(600.0, wait_until, here / 'never', here / 'pid')\n"
+    )
+    worker = subprocess.Popen([sys.executable, "-c", program])
+    try:
+        wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
+        helper = int((tmp_path / "pid").read_text())
+        assert identity(helper)
+    finally:
+        worker.kill()
+        worker.wait()
+    wait_for(lambda: identity(helper) is None)
+
+
+def test_a_helper_goes_before_the_worker_when_memory_runs_out() -> None:
+    assert int(apart(60, Path.read_text, Path("/proc/self/oom_score_adj"))) == int(helpers.FIRST_TO_GO)

@@ -1,0 +1,230 @@
+"""The merge gate: decides whether a tree's work is ready to be merged, and gives the reasons if not (ruling L10)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from workflows.contract.models import Action, Decision, FailurePolicy, SynthesisRule
+from workflows.github.effective_jobs import Chain, Generation, Leg, chain_of
+from workflows.github.merge_gate_inputs import JobFacts, Look, Plan, Seen, Work
+from workflows.model.rounds import RoundEnd
+from workflows.model.rows import JobRecord
+from workflows.model.states import FAILING, Continuation, JobState, TaskState
+from workflows.policy.batch_verdict import APPROVING
+
+AGAINST = frozenset({Decision.CHANGES_REQUESTED, Decision.BLOCKED, Decision.FAILED})
+_LEFT_TO_COORDINATOR = frozenset({FailurePolicy.CONTINUE, FailurePolicy.ESCALATE})
+
+
+class GateState(StrEnum):
+    """Pending: something is still to come, or a person can still do it. Failing: something says no."""
+
+    PENDING = "pending"
+    FAILING = "failing"
+    PASSING = "passing"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The state, a sentence with the next command for each reason, and the judged commit."""
+
+    state: GateState
+    reasons: tuple[str, ...]
+    head: str | None
+
+
+@dataclass(frozen=True)
+class _Reason:
+    says: str
+    next: str
+    failing: bool = True
+
+    def __str__(self) -> str:
+        return f"{' '.join(self.says.split())}; next: {self.next}"
+
+
+def judge(seen: Seen) -> Verdict:
+    """Return the verdict with all objections, failing ones first."""
+    found = [*_of_task(seen), *_of_rounds(seen)]
+    if seen.task.state is TaskState.DONE:
+        found += _of_work(seen)
+        found = found or [*_of_another(seen)]
+    found = sorted(dict.fromkeys(found), key=lambda reason: not reason.failing)
+    state = GateState.PASSING
+    if found:
+        state = GateState.FAILING if found[0].failing else GateState.PENDING
+    return Verdict(state, tuple(map(str, found)), seen.head.sha)
+
+
+def _of_task(seen: Seen) -> Iterator[_Reason]:
+    """Yield objections from the task. Only a done task with all jobs ended and no finalize can be ready."""
+    task, root = seen.task, seen.task.root_job_id
+    match task.state:
+        case TaskState.OPEN | TaskState.AWAITING_HUMAN:
+            if not any(each.end is None for each in seen.rounds):
+                why = f": {task.why}" if task.why else ""
+                yield _Reason(f"the tree {root} is not done{why}", f"service job tree {root} --watch", failing=False)
+        case TaskState.BLOCKED | TaskState.CANCELLED:
+            what_next = task.next or f"service job tree {root}"
+            yield _Reason(f"the tree {root} is {task.state}: {task.reason}", what_next)
+        case TaskState.DONE:
+            for job in seen.jobs:
+                if not job.state.ended:
+                    yield _Reason(f"{_named(job)} is still {job.state}", _show(job), failing=False)
+    last = next((job for job in seen.jobs if job.continuation is Continuation.FINALIZE), None)
+    if task.state is TaskState.DONE and (last or seen.finalized):
+        why = seen.finalized or (last.reason if last else "") or "its plan was not carried out"
+        yield _Reason(f"the tree {root} was ended early: {why}", f"service job show {last.job_id if last else root}")
+
+
+def _of_rounds(seen: Seen) -> Iterator[_Reason]:
+    for each in seen.rounds:
+        if each.end is None:
+            command = each.commands[0] if each.commands else f"service job show {each.coordinator_id}"
+            yield _Reason(f"round {each.number} of {each.coordinator_id} waits for a person", command, failing=False)
+
+
+def _of_work(seen: Seen) -> Iterator[_Reason]:
+    chain = chain_of(seen.jobs, seen.jobs[0])
+    readers = frozenset(job.job_id for job in seen.jobs if job.delegation_id and _reads(seen, job))
+    alone = not chain.generations and chain.jobs[-1].action is Action.REVIEW
+    yield from _of_outcome(chain.jobs[-1], alone=alone)
+    yield from _failed(seen, chain, readers)
+    yield from _of_head(seen)
+    if seen.head.sha is None:
+        yield from (each for each in _of_readers(seen, chain, readers, alone=alone) if each.failing)
+        return
+    yield from _of_readers(seen, chain, readers, alone=alone)
+    yield from (reason for job in chain.standing() for reason in _unmerged(seen, job))
+
+
+def _of_outcome(last: JobRecord, *, alone: bool) -> Iterator[_Reason]:
+    """Yield an objection from the coordinator's decision; a root that only reviews is judged as a reviewer."""
+    if not alone and last.decision in AGAINST:
+        yield _Reason(f"{_named(last)} decided {last.decision}", _show(last))
+
+
+def _of_head(seen: Seen) -> Iterator[_Reason]:
+    head = seen.head
+    if head.foreign:
+        yield _Reason(head.foreign, head.next)
+    if head.sha is None:
+        yield _Reason(head.problem, head.next or f"service job branches {seen.task.root_job_id}", failing=False)
+
+
+def _failed(seen: Seen, chain: Chain, readers: frozenset[str]) -> Iterator[_Reason]:
+    """Yield legs of the last generations that failed or request changes; for earlier ones, the coordinator has gone
+    on since.
+
+    A failure was decided about if its policy leaves it to the coordinator, or if a person let it pass.
+    """
+    for generation in chain.generations[-1:]:
+        for leg in generation.legs:
+            below = [*_failed(seen, leg.chain, readers)]
+            if leg.job.job_id in readers:  # its own verdict is judged with those of the other readers
+                yield from below
+            elif leg.outcome.state is JobState.SUCCEEDED and leg.outcome.decision in AGAINST:
+                yield _Reason(f"{_named(leg.job)} decided {leg.outcome.decision}", _show(leg.outcome))
+            elif not _let_pass(seen, leg):
+                yield from below
+                if leg.outcome.state in FAILING:
+                    yield _Reason(f"{_named(leg.job)} {_ended(leg.outcome)}", _show(leg.outcome))
+
+
+def _let_pass(seen: Seen, leg: Leg) -> bool:
+    if seen.plans.get(leg.job.job_id, Plan()).failure_policy in _LEFT_TO_COORDINATOR:
+        return True
+    over = (each for each in seen.rounds if each.end is RoundEnd.CONTINUED)
+    told = {(failed.job_id, failed.attempt) for each in over for failed in each.failing}
+    return (leg.job.job_id, leg.job.attempt) in told
+
+
+def _reads(seen: Seen, job: JobRecord) -> bool:
+    return job.action is Action.REVIEW or SynthesisRule.VERIFY in seen.plans.get(job.job_id, Plan()).rules
+
+
+def _of_readers(seen: Seen, chain: Chain, readers: frozenset[str], *, alone: bool) -> Iterator[_Reason]:
+    """Yield objections of readers. A verdict holds until a later review, so the last generation with readers counts."""
+    if alone:
+        yield from _verdict(seen, chain.jobs[-1], chain.jobs[-1])
+        return
+    last = chain.last_with(readers)
+    if last and all(_abstains(leg.outcome) for _, leg in last):
+        leg = last[0][1]
+        yield _Reason(f"{_named(leg.job)} abstained, and so did all who were to look", _show(leg.outcome))
+    for generation, leg in last:
+        if not (_quorum_met(seen, generation, readers) and SynthesisRule.VERIFY not in _plan(seen, leg).rules):
+            yield from _verdict(seen, leg.job, leg.outcome)
+
+
+def _quorum_met(seen: Seen, generation: Generation, readers: frozenset[str]) -> bool:
+    """Return whether enough readers approve this very head: then the others are not awaited (ruling E3)."""
+    plans = [_plan(seen, leg) for leg in generation.legs]
+    needed = max((plan.quorum or 1 for plan in plans if SynthesisRule.QUORUM in plan.rules), default=0)
+    approving = [leg for leg in generation.legs if _approves(leg.outcome)]
+    here = [leg for leg in approving if leg.job.job_id not in readers or _facts(seen, leg.job).look is Look.HERE]
+    return 0 < needed <= len(here)
+
+
+def _verdict(seen: Seen, job: JobRecord, outcome: JobRecord) -> Iterator[_Reason]:
+    facts, head = _facts(seen, job), seen.head
+    if _abstains(outcome):
+        return
+    if not _approves(outcome):
+        yield _Reason(f"{_named(job)} {_ended(outcome)}", _show(outcome))
+    elif facts.look is Look.ELSEWHERE:
+        says = f"{_named(job)} looked at {facts.looked_at or 'something else'}, the head is {(head.sha or '')[:7]}"
+        yield _Reason(says, facts.look_again or _show(job), failing=False)
+    elif facts.look is Look.UNKNOWN:
+        problem = facts.problem or "its run tells no commits"
+        yield _Reason(f"what {_named(job)} looked at is not known: {problem}", _show(job), failing=False)
+
+
+def _unmerged(seen: Seen, job: JobRecord) -> Iterator[_Reason]:
+    facts = _facts(seen, job)
+    if facts.work is Work.UNMERGED:
+        command = facts.merge or f"service job merge {job.job_id}"
+        yield _Reason(f"the work of {_named(job)} is not in {seen.head.name}", command, failing=False)
+    elif facts.work is Work.GONE:
+        command = f"service job branches {seen.task.root_job_id}"
+        yield _Reason(f"the work of {_named(job)} is not in {seen.head.name}, and its branch is gone", command)
+
+
+def _of_another(seen: Seen) -> Iterator[_Reason]:
+    """Yield an objection if nothing of the tree is about this head: else any tree would pass any pull request."""
+    if not any(each.work is Work.MERGED or each.look is Look.HERE for each in seen.facts.values()):
+        says = f"nothing of the tree {seen.task.root_job_id} is in {seen.head.name}, and none of its legs looked at it"
+        yield _Reason(says, f"service job branches {seen.task.root_job_id}", failing=False)
+
+
+def _facts(seen: Seen, job: JobRecord) -> JobFacts:
+    return seen.facts.get(job.job_id, JobFacts())
+
+
+def _plan(seen: Seen, leg: Leg) -> Plan:
+    return seen.plans.get(leg.job.job_id, Plan())
+
+
+def _approves(job: JobRecord) -> bool:
+    return job.state is JobState.SUCCEEDED and job.decision in APPROVING
+
+
+def _abstains(job: JobRecord) -> bool:
+    return job.state is JobState.SUCCEEDED and job.decision is Decision.SKIPPED
+
+
+def _ended(job: JobRecord) -> str:
+    if job.state is JobState.SUCCEEDED:
+        return f"decided {job.decision}"
+    how = "never ran" if job.state is JobState.SKIPPED else f"ended {job.state}"
+    return f"{how}: {job.reason}" if job.reason else how
+
+
+def _named(job: JobRecord) -> str:
+    if job.delegation_id:
+        return f"{job.action} leg {job.delegation_id} ({job.job_id})"
+    return f"the coordinator's job {job.job_id}"
+
+
+def _show(job: JobRecord) -> str:
+    return f"service job show {job.job_id}"

@@ -1,0 +1,127 @@
+"""Limits on what a tree keeps of its jobs' results (ruling B6): its state travels as one payload.
+
+They apply to waiting sets of delegations, questions to people, files and findings. The tree decides what is kept where.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+
+from pydantic import JsonValue
+
+from workflows.contract.models import Decision
+from workflows.contract.size_limits import BOUNDS, Bound, cut_to, fitted, size
+from workflows.model.jobs import JobOutcome
+from workflows.model.long_texts import RefusedSet
+from workflows.model.rounds import Asked
+from workflows.model.wire import Wire
+from workflows.text.markdown import cut
+
+KEPT_BYTES = 128 * 1024
+"""Bytes of all waiting sets: the largest set of the usual width, or some 150 typical legs.
+
+At a pause, a block or an end, running coordinators may each return a set as large as the contract allows. When a tree
+continues as new, sets travel twice: in the state and in the next commands.
+"""
+
+ASKED_BYTES = 64 * 1024
+"""Bytes of a tree's open questions; questions beyond that are shortened."""
+
+FINDINGS_BYTES = 64_000
+"""Bytes of one batch's findings, shared by the legs that have some."""
+
+NEEDS_BYTES = 250
+"""Bytes of one implement leg's needs; in the largest batch, all of these take as much as `FINDINGS_BYTES`."""
+
+BEFORE_BYTES = 4_000
+"""Bytes of dependencies' findings in a leg's prompt: a leg of a batch may depend on all before it."""
+
+PROMPT_LIMIT = 2_000
+SHORT_LIMIT = 200
+MOST_CHOICES = 20
+FILES_LIMIT = 40
+FILES_BYTES = 1_000
+_A_SET = frozenset({"delegations", "long_prompts", "agents", "templates"})
+_NOT_HELD = frozenset({"notices", "findings", "touched_files", "human_questions", "conflict", "first"})
+
+
+def fits(outcome: JobOutcome, waiting: Iterable[Wire]) -> bool:
+    """Return whether this result's set fits beside those that wait."""
+    return sum(map(_set_bytes, waiting)) + _set_bytes(outcome) <= KEPT_BYTES
+
+
+def _set_bytes(what: Wire) -> int:
+    dumped: JsonValue = what.model_dump(mode="json", include=set(_A_SET))
+    return size(dumped)
+
+
+def without_set(outcome: JobOutcome) -> JobOutcome:
+    """Return a result without its set, which does not fit."""
+    return outcome.model_copy(update={"delegations": (), "long_prompts": {}, "agents": (), "templates": ()})
+
+
+def as_shown(outcome: JobOutcome) -> RefusedSet:
+    """Return a result's delegations for a prompt."""
+    long = {leg: prompt.digest for leg, prompt in outcome.long_prompts.items()}
+    return RefusedSet(job_id=outcome.job_id, delegations=outcome.delegations, long_prompts=long)
+
+
+def left_out(job_id: str, count: int) -> RefusedSet:
+    """Return the record of a set that was not kept: only its size."""
+    return RefusedSet(job_id=job_id, delegations=(), left_out=count)
+
+
+def held(outcome: JobOutcome, *, comes_back: bool) -> JobOutcome:
+    """Return a result to hold back. A set that returns to its coordinator needs no workers."""
+    dropped = _NOT_HELD | {"agents"} if comes_back else _NOT_HELD
+    said = {"summary": fitted("summary", outcome.summary), "reason": fitted("summary", outcome.reason)}
+    return JobOutcome.model_validate(outcome.model_copy(update=said).model_dump(exclude=set(dropped)))
+
+
+def asked(new: Asked, mine: Sequence[Asked], taken: Collection[str], all_open: Sequence[Asked]) -> Asked | None:
+    """Return a question as it waits for its answer, or None if its leg already asks it (ruling F2).
+
+    A question whose id is taken becomes `<leg>.<id>`. Choices beyond those a round lists are appended to the prompt, as
+    far as there is room; other answers are valid too. In a tree with very many questions it is shortened.
+    """
+    more = new.question.choices[MOST_CHOICES:]
+    rest = _shown(f"\n[and {len(more)} more choices: {'; '.join(more)}]") if more else ""
+    choices = tuple(_shown(each) for each in new.question.choices[:MOST_CHOICES])
+    shown = fitting = new.question.model_copy(update={"prompt": _shown(new.question.prompt) + rest, "choices": choices})
+    if size([each.model_dump() for each in (*(each.question for each in all_open), shown)]) > ASKED_BYTES:
+        short = f"{fitted('reason', shown.prompt)[:SHORT_LIMIT]} [cut: the whole question is in the job's result]"
+        fitting = shown.model_copy(update={"prompt": short, "choices": ()})
+    if any(each.leg == new.leg and each.question in (shown, fitting) for each in mine):
+        return None
+    names = [new.id, f"{new.leg}.{new.id}"] if new.leg else [new.id]
+    names += [f"{names[-1]}.{n}" for n in range(2, len(taken) + 3)]
+    return new.model_copy(update={"id": next(each for each in names if each not in taken), "question": fitting})
+
+
+def _shown(text: str) -> str:
+    return cut(text, PROMPT_LIMIT, f" [cut: {len(text):,} characters in all]")
+
+
+def findings(outcome: JobOutcome, legs: int) -> str:
+    """Return a leg's findings, cut to its share of the batch's limit."""
+    return cut_to(outcome.findings, Bound(BOUNDS["findings"].characters, FINDINGS_BYTES // max(16, legs)))
+
+
+def needs(outcome: JobOutcome) -> str:
+    """Return the beginning of an implement leg's findings, if it was blocked or failed."""
+    gave_up = outcome.decision in (Decision.BLOCKED, Decision.FAILED)
+    return cut_to(outcome.findings, Bound(NEEDS_BYTES, NEEDS_BYTES)) if gave_up else ""
+
+
+def findings_beside(text: str, legs: int) -> str:
+    """Return a dependency's findings, cut to its share of a leg's prompt."""
+    return cut_to(text, Bound(BEFORE_BYTES // legs, BEFORE_BYTES // legs))
+
+
+def files(outcome: JobOutcome) -> tuple[str, ...]:
+    """Return the touched files, as many as are shown and fit into the history."""
+    names, left = [], FILES_BYTES
+    for name in outcome.touched_files[:FILES_LIMIT]:
+        left -= size(name) + 1
+        if left < 0:
+            break
+        names.append(name)
+    return tuple(names)

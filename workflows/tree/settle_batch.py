@@ -1,0 +1,181 @@
+"""Progress of a batch: starting legs, skipping unreachable ones, its one continuation (rulings D1, E1 to E5)."""
+
+from workflows.model.briefs import Correction
+from workflows.model.event_kinds import EventKind
+from workflows.model.event_payloads import Data
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.refusals import Refusal
+from workflows.model.states import Continuation, JobState
+from workflows.policy import bounds, state_limits
+from workflows.policy.batch_verdict import APPROVING, Ballot, Result, judge
+from workflows.tree import continuation, dispatch, finalize, job_end, job_offers
+from workflows.tree.chains import Batch, Coordinator, Phase
+from workflows.tree.continuation import Cause
+from workflows.tree.step import Step
+
+
+def move_on(step: Step, chain: Coordinator) -> bool:
+    """Advance a chain as far as possible now; return True if it did more than start legs."""
+    batch = chain.batch
+    if batch is not None:
+        finalize.stop_waiting(step, batch)
+    if step.state.paused:
+        return False
+    if step.state.frozen:
+        return _settle_blocked(step, chain, batch)
+    if chain.job_id in step.state.held_back:
+        return _offer_again(step, chain, step.state.held_back[chain.job_id])
+    if chain.phase is Phase.HELD and chain.held is not None:
+        return _release(step, chain, chain.held)
+    if chain.phase is not Phase.WAITING or batch is None:
+        return False
+    for leg, culprit in batch.unreachable():
+        finalize.end_unstarted(step, leg, JobState.SKIPPED, f"its dependency {culprit.id} ended {culprit.state}")
+    _start_ready(step, chain, batch)
+    if not batch.settled:
+        return False
+    _settle(step, chain, batch)
+    return True
+
+
+def _offer_again(step: Step, chain: Coordinator, run: JobRun) -> bool:
+    """Offer a coordinator's job again that was taken back, unless the tree ends (ruling B5)."""
+    if not finalize.ending(step):
+        job_offers.offer_coordinator(step, run)
+        return False
+    finalize.never_began(step, chain, *finalize.unstarted(step))
+    if chain.phase is not Phase.OVER:
+        _end(step, chain, JobState.CANCELLED, "the tree is being finalized")
+    return True
+
+
+def _settle_blocked(step: Step, chain: Coordinator, batch: Batch | None) -> bool:
+    """In a blocked task, let a blocked batch block its leg. All else waits for a retry (D4)."""
+    if chain.phase is not Phase.WAITING or batch is None or not batch.stopped or not batch.settled:
+        return False
+    _told(step, chain, batch, "stopped", batch.stopped)
+    _blocked(step, chain, batch)
+    return True
+
+
+def _release(step: Step, chain: Coordinator, held: JobOutcome) -> bool:
+    """Release a held result after the pause: an answered coordinator runs again, any other result is applied (F2)."""
+    asked = bool(chain.reply and chain.reply.answers)
+    left_out, chain.held, chain.left_out = chain.left_out or held.not_kept, None, 0
+    if finalize.ending(step):
+        if held.delegated:
+            dispatch.delegate(step, chain, held)
+        elif left_out and step.state.finalize is not None:
+            step.state.finalize.refused.append(state_limits.left_out(held.job_id, left_out))
+        _end(step, chain, JobState.CANCELLED, "the tree is being finalized")
+        return True
+    ended = step.state.jobs[held.job_id].state
+    if not asked and (held.delegated or not (left_out and ended is JobState.SUCCEEDED)):
+        job_end.go_on(step, chain, held, ended)
+        return True
+    sets = (
+        (state_limits.as_shown(held),)
+        if held.delegations
+        else (state_limits.left_out(held.job_id, left_out),)
+        if left_out
+        else ()
+    )
+    notes = ("the delegations below were held back while a person was asked",) if held.delegations else ()
+    flavour, correction = (Continuation.ANSWERED, None) if asked else (Continuation.CORRECTIVE, Correction.LEFT_OUT)
+    _continue(step, chain, Cause(flavour, notes, correction, sets))
+    return True
+
+
+def _start_ready(step: Step, chain: Coordinator, batch: Batch) -> None:
+    shares = any(leg.worktree for leg in batch.legs.values())
+    while not batch.stopped and not finalize.ending(step):
+        leg = batch.ready(step.state.offers, step.state.busy_worktrees if shares else ())
+        if leg is None:
+            return
+        refusal = bounds.exhausted(step.state.input.settings.bounds, step.state.ledger())
+        if refusal is None:
+            dispatch.start(step, chain, leg)
+            continue
+        finalize.tripped(step, refusal, chain.job_id)
+        if not finalize.ending(step):
+            job_end.stop_batch(step, chain, batch, refusal.message, leg.job_id)
+
+
+def _settle(step: Step, chain: Coordinator, batch: Batch) -> None:
+    """Settle a batch by exactly one of an end, a block or a continuation (ruling D1)."""
+    if finalize.ending(step):
+        _told(step, chain, batch, "ending", "the tree is being finalized")
+        _end(step, chain, JobState.CANCELLED, "the tree is being finalized")
+    elif batch.stopped:
+        _told(step, chain, batch, "stopped", batch.stopped)
+        _blocked(step, chain, batch)
+    else:
+        _synthesize(step, chain, batch)
+
+
+def _told(step: Step, chain: Coordinator, batch: Batch, verdict: str, reason: str) -> None:
+    ends = [f"{leg.id}: {batch.acting(leg.id).state}" for leg in batch.legs.values()]
+    data: Data = {"coordinator": chain.coordinator_id, "verdict": verdict, "reason": reason, "legs": ends}
+    why = f" ({reason})" if reason else ""
+    message = f"the batch of {batch.parent_job_id} has settled, {verdict}{why}: {', '.join(ends)}"
+    step.event(EventKind.BATCH_SETTLED, batch.parent_job_id, message, data)
+
+
+def _end(step: Step, chain: Coordinator, state: JobState, reason: str) -> None:
+    """End a nested chain and its leg; the root's chain waits for the finalize."""
+    if step.state.leg_of(chain) is None:
+        chain.phase = Phase.OVER
+    else:
+        job_end.chain_over(step, chain, state, reason)
+
+
+def _blocked(step: Step, chain: Coordinator, batch: Batch) -> None:
+    chain.phase = Phase.BLOCKED
+    if step.state.leg_of(chain) is not None:
+        job_end.chain_over(step, chain, JobState.BLOCKED, batch.stopped)
+        chain.phase = Phase.BLOCKED
+
+
+def _synthesize(step: Step, chain: Coordinator, batch: Batch) -> None:
+    limit = step.state.input.settings.bounds.max_delegation_non_progress_streak
+    chain.ladder, rung = chain.ladder.generation_over([leg.part for leg in batch.acting_legs], limit)
+    ballots = [
+        Ballot(leg.id, leg.state, step.state.decision_of(leg), frozenset(leg.rules), leg.quorum)
+        for leg in batch.acting_legs
+    ]
+    verdict = judge(ballots, overruled=batch.approved or batch.leaves_decision)
+    _told(step, chain, batch, verdict.result.value, verdict.reason)
+    if verdict.result is Result.BLOCK:
+        ran = (leg for leg in batch.legs.values() if leg.outcome_job_id)
+        against = [leg.job_id for leg in ran if step.state.decision_of(leg) not in APPROVING]
+        job_end.stop_batch(step, chain, batch, verdict.reason, against[0] if against else chain.job_id)
+        _blocked(step, chain, batch)
+        return
+    message = f"{chain.ladder.streak + 1} generations in a row ended with the same decisions and side effects"
+    if rung is not None and dispatch.climbed(step, chain, rung, message, "progress"):
+        _end(step, chain, JobState.CANCELLED, message)
+    elif verdict.result is Result.REPLAN:
+        _replan(step, chain, verdict.reason, (message,) if rung else ())
+    elif rung is not None:
+        _continue(step, chain, Cause(Continuation.CORRECTIVE, (message,), Correction.NO_PROGRESS))
+    else:
+        answered = chain.reply is not None and bool(chain.reply.answers)
+        _continue(step, chain, Cause(Continuation.ANSWERED if answered else Continuation.NORMAL))
+
+
+def _replan(step: Step, chain: Coordinator, reason: str, notes: tuple[str, ...]) -> None:
+    """Enqueue one corrective replan per failed verdict; the attempts are counted per tree, never reset (ruling E5)."""
+    state, cap = step.state, step.state.input.settings.bounds.max_verify_replan_attempts
+    if state.verify_attempts >= cap:
+        message = f"{reason}; all {cap} replan attempt(s) are used"
+        finalize.tripped(step, Refusal(EventKind.VERIFY_REPLAN_EXHAUSTED, message, {"attempts": cap}), chain.job_id)
+        _end(step, chain, JobState.CANCELLED, message)
+        return
+    state.verify_attempts += 1
+    cause = Cause(Continuation.REPLAN, (reason, *notes), attempt=state.verify_attempts, attempts=cap)
+    _continue(step, chain, cause)
+
+
+def _continue(step: Step, chain: Coordinator, cause: Cause) -> None:
+    if not continuation.proceed(step, chain, cause):
+        _end(step, chain, JobState.CANCELLED, "no job is left for its continuation")
