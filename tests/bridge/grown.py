@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import update
+
 from activities.git.merges.task_line import Part, draw
+from activities.store import jobs as stored_jobs
+from activities.store import schema
 from activities.store import trees as stored_trees
 from activities.store.registry import repos
 from bridge.operations.service import Service
@@ -47,6 +51,24 @@ class Grown:
         seeds.write(self.service, seeds.job(job_id, **(row | left | fields)))
         outcome = {"branch": branch, "outcome": ended(job_id, head), "ended_at": 2.0}
         seeds.payload(self.service, job_id, {}, base_sha=start, given=[], **outcome)
+
+    def ends(self, job_id: str, head: str, **diagnostics: Any) -> None:
+        """Replace the head that a job's attempt left, and the diagnostics."""
+        values = {"outcome": ended(job_id, head), "diagnostics": diagnostics}
+        with self.service.store.begin() as connection:
+            connection.execute(update(schema.attempts).where(schema.attempts.c.job_id == job_id).values(**values))
+
+    def merged_in(self, job_id: str, leg: str, commit: str, **diagnostics: Any) -> None:
+        """Let a leg end with a commit merged into its branch by its agent."""
+        branch = f"service/{job_id}-{leg}"
+        run_git(self.repo, "checkout", "-q", branch)
+        run_git(self.repo, "merge", "-q", "--no-edit", commit)
+        self.heads[leg] = head = run_git(self.repo, "rev-parse", branch)
+        run_git(self.repo, "checkout", "-q", "main")
+        row = stored_jobs.get(self.service.store, job_id)
+        assert row is not None
+        seeds.write(self.service, row.model_copy(update={"head_sha": head, "revision": 2}))
+        self.ends(job_id, head, joined=[commit], **diagnostics)
 
     def looked(self, job_id: str, decision: str, at: str, parent: str = ROOT, **fields: Any) -> None:
         """Add a review leg with its decision on another leg's work."""

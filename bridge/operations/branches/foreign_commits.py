@@ -79,21 +79,31 @@ def _foreign(service: Service, tree: Branches, head: str) -> tuple[str, ...]:
 
 
 def _merged(repo: Path, rows: Sequence[AttemptRow], hidden: frozenset[str]) -> set[str]:
-    """Return the merge commits that the service made for later jobs to begin from (ruling O2)."""
-    heads = {str(row.outcome["head_sha"]) for row in rows if row.outcome and row.outcome.get("head_sha")}
-    lines = {row.base_sha for row in rows if row.base_sha} - hidden
-    return {commit for line in lines for commit in _reached(repo, line, hidden | heads)}
+    """Return the merge commits that the service made for later jobs to begin from (ruling O2).
+
+    They lie above the work that a line was made of; work that was built on the line later hides none of them.
+    """
+    heads = {head for row in rows if (head := _head(row)) and head != row.base_sha}
+    found = set[str]()
+    for line in {row.base_sha for row in rows if row.base_sha} - hidden:
+        parts = heads.intersection(_reached(repo, line, hidden))
+        found.update(_reached(repo, line, hidden | parts))
+    return found
 
 
 def _own(repo: Path, row: AttemptRow) -> tuple[str, ...]:
     """Return the commits an attempt added: its own, and the merges made for it."""
-    head = (row.outcome or {}).get("head_sha")
+    head = _head(row)
     if row.ended_at is None and row.branch:
         head = git.tip(repo, row.branch)
     if not head or not row.base_sha:
         return ()
     joined = (row.diagnostics or {}).get("joined", ())
     return _reached(repo, head, frozenset({row.base_sha, *(row.given or ()), *joined}))
+
+
+def _head(row: AttemptRow) -> str | None:
+    return (row.outcome or {}).get("head_sha")
 
 
 @lru_cache(maxsize=1024)

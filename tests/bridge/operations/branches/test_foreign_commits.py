@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
+from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
 from bridge.operations.branches import merge_gate, merges
 from bridge.operations.branches.published_work import work_of
@@ -14,13 +15,14 @@ from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from tests.activities.git.conftest import ENV, commit_file, run_git
 from tests.bridge import seeds
+from tests.bridge.grown import CODE, DOCS, FIX, LAST, RECHECK, REPLAN, Grown, started
 from tests.bridge.reviewed import TASK_BRANCH, A, B, Reviewed, reviewed
 from tests.bridge.seeds import ROOT
 from workflows.contract.models import Action
 from workflows.github.merge_gate import GateState
 from workflows.model.errors import Commands, RefusedError
 from workflows.model.long_texts import Text
-from workflows.model.states import JobState
+from workflows.model.states import Continuation, JobState
 from workflows.model.workers import Assignment, Worker
 from workflows.tree.state import TreeInput
 
@@ -226,3 +228,70 @@ def test_a_tree_of_an_earlier_release_goes_on_as_it_did(tree: Reviewed) -> None:
         connection.exec_driver_sql("delete from trees")
     tree.commit(LEG)
     assert merges.merge(tree.service, [A, B], actor="ann").merged == (A, B)
+
+
+def replanned(home: Home, where: Path) -> Grown:
+    """Build a tree whose second generation wrote on a line that merges two legs of the first one."""
+    made = started(Service(home), where)
+    made.wrote(CODE, "code", "code\n")
+    made.wrote(DOCS, "docs", "docs\n", name="docs.txt")
+    made.went_on(REPLAN, ROOT, ("code", "docs"), Continuation.REPLAN)
+    return made
+
+
+@pytest.mark.ruling("O2")
+@pytest.mark.parametrize("job_id", [ROOT, FIX])
+def test_a_line_that_a_later_leg_wrote_on_is_the_trees(home: Home, tmp_path: Path, job_id: str) -> None:
+    tree = replanned(home, tmp_path)
+    merge = tree.line
+    tree.wrote(FIX, "fix", "code, mended\n", parent=REPLAN)
+    tree.looked(RECHECK, "approved", "fix", parent=REPLAN)
+    tree.went_on(LAST, REPLAN, ("code", "docs", "fix"), Continuation.NORMAL)
+    assert tree.line == tree.heads["fix"]
+    assert merge_gate.of_tree(tree.service, ROOT).state is GateState.PASSING
+    assert work_of(tree.service, jobs.get(tree.service, job_id)).commit == tree.line
+    assert FIX in merges.merge(tree.service, [job_id], actor="ann").merged
+    run_git(tree.repo, "merge-base", "--is-ancestor", merge, TASK_BRANCH)
+
+
+@pytest.mark.ruling("O2")
+def test_lines_of_every_generation_are_the_trees(home: Home, tmp_path: Path) -> None:
+    tree = replanned(home, tmp_path)
+    tree.wrote(FIX, "fix", "code, mended\n", parent=REPLAN)
+    tree.wrote(RECHECK, "more", "more\n", parent=REPLAN, name="more.txt")
+    tree.went_on(LAST, REPLAN, ("code", "docs", "fix", "more"), Continuation.REPLAN)
+    tree.wrote(f"{ROOT}.8", "last", "last\n", parent=LAST, name="last.txt")
+    tree.went_on(f"{ROOT}.9", LAST, ("code", "docs", "fix", "more", "last"), Continuation.NORMAL)
+    assert run_git(tree.repo, "rev-list", "--count", "--merges", tree.line) == "2"
+    assert merge_gate.of_tree(tree.service, ROOT).state is GateState.PASSING
+    merges.merge(tree.service, [ROOT], actor="ann")
+
+
+@pytest.mark.ruling("O2")
+@pytest.mark.parametrize("job_id", [ROOT, CODE, FIX])
+def test_what_an_agent_merged_in_is_named_also_below_a_line(home: Home, tmp_path: Path, job_id: str) -> None:
+    tree = started(Service(home), tmp_path)
+    secret = commit_file(tree.repo, "secret.txt", "x", "never to be published")
+    tree.wrote(CODE, "code", "code\n")
+    tree.merged_in(CODE, "code", secret)
+    tree.wrote(DOCS, "docs", "docs\n", name="docs.txt")
+    tree.went_on(REPLAN, ROOT, ("code", "docs"), Continuation.REPLAN)
+    tree.wrote(FIX, "fix", "code, mended\n", parent=REPLAN)
+    tree.went_on(LAST, REPLAN, ("code", "docs", "fix"), Continuation.NORMAL)
+    with pytest.raises(RefusedError, match=f"a commit that is not of this tree: {secret[:7]} never to be published;"):
+        merges.merge(tree.service, [job_id], actor="ann")
+
+
+@pytest.mark.ruling("O5")
+def test_a_coordinator_that_adds_nothing_to_its_line_leaves_the_trees_own(home: Home, tmp_path: Path) -> None:
+    """The head of its job is the line itself."""
+    tree = replanned(home, tmp_path)
+    run_git(tree.repo, "branch", f"service/{ROOT}", tree.line)
+    tree.heads["own"] = tree.line
+    row = {"action": Action.IMPLEMENT, "branch": f"service/{ROOT}", "head_sha": tree.line, "revision": 2}
+    kept = stored_jobs.get(tree.service.store, REPLAN)
+    assert kept
+    seeds.write(tree.service, kept.model_copy(update=row))
+    tree.ends(REPLAN, tree.line)
+    assert merge_gate.of_tree(tree.service, ROOT).state is GateState.PASSING
+    merges.merge(tree.service, [ROOT], actor="ann")
