@@ -141,6 +141,8 @@ def diagnostics(verdict: Settled, runs: list[Executed], evidence: Evidence) -> d
         found["discarded_diff"] = redacted(evidence.diff.text) + ("\n[cut here]" if evidence.diff.cut else "")
     if evidence.joined:
         found["joined"] = list(evidence.joined)
+    if evidence.lines:
+        found["lines"] = list(evidence.lines)
     return {name: storable_value(value) for name, value in found.items()}
 
 

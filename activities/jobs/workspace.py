@@ -57,6 +57,8 @@ class Evidence:
     """Entries of the work folder that were left out, and remarks for people."""
     joined: tuple[str, ...] = ()
     """Commits of the repository that it merged or is based on, beside those it began from (ruling O1)."""
+    lines: tuple[str, ...] = ()
+    """Those of them that the service drew for a branch of the job's repository, such as `leg/<id>` (ruling O4)."""
     problem: str = ""
     """Reason that the work could not be committed on its branch; the worktree is then kept."""
 
@@ -182,7 +184,8 @@ def collected(place: Workspace, run: JobRun, result: ServiceResult | None) -> Ev
         if run.own_branch:  # the commit represents the chain's own work, even without changes by this job
             head = head or place.worktree.base
         joined = service_git_dir.joined(place.worktree.path) or ()
-        return Evidence(touched, observation=observed, head_sha=head, odd=odd, joined=joined)
+        lines = tuple(each for each in joined if each in place.worktree.names.values())
+        return Evidence(touched, observation=observed, head_sha=head, odd=odd, joined=joined, lines=lines)
     except (ServiceError, OSError) as error:
         problem = f"the work could not be committed: {said(error)}"
         return Evidence(touched, observation=observed, odd=odd, problem=problem)

@@ -62,7 +62,7 @@ class Grown:
         """Let a leg end with a commit merged into its branch by its agent."""
         branch = f"service/{job_id}-{leg}"
         run_git(self.repo, "checkout", "-q", branch)
-        run_git(self.repo, "merge", "-q", "--no-edit", commit)
+        run_git(self.repo, "merge", "-q", "-X", "theirs", "--no-edit", commit)
         self.heads[leg] = head = run_git(self.repo, "rev-parse", branch)
         run_git(self.repo, "checkout", "-q", "main")
         row = stored_jobs.get(self.service.store, job_id)

@@ -41,6 +41,10 @@ def test_what_is_kept_is_looked_at_and_ended_by_the_commands_it_says(tmp_path: P
     told = json.loads(done.stdout)
     assert (told["state"], told["home"]) == ("done", str(home))
     assert not (tmp_path / "none").exists()
+    merge = [*SERVICE, "job", "merge", told["job_id"]]
+    own = {**environment, "SERVICE_HOME": str(home)}
+    merged = subprocess.run(merge, env=own, capture_output=True, text=True, check=False, timeout=SECONDS)
+    assert merged.returncode == 0, merged.stdout + merged.stderr
     for command in [each for each in told["next"] if not each.endswith("dashboard")]:
         tried = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=SECONDS)
         assert tried.returncode == 0, f"{command}\n{tried.stdout}{tried.stderr}"

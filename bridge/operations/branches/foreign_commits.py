@@ -79,13 +79,14 @@ def _foreign(service: Service, tree: Branches, head: str) -> tuple[str, ...]:
 
 
 def _merged(repo: Path, rows: Sequence[AttemptRow], hidden: frozenset[str]) -> set[str]:
-    """Return the merge commits that the service made for later jobs to begin from (ruling O2).
+    """Return the merge commits that the service made for later jobs to begin from or to merge (rulings O2, O4).
 
     They lie above the work that a line was made of; work that was built on the line later hides none of them.
     """
     heads = {head for row in rows if (head := _head(row)) and head != row.base_sha}
     found = set[str]()
-    for line in {row.base_sha for row in rows if row.base_sha} - hidden:
+    lines = {line for row in rows for line in (row.base_sha, *(row.diagnostics or {}).get("lines", ())) if line}
+    for line in lines - hidden:
         parts = heads.intersection(_reached(repo, line, hidden))
         found.update(_reached(repo, line, hidden | parts))
     return found

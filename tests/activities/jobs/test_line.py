@@ -31,6 +31,12 @@ summary = " | ".join([seen, names, changed])
 print(json.dumps({"service_result": {"decision": "approved", "summary": summary}}))
 """
 
+RESOLVE = """\
+import subprocess
+who = ["-c", "user.name=t", "-c", "user.email=t@example.invalid"]
+subprocess.run(["git", *who, "merge", "-q", "-X", "theirs", "--no-edit", "leg/b"], check=True)
+"""
+
 
 async def wrote(stage: Stage, number: int, name: str, text: str = "x\n", **changes: Any) -> JobOutcome:
     script = f"open({name!r}, 'w').write({text!r})\n" + IMPLEMENTED
@@ -111,12 +117,7 @@ async def test_a_conflict_is_left_out_and_told_once(stage: Stage) -> None:
 async def test_a_leg_resolves_a_conflict_by_the_names_it_has(stage: Stage) -> None:
     a, b = await wrote(stage, 1, "limiter.py", "2\n"), await wrote(stage, 2, "limiter.py", "3\n")
     both = (work("a", a), work("b", b))
-    resolve = (
-        "import subprocess\n"
-        "who = ['-c', 'user.name=t', '-c', 'user.email=t@example.invalid']\n"
-        "subprocess.run(['git', *who, 'merge', '-q', '-X', 'theirs', '--no-edit', 'leg/b'], check=True)\n"
-    )
-    run = later(stage, resolve + IMPLEMENTED, Action.IMPLEMENT, job_id=f"{ROOT}.3", line=both)
+    run = later(stage, RESOLVE + IMPLEMENTED, Action.IMPLEMENT, job_id=f"{ROOT}.3", line=both)
     solved = await stage.play(run)
     assert solved.state is JobState.SUCCEEDED, solved.reason
     seen = await stage.play(later(stage, LOOK, line=(*both, work("fix", solved)), continuation=Continuation.NORMAL))
@@ -127,6 +128,21 @@ async def test_a_leg_resolves_a_conflict_by_the_names_it_has(stage: Stage) -> No
     assert "Not on the line" not in await told_to(stage, line=both, **given), "its own folder has both"
     assert "Not on the line" in await told_to(stage, line=both)
     assert "Not on the line" not in await told_to(stage, line=(*both, work("fix", solved)))
+
+
+@pytest.mark.ruling("O1", "O4")
+async def test_what_it_merges_of_a_leg_with_several_branches_is_recorded_as_the_services(stage: Stage) -> None:
+    """The branch `leg/b` is a merge that is on no line, since a part of it conflicts."""
+    a, b = await wrote(stage, 1, "limiter.py", "2\n"), await wrote(stage, 2, "limiter.py", "3\n")
+    below = await wrote(stage, 3, "below.py")
+    line = (work("a", a), work("b", b), work("b", below).model_copy(update={"job_id": b.job_id}))
+    solved = await stage.play(later(stage, RESOLVE + IMPLEMENTED, Action.IMPLEMENT, job_id=f"{ROOT}.4", line=line))
+    row = attempts.get(stage.context.store, solved.job_id, 1)
+    assert row
+    assert row.diagnostics
+    [merge] = row.diagnostics["joined"]
+    assert git(stage.repo, "rev-parse", f"{merge}^@").split() == [b.head_sha, below.head_sha]
+    assert row.diagnostics["lines"] == [merge]
 
 
 @pytest.mark.ruling("O2", "I5")

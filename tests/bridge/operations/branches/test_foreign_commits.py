@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from activities.git.merges.task_line import Part, draw
 from activities.settings.home import Home
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
@@ -15,7 +16,7 @@ from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from tests.activities.git.conftest import ENV, commit_file, run_git
 from tests.bridge import seeds
-from tests.bridge.grown import CODE, DOCS, FIX, LAST, RECHECK, REPLAN, Grown, started
+from tests.bridge.grown import CHECK, CODE, DOCS, FIX, LAST, RECHECK, REPLAN, Grown, started
 from tests.bridge.reviewed import TASK_BRANCH, A, B, Reviewed, reviewed
 from tests.bridge.seeds import ROOT
 from workflows.contract.models import Action
@@ -293,5 +294,22 @@ def test_a_coordinator_that_adds_nothing_to_its_line_leaves_the_trees_own(home: 
     assert kept
     seeds.write(tree.service, kept.model_copy(update=row))
     tree.ends(REPLAN, tree.line)
+    assert merge_gate.of_tree(tree.service, ROOT).state is GateState.PASSING
+    merges.merge(tree.service, [ROOT], actor="ann")
+
+
+@pytest.mark.ruling("O3", "O4")
+def test_a_leg_of_several_branches_that_an_agent_merged_is_the_trees(home: Home, tmp_path: Path) -> None:
+    """Its work is on no line, because a part of it conflicts."""
+    tree = started(Service(home), tmp_path)
+    tree.wrote(CODE, "code", "code\n")
+    tree.wrote(DOCS, "docs", "docs\n")
+    tree.wrote(CHECK, "below", "below\n", parent=DOCS, name="below.txt")
+    both = [Part("docs", DOCS, leg, tree.heads[leg]) for leg in ("docs", "below")]
+    drawn = draw(tree.repo, tree.base, tree.heads["code"], both).legs["docs"]
+    tree.went_on(REPLAN, ROOT, ("code",), Continuation.REPLAN)
+    tree.wrote(FIX, "fix", "code, mended\n", parent=REPLAN)
+    tree.merged_in(FIX, "fix", drawn, lines=[drawn])
+    tree.went_on(LAST, REPLAN, ("code", "fix"), Continuation.NORMAL)
     assert merge_gate.of_tree(tree.service, ROOT).state is GateState.PASSING
     merges.merge(tree.service, [ROOT], actor="ann")
