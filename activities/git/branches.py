@@ -137,6 +137,16 @@ def reached(repo: Path, head: str, hidden: Collection[str]) -> tuple[str, ...]:
         return tuple(str(each.id) for each in walker)
 
 
+def merges_on_top(repo: Path, head: str, merged: Collection[str]) -> tuple[str, ...]:
+    """List the merges of these commits that a head ends with, newest first."""
+    with reading(repo) as repository:
+        kind, found, each = library().Commit, list[str](), repository.get(head)
+        while isinstance(each, kind) and len(each.parent_ids) == 2 and str(each.parent_ids[1]) in merged:
+            found.append(str(each.id))
+            each = repository.get(each.parent_ids[0])
+        return tuple(found)
+
+
 def joined(side: Path, repo: Path, head: str, base: str) -> tuple[str, ...]:
     """List commits outside `base` that the repository already has, and that new commits of `side` build on."""
     oid = library().Oid

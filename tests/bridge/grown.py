@@ -44,8 +44,13 @@ class Grown:
         """Add an implement leg that begins from the line and leaves one commit."""
         branch, start = f"service/{job_id}-{leg}", self.line or self.base
         run_git(self.repo, "checkout", "-q", "-b", branch, start)
-        self.heads[leg] = head = commit_file(self.repo, name, text)
+        commit_file(self.repo, name, text)
         run_git(self.repo, "checkout", "-q", "main")
+        self.left(job_id, leg, branch, start, parent, **fields)
+
+    def left(self, job_id: str, leg: str, branch: str, start: str, parent: str = ROOT, **fields: Any) -> None:
+        """Add an implement leg that left what is on the branch."""
+        self.heads[leg] = head = run_git(self.repo, "rev-parse", branch)
         row = {"parent_job_id": parent, "delegation_id": leg, "action": Action.IMPLEMENT, "decision": "implemented"}
         left = {"branch": branch, "head_sha": head, "summary": f"write {leg}", "state": JobState.SUCCEEDED}
         seeds.write(self.service, seeds.job(job_id, **(row | left | fields)))

@@ -74,7 +74,7 @@ def _foreign(service: Service, tree: Branches, head: str) -> tuple[str, ...]:
     given = {commit for row in rows for commit in (row.given or ())[:of_run]}
     given |= {each.head for each in start.start.line} if start else set()
     repo, hidden = Path(tree.path), frozenset({tree.base, *given, *([tree.head] if tree.head else [])})
-    own = {commit for row in rows for commit in _own(repo, row)} | _merged(repo, rows, hidden)
+    own = {commit for row in rows for commit in _own(repo, row, rows)} | _merged(repo, rows, hidden)
     return tuple(each for each in _reached(repo, head, hidden) if each not in own)
 
 
@@ -92,15 +92,18 @@ def _merged(repo: Path, rows: Sequence[AttemptRow], hidden: frozenset[str]) -> s
     return found
 
 
-def _own(repo: Path, row: AttemptRow) -> tuple[str, ...]:
-    """Return the commits an attempt added: its own, and the merges made for it."""
-    head = _head(row)
+def _own(repo: Path, row: AttemptRow, rows: Sequence[AttemptRow]) -> tuple[str, ...]:
+    """Return the commits an attempt added: its own, and the merges made on its branch before it began."""
+    head, known = _head(row), row.diagnostics or {}
     if row.ended_at is None and row.branch:
         head = git.tip(repo, row.branch)
     if not head or not row.base_sha:
         return ()
-    joined = (row.diagnostics or {}).get("joined", ())
-    return _reached(repo, head, frozenset({row.base_sha, *(row.given or ()), *joined}))
+    start = known.get("start_sha", row.base_sha)
+    own = _reached(repo, head, frozenset({start, row.base_sha, *(row.given or ()), *known.get("joined", ())}))
+    there = [each for each in rows if each.branch == row.branch]
+    merged = {commit for each in there for commit in (each.base_sha, *(each.given or ())) if commit}
+    return (*own, *git.merges_on_top(repo, start, merged))
 
 
 def _head(row: AttemptRow) -> str | None:

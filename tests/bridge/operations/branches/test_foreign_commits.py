@@ -313,3 +313,47 @@ def test_a_leg_of_several_branches_that_an_agent_merged_is_the_trees(home: Home,
     tree.went_on(LAST, REPLAN, ("code", "fix"), Continuation.NORMAL)
     assert merge_gate.of_tree(tree.service, ROOT).state is GateState.PASSING
     merges.merge(tree.service, [ROOT], actor="ann")
+
+
+def goes_on(tree: Grown, branch: str) -> str:
+    """Merge the line onto a branch with earlier work, as the service does before a job goes on with it."""
+    run_git(tree.repo, "checkout", "-q", branch)
+    run_git(tree.repo, "merge", "-q", "--no-ff", "--no-edit", tree.line)
+    run_git(tree.repo, "checkout", "-q", "main")
+    return run_git(tree.repo, "rev-parse", branch)
+
+
+def repaired(tree: Grown, branch: str, start: str) -> None:
+    """Let a leg of the second generation go on with the branch of an earlier one."""
+    run_git(tree.repo, "checkout", "-q", branch)
+    commit_file(tree.repo, "app.txt", "code, mended\n")
+    run_git(tree.repo, "checkout", "-q", "main")
+    tree.left(FIX, "fix", branch, tree.line, parent=REPLAN)
+    tree.ends(FIX, tree.heads["fix"], start_sha=start)
+    tree.went_on(LAST, REPLAN, ("code", "docs", "fix"), Continuation.NORMAL)
+
+
+@pytest.mark.ruling("O5")
+def test_a_commit_put_on_a_branch_is_named_also_once_a_job_went_on_with_it(home: Home, tmp_path: Path) -> None:
+    tree, branch = replanned(home, tmp_path), f"service/{CODE}-code"
+    run_git(tree.repo, "checkout", "-q", branch)
+    put = commit_file(tree.repo, "secret.txt", "x", "put there by hand")
+    repaired(tree, branch, goes_on(tree, branch))
+    with pytest.raises(RefusedError, match=f"a commit that is not of this tree: {put[:7]} put there by hand;"):
+        merges.merge(tree.service, [ROOT], actor="ann")
+
+
+@pytest.mark.ruling("O5")
+@pytest.mark.parametrize("refused", [False, True])
+def test_the_line_that_was_merged_onto_its_branch_is_the_trees(home: Home, tmp_path: Path, refused: bool) -> None:
+    """A job that was refused after the line was merged leaves that merge to the next one."""
+    tree, branch = replanned(home, tmp_path), f"service/{CODE}-code"
+    start = goes_on(tree, branch)
+    if refused:
+        seeds.write(tree.service, seeds.job(CHECK, state=JobState.FAILED))
+        seeds.payload(tree.service, CHECK, {}, branch=branch, base_sha=tree.line, given=[], ended_at=2.0)
+        tree.wrote(RECHECK, "more", "more\n", name="more.txt")
+        tree.went_on(f"{ROOT}.8", ROOT, ("code", "docs", "more"), Continuation.REPLAN)
+        start = goes_on(tree, branch)
+    repaired(tree, branch, start)
+    merges.merge(tree.service, [ROOT], actor="ann")
