@@ -102,8 +102,8 @@ def _own(repo: Path, row: AttemptRow, rows: Sequence[AttemptRow]) -> tuple[str, 
     start = known.get("start_sha", row.base_sha)
     own = _reached(repo, head, frozenset({start, row.base_sha, *(row.given or ()), *known.get("joined", ())}))
     there = [each for each in rows if each.branch == row.branch]
-    merged = {commit for each in there for commit in (each.base_sha, *(each.given or ())) if commit}
-    return (*own, *git.merges_on_top(repo, start, merged))
+    merged = frozenset(commit for each in there for commit in (each.base_sha, *(each.given or ())) if commit)
+    return (*own, *_merges_on_top(repo, start, merged))
 
 
 def _head(row: AttemptRow) -> str | None:
@@ -113,3 +113,8 @@ def _head(row: AttemptRow) -> str | None:
 @lru_cache(maxsize=1024)
 def _reached(repo: Path, head: str, hidden: frozenset[str]) -> tuple[str, ...]:
     return git.reached(repo, head, hidden)
+
+
+@lru_cache(maxsize=1024)
+def _merges_on_top(repo: Path, head: str, merged: frozenset[str]) -> tuple[str, ...]:
+    return git.merges_on_top(repo, head, merged)
