@@ -10,7 +10,7 @@ from bridge.http.dashboard.parts.slow_answers import Recent
 from bridge.operations.branches import diffs
 from bridge.operations.home import links
 from bridge.operations.jobs import jobs, output
-from bridge.operations.jobs.claims import claims, entry, in_sum
+from bridge.operations.jobs.claimed_changes import claims, entry, in_sum
 from bridge.operations.jobs.jobs import JobDetail
 from bridge.operations.orders import trees
 from bridge.operations.service import Service
