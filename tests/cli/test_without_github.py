@@ -15,7 +15,7 @@ pytestmark = pytest.mark.ruling("L2", "L8")
 FOREIGN = ("gidgethub", "httpx", "jwt", "bridge.github", "activities.github", "bridge.operations.health.github")
 PROGRAM = """
 import json, sys
-import activities.worker, activities.outside, bridge.daemon.control, bridge.daemon.__main__
+import activities.worker, activities.ended_outside, bridge.daemon.control, bridge.daemon.__main__
 from bridge.http import process
 from bridge.operations.service import Service
 from cli.main import main
