@@ -72,7 +72,8 @@ def installed(name: str, code: Path, folder: Path, sizes: Sequence[int], more: s
         with running((*_SERVICE, "daemon", "run"), given, folder / "daemon.log") as daemon:
             state = _until_up(home, daemon, folder / "daemon.log")
             log = folder / "player.log"
-            with running((sys.executable, "-P", product_player.__file__), given, log, talks=True) as player:
+            player_of_code = str(code / "tests/benchmarks/product_player.py")
+            with running((sys.executable, "-P", player_of_code), given, log, talks=True) as player:
                 members = {child["name"]: int(child["pid"]) for child in state["children"]}
                 pids = members | {"daemon": daemon.pid, "who asks": player.pid}
                 yield Installed(name, folder, state["temporal_address"], Talk(player, log), pids)

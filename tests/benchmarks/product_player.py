@@ -1,6 +1,6 @@
 """A client of an installed service that starts trees and waits for their end: orders and answers are lines of JSON.
 
-The script imports only the product's own code, so that it also runs with another revision's (PYTHONPATH).
+The script imports only the product's own code; each revision that is measured brings its own.
 """
 
 import asyncio
