@@ -53,7 +53,8 @@ def read(home: Path) -> bytes | None:
     if not private:
         raise SealKeyError(f"{path} is not a private file of this account", f"chmod 600 {path}")
     if len(key) != BYTES:
-        raise SealKeyError(f"{path} does not hold a key of {BYTES} bytes", f"rm {path}; service daemon restart")
+        fix = f"service daemon stop; rm '{path}'; service daemon start"
+        raise SealKeyError(f"{path} does not hold a key of {BYTES} bytes", fix)
     _known[path] = _told(found), key
     return key
 

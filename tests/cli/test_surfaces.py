@@ -12,6 +12,8 @@ from bridge.http.wire.webhook import PATH as WEBHOOK
 from bridge.operations.service import Service
 from cli import manual
 from cli.invocation.permitted import INSTEAD, SERVED
+from cli.main import NOUNS, command_of
+from tests.written import ROOT
 from workflows.github.commands import COMMANDS
 
 pytestmark = pytest.mark.ruling("F6", "J9", "K6")
@@ -56,3 +58,18 @@ def test_each_command_stands_in_it_or_is_said_to_be_on_the_command_line_alone() 
     alone = named(section().partition("On the command line alone:")[2])
     assert column("command line") & alone == set()
     assert column("command line") | alone == (SERVED | {*INSTEAD}) - HIDDEN
+
+
+def test_every_command_that_the_product_names_exists() -> None:
+    verbs = {noun: set(getattr(command_of(noun), "commands", ())) for noun in NOUNS}
+    folders = ("activities", "bridge", "cli", "workflows")
+    files = [
+        path for folder in folders for path in (ROOT / folder).rglob("*.*") if path.suffix in {".py", ".md", ".html"}
+    ]
+    unknown = {
+        f"{path.relative_to(ROOT)}: {found[0]}"
+        for path in files
+        for found in re.finditer(r"service ([a-z-]+) ([a-z][a-z-]+)", path.read_text())
+        if verbs.get(found[1]) and found[2] not in verbs[found[1]]
+    }
+    assert unknown == set()

@@ -189,7 +189,8 @@ def _replaced(service: Service) -> str:
     now = f"service daemon stop; rm '{service.home.seal_key}'; service daemon start"
     if service.settings.store.url or service.settings.temporal.address:
         return f"stop the daemon of every host; {now}; copy that key to all hosts  (this ends what is under way)"
-    return f"service daemon restart, when nothing is under way  (or now, which ends what is under way: {now})"
+    later = "service daemon stop; service daemon start, when nothing is under way"
+    return f"{later}  (or now, which ends what is under way: {now})"
 
 
 KEY_OPEN = (
