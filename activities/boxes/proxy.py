@@ -189,8 +189,8 @@ class Proxy:
             if left_to_upstream:
                 self._unknown.add(target.host)  # a network without DNS of the internet may take long to fail
                 return []
-            name_it = f"; name it in [runtimes.<name>].hosts to leave that to {_UPSTREAM}" if self.box.upstream else ""
-            raise OSError(f"{error.strerror}{name_it}") from None
+            hint = f"; name it in [runtimes.<name>].hosts to leave that to {_UPSTREAM}" if self.box.upstream else ""
+            raise OSError(f"{error.strerror}{hint}") from None
         addresses = [str(where[0]) for *_, where in found]
         good = [each for each in addresses if not is_refused(each, written_out=written_out)]
         if not good or (left_to_upstream and good != addresses):

@@ -22,7 +22,7 @@ def folder_at(top: Path | str, above: int | None = None) -> Iterator[int]:
 
 @contextmanager
 def folder_below(top: int, path: str) -> Iterator[int]:
-    """Open a folder below another one, or itself, step by step: no step may be a link."""
+    """Open the folder at a path below `top`, one component at a time. A component that is a link is refused."""
     if not path:
         yield top
         return

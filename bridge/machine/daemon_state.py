@@ -26,7 +26,7 @@ VIEWS = {
 
 
 class Phase(StrEnum):
-    """The state of the group."""
+    """The phase of the daemon's group of processes."""
 
     STARTING = "starting"
     RUNNING = "running"

@@ -117,7 +117,7 @@ def findings_beside(text: str, legs: int) -> str:
 
 
 def files(outcome: JobOutcome) -> tuple[str, ...]:
-    """Return the touched files, as many as are shown and fit into the history."""
+    """Return the touched files, cut at a number and at a size that the history can hold."""
     names, left = [], FILES_BYTES
     for name in outcome.touched_files[:FILES_LIMIT]:
         left -= size(name) + 1

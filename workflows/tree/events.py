@@ -94,7 +94,7 @@ class TreeTakenUp(Wire):
 
 
 class RecordRefused(Wire):
-    """The store's refusal of these jobs' rows, which it will never accept as they were (ruling B6)."""
+    """The store refused rows of these jobs for good: it would refuse the same rows again (ruling B6)."""
 
     now: float
     why: str

@@ -47,7 +47,7 @@ def last_words(service: Service, root: str, job_id: str, number: int | None = No
 
 
 def ended(service: Service, job_id: str, number: int) -> RoundRecord | None:
-    """Return a past round of this very job."""
+    """Return the round with this number that the job itself opened, not another job of its tree."""
     found = stored.of_tree(service.store, jobs.get(service, job_id).root_job_id)
     mine = (each for each in found if each.coordinator_id == job_id and each.number == number)
     return next((each for each in mine if each.end is not None), None)

@@ -106,7 +106,7 @@ def plan(service: Service, found: Checkout, name: str, programs: Programs) -> Pl
 
 
 def unheld(service: Service, plan: Plan) -> dict[str, CannotLaunchError]:
-    """Return the team's runtimes for which this machine has no box that holds, each with the reason and the way out."""
+    """Return the team's runtimes that this machine has no secure box for, each with the reason and how to fix it."""
     used = {each.runtime for each in plan.members}
     named = {name for name in used if service.settings.runtime(name).box != "auto"}
     found = {name: boxing.refused(service.settings, name) for name in sorted(used - named)}
@@ -158,7 +158,7 @@ def may_be_tried(service: Service, plan: Plan, usable: Sequence[Runtime], weaken
 
 
 def able(service: Service, plan: Plan) -> list[tuple[Action, str, str]]:
-    """Return those of the first jobs that an agent can and may do here, as action, agent and message."""
+    """Return the suggested first jobs that an agent is able and allowed to do: action, agent and message."""
     return [each for each in FIRST if _may(service, each[1], each[0], plan.repo)]
 
 
