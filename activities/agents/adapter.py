@@ -91,7 +91,9 @@ class Adapter(Protocol):
         ...
 
     def tries_in_vain(self, stdout: Path) -> bool:
-        """Return whether a running program prints that it keeps retrying something it is not permitted to do."""
+        """Return whether the running program's output shows that it keeps retrying something it is not
+        permitted to do.
+        """
         ...
 
     def launch(self, call: ProgramCall) -> Launch:
@@ -99,7 +101,9 @@ class Adapter(Protocol):
         ...
 
     def holding(self, call: ProgramCall, command: tuple[str, ...]) -> tuple[str, ...]:
-        """Return a command that runs confined as the agent's own commands are, without a model."""
+        """Return the command line that runs `command` under the confinement of the agent's own commands, without a
+        model.
+        """
         ...
 
     def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:

@@ -46,7 +46,9 @@ class Claude(Driver):
     """The adapter of Claude. Each call gets permission mode and model: a resumed session keeps no mode."""
 
     def launch(self, call: ProgramCall) -> Launch:
-        """Return the call, with a session id of ours, so that the session is known even if the run is cut short."""
+        """Return the call, with a session id that the service chose, so that the session is known even if the run is
+        cut short.
+        """
         policy = call.run.assignment.worker.autonomy_policy
         session = ("--resume", call.session) if call.session else ("--session-id", session_of(call))
         argv = [*self._installed.start, *ISOLATED, "--permission-mode", _MODE[policy], *session]
@@ -142,7 +144,7 @@ def _take_message(stream: _Stream, record: Record) -> None:
 
 
 def _take_limit(stream: _Stream, record: Record) -> None:
-    """Store when the exhausted rate limit window ends; other windows are announced in the same form."""
+    """Store when the exhausted rate limit ends; ignore the announcements of other limits."""
     info = record.get("rate_limit_info")
     at = info.get("resetsAt") if isinstance(info, dict) and info.get("status") == "rejected" else None
     if isinstance(at, int | float) and not isinstance(at, bool):

@@ -113,7 +113,7 @@ class Codex(Driver):
         return replace(self._installed.report(text, usage, session, told.model, fault), refused=tuple(refused))
 
     def _kept(self, session: str | None) -> _Kept:
-        """Read the session's file: a failed turn used tokens that its events do not report."""
+        """Read the session's file for the tokens of a failed turn, which its events do not report."""
         home, found = self._installed.program.home(self._installed.environ), _Kept()
         files = home.glob(f"sessions/*/*/*/rollout-*{escape(session)}.jsonl") if session else ()
         for line in (line for file in files for line in records(kept(file))):
@@ -151,7 +151,9 @@ def _refused(said: str) -> list[str]:
 
 
 def _take(stream: _Stream, event: dict[str, object]) -> None:
-    """Apply an event. Only `turn.failed` is a failure: an `error` before the end is often retried."""
+    """Apply an event to the record of the run. Only `turn.failed` is a failure: an `error` before the end is often
+    retried.
+    """
     match event.get("type"):
         case "thread.started":
             stream.session = stream.session or text_of(event, "thread_id") or None

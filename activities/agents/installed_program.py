@@ -52,7 +52,7 @@ class InstalledProgram:
         return tuple(path for name in self.program.reads if (path := home / name).exists())
 
     def writes(self, home: Path) -> tuple[Path, ...]:
-        """Return the paths of its login, which it renews, and its sessions."""
+        """Return the paths that the program writes: its login, which it renews, and its sessions."""
         login = (path for pattern in self.program.credentials for path in sorted(home.glob(pattern)) if path.is_file())
         return (*login, *(home / name for name in self.program.writes))
 
@@ -111,7 +111,7 @@ class InstalledProgram:
         return Blocker(BlockerKind.LOGIN, says, hint=self.program.way_in)
 
     def is_in_vain(self, stdout: Path) -> bool:
-        """Return whether its last line says that it retries its login."""
+        """Return whether the last line of standard error says that the program is retrying its login."""
         if not self.program.in_vain:
             return False
         try:
@@ -163,5 +163,5 @@ class Driver:
         return command
 
     def tries_in_vain(self, stdout: Path) -> bool:
-        """Return whether it prints that it keeps retrying its login."""
+        """Return whether the program's output shows that it keeps retrying its login."""
         return self._installed.is_in_vain(stdout)

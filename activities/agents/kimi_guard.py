@@ -1,4 +1,4 @@
-"""A hook that keeps Kimi within its job's policy: exit code 2 refuses a tool, and so does any error here.
+"""A hook that keeps Kimi within its job's policy: exit code 2 refuses a tool call; an error here refuses it as well.
 
 A standalone program, standard library only: `python -I -S kimi_guard.py read-only|workspace-write`, the call on
 standard input. A hook that failed in any other way would let the tool run.
@@ -36,7 +36,7 @@ def is_inside(path: str, worktree: Path) -> bool:
 
 
 def main() -> int:
-    """Print nothing and permit the tool, or print why it is refused."""
+    """Check one tool call: print nothing if it is permitted, or print why it is refused."""
     try:
         why = refusal(sys.argv[1], json.load(sys.stdin), os.environ[WORKTREE])
     except BaseException as error:

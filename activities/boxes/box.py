@@ -67,7 +67,7 @@ class Box:
     """Actions that a box should prevent, but this one was found to allow on this machine."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the box as the JSON of a run's specification."""
+        """Serialise the box as the JSON of a run's specification."""
         told = {each.name: getattr(self, each.name) for each in fields(self)}
         texts = {name: str(value) for name, value in told.items() if isinstance(value, Path)}
         lists = {name: list(map(str, told[name])) for name in ("read", "write", "scratch", "hosts", "leaks")}

@@ -57,7 +57,7 @@ class Group:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return the environment that `told` reads in a program of the service."""
+        """Return the environment variable that passes this group to a program of the service."""
         folders = {controller: str(folder) for controller, folder in self.folders.items()}
         return {TOLD: json.dumps([folders, dict(self.limits), dict(self.jobs)])}
 
@@ -127,8 +127,8 @@ class JobGroup:
             _enter(folder)
 
     def leave(self) -> None:
-        """Move this process out of the group of the job's memory, so that the job's out-of-memory kill spares it.
-        Children that it has started stay in.
+        """Move this process out of the job's memory group, so that the job's out-of-memory kill spares it; its children
+        stay.
         """
         if MEMORY in self.folders:
             _enter(self.around.folders[MEMORY] / OWN)
@@ -217,7 +217,9 @@ def made(
 
 
 def told() -> Group:
-    """Read the group that the service passed to this program."""
+    """Read the agents' control group from the environment that the service gave this program; else return an
+    empty one.
+    """
     with contextlib.suppress(KeyError, ValueError):
         folders, limits, jobs = json.loads(os.environ[TOLD])
         return Group({controller: Path(folder) for controller, folder in folders.items()}, limits, jobs)
@@ -279,7 +281,9 @@ def _hands_down(folder: Path, controller: str) -> bool:
 
 
 def _limited(folder: Path, controller: str, limit: int | None) -> bool:
-    """Create the group with this limit; None checks only that it could be set. Return whether that worked."""
+    """Create the group with this limit, and return whether that worked. With None, only check that a limit could be
+    set.
+    """
     with contextlib.suppress(OSError):
         folder.mkdir(exist_ok=True)
         if (below_too := folder / BELOW_TOO).exists() and below_too.read_text() != "1\n":

@@ -1,4 +1,4 @@
-"""A copy of the files of /etc that boxes see, in one folder: a start takes one mount of it instead of some forty."""
+"""A copy of the files of /etc that boxes see, in one folder: a box then needs one mount for them instead of forty."""
 
 import contextlib
 import hashlib
@@ -41,7 +41,7 @@ def _state(uid: int | None) -> str:
 
 
 def _make(copy: Path, uid: int | None) -> None:
-    """Make the copy atomically; another process may make it at the same time. Links in folders stay links, others
+    """Make the copy atomically, as another process may do the same. Links in folders stay links, others
     become files.
     """
     fresh = Path(tempfile.mkdtemp(prefix=f"{copy.name}.", dir=copy.parent))
@@ -65,7 +65,7 @@ def _make(copy: Path, uid: int | None) -> None:
 
 
 def _name(file: Path, line: str, uid: str) -> None:
-    """Add the line, unless the number has a name."""
+    """Append the line to the file, unless an entry already names this number."""
     known = file.read_bytes() if file.exists() else b""
     if not any(each.split(b":")[2:3] == [uid.encode()] for each in known.splitlines()):
         ended = known if not known or known.endswith(b"\n") else known + b"\n"

@@ -21,13 +21,15 @@ MOST_SOCKETS = 253
 
 
 def local_ports(box: Box) -> tuple[int, ...]:
-    """Return the ports of this machine's services that the box may use; inside, they have the same address."""
+    """Return the ports of this machine's services that the box may use; in the box they are reachable at the same
+    address.
+    """
     named = (entry.port for entry in map(Entry.read, box.hosts) if entry.host == LOOPBACK)
     return tuple(dict.fromkeys(filter(None, named)))
 
 
 def enter(box: Box) -> None:
-    """Leave the machine's network, unless the box has all of it. Root also leaves its shared memory in any case.
+    """Enter a new network namespace, unless the box may use the whole network. Root also leaves shared memory.
 
     Bubblewrap leaves shared memory by itself.
     """

@@ -21,7 +21,7 @@ class LinkError(OSError):
 
 
 class Way(NamedTuple):
-    """The end of a path, after resolving only the links that the machine's owners made."""
+    """A resolved path, following only links that the machine's owners made."""
 
     end: str
     firm: bool
@@ -31,8 +31,8 @@ class Way(NamedTuple):
 
 
 def ways(uid: int) -> Callable[[str], Way]:
-    """Return a function that resolves paths for this account of agents, and checks each folder once. It raises
-    OSError if a path does not exist on a firm way.
+    """Return a resolver of paths for the account of agents, which caches each folder. It raises OSError for missing
+    paths.
     """
 
     @cache

@@ -1,4 +1,4 @@
-"""The files of a program: the program itself, and the installation and interpreter that it needs to start.
+"""The files a program needs to start: the program itself, its installation, and its interpreter.
 
 Only programs that an operator registered or set: a name that an agent made up is never looked up.
 """

@@ -1,4 +1,4 @@
-"""The way out of a box with the network `model`: HTTP's CONNECT, and plain requests, to the hosts that the box names.
+"""The proxy of boxes with the network `model`: HTTP CONNECT and plain requests, to allowed hosts only.
 
 Each run has a proxy process of its own. The run's supervisor forks it for the first connection, and it ends with the
 supervisor. The proxy inspects no content: most of it is encrypted, and an allowed host can be sent anything.

@@ -1,4 +1,4 @@
-"""Decide system calls of a box outside of it, by the file or process they lead to (seccomp_unotify(2)).
+"""Decide filtered system calls of a box from outside, by the file or process they refer to (seccomp_unotify(2)).
 
 Landlock does not mediate changes of metadata (modes, owners, times, attributes). So a program of a Landlock box waits
 in such a call while a thread of the run's supervisor opens the file on its behalf. The thread checks that this very

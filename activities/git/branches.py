@@ -52,7 +52,7 @@ def reading(repo: Path) -> Iterator["Repository"]:
 
 @contextlib.contextmanager
 def faults_said(where: Path) -> Iterator[None]:
-    """Raise ObjectsError in place of libgit2's errors about missing or broken objects."""
+    """Convert libgit2's errors about missing or broken objects to ObjectsError."""
     try:
         yield
     except (library().GitError, KeyError, ValueError) as error:
@@ -172,7 +172,7 @@ def subjects(repo: Path, commits: Iterable[str]) -> tuple[tuple[str, str], ...]:
 
 
 def merge_base(repo: Path, one: str, other: str) -> str | None:
-    """Return the last common ancestor; None if there is none."""
+    """Return the last common ancestor of two commits; None if they have none."""
     with reading(repo) as repository:
         kind = library().Commit
         found = repository.merge_base(*(repository.revparse_single(each).peel(kind).id for each in (one, other)))

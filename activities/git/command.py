@@ -186,7 +186,7 @@ def line(where: Path, *arguments: str) -> str:
 
 
 def paths(output: bytes) -> tuple[str, ...]:
-    """Split NUL-separated names of any bytes."""
+    """Split the output of `git -z` into names, which may have any bytes."""
     return tuple(name.decode("utf-8", "surrogateescape") for name in output.split(b"\0") if name)
 
 

@@ -31,7 +31,7 @@ def held(file: Path) -> Iterator[int]:
 
 
 def is_free(file: Path) -> bool:
-    """Return whether nobody holds the lock at this moment."""
+    """Return whether no process holds the lock at this moment."""
     try:
         lock = os.open(file, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -46,7 +46,7 @@ def is_free(file: Path) -> bool:
 
 
 def clear_ref_lock(common: Path, branch: str) -> None:
-    """Remove the lock that a killed git left on a branch. Only where nobody else writes that branch."""
+    """Remove the ref lock that a killed git left on a branch. Call this only if no other process writes the branch."""
     (common / "refs/heads" / f"{branch}.lock").unlink(missing_ok=True)
 
 

@@ -57,7 +57,7 @@ def file_below(folder: int, name: str, most: int) -> Iterator[int]:
 
 
 def content(folder: int, path: str, most: int) -> bytes:
-    """Read a whole regular file."""
+    """Read a whole regular file below an open folder; refuse one larger than `most` bytes."""
     above, _, name = path.rpartition("/")
     with folder_below(folder, above) as here, file_below(here, name, most) as descriptor:
         pieces, left = [], most + 1

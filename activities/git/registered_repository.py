@@ -1,4 +1,4 @@
-"""The parts of a registered repository that its jobs get: readable objects, references, a few settings.
+"""The parts of a registered repository that its jobs may use: readable objects, references, a few settings.
 
 All of it is read as plain files or by libgit2: nothing of the repository is run. Configuration files are formatted
 here: libgit2 rewrites the file for each setting, and every job's folder gets two such files.
@@ -85,9 +85,7 @@ def object_folders(common: Path) -> tuple[Path, ...]:
 
 
 def lent(repo: Path) -> tuple[Path, ...]:
-    """List the object folders that a job's box must let programs read; empty if the repository is gone, whose runs
-    go on.
-    """
+    """List the object folders that a job's box must make readable; empty if the repository has been removed."""
     try:
         return object_folders(common_directory(repo))
     except (NotFoundError, RepositoryError):

@@ -61,7 +61,9 @@ def _read_result(scope: Scope) -> Clean:
 
 
 def _read_delegations(scope: Scope) -> list[Clean]:
-    """Read the entries; of too many, which a tree refuses as too wide, none is looked at (rulings B6, C1)."""
+    """Read the entries. If there are too many, read none: the tree refuses such a result for its width (rulings B6,
+    C1).
+    """
     entries = scope.entries("delegations", "objects", scope.source.get("delegations"))
     if entries and scope.source.get("decision") == Decision.SKIPPED:
         scope.fault("delegations", "must be empty when decision is skipped")

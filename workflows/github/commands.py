@@ -107,7 +107,7 @@ Said = Resume | Start | Kill | Retry | Status | Unknown
 
 
 class Refused(Wire):
-    """A sentence for each refused command, and command lines of ours to write instead."""
+    """Refused commands of a comment: a sentence for each, and corrected command lines that the service suggests."""
 
     why: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
@@ -136,7 +136,7 @@ _FLAGS = {"--partial", "--other"}
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """A command, and the line it begins on."""
+    """A parsed command, and the number of the comment's line that it begins on."""
 
     line: str
     said: Said

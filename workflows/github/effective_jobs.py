@@ -1,5 +1,4 @@
-"""The jobs of a tree that still count: the last attempt of each, and of each coordinator the legs it did not give
-up.
+"""The jobs of a tree that still count: the last attempt of each, and each coordinator's legs since its last replan.
 
 A coordinator's jobs are a chain: its first job, then its continuations. The legs delegated by one of them are a
 generation. A replan gives up the generation before it, whose work was found wanting: that work is not awaited any more.
@@ -27,7 +26,7 @@ class Leg:
 
 @dataclass(frozen=True)
 class Generation:
-    """The legs of one result. Given up: a replan followed."""
+    """The legs that one result delegated. A generation is given up when a replan follows it."""
 
     legs: tuple[Leg, ...]
     given_up: bool
@@ -48,7 +47,9 @@ class Chain:
                 yield from leg.chain.latest()
 
     def standing(self) -> Iterator[JobRecord]:
-        """Yield every job whose work was not given up: the chain's own, and those of its legs."""
+        """Yield every job that still counts: the chain's own jobs, and those of its legs, without given-up
+        generations.
+        """
         yield from self.jobs
         for generation in self.generations:
             for leg in () if generation.given_up else generation.legs:

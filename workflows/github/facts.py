@@ -100,12 +100,12 @@ def comment_fact_id(kind: FactKind, comment_id: int, root: str = "") -> str:
 
 
 def on_pull(fact_id: str, number: int) -> str:
-    """Of a fact that is told once more, on a pull request that the tree's work became."""
+    """Return the id of this fact's copy on a pull request that publishes the tree's work."""
     return f"{fact_id}{_ON}{number}"
 
 
 def fact_of(fact_id: str) -> str:
-    """Of what a comment tells, on whichever thread of its tree."""
+    """Return the id of the original fact, without the suffix that `on_pull` adds for a copy on another thread."""
     return fact_id.partition(_ON)[0]
 
 

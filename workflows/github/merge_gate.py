@@ -113,8 +113,7 @@ def _of_head(seen: Seen) -> Iterator[_Reason]:
 
 
 def _failed(seen: Seen, chain: Chain, readers: frozenset[str]) -> Iterator[_Reason]:
-    """Yield legs of the last generations that failed or request changes; for earlier ones, the coordinator has gone
-    on since.
+    """Yield legs of the last generations that failed or request changes; later generations supersede earlier ones.
 
     A failure was decided about if its policy leaves it to the coordinator, or if a person let it pass.
     """
@@ -158,7 +157,9 @@ def _of_readers(seen: Seen, chain: Chain, readers: frozenset[str], *, alone: boo
 
 
 def _quorum_met(seen: Seen, generation: Generation, readers: frozenset[str]) -> bool:
-    """Return whether enough readers approve this very head: then the others are not awaited (ruling E3)."""
+    """Return whether enough readers approve exactly this head commit: then the other readers are not awaited (ruling
+    E3).
+    """
     plans = [_plan(seen, leg) for leg in generation.legs]
     needed = max((plan.quorum or 1 for plan in plans if SynthesisRule.QUORUM in plan.rules), default=0)
     approving = [leg for leg in generation.legs if _approves(leg.outcome)]
@@ -191,7 +192,9 @@ def _unmerged(seen: Seen, job: JobRecord) -> Iterator[_Reason]:
 
 
 def _of_another(seen: Seen) -> Iterator[_Reason]:
-    """Yield an objection if nothing of the tree is about this head: else any tree would pass any pull request."""
+    """Yield an objection if no work or review of the tree concerns this head: else any tree would pass any pull
+    request.
+    """
     if not any(each.work is Work.MERGED or each.look is Look.HERE for each in seen.facts.values()):
         says = f"nothing of the tree {seen.task.root_job_id} is in {seen.head.name}, and none of its legs looked at it"
         yield _Reason(says, f"service job branches {seen.task.root_job_id}", failing=False)

@@ -33,6 +33,8 @@ class Publication(Wire):
     """The state of the pull request when last seen: open, draft, closed, merged."""
 
     def about_to_say(self, digest: str) -> "Publication":
-        """Record a text's digest before it is written, so that it is recognised after a crash in between."""
+        """Record a text's digest before posting it, so that the service recognises its own text after a crash in
+        between.
+        """
         said = tuple(each for each in self.said if each != digest)
         return self.model_copy(update={"said": (*said, digest)[-REMEMBERED:]})

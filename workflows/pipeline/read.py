@@ -253,7 +253,7 @@ def _read_binding(scope: Scope) -> Clean:
 
 
 def _read_success(scope: Scope) -> list[Decision] | None:
-    """Read the decisions that let the run go on; those that fail or block a job are refused."""
+    """Read the decisions that count as a success of the stage; refuse those that mean failed or blocked."""
     if scope.source.get("success") is None:
         return None
     words = scope.strings("success")

@@ -41,7 +41,7 @@ TITLE_LIMIT = 80
 
 
 def reduce(run: RunMemory, event: Event) -> list[Command]:
-    """Take one event in, change the run, say what must be done. Total: an event without sense changes nothing."""
+    """Apply an event to the run, and return the commands to carry out. An event that does not apply changes nothing."""
     if run.closed and not isinstance(event, StageReopened):
         return []
     step = _Step(run, event.now)
@@ -102,7 +102,9 @@ class _Step:
             self._told.add(stage.plan.id)
 
     def reopened(self, stage: StageMemory, job_id: str) -> bool:
-        """A blocked tree goes on, and its stage with it; what was skipped for it waits again. Else nothing changes."""
+        """Continue a stage whose blocked tree was re-opened, and queue the stages skipped for it. Return False if not
+        possible.
+        """
         run = self.run
         waits = stage.state in _WORTH_A_RETRY or stage.pausing
         if run.cancelled_by or stage.job_id != job_id or not waits or not isinstance(stage.plan, PlannedAgent):
@@ -139,7 +141,7 @@ class _Step:
                 stage.reason = f"the run was cancelled by {actor}"
 
     def advance(self) -> None:
-        """Start and skip stages, as far as the run can go by itself."""
+        """Start or skip every stage that can be started or skipped now."""
         run = self.run
         while any(self._skip(stage) for stage in run.stages.values()):
             pass

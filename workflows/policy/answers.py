@@ -210,7 +210,7 @@ def _lines(body: str) -> Iterator[str]:
 
 
 def _sections(lines: Sequence[str], ids: frozenset[str]) -> Iterator[tuple[str | None, str]]:
-    """Yield each known id with its text, after the text before the first, whose id is None."""
+    """Yield (None, the text before the first known id), then each known id with its text."""
     known, quote, texts = None, "", []
     for line in lines:
         head = _HEAD.fullmatch(line)

@@ -39,7 +39,9 @@ def sentence(belongs_to: str) -> str:
 
 
 def address(github: str, pull_request: int | None, issue: int | None, web: str = "") -> str:
-    """Return the address of the pull request or issue; empty if there is none, or the repository is unknown."""
+    """Return the URL of the pull request or issue; empty if the tree has neither, or the repository's GitHub name is
+    unknown.
+    """
     if not github or (pull_request is None and issue is None):
         return ""
     place = f"pull/{pull_request}" if pull_request is not None else f"issues/{issue}"

@@ -29,7 +29,9 @@ def ledger_of(task: TaskRecord, jobs: Sequence[JobRecord], now: float) -> Ledger
 
 
 def admit(bounds: Bounds, ledger: Ledger, *, depth: int, width: int, new_jobs: int) -> Refusal | None:
-    """The first bound a fan-out trips, in the order of ruling C1; None when it may go out."""
+    """Return the refusal for the first bound that a new set exceeds, in the order of ruling C1; None if it may be
+    dispatched.
+    """
     widest, deepest = min(bounds.max_delegation_width, COUNTS["delegations"]), bounds.max_delegation_depth
     if width > widest:
         message = f"{width} delegations in one result exceed the width cap of {widest}"

@@ -77,7 +77,7 @@ def dismissed_rows(task: TaskRecord, *, actor: str, number: int, now: float) -> 
 def given_up(
     jobs: Iterable[JobRecord], rounds: Iterable[RoundRecord], whole: Records, *, revision: int, now: float
 ) -> Records:
-    """Cancel the rows that a reset tree does not know: they belong to the abandoned course."""
+    """Cancel the stored rows of jobs that a reset tree does not have: they belong to the abandoned history."""
     known = {job.job_id for job in whole.jobs} | {each.round_id for each in whole.rounds}
     why = "given up: the tree was reset to a moment before it"
     left = {"reason": why, "ended_at": now, "revision": revision, "state": JobState.CANCELLED} | _NO_WAY_ON

@@ -54,12 +54,12 @@ def _set_bytes(what: Wire) -> int:
 
 
 def without_set(outcome: JobOutcome) -> JobOutcome:
-    """Return a result without its set, which does not fit."""
+    """Return a copy of the result without its delegations, which exceed the limit."""
     return outcome.model_copy(update={"delegations": (), "long_prompts": {}, "agents": (), "templates": ()})
 
 
 def as_shown(outcome: JobOutcome) -> RefusedSet:
-    """Return a result's delegations for a prompt."""
+    """Return a result's delegations, shortened as a prompt shows them."""
     long = {leg: prompt.digest for leg, prompt in outcome.long_prompts.items()}
     return RefusedSet(job_id=outcome.job_id, delegations=outcome.delegations, long_prompts=long)
 
@@ -70,7 +70,9 @@ def left_out(job_id: str, count: int) -> RefusedSet:
 
 
 def held(outcome: JobOutcome, *, comes_back: bool) -> JobOutcome:
-    """Return a result to hold back. A set that returns to its coordinator needs no workers."""
+    """Return a result reduced to what the tree keeps while it is held back; with `comes_back` also without
+    its agents.
+    """
     dropped = _NOT_HELD | {"agents"} if comes_back else _NOT_HELD
     said = {"summary": fitted("summary", outcome.summary), "reason": fitted("summary", outcome.reason)}
     return JobOutcome.model_validate(outcome.model_copy(update=said).model_dump(exclude=set(dropped)))

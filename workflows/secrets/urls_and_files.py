@@ -161,7 +161,7 @@ _HINTED: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
 
 
 def _around(text: str, sign: str, width: int) -> Iterator[Span]:
-    """Yield the parts of a text near a sign."""
+    """Yield the parts of the text close to each occurrence of a hint."""
     at = text.find(sign)
     while at >= 0:
         begin = end = at
@@ -205,7 +205,7 @@ def _headers(text: str, lower: str) -> Iterator[Span]:
 
 
 def _odd(text: str) -> bool:
-    """Return whether a text is no plain word: it has inner capitals."""
+    """Return whether a text has inner capitals, which ordinary words do not have."""
     return text != text.lower() and text != text.capitalize()
 
 

@@ -162,7 +162,7 @@ async def request_cancel() -> None:
 
 @activity.defn
 async def is_child(workflow_id: str) -> bool:
-    """Tell if a workflow is a child of the one that calls, also of a run of it before a reset."""
+    """Return whether a workflow is a child of the calling workflow, or of an earlier run of it before a reset."""
     raise NotImplementedError
 
 
@@ -175,12 +175,12 @@ class Closed(Wire):
 
 @activity.defn
 async def how_it_closed(closed: Closed) -> str:
-    """Say who ended a leg's workflow, and why, as Temporal has it."""
+    """Ask Temporal who ended a leg's workflow, and why."""
     raise NotImplementedError
 
 
 async def why_terminated(workflow_id: str, run_id: str) -> str:
-    """Who ended a leg's workflow and why; empty where Temporal does not say it soon."""
+    """Return who ended a leg's workflow and why; empty if Temporal does not answer in time."""
     closed, patience = Closed(workflow_id=workflow_id, run_id=run_id), timedelta(seconds=30)
     with suppress(ActivityError):
         return await workflow.execute_activity(
@@ -255,7 +255,7 @@ async def unless_taken_back(work: ActivityHandle[T], offer: Offer) -> T:
 
 
 async def ask_back(offer: Offer) -> Claim:
-    """Ask for an offer back, and return when its host had begun it, if it had."""
+    """Request that an offer is taken back. Return the claim, which says when its host had begun the job, if it had."""
     return await workflow.execute_local_activity(take_back, offer, summary=f"take {offer.job_id} back", **LOCAL)
 
 

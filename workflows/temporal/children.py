@@ -88,7 +88,7 @@ class Child(Generic[W]):
         return await workflow.execute_local_activity(calls.is_child, self.workflow_id, summary=summary, **calls.LOCAL)
 
     async def _taken_up(self) -> W | None:
-        """Ask the child that runs to tell of its end, and wait for it. None if it ended before it was asked."""
+        """Ask a running child to report its end, and wait for it. Return None if it ended before it could be asked."""
         await self._found()
         seconds = FIRST_WAIT
         while not self._over:

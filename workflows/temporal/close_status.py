@@ -27,7 +27,8 @@ W = TypeVar("W", bound=Wire)
 
 
 async def close(outcome: W, state: str, reason: str, *, tells: bool = False) -> W:
-    """The outcome of a workflow that ended well; any other ends it as what it is, with the reason as its message.
+    """Return the outcome of a workflow that succeeded; otherwise raise, so that Temporal shows it as cancelled or
+    failed.
 
     A parent that was reset hears of no child's end: one that it took up `tells` it by signal.
     """

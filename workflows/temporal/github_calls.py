@@ -44,7 +44,7 @@ def pushing_queue(task_queue: str, host: str) -> str:
 
 @activity.defn
 def github_turn(desk: str) -> Turn:
-    """Read what is new, act on commands, write one fact; for the one desk of a service (ruling N1)."""
+    """Take a turn of the GitHub desk: read what is new, act on commands, write one fact (ruling N1)."""
     raise NotImplementedError
 
 

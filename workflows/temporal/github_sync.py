@@ -33,7 +33,7 @@ class GithubDesk:
 
     @workflow.run
     async def run(self) -> str:
-        """Take turns until nothing is due; the next ring starts it again."""
+        """Take turns until nothing is due, then end; the next signal starts the workflow again."""
         while True:
             self._rung = False
             turn = await calls.turn()
@@ -50,7 +50,7 @@ class GithubDesk:
             await self._wait(turn.again or 0.0, turn.says)
 
     async def _wait(self, seconds: float, why: str) -> None:
-        """Wait until a turn is due, or until a ring."""
+        """Wait until the next turn is due, or until a signal asks for one."""
         wait = min(timedelta(seconds=max(seconds, 0.0)), LONGEST)
         with suppress(asyncio.TimeoutError):
             await workflow.wait_condition(lambda: self._rung, timeout=wait, timeout_summary=why[:200])

@@ -38,7 +38,7 @@ class Notify:
 
 
 async def tell_people(rows: Records, shift: int) -> None:
-    """Start a notification workflow for each event, named after the stored event id, so that it runs once."""
+    """Start a notification workflow for each event, named after the event's id, so that each is sent once."""
     for event in (event for event in rows.events if event.kind in TELLS_PEOPLE):
         finalized = event.kind == EventKind.TASK_BLOCKED and not event.data.get("retry")
         if finalized and not workflow.patched(FINALIZED_TELLS):

@@ -41,7 +41,7 @@ def record_run(records: RunRecords) -> None:
 
 @activity.defn
 def plan_run(firing: Firing) -> Planned:
-    """Build the input of a scheduled run from the current pipeline."""
+    """Build the input of a scheduled run from the pipeline's current definition."""
     raise NotImplementedError
 
 

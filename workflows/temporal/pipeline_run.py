@@ -143,7 +143,9 @@ class PipelineRun:
                 pass
 
     async def _grow(self, stage_id: str, tree: TreeStart, success: tuple[Decision, ...]) -> StageOutcome:
-        """A stage's tree, as a child workflow. A cancelled one ends its jobs itself, and still tells how it ended."""
+        """Run a stage's tree as a child workflow. On cancellation the tree ends its own jobs, and still returns its
+        outcome.
+        """
         start, root, asked = self._run.input, tree.input.root_job_id, tree.input.assignment
 
         def begin() -> Awaitable[ChildWorkflowHandle[DelegationTree, CloseTree]]:

@@ -1,4 +1,4 @@
-"""The workflow a schedule starts: it starts the run, or records why there is none."""
+"""The workflow that a schedule starts: it starts the pipeline's run, or records why no run can start."""
 
 from temporalio import workflow
 from temporalio.common import WorkflowIDReusePolicy

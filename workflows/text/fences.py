@@ -1,4 +1,4 @@
-"""Foreign text inside our prompts: between marker lines that nobody else can write (rulings E6, N6).
+"""Fences around foreign text in prompts: marker lines that the foreign text cannot forge (rulings E6, N6).
 
 Such a line holds a mark that is chosen for one prompt and occurs nowhere else in it, so no text can open or close a
 block, and our headings are outside of blocks only. The mark is derived from a seed: rewriting a prompt gives an equal
@@ -67,7 +67,7 @@ def marks(text: str) -> set[str]:
 
 
 def inline(text: str) -> str:
-    """Quote a short value in running text: one line, and no way out of its code span."""
+    """Quote a short value in running text: on one line, escaped so that it can't end its code span."""
     line = one_line(" ".join(text.split())).replace("`", "'")
     return f"`{line if len(line) <= _INLINE_LIMIT else line[:_INLINE_LIMIT] + '...'}`"
 

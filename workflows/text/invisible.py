@@ -50,12 +50,12 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Escape invisible characters and line ends, for a line of ours."""
+    """Escape invisible characters and line ends, so that the text fits into one line of the service's own output."""
     return _shown(text, "")
 
 
 def prefixed(text: str) -> list[str]:
-    """Return the lines of a foreign text, each marked so that nobody takes it for one of ours."""
+    """Return the lines of a foreign text, each with a prefix that tells it from the service's own lines."""
     return [f"{PREFIX}{line}".rstrip() for line in visible(text).rstrip("\n").split("\n")]
 
 

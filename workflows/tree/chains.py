@@ -123,7 +123,7 @@ class Leg(Memory):
         return self.timer
 
     def again(self) -> None:
-        """Queue the leg as a new attempt."""
+        """Queue the leg again under the next attempt number."""
         self._move(JobState.QUEUED)
         self.attempt, self.escalated = self.attempt + 1, False
 

@@ -1,4 +1,4 @@
-"""Dispatch of delegations: checks, the legs' jobs, and the run of each (rulings C1 to C6, B1).
+"""Dispatch of delegations: the checks, the jobs of the legs, and the run of each job (rulings C1 to C6, B1).
 
 The module `settle` decides when a leg may start.
 """
@@ -153,7 +153,7 @@ def _admit(step: Step, chain: Coordinator, outcome: JobOutcome) -> None:
 
 
 def _stands_for(leg: Leg, duplicate: Leg) -> None:
-    """Merge a duplicate's rules, quorum and policy into the leg that runs in its place (ruling C5)."""
+    """Merge a duplicate's rules, quorum and policy into the leg that runs in place of the duplicate (ruling C5)."""
     leg.rules = tuple(dict.fromkeys((*leg.rules, *duplicate.rules)))
     leg.quorum = max((each.quorum for each in (leg, duplicate) if each.quorum is not None), default=None)
     leg.failure_policy = leg.failure_policy or duplicate.failure_policy

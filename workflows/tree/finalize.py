@@ -185,7 +185,7 @@ def block_task(step: Step, reason: str, job_id: str) -> None:
 
 
 def way_back(step: Step, job_id: str) -> str:
-    """Return the retry command, after the step without which it would fail again at once (ruling B3)."""
+    """Return the command that retries the job, preceded by a step without which the retry would fail (ruling B3)."""
     first = step.state.first.get(job_id)
     return f"{first}; then: {RETRY} {job_id}" if first else f"{RETRY} {job_id}"
 

@@ -88,7 +88,9 @@ def _stopped_by(step: Step, outcome: JobOutcome) -> str:
 
 
 def _price(step: Step, outcome: JobOutcome, used: Usage) -> Cost:
-    """Price an outcome. Those of earlier releases are free where a shell agent named no model, as when first played."""
+    """Price an outcome. Outcomes of earlier releases stay free if a shell agent named no model, so that
+    replays agree.
+    """
     job = step.state.jobs[outcome.job_id]
     if job.runtime == SHELL and not (outcome.priced or outcome.model):
         return FREE

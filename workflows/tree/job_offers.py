@@ -81,7 +81,7 @@ def _returned(step: Step, job_id: str) -> None:
 
 
 def held_up(step: Step, event: JobHeldUp) -> None:
-    """Record in a running attempt's row why it waits, and what resolves that (ruling B3)."""
+    """Record in a running attempt's row why it waits, and which command resolves that (ruling B3)."""
     job = step.state.jobs.get(event.job_id)
     if job is not None and job.state is JobState.RUNNING and job.attempt == event.attempt:
         step.change(event.job_id, reason=event.reason, next=event.next)

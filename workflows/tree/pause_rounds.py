@@ -210,7 +210,7 @@ def _show_row(step: Step, current: Round, row: RoundRecord) -> None:
 
 
 def show_verbs(step: Step) -> None:
-    """Update rounds whose verbs have changed because the job budget was used up meanwhile."""
+    """Update the offered verbs of open rounds, after the job budget was used up meanwhile."""
     for chain in step.state.coordinators.values():
         current = step.state.open_round(chain.coordinator_id)
         if current is not None and current.shown != list(takes(step.state, current)):
@@ -245,7 +245,9 @@ def _command(record: RoundRecord) -> str:
 
 
 def _waiting(step: Step) -> list[str]:
-    """Return the jobs that the pause holds up, except legs that wait for a retry, whose rows say when it is due."""
+    """Return the jobs that the pause holds up. Legs that wait for a retry are left out: their rows say when that is
+    due.
+    """
     legs = (leg for leg in step.state.legs() if leg.unstarted and leg.timer is None)
     held = (chain.job_id for chain in step.state.coordinators.values() if chain.phase is Phase.HELD)
     return [*(leg.job_id for leg in legs), *held]

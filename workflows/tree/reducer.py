@@ -146,7 +146,7 @@ def _start(step: Step) -> None:
 
 
 def _advance(step: Step) -> None:
-    """Advance all chains until nothing changes, then end the tree if it is due. No-op in a closed tree."""
+    """Advance all chains until nothing changes, then end the tree if it is finished. No-op in a closed tree."""
     if step.state.closed:
         return
     step.warn()
@@ -177,7 +177,9 @@ def _foresee(step: Step) -> None:
 
 
 def _end_after(state: TreeState, coordinator_id: str, verb: Verb) -> str:
-    """Return why this verb would finalize the tree; empty if the tree goes on, or ending it is the verb's purpose."""
+    """Return why this verb would finalize the tree; empty if it would not, or if ending the tree is the
+    verb's purpose.
+    """
     if verb in {Verb.ABORT, Verb.EXTEND}:
         return ""
     tried = Step(state.model_copy(deep=True), state.now)

@@ -100,7 +100,7 @@ def _held_back(state: TreeState, batch: Batch, leg: Leg) -> str | None:
 
 
 def _open(state: TreeState, chain: Coordinator) -> bool:
-    """Return whether neither the chain's coordinator nor one above it has gone on without it."""
+    """Return whether the coordinator still waits for this batch, and so does every coordinator above it."""
     if chain.phase not in {Phase.WAITING, Phase.BLOCKED} or chain.batch is None or chain.batch.continued:
         return False
     if chain.coordinator_id == state.root_id:
@@ -212,7 +212,9 @@ def refuse_taking_up(state: TreeState) -> str | None:
 
 
 def take_up(step: Step, actor: str, why: str, since: float) -> None:
-    """Exclude the outage from the wall clock, extend open rounds by it, and run interrupted jobs again."""
+    """Continue a tree after an outage: extend its clock and open rounds by the outage, and run interrupted
+    jobs again.
+    """
     state, gap = step.state, max(0.0, step.now - since)
     if not state.paused:
         state.exclude(since)

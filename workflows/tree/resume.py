@@ -78,7 +78,8 @@ def _accepted_before(state: TreeState, request_id: str) -> bool:
 
 
 def _addressed(state: TreeState, request: ResumeRequested) -> tuple[Coordinator, Round] | Refusal:
-    """Return the job's own chain, else the one that delegated it, else the only one that waits (ruling B1).
+    """Return the coordinator and round that an order means: by its job, by that job's coordinator, or the only open
+    round.
 
     A coordinator that was asked before is never passed over for another: the answer was meant for it.
     """
@@ -130,7 +131,9 @@ def _other_round(state: TreeState, chain: Coordinator, current: Round, request: 
 
 
 def _other_words(state: TreeState, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
-    """Refuse a verb of another kind of round, or its words. Questions nobody can answer any more can be aborted."""
+    """Refuse a verb or text that does not fit this round. `abort` stays valid for questions that can't be answered any
+    more.
+    """
     order = request.order
     if request.foreseen and order.verb == Verb.ABORT and Verb.ABORT in pause_rounds.takes(state, current):
         return refuse_length(order.text)
@@ -210,7 +213,7 @@ def _refused(step: Step, request: ResumeRequested, refusal: Refusal, who: Data) 
 
 
 def _recorded(chain: Coordinator, verb: Verb, text: str, said: Answers) -> list[str]:
-    """Return what is recorded of a person's text, a line each."""
+    """Return the lines recorded of a person's text."""
     if verb is Verb.ANSWER:
         return list(_answers(chain, said))
     legs = ", ".join(leg.id for leg in chain.escalated)
@@ -345,7 +348,7 @@ def answer(step: Step, waiting: int, verdict: Refusal | Accepted) -> AnswerOrder
 
 
 def _stands(state: TreeState, verdict: Accepted) -> Iterator[str]:
-    """Yield the state of the ordered round, then the rounds still open, or else the tree's state."""
+    """Yield sentences on the state of the ordered round and of rounds still open, or else of the tree."""
     meant = state.rounds[verdict.coordinator_id][verdict.round - 1]
     which = f"round {meant.number} of {verdict.coordinator_id}"
     yield (f"{which} waits until {clock(meant.expires_at)}" if meant.open else f"{which} is over: {meant.closed}")

@@ -15,7 +15,7 @@ from workflows.tree.step import Step
 
 
 def move_on(step: Step, chain: Coordinator) -> bool:
-    """Advance a chain as far as possible now; return True if it did more than start legs."""
+    """Advance a chain as far as possible now; return True if that did more than start legs."""
     batch = chain.batch
     if batch is not None:
         finalize.stop_waiting(step, batch)

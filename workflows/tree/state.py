@@ -198,7 +198,9 @@ class TreeState(Memory):
         return {leg.worktree for leg in shared if leg.worktree and leg.job_id in busy}
 
     def kept_sets(self) -> Iterator[JobOutcome | RefusedSet]:
-        """Yield sets of delegations: held back, refused for the finalize, or in briefs of jobs not begun (B6)."""
+        """Yield the sets of delegations that the state holds: held back, refused for the finalize, or in briefs of
+        queued jobs.
+        """
         yield from (chain.held for chain in self.coordinators.values() if chain.held is not None)
         yield from self.finalize.refused if self.finalize is not None else ()
         runs = [*self.held_back.values(), *(offer.run for offer in self.offers.values() if offer.run is not None)]

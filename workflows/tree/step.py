@@ -104,7 +104,9 @@ class Step:
         self.event(*_of_job(job))
 
     def again(self, job_id: str, reason: str, next_step: str = "") -> None:
-        """Queue a new attempt of a job, which counts (ruling C3) and begins without a branch (rulings D3, I1)."""
+        """Queue a new attempt of a job. It counts against the job budget (C3) and begins without a branch (rulings D3,
+        I1).
+        """
         self.state.spent_jobs += 1
         self.state.first.pop(job_id, None)
         attempt = self.state.jobs[job_id].attempt + 1

@@ -151,7 +151,7 @@ def recorded(path: Path) -> Place | None:
 
 
 def place_at(path: Path) -> Place:
-    """Return the record of the work folder, or refuse if there is none."""
+    """Return the record of the work folder; raise if it has none."""
     known = recorded(path)
     if known is None:
         where = printable(str(path))

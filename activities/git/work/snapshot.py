@@ -57,7 +57,7 @@ class Snapshot:
         return bool(self.changed or self.gone or self.nested or self.odd)
 
     def keeps(self, name: str) -> bool:
-        """Return whether the file, or a folder around it, was not looked at."""
+        """Return whether the snapshot left out this file, or a folder that contains it."""
         while name and name not in self.kept:
             name = name.rpartition("/")[0]
         return bool(name)

@@ -35,7 +35,7 @@ class Odd:
 
     @property
     def told(self) -> str:
-        """Return a sentence for people, without characters that move the cursor or turn the line round."""
+        """Return a sentence about the entry for people, without control and direction characters."""
         return f"{one_line(printable(self.path))}: {self.what}"
 
 

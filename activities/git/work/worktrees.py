@@ -125,7 +125,7 @@ def repair(repo: Path, path: Path) -> bool:
 
 
 def find(path: Path) -> Worktree | None:
-    """Return the complete work folder at the path, from its record; None if there is none."""
+    """Return the work folder at the path, read from its record; None if it is missing or incomplete."""
     known = recorded(path) if path.is_dir() and not path.is_symlink() else None
     return Worktree(path, known.base, known.branch, known.names) if known else None
 
@@ -165,7 +165,7 @@ def start_from(repo: Path, worktree: Worktree, commit: str) -> Worktree:
 
 
 def commit_of(repo: Path, revision: str) -> str:
-    """Return the commit that a revision names; refuse with the reason if there is none."""
+    """Return the commit that a revision names; raise with the reason if it names none."""
     if found := branches.commit(repo, revision):
         return found
     if not branches.has_commits(repo):

@@ -32,7 +32,7 @@ def _parts(tree: BoundTree) -> Iterator[Part]:
 
 
 def _result(tree: BoundTree) -> list[str]:
-    """Render the result, or the last job's row if there is none."""
+    """Render the tree's result, or the last job's row if no job has a result."""
     if tree.result is not None:
         return render_comment(tree.result, RESULT_BYTES).split("\n")
     job = last_job(tree)

@@ -30,12 +30,12 @@ class Part:
 
 
 def line(text: str, limit: int = LINE) -> str:
-    """Return text of agents or people on one line of ours."""
+    """Return text of agents or people on one line, safe inside a line that the service writes."""
     return word(inert(shown(text, limit)))
 
 
 def cell(text: str, limit: int = 60) -> str:
-    """Return such text for a table cell, unable to break the columns."""
+    """Return text of agents or people for a table cell, escaped so that it can't break the columns."""
     return (
         line(text, limit).replace("|", "\N{BOX DRAWINGS LIGHT VERTICAL}").replace("\\", "\N{REVERSE SOLIDUS OPERATOR}")
     )
@@ -48,7 +48,7 @@ def code(text: str) -> str:
 
 
 def item(first: str, text: str, limit: int = TEXT) -> Lines:
-    """Return a list item that begins with our words and contains foreign text."""
+    """Return a list item that begins with the service's words and contains escaped foreign text."""
     lines = wrapped(inert(shown(text, limit)))
     return bullet([f"{first}{lines[0]}", *lines[1:]])
 

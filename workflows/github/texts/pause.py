@@ -34,13 +34,13 @@ _WHAT = {
 
 
 def pause(tree: BoundTree, waiting: RoundRecord, fact_id: str = "") -> str:
-    """What is asked while it is open; what came of it once it is over."""
+    """Render the comment on a pause: its questions while it is open, its outcome afterwards."""
     parts = _open(tree, waiting) if waiting.end is None else _over(tree, waiting)
     return comment(fact_id or pause_id(waiting.round_id), parts)
 
 
 def reminder(tree: BoundTree, event: EventRecord, fact_id: str = "") -> str:
-    """Said again, shorter; once the round is over it says only that."""
+    """Render a reminder: a short form of the pause's comment; once the round is over, one sentence that says so."""
     round_id = f"{event.job_id}-r{event.data['round']}"
     waiting = next((each for each in tree.rounds if each.round_id == round_id), None)
     if waiting is None or waiting.end is not None:

@@ -29,7 +29,7 @@ class Told:
 
     @property
     def running(self) -> bool:
-        """True while the tree may still add to it."""
+        """True while the tree may still add commits to the pull request."""
         return not self.task.state.closed
 
 
@@ -54,7 +54,7 @@ def _parts(told: Told) -> Iterator[Part]:
 
 
 def _result(told: Told) -> list[str]:
-    """Render the result, or the job's row if there is none."""
+    """Render the job's result, or the job's row if it has no result."""
     if told.result is not None:
         return render_comment(told.result, RESULT_BYTES).split("\n")
     job = told.last

@@ -14,7 +14,7 @@ QUOTED = 159
 def refusal(
     fact_id: str, who: str, whys: Sequence[str], commands: Sequence[str] = (), lines: Sequence[str] = ()
 ) -> str:
-    """Render a sentence for each refused command, with its line; `commands` are lines of ours to copy."""
+    """Render a sentence for each refused command, with its line; `commands` are corrected lines to copy."""
     said: Lines = []
     for about, why in zip_longest(lines, whys, fillvalue=""):
         said += item(f"{code(cut(about, QUOTED))}: " if about else "", why, 1_000)

@@ -43,7 +43,7 @@ class Annotation:
     title: str
 
     def said(self) -> dict[str, str | int]:
-        """Return the request's JSON."""
+        """Return the annotation as JSON for GitHub's API."""
         return asdict(self)
 
 

@@ -265,7 +265,7 @@ def _bodies(brief: ContinuationBrief, bodies: Mapping[str, str], artifact_root: 
 
 
 def text_of(text: Text, bodies: Mapping[str, str]) -> str:
-    """Return a stored text, or a note that it is missing."""
+    """Return a stored text, or a note that it is missing from the store."""
     if text.digest is None:
         return text.inline or ""
     return bodies.get(text.digest, f"[not available: the stored text {text.digest} could not be read]")
@@ -296,7 +296,9 @@ def _changes(run: JobRun, place: Place | None) -> str:
 
 
 def answer_to(question: str, answer: str) -> str:
-    """Join a leg's own question and its answer. The question is one line, so that it can't forge the answer's start."""
+    """Join a leg's question and its answer; the question is put on one line, so that it can't imitate the answer's
+    heading.
+    """
     return f"{_ASKED}{one_line(question)}{_ANSWER}{answer}"
 
 
