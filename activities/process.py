@@ -23,7 +23,7 @@ class OneLine(logging.Formatter):
 
 
 def where_nothing_is_set_up() -> None:
-    """Format log records in this way in commands, which configure no logging."""
+    """Set up the format of log records in a process that has configured no logging, such as a command."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(OneLine("%(message)s"))
 

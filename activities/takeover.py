@@ -53,7 +53,7 @@ _RUNNING = "ExecutionStatus = 'Running' AND TaskQueue = '{}' AND (SvcState IS NU
 
 
 async def begun(client: Client, host: str, task_queue: str, kind: str = "") -> "asyncio.Task[int]":
-    """Start to take over. Usually done before the caller polls for jobs; else it goes on in the background."""
+    """Start to take over in the background, and wait a short time, in which it usually finishes."""
     taking = asyncio.create_task(take_over(client, host, task_queue, kind))
     await asyncio.wait({taking}, timeout=LOOK_SECONDS)
     return taking

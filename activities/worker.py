@@ -123,7 +123,7 @@ def group_name(home: Home) -> str:
 
 
 async def serve(home: Home) -> None:
-    """Work until SIGTERM; running agents go on, and are found again."""
+    """Work until SIGTERM. Running agents continue after that; the next worker attaches to them again."""
     loaded = load(home)
     settings = loaded.settings
     settings.notify.secret(os.environ)

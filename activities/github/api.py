@@ -141,7 +141,7 @@ async def change_pull(client: Client, github: str, number: int, **said: Any) -> 
 
 
 async def mark_ready(client: Client, node_id: str) -> None:
-    """Mark a draft as ready for review: the only call that needs GraphQL."""
+    """Mark a draft pull request as ready for review, by GraphQL: REST has no call for that."""
     query = "mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { clientMutationId } }"
     answer = await client.send("POST", client.graphql_url, {"query": query, "variables": {"id": node_id}})
     if faults := answer.get("errors"):

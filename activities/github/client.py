@@ -212,7 +212,7 @@ class Client(GitHubAPI):
 
 
 def repository_in(url: str) -> str:
-    """Return the repository in a URL; empty if there is none."""
+    """Return the repository in a URL of GitHub's API; empty if the URL names none."""
     parts = urlsplit(url).path.split("/")
     at = parts.index("repos") if "repos" in parts else -1
     return "/".join(parts[at + 1 : at + 3]) if at >= 0 else ""

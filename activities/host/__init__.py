@@ -1,1 +1,1 @@
-"""One host at work: state that its activities share, and the course of one attempt from begin to end, once."""
+"""The work of one host: state that its activities share, and each attempt, run once from begin to end."""

@@ -1,4 +1,4 @@
-"""The course of every attempt, of a job's agent or of a pipeline's command: from its offer to its recorded end, once.
+"""The steps that all attempts share, of a job's agent or of a pipeline's command: from the offer to the recorded end.
 
 Each attempt has one call at a time. A recorded end is returned; a running program is attached to; anything else waits
 for its slot, is claimed, prepared or refused, and played. `Work` has the parts that differ for jobs and stages.
@@ -35,7 +35,7 @@ class Attempt(Protocol[T]):
     """True once its program has ended, and only its end is left to record."""
 
     def start(self) -> None:
-        """Begin the program; may wait for disk and store. `play` reports errors."""
+        """Begin the program; may block on the disk and the store. Errors are raised later, by `play`."""
         ...
 
     async def play(self) -> T:
@@ -52,7 +52,7 @@ class Attempt(Protocol[T]):
 
 
 class Work(Protocol[T]):
-    """The work of an attempt. Every method but the properties may wait for disk and store."""
+    """The work of an attempt. Every method except the properties may block on the disk and the store."""
 
     @property
     def offered(self) -> Offered: ...
@@ -60,11 +60,11 @@ class Work(Protocol[T]):
     def need(self) -> Need: ...
 
     def recorded(self, row: AttemptRow) -> T | None:
-        """Return the recorded end of the row; None if there is none."""
+        """Return the recorded end of the attempt; None if it has not ended."""
         ...
 
     def run_dir(self, row: AttemptRow) -> Path:
-        """Return the folder in which its program runs, or would."""
+        """Return the folder of the attempt's program, whether or not the program was started."""
         ...
 
     def taken_back(self) -> T:
@@ -76,7 +76,7 @@ class Work(Protocol[T]):
         ...
 
     def refuse(self, row: AttemptRow, fault: ServiceError) -> T:
-        """Record that it cannot be started on its host: that is its end, with the command to type."""
+        """Record that the attempt can't be started on its host, with the command to type; this ends the attempt."""
         ...
 
 
@@ -102,7 +102,7 @@ class _Over(Generic[T]):
 
 
 class Attempts:
-    """The attempts of one kind on this host."""
+    """Runner of all attempts of one kind on this host."""
 
     def __init__(self, context: Context, slots: Slots) -> None:
         self._context = context
@@ -198,7 +198,9 @@ async def to_its_end(attempt: Attempt[T]) -> T:
 
 
 async def still_wanted() -> bool:
-    """Tell if this call was cancelled only because the worker stops, or because a later call took the run over."""
+    """Return whether the call was cancelled only because the worker stops, or because a later call has taken the run
+    over.
+    """
     why = activity.cancellation_details()
     if why is None or why.cancel_requested:
         return False
@@ -212,7 +214,9 @@ async def still_wanted() -> bool:
 
 
 async def _runs_on(workflow_id: str, run_id: str) -> bool:
-    """Tell if this run of a workflow goes on, or the run that a reset made of it: that one calls for the job again."""
+    """Return whether this run of a workflow is running, or the run that a reset made of it, which calls for the job
+    again.
+    """
     while run_id:
         handle = activity.client().get_workflow_handle(workflow_id, run_id=run_id)
         described = await handle.describe(rpc_timeout=DESCRIBE_TIMEOUT)
@@ -223,5 +227,5 @@ async def _runs_on(workflow_id: str, run_id: str) -> bool:
 
 
 def with_way_out(message: str, hint: str) -> str:
-    """Add the command to type to a fault's message."""
+    """Append the command to type to an error message."""
     return f"{message} (try: {hint})" if hint else message

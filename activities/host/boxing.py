@@ -137,7 +137,7 @@ def refused(settings: Settings, runtime: str) -> CannotLaunchError | None:
 
 
 def prove(settings: Settings) -> None:
-    """Try the boxes of the runtimes ahead of their first job, so that it need not wait."""
+    """Try the boxes of the runtimes before their first jobs, so that these need not wait for the trial."""
     for name in (*settings.configured_runtimes, SHELL):
         refused(settings, name)
 
@@ -198,7 +198,7 @@ def home_of_links(box: Box, launch: Launch) -> dict[str, str]:
 
 
 def hand_over(box: Box, settings: Iterable[Path] = ()) -> None:
-    """Give its folders to the program's account, also a work folder that it may only read.
+    """Give the program's folders to the account of agents, including a work folder that it may only read.
 
     Let that account read the user's `settings` of the program, which are usually private.
     """
@@ -247,7 +247,7 @@ def _needed(command: tuple[str, ...], search: str | None, home: Path, root: Path
 
 
 def _said(places: Iterable[str], home: Home, runtime: str, users_home: Path) -> list[Path]:
-    """Resolve the settings' folders. Refuse one that contains the service home, or is inside it."""
+    """Resolve the settings' folders. Refuse a folder that contains the service home, or is inside it."""
     paths = [users_home / place[2:] if place.startswith("~/") else Path(place) for place in places]
     if bad := next((path for path in paths if _meets(path, home.root.resolve())), None):
         raise CannotLaunchError(
@@ -299,7 +299,7 @@ def _provider(name: str, url: str) -> str:
 
 
 def may_be_why(box: Box | None, runtime: str, said: str) -> str:
-    """Return a note to add to a failure that the box may have caused; empty if nothing suggests it."""
+    """Return a note for the message of a failure that the box may have caused; empty if nothing suggests that."""
     if box is None or not any(word in said.lower() for word in _REFUSALS):
         return ""
     return (
@@ -308,5 +308,5 @@ def may_be_why(box: Box | None, runtime: str, said: str) -> str:
 
 
 def told(box: Box | None) -> str:
-    """Return the box's name for a run's record."""
+    """Return the name of the box for a run's record."""
     return str(box) if box else BoxKind.NONE.value

@@ -32,7 +32,7 @@ FIX = "service gc --dry-run; df -h; [worker].free_disk in config.toml"
 
 @dataclass(eq=False)
 class Writer:
-    """A run that goes on, and the folders it writes to."""
+    """A running run, and the folders it writes to."""
 
     run_dir: Path
     folders: tuple[Path, ...]
@@ -90,7 +90,7 @@ class Room:
         return replace(end, error=writer.reason) if writer.reason and end.kind is EndKind.CANCELLED else end
 
     def hold(self, why: str) -> None:
-        """Let nothing start for this reason; an empty one lets waiting runs start."""
+        """Keep new runs from starting for this reason; an empty reason lets waiting runs start."""
         self.held = why
         for heed in self.heeded_by:
             heed(why)

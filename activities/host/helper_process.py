@@ -149,7 +149,7 @@ class _Pool:
             self._idle.append(helper)
 
     def gone(self, helper: "Connection[Any, Any]") -> None:
-        """Drop a dead helper, and the idle ones, which may have died with it."""
+        """Drop a dead helper, and all idle ones, which may have died with the same fork server."""
         helper.close()
         with self._lock:
             idle, self._idle = self._idle, []
@@ -241,7 +241,9 @@ def _picklable(error: Exception) -> Exception:
 
 
 def main(module: str) -> None:
-    """Load once all that helpers need, and keep the garbage collector from copying it in each of them."""
+    """Load the modules that all helpers need before forking, and keep the garbage collector from copying
+    their memory.
+    """
     control_group.told().enter()
     import_module(module)
     library()

@@ -48,13 +48,15 @@ class Slots:
         """The reason why no run gets a slot, even a free one."""
 
     def hold(self, why: str) -> None:
-        """Let nothing begin for this reason; an empty one lets runs begin as slots allow."""
+        """Keep new runs from beginning for this reason; an empty reason lets them begin as slots allow."""
         self.held = why
         self._call()
 
     @asynccontextmanager
     async def taken(self, need: Need, *, runs_already: bool = False) -> AsyncIterator[None]:
-        """Wait for a run's slots and hold them. A run that goes on already holds its own at once."""
+        """Hold a run's slots during the context, and wait until they are free. A run that is running already gets them
+        at once.
+        """
         if runs_already:
             self._count(need, 1)
         else:

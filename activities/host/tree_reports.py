@@ -53,11 +53,13 @@ class TreeReports:
         self._add(run, Begun(job_id=run.job_id, offer=run.offer, at=at))
 
     def held_up(self, run: JobRun, reason: str, what_next: str) -> None:
-        """Report that a begun run waits, or goes on (ruling B3). Can be called from any thread."""
+        """Report that a begun run waits for something, or that it continues (ruling B3). Can be called from
+        any thread.
+        """
         self._add(run, HeldUp(job_id=run.job_id, attempt=run.attempt, reason=reason, next=what_next))
 
     def ended(self, run: JobRun) -> None:
-        """Drop the unsent reports of a job that has ended: its outcome says it all."""
+        """Drop the unsent reports of a job that has ended: its outcome supersedes them."""
         queue = self._queues.get(run.root_job_id, [])
         queue[:] = [each for each in queue if each.report.job_id != run.job_id]
 

@@ -1,4 +1,4 @@
-"""The record of an ended attempt: a small outcome with its notices for the tree, all of it for the store."""
+"""The record of an ended attempt: a small outcome with notices for the tree, and the complete data for the store."""
 
 import json
 from collections.abc import Sequence

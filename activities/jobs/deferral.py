@@ -1,4 +1,6 @@
-"""Deferral of a run until its program can work again: Temporal waits, and no process or slot is in use meanwhile."""
+"""Deferral of a run until its program can work again: Temporal waits, and the run holds no process or slot
+meanwhile.
+"""
 
 import time
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Why Temporal closed a workflow that said nothing itself: terminated, failed, timed out (ruling G2)."""
+"""Why Temporal closed a workflow that has left no outcome: it was terminated, failed or timed out (ruling G2)."""
 
 from datetime import timedelta
 
@@ -18,14 +18,14 @@ NO_REASON = "no reason was given"
 
 @activity.defn(name="how_it_closed")
 async def how_it_closed(closed: Closed) -> str:
-    """Tell a tree who ended the workflow of one of its legs, and why."""
+    """Return to a tree who ended the workflow of one of its legs, and why."""
     handle = activity.client().get_workflow_handle(closed.workflow_id, run_id=closed.run_id)
     described = await handle.describe(rpc_timeout=RPC_TIMEOUT)
     return await why_closed(activity.client(), closed.workflow_id, closed.run_id, described.status)
 
 
 async def why_closed(client: Client, workflow_id: str, run_id: str, status: WorkflowExecutionStatus | None) -> str:
-    """Return who ended it and why, as its history says."""
+    """Return who ended a workflow and why, as its history records it."""
     handle = client.get_workflow_handle(workflow_id, run_id=run_id)
     only_last = WorkflowHistoryEventFilterType.CLOSE_EVENT
     async for event in handle.fetch_history_events(event_filter_type=only_last, rpc_timeout=RPC_TIMEOUT):

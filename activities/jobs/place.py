@@ -90,18 +90,18 @@ def _allowed(settings: Settings, run: JobRun) -> Allowed:
 
 
 def may_commit(settings: Settings, worker: Worker) -> bool:
-    """Tell whether a worker's program may write `.git`, and so commit and merge."""
+    """Return whether a worker's program may write `.git`, and so can commit and merge."""
     return _scripted(settings, worker) or worker.autonomy_policy is AutonomyPolicy.DANGER_FULL_ACCESS
 
 
 def _scripted(settings: Settings, worker: Worker) -> bool:
-    """Nothing but its box holds a script."""
+    """Return whether the program is a script, which only its box confines, and may write."""
     program = program_of(worker.runtime, settings.runtime(worker.runtime).adapter)
     return program is None and worker.autonomy_policy is not AutonomyPolicy.READ_ONLY
 
 
 def _kind(settings: Settings, runtime: str) -> BoxKind:
-    """Return the box of the start. Where that gets none, the job doesn't start and no prompt is read."""
+    """Return the kind of box for the runtime, or `NONE` if no box works: then the job doesn't start."""
     try:
         return boxing.kind_for(settings, runtime)
     except CannotLaunchError:

@@ -50,7 +50,7 @@ class TreeRecorder:
 
     @activity.defn(name="take_back")
     def take_back(self, offer: Offer) -> Claim:
-        """Take back an offer that its host has not begun."""
+        """Take back an offer, unless its host has begun it."""
         offered = attempts.Offered(offer.job_id, offer.attempt, offer.offer)
         return Claim(begun_at=permanent_errors.written(lambda: attempts.take_back(self._context.store, offered)))
 

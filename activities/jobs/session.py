@@ -13,7 +13,7 @@ from workflows.model.workers import SessionScope
 
 @dataclass(frozen=True)
 class EarlierSession:
-    """The session to resume and its folder; or why there is none where one was wanted."""
+    """The session to resume and its folder; or, if none can be resumed, the reason."""
 
     session: str | None = None
     folder: Path | None = None

@@ -142,7 +142,9 @@ def branch_name(run: JobRun) -> str | None:
 
 
 def task_branch(run: JobRun) -> str:
-    """Where merged work of a task collects; it exists once something was merged (ruling I5)."""
+    """Return the name of the branch that collects a task's merged work; it exists once something was merged (ruling
+    I5).
+    """
     return run.assignment.task_branch or f"service/{run.task_id}"
 
 
@@ -192,7 +194,7 @@ def collected(place: Workspace, run: JobRun, result: ServiceResult | None) -> Ev
 
 
 def said(error: ServiceError | OSError) -> str:
-    """Return an error as part of a sentence."""
+    """Return an error with its command as part of a sentence."""
     return with_way_out(error.message, error.hint) if isinstance(error, ServiceError) else str(error)
 
 
@@ -263,7 +265,7 @@ def _start(context: Context, run: JobRun, merged: str) -> str:
 
 
 def _without_merged(repo: Path, line: Line, given: list[str]) -> Line:
-    """Remove conflicts of branches that one of the job's dependencies has merged."""
+    """Remove the conflicts of branches that one of the job's dependencies has merged already."""
 
     def is_merged(each: LeftOut) -> bool:
         return bool(each.files) and any(branches.contains(repo, end, each.commit) for end in given)

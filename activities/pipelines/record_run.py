@@ -47,7 +47,7 @@ class RunRecorder:
                 self._supersede(records.run, stage)
 
     def _supersede(self, run: RunRecord, stage: StageRecord) -> None:
-        """The tree of the attempt before waits for nobody any more: another one runs in its place."""
+        """Dismiss the blocked tree of a stage's previous attempt, which the new attempt's tree replaces."""
         if stage.kind is not StageKind.AGENT or stage.state is not StageState.RUNNING or stage.attempt < 2:
             return
         earlier = ids.tree_id(run.run_id, run.started_at, stage.number, stage.attempt - 1)
@@ -76,7 +76,7 @@ class RunRecorder:
         return Planned(start=start)
 
     def _first_of_its_id(self, start: RunInput) -> None:
-        """Refuse a second run of one id: a caller has asked again just as its run ended."""
+        """Refuse a second run with the same id: the caller has repeated its request just after the first run ended."""
         known = pipeline_runs.get(self._context.store, start.run_id)
         if known is None or known.record.state in OPEN_RUNS or known.record.started_at == start.created_at:
             return

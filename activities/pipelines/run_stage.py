@@ -61,7 +61,7 @@ class StageAttempt:
     _started: "Future[Claim]" = field(default_factory=Future)
 
     def start(self) -> None:
-        """Start the command; `play` raises what keeps it from starting."""
+        """Start the command; errors are raised later, by `play`."""
         try:
             self._started.set_result(supervised_run.begin(self._request()))
         except BaseException as error:
@@ -75,7 +75,7 @@ class StageAttempt:
         return await in_turn(self._finish, end)
 
     async def stop(self) -> None:
-        """End the command; `play` goes on to record what it left."""
+        """End the command; `play` then records what the command left."""
         await supervised_run.stop(Path(self.row.run_dir), self.context.settings.worker.stop_grace)
 
     def called_off(self, ended: StageOutcome) -> StageOutcome:
@@ -195,7 +195,9 @@ def payload_of(context: Context, text: Text) -> dict[str, str]:
 
 
 def environment(context: Context, run: StageRun, script: Script, payload: dict[str, str]) -> dict[str, str]:
-    """Build the whole environment of a stage: variables that agents get, the stage's own, the payload (ruling K1)."""
+    """Build the whole environment of a stage: the variables that agents get, the stage's own, and the payload (ruling
+    K1).
+    """
     shell = context.settings.runtimes.get(SHELL)
     seen = passed(shell.env if shell else (), context.environ)
     told = {

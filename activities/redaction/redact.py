@@ -38,13 +38,13 @@ def redacted(text: str) -> str:
 
 
 def redacted_begin(text: str, limit: int) -> str:
-    """Return the beginning of a text without secrets, without reading all of it."""
+    """Return the first `limit` characters of a text, redacted; only that part of the text is searched for secrets."""
     part = redacted(text[: limit + _MARGIN])
     return (part if len(text) <= limit + _MARGIN else part[: -_MARGIN // 2])[:limit]
 
 
 def redacted_end(text: str, limit: int) -> str:
-    """Return the end of a text without secrets, without reading all of it."""
+    """Return the last `limit` characters of a text, redacted; only that part of the text is searched for secrets."""
     part = redacted(text[-limit - _MARGIN :])
     return (part if len(text) <= limit + _MARGIN else part[_MARGIN // 2 :])[-limit:]
 

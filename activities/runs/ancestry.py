@@ -139,7 +139,7 @@ def _of_line(line: tuple[int, ...]) -> Agent | None:
 
 
 def _told(supervisor: int) -> Agent | None:
-    """Return the agent that the supervisor's own run names; None if it has no run, or none that can be trusted."""
+    """Return the agent that the supervisor's own run belongs to; None if it has no run, or no trusted record of one."""
     try:
         log = Path(os.readlink(f"/proc/{supervisor}/fd/2"))
     except OSError:
@@ -157,7 +157,7 @@ def _told(supervisor: int) -> Agent | None:
 
 
 def _by_mark(environment: Mapping[str, str]) -> Agent | None:
-    """Return the agent that the environment's mark names. A dead supervisor's processes keep the mark unless they
+    """Return the agent that the environment's mark names. Processes of a dead supervisor keep the mark unless they
     removed it.
     """
     if (mark := environment.get(MARK)) is None:

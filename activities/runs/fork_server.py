@@ -164,7 +164,9 @@ def _name(name: bytes) -> None:
 
 
 def main() -> None:
-    """Load once all that supervisors need, and keep the garbage collector from copying it in each of them."""
+    """Load the modules that all supervisors need before forking, and keep the garbage collector from copying their
+    memory.
+    """
     group = control_group.told()
     group.enter()
     first = sys.argv[1:] == [supervisor.FIRST]

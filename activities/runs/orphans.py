@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Orphan:
-    """A run that nobody waits for, or the processes of one whose supervisor is dead."""
+    """A run that no workflow waits for, or the processes of a run whose supervisor is dead."""
 
     run_dir: Path
     supervisor: int | None

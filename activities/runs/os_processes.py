@@ -189,7 +189,7 @@ LEFT_OVER_FILE = Path("logs", "orphans.jsonl")
 
 
 def left_over_line(run_dir: Path, supervisor: int | None, pids: Collection[int]) -> str:
-    """Describe what is left of a run."""
+    """Describe the remaining processes of a run on one line."""
     what = "nobody waits for it" if supervisor else "its supervisor is dead"
     return f"run {run_dir.name} goes on (processes: {len(pids)}) and {what}"
 

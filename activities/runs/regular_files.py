@@ -70,7 +70,7 @@ def size_of(path: Path) -> int:
 
 
 def stat_of(path: Path) -> os.stat_result | None:
-    """Return the stat data of a regular file; None if there is none."""
+    """Return the stat data of a regular file; None if it is missing."""
     try:
         found = path.lstat()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Start the supervisor of a run: by the fork server, or directly if there is none.
+"""Start the supervisor of a run: by the fork server, or directly if this process has no fork server.
 
 Asking again is safe, whatever happens to the fork server: a run is claimed once, and a second supervisor ends.
 """
@@ -60,7 +60,7 @@ class ForkServer:
         return self._process.poll() is not None
 
     def fork(self, run_dir: Path, key: bytes, log: int) -> bool:
-        """Have a supervisor forked, and wait until its claim is settled or it is dead. Return False if none took the
+        """Fork a supervisor, and wait until its claim is settled or it is dead. Return False if no supervisor took the
         run.
         """
         read, write = os.pipe()
@@ -79,7 +79,7 @@ class ForkServer:
                 log.warning("the fork server %d could not enter its control group: its agents have no limits", self.pid)
 
     def end(self) -> None:
-        """End the fork server; its supervisors go on."""
+        """End the fork server; the supervisors that it has forked continue."""
         self._process.kill()
         self._process.wait()
         with self._lock:
@@ -115,7 +115,7 @@ def group_environment() -> dict[str, str]:
 
 
 def close() -> None:
-    """End the fork servers of this process, and remove the control group. Runs go on, and keep the group."""
+    """End the fork servers of this process, and remove the control group. Running runs continue, and keep the group."""
     for server in _servers.values():
         server.end()
     _servers.clear()

@@ -94,7 +94,9 @@ class Progress:
 
 @dataclass(frozen=True)
 class Claim:
-    """The supervisor that took the run. Without a pid it was cancelled before it started, or has a problem."""
+    """A supervisor's claim on a run. Without a pid the run was cancelled before its start, or can't start for a
+    problem.
+    """
 
     at: float
     pid: int | None = None
@@ -105,7 +107,7 @@ class Claim:
 
     @classmethod
     def read(cls, run_dir: Path, key: bytes | None = None) -> "Claim | None":
-        """Read the claim; None if there is none. In a copied home, the original's supervisors don't count as alive.
+        """Read the claim; None if the run has none. In a copied home, the original's supervisors count as dead.
 
         With the run's `key`, the claim can be read even if the home's key is unusable by now.
         """
@@ -213,7 +215,7 @@ def prepared(request: RunRequest) -> tuple[bytes, bool]:
 
 
 def _start(request: RunRequest) -> Claim:
-    """Spawn a supervisor and wait until the run is claimed, by it or by another that was faster."""
+    """Spawn a supervisor and wait until the run is claimed, by this supervisor or by a faster one."""
     run_dir = request.run_dir.absolute()
     if (claim := _lost_claim(run_dir)) is not None:
         return claim
@@ -267,7 +269,7 @@ def _look(stdout: Path, pid: int, known: Progress | None) -> Progress:
 
 
 def _unknown(run_dir: Path, claim: Claim, key: bytes) -> RunEnd:
-    """Kill what a dead supervisor left without a trusted record: nothing may go on unseen."""
+    """Kill the remaining processes of a dead supervisor that left no trusted record, and return the end as unknown."""
     survivors = kill_all(lambda: marked(mark_of(run_dir)))
     problem = claim.problem or _forged_end(run_dir, key)
     error = problem or f"the supervisor {claim.pid} died without recording an end. {_said(run_dir)}".strip()
@@ -283,7 +285,7 @@ def _forged_end(run_dir: Path, key: bytes) -> str:
 
 
 def _said(run_dir: Path) -> str:
-    """Return the supervisor's own last words."""
+    """Return the last lines that the supervisor logged."""
     return last_lines(run_dir / "supervisor.log", SAID_LIMIT).strip()
 
 

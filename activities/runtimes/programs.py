@@ -1,4 +1,4 @@
-"""Facts about an agent program, and its state on this machine: found, new enough, logged in.
+"""Facts about an agent program, and its state on this machine: whether it is installed, new enough and logged in.
 
 `table` lists the programs. Nothing here runs a program: `find` and `logged_in` look at files and variables.
 """
@@ -85,7 +85,7 @@ class Program:
 
     @property
     def way_in(self) -> str:
-        """Return the commands to log in; a variable has to be set when the daemon starts."""
+        """Return the commands that log in to the program; a variable has to be set when the daemon starts."""
         return (
             f"{self.login}, or set {self.keys[0]} and start the daemon anew: service daemon stop; service daemon start"
         )

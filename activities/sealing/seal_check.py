@@ -122,7 +122,7 @@ class _Gate(WorkflowInstance):
         return completion
 
     def _goes_nowhere(self, act: WorkflowActivation, refusal: Failure) -> WorkflowActivationCompletion:
-        """Fail every step, except the one that removes the workflow from the cache."""
+        """Fail every activation of the workflow, except the one that removes it from the cache."""
         completion = WorkflowActivationCompletion(run_id=act.run_id)
         if any(job.HasField("remove_from_cache") for job in act.jobs):
             completion.successful.SetInParent()
@@ -191,14 +191,14 @@ def _failure(message: str) -> Failure:
 
 
 def left_alone(info: Info, why: str) -> None:
-    """Leave the workflow alone: if several hosts share a store, the one that began it may have another key and go
-    on.
+    """Let a workflow with an invalid seal continue untouched, because another host of the store may have the
+    right key.
     """
     log.error("%s is left to other hosts: %s", info.workflow_id, why)
 
 
 def ended_by(client: Client) -> Refused:
-    """Return a function that terminates such workflows with the reason; the rows of their trees are then ended as
+    """Return a function that terminates workflows with an invalid seal; the rows of their trees are then ended as
     usual.
     """
     loop = asyncio.get_running_loop()

@@ -76,7 +76,9 @@ def _told(found: os.stat_result) -> _Looks:
 
 
 def derived(key: bytes, purpose: str, *of: str) -> bytes:
-    """Derive the key for one purpose, and for one subject of it; derived keys reveal nothing about each other."""
+    """Derive a key for one purpose, and for one subject of that purpose; derived keys reveal nothing about
+    each other.
+    """
     label = b"\0".join(os.fsencode(each) for each in (purpose, *of))
     return hmac.new(key, label, hashlib.sha256).digest()
 

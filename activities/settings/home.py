@@ -182,13 +182,13 @@ class Home:
 
     @property
     def commands_socket(self) -> Path:
-        """Return the socket on which the warm process takes commands typed in this home."""
+        """Return the socket on which the warm process accepts commands that were typed with this home."""
         return self.root / "commands.sock"
 
     @property
     def commands_key(self) -> Path:
-        """Return the key of that socket: a caller proves that it has this file open for reading, which no box
-        allows.
+        """Return the key file of the commands socket: an open descriptor of it identifies the caller, and no box can
+        read it.
         """
         return self.root / "commands.key"
 

@@ -42,7 +42,9 @@ class Reading:
         return self.origins.get(path, "default")
 
     def told(self, sections: Collection[str] | None = None) -> "Told":
-        """Return the reading for a process's file: all sections, or only those that concern it."""
+        """Return the values in the form of a process's file: of all sections, or only of those that concern the
+        process.
+        """
         kept = {path: given for path, given in self.values.items() if sections is None or path[0] in sections}
         return Told(file=self.file, values={toml.dotted(path): toml.value(given) for path, given in kept.items()})
 

@@ -152,7 +152,7 @@ class Artifacts:
             _write(folder / "brief.md", self._bodies(manifest).encode("utf-8", "surrogateescape"))
 
     def _bodies(self, manifest: dict[str, str]) -> str:
-        """Format each body verbatim in a block that it cannot close, so that it can't imitate another leg's."""
+        """Format each artifact body verbatim in a fenced block, so that it can't imitate the body of another leg."""
         read = {name: self.get(kept).rstrip().decode("utf-8", "surrogateescape") for name, kept in manifest.items()}
         return written(json.dumps(manifest), lambda fences: _framed(read, fences))
 

@@ -86,7 +86,7 @@ def of_tree(engine: Engine, root_job_id: str) -> list[AttemptRow]:
 
 
 def dependencies(engine: Engine, job_ids: Collection[str]) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Map job and delegation to the delegations of the job's result that it depends on, from the job's last attempt."""
+    """Map each dependent leg, by the job that delegated it and its id, to the ids of the legs it depends on."""
     query = select(schema.attempts.c.job_id, schema.attempts.c.payload[("service_result", "delegations")].label("legs"))
     query = query.where(schema.attempts.c.job_id.in_(job_ids)).order_by(schema.attempts.c.attempt)
     with engine.connect() as connection:

@@ -41,7 +41,7 @@ def tell(engine: Engine, kind: BranchEventKind, job_id: str, event: BranchEvent,
 
 
 def told(engine: Engine, *roots: str) -> list[tuple[BranchEventKind, str, BranchEvent]]:
-    """Return the branch events of trees, oldest first: kind, job, details."""
+    """Return the branch events of these trees, oldest first: kind, job, details."""
     columns = schema.events.c
     query = select(columns.kind, columns.job_id, columns.data).order_by(columns.at)
     query = query.where(columns.root_job_id.in_(roots), columns.kind.in_(list(BranchEventKind)))

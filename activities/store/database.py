@@ -187,7 +187,7 @@ def _writes_ahead(engine: Engine) -> bool:
 
 
 def _write_ahead(engine: Engine) -> None:
-    """Switch the file to WAL mode, once. SQLite does not wait for readers here, it reports at once that it is busy."""
+    """Switch the file to WAL mode, once. SQLite can't wait for readers here; it fails at once if the file is busy."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Writes that can never succeed, told apart from those that only have to wait (ruling B6).
+"""Classification of failed writes: those that can never succeed, and those that only have to wait (ruling B6).
 
 A database that is locked, gone or full takes the row later; a value that does not fit its column never does.
 """

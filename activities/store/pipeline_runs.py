@@ -103,7 +103,7 @@ def stages_of(engine: Engine, run_id: str) -> list[StageRecord]:
 
 
 def stage_of(engine: Engine, root_job_id: str) -> StageRecord | None:
-    """The stage whose latest tree this is; None where it is none's."""
+    """Return the stage whose latest tree has this root job; None if no stage has."""
     with engine.connect() as connection:
         row = connection.execute(select(stages).where(stages.c.job_id == root_job_id)).first()
     return StageRecord.model_validate(dict(row._mapping)) if row else None

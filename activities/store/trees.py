@@ -88,7 +88,7 @@ def keep(engine: Engine, state: "TreeState", host: str, run_id: str = "") -> Non
 
 
 def keep_interrupted(engine: Engine, state: "TreeState | None", root: str) -> None:
-    """Save the state in which a tree was interrupted, from which it can go on; None deletes it."""
+    """Save the state from which an interrupted tree can continue; None deletes the saved state."""
     values = {"revision": 0, "state": state.model_dump(mode="json") if state else None}
     with engine.begin() as connection:
         connection.execute(update(schema.trees).where(schema.trees.c.root_job_id == root).values(**values))

@@ -191,7 +191,7 @@ def _blocked() -> Select[Any]:
 
 
 def _preflight() -> Select[Any]:
-    """Select preflight flags whose task goes on, until a later job of the coordinator's chain delegates (ruling C6).
+    """Select preflight flags of open tasks, until a later job of the coordinator's chain delegates (ruling C6).
 
     A blocked task has its own place.
     """

@@ -72,8 +72,8 @@ def highest_revision(connection: Connection, root: str) -> int:
 
 
 def _take_over(connection: Connection, root: str, run_id: str, records: Records, before: Writer | None) -> Writer:
-    """Take over the writing. A run that continues from the last one's end keeps its numbers; any other goes on
-    behind all.
+    """Make this run the tree's writer. If its revisions continue the stored ones, keep its numbers; else shift them
+    behind.
     """
     first, highest = records.revision, highest_revision(connection, root)
     shift = before.shift if before else 0

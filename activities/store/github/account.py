@@ -63,7 +63,7 @@ def read(engine: Engine) -> Account:
 
 
 def note(engine: Engine, **values: Any) -> None:
-    """Record values seen of the account."""
+    """Update these columns of the account's row."""
     with engine.begin() as connection:
         insert_new(connection, table, [{"name": NAME, **asdict(Account())}])
         connection.execute(update(table).where(table.c.name == NAME).values(**values))

@@ -47,7 +47,9 @@ class FactRow:
 
     @property
     def where(self) -> str:
-        """Return the thread to write on; only the repository if there is none, as for a pull request to be opened."""
+        """Return the thread to write on, or just the repository if the thread does not exist yet, as before a pull
+        request.
+        """
         return f"{self.github}#{self.number}" if self.number else self.github
 
 
@@ -59,7 +61,7 @@ def declare(engine: Engine, facts: Sequence[FactRow]) -> None:
 
 
 def note(engine: Engine, fact_id: str, **values: Any) -> None:
-    """Record values of a fact; its state stays unless it is among them."""
+    """Update these columns of a fact's row."""
     _change(engine, fact_id, values)
 
 
@@ -85,7 +87,7 @@ def next_due(engine: Engine, now: float, skip: Sequence[str] = ()) -> FactRow | 
 
 
 def waiting_until(engine: Engine) -> float | None:
-    """Return when the first waiting fact is due; None if none waits."""
+    """Return when the first waiting fact is due; None if no fact waits."""
     with engine.connect() as connection:
         return connection.execute(select(func.min(table.c.next_at)).where(table.c.state.in_((OPEN, PUSH)))).scalar()
 

@@ -35,7 +35,7 @@ def serve(engine: Engine, repos: Collection[str], now: float) -> None:
 
 
 def looked_at(engine: Engine, before: float) -> None:
-    """Skip trees that ended before this time from now on: they have been looked at."""
+    """Mark all trees that ended before this time as examined for publishing; later queries skip them."""
     with engine.begin() as connection:
         connection.execute(update(table).where(table.c.since < before).values(since=before))
 

@@ -53,13 +53,13 @@ def begin(engine: Engine, github: str, since: float) -> None:
 
 
 def note(engine: Engine, github: str, **values: Any) -> None:
-    """Record values seen of a repository."""
+    """Update these columns of a repository's row."""
     with engine.begin() as connection:
         connection.execute(update(repos).where(repos.c.github == github).values(**values))
 
 
 def want(engine: Engine, github: str = "") -> int:
-    """Have a repository, or all, polled as soon as possible. Return how many."""
+    """Schedule the next poll of a repository, or of all repositories, for now. Return how many."""
     change = update(repos).values(wanted_at=time.time())
     with engine.begin() as connection:
         return connection.execute(change.where(repos.c.github == github) if github else change).rowcount

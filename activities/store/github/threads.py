@@ -84,14 +84,14 @@ def bind_published(engine: Engine, served: Collection[str] = ()) -> set[str]:
 
 
 def pulls_of(engine: Engine, thread: Thread) -> list[Thread]:
-    """The further threads of a tree: the pull requests that its work became."""
+    """Return the pull requests that a tree's work was published as, apart from the thread the tree belongs to."""
     with engine.connect() as connection:
         rows = connection.execute(_published().where(facts.c.root_job_id == thread.root_job_id)).all()
     return [each for each in map(_of_pull, rows) if each.number != thread.number]
 
 
 def discussed(engine: Engine, github: str, number: int) -> list[Thread]:
-    """Every tree that people talk of there: those that belong to it, and whose work it is; the newest first."""
+    """Return every tree that belongs to this thread, or whose work this pull request publishes, newest first."""
     bound = _read(engine, select(table).where(table.c.github == github, table.c.number == number))
     query = _published().where(facts.c.github == github, facts.c.github_id == str(number))
     with engine.connect() as connection:
@@ -101,7 +101,7 @@ def discussed(engine: Engine, github: str, number: int) -> list[Thread]:
 
 
 def look_again(engine: Engine, root: str) -> None:
-    """All of a tree is to be told again, where it has not been: it has become a pull request."""
+    """Reset the tree's event cursor, so that its facts are declared anew: its work has become a pull request."""
     with engine.begin() as connection:
         connection.execute(update(table).where(table.c.root_job_id == root).values(told_seq=-1))
 
@@ -153,7 +153,7 @@ def untold(engine: Engine) -> list[Thread]:
 
 
 def told(engine: Engine, root: str, seq: int, *, over: bool) -> None:
-    """Record that everything up to this event is declared; `over`: no more is expected."""
+    """Advance the tree's event cursor to this event, whose facts are declared; `over`: expect no more events."""
     with engine.begin() as connection:
         connection.execute(update(table).where(table.c.root_job_id == root).values(told_seq=seq, over=over))
 

@@ -1,1 +1,1 @@
-"""Rows that people register or keep: agents, repositories, hosts, pipelines, memory, reviews."""
+"""Rows that people register or write: agents, repositories, hosts, pipelines, memory, reviews."""

@@ -1,4 +1,4 @@
-"""The hosts and their workers: each worker records that it runs, and others read when it was last seen."""
+"""The hosts and their workers: each worker records that it is running, and others read when it was last seen."""
 
 import time
 from dataclasses import dataclass
