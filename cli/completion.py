@@ -191,7 +191,7 @@ def candidates(words: Sequence[str]) -> list[Candidate]:
 
 
 def _helped(done: Sequence[str], begun: str) -> list[Candidate]:
-    """Complete pages and commands after `service help`."""
+    """Complete the names of manual pages and commands after `service help`."""
     if begun.startswith("-"):
         return [each for each in (("--help", ""), ("--json", "Print JSON.")) if each[0].startswith(begun)]
     from cli import manual

@@ -138,7 +138,7 @@ def _permitted(path: str, carry_out: "Callable[..., Any]") -> "Callable[..., Any
 
 
 def _paged(path: str, carry_out: "Callable[..., Any]") -> "Callable[..., Any]":
-    """Wrap the command so that its output is kept until its end."""
+    """Wrap the command so that its output is collected, and paged at its end."""
     if path not in PAGED:
         return carry_out
 

@@ -139,7 +139,7 @@ def _page(name: str, *, as_json: bool) -> None:
 
 
 def _command(words: list[str], *, as_json: bool) -> None:
-    """Print the help of a command, as `--help` behind it does."""
+    """Print the help of a command, like its `--help`."""
     from cli import main
     from cli.drawing.output import say_json
 

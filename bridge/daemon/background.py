@@ -101,7 +101,7 @@ def _released_within(home: Home, pid: int, seconds: float, step: Step = unheard)
 
 
 class ComingUp:
-    """An observer of a starting group, polled until the group works."""
+    """A poller of a starting group's state, until all members work."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -120,7 +120,7 @@ class ComingUp:
 
     @property
     def waits_for(self) -> str:
-        """The member that is starting; empty if there is none."""
+        """The name of the member that is starting; empty if all started members work."""
         begun = [name for name in self._since if name not in self._took]
         return begun[-1] if begun else ""
 

@@ -34,7 +34,7 @@ def start(
     strict_ports: bool = False,
     step: Step = unheard,
 ) -> DaemonStatus:
-    """Start the group in the background, and return once all of it works."""
+    """Start the group in the background, and return once all its members work."""
     from bridge.daemon import background
 
     if not daemon_state.status(service.home).running:
@@ -60,7 +60,7 @@ def preflight_failures(service: Service) -> int:
 
 
 def _require(service: Service) -> None:
-    """Check the requirements before anything starts, and raise an error for what is missing."""
+    """Check the requirements of a start first, and raise an error that names what is missing."""
     from bridge.operations.home import cluster
 
     cluster.require(service)

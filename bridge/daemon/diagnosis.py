@@ -67,6 +67,6 @@ def diagnose_bridge(log: str) -> ServiceError | None:
 
 
 def diagnose_said(log: str) -> ServiceError | None:
-    """Return the error that one of our programs printed, with the command to type."""
+    """Return the error that one of the service's own programs printed, with the command to type."""
     said = _SAID.search(log)
     return ServiceError(said[1], said[2] or "") if said else None

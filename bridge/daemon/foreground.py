@@ -141,7 +141,9 @@ def _embedded(home: Home, options: DaemonOptions, state: StateFile, lock: FileLo
 def _ours(
     home: Home, options: DaemonOptions, env: dict[str, str], state: StateFile, avoid: Collection[int] = ()
 ) -> list[Member]:
-    """Build the members that are our own programs. Each secret goes only to the member that needs it (ruling L2)."""
+    """Build the members that run the service's own programs. Each secret goes only to the member that needs it (ruling
+    L2).
+    """
     token, webhook = options.github_secret, options.webhook_secret
     plain = _without_secrets(env, options)
     given = {name: {**plain, name: os.environ[name]} if name in os.environ else plain for name in (token, webhook)}
@@ -241,8 +243,8 @@ def _program(
     umask: int = 0o077,
     restarts_with: str = "",
 ) -> Member:
-    """Build a member from one of our programs. It is ready once it wrote its pid to `ready`, or at once without that
-    file.
+    """Build a member from one of the service's programs. It is ready once it wrote its pid to `ready`; without that
+    file, at once.
     """
     if ready is not None:
         ready.unlink(missing_ok=True)

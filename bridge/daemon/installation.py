@@ -119,7 +119,7 @@ WantedBy=default.target
 
 
 def _quoted(word: str) -> str:
-    """Quote a word for systemd, with `%` escaped so that it is no specifier."""
+    """Quote a word for a systemd unit, with `%` escaped so that it can't begin a specifier."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{escaped}"'
 

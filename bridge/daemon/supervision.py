@@ -116,7 +116,7 @@ class Group:
             return str(error).splitlines()[0]
 
     async def _start_again(self, slot: _Slot) -> MemberProcess:
-        """Start the member, after the one that it restarts with."""
+        """Start the member again, once the member that it restarts together with is ready."""
         for other in self._slots:
             if slot.member.restarts_with == other.member.name:
                 await other.ready.wait()

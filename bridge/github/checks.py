@@ -65,7 +65,7 @@ async def look(session: Session, github: str) -> None:
 
 
 def _saw(session: Session, mine: list[Thread], heads: Mapping[int, str | None]) -> None:
-    """Record new heads and declare a check on each: it is pending until somebody has looked at it."""
+    """Record new heads, and declare a check on each; the check is pending until the head is judged."""
     for each in mine:
         head = heads[each.number]
         if head is None:
@@ -135,7 +135,7 @@ async def _check_run(session: Session, fact: FactRow, said: dict[str, Any], now:
 
 
 async def _ours(session: Session, fact: FactRow, *, looks: bool) -> tuple[str, int]:
-    """Return the id of our check run, or "", and the number of annotations it has."""
+    """Return the id of the service's own check run, or "", and the number of annotations that it has."""
     if fact.github_id and not looks:
         return fact.github_id, 0
     found = await api.check_runs(session.client, fact.github, fact.subject, NAME)

@@ -103,8 +103,8 @@ async def _edit(session: Session, fact: FactRow, there: str, body: str, said: st
 
 
 async def _ours(session: Session, fact: FactRow) -> str:
-    """Return the id of the comment that already carries this fact, or "". Of duplicates the oldest stays; one is
-    deleted a turn.
+    """Return the id of the comment that already carries this fact, or "". Of duplicates keep the oldest; delete one per
+    turn.
     """
     login, began = (await asyncio.to_thread(account.read, session.store)).login, time.monotonic()
     all_of_it = await api.comments_of(session.client, fact.github, fact.number, fact.at - CLOCKS_APART)

@@ -76,7 +76,9 @@ def _declare(session: Session, thread: Thread, tree: BoundTree) -> None:
 
 
 def _is_wanted(session: Session, thread: Thread, fact: Fact) -> bool:
-    """Return whether a fact is posted: a pull request with the tree's work shows the status in its own text."""
+    """Return whether a fact is to be posted. On a pull request that publishes the work, the body already shows the
+    status.
+    """
     if thread.kind == threads.PUBLISHED and fact.kind not in {*ON_PULLS, FactKind.REFUSAL}:
         return False
     match session.settings.comments:

@@ -67,7 +67,7 @@ def carry_out(session: Session, asked: Asked, said: Said) -> Awaitable[Did]:
 
 
 async def is_for_us(session: Session, asked: Asked, said: Said) -> bool:
-    """Return whether the command addresses this service: the service that would carry a command out also refuses it."""
+    """Return whether the command addresses this service, by its job, its thread or its repository."""
     try:
         match said:
             case Resume(job=job) | Kill(job=job) | Retry(job=job) if job:
@@ -101,7 +101,7 @@ async def _resume(session: Session, asked: Asked, said: Resume) -> Did:
 
 
 async def _meant(session: Session, asked: Asked, named: str) -> tuple[str, int | None]:
-    """Return the job, and its round that was open when the comment was written."""
+    """Return the job that a command means, and the number of its round that was open when the comment was written."""
     if named:
         job = await _job(session, asked, named)
         found = await open_then(session, asked.row, [ids.root_of(job) or job])
@@ -182,7 +182,9 @@ def _only_round(asked: Asked, found: Pauses) -> RoundRecord:
 
 
 def _round_of(job_id: str, found: Pauses) -> int | None:
-    """Return the number of the round this job id means. None lets the tree give the reason for its refusal."""
+    """Return the number of the open round that a job id means; None if ambiguous, so that the tree refuses with the
+    reason.
+    """
     mine = rounds.meant_by(job_id, list(found.mine))
     if not mine and found.now:
         raise RefusedError(f"nothing of {job_id} waited for a person when this was written", found.lines)
@@ -204,7 +206,7 @@ async def _only_tree(session: Session, asked: Asked) -> str:
 
 
 def _threads(session: Session, row: CommentRow) -> list[Thread]:
-    """The trees discussed here that were there when the comment was written."""
+    """Return the trees discussed on a thread that existed when the comment was written."""
     found = threads.discussed(session.store, row.github, row.number)
     return [each for each in found if each.bound_at < row.created_at + 1]
 

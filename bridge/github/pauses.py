@@ -36,7 +36,7 @@ class Pauses:
 
     @property
     def lines(self) -> str:
-        """The commands to write instead, each with its job."""
+        """The corrected commands to suggest, each with its job."""
         return "\n".join(each.commands[0] for each in self.now if each.commands)
 
 
@@ -70,5 +70,5 @@ def _was_open(each: RoundRecord, row: CommentRow, told: dict[str, Comment]) -> b
 
 
 def _told_as_open(root: str, comment: Comment, row: CommentRow) -> bool:
-    """Return whether the comment asks for a resume, or was edited since and may have asked for one."""
+    """Return whether the service's comment asks for a resume, or was edited since and may have asked for one."""
     return f"/service resume {root}" in comment.body or comment.updated_at > row.created_at

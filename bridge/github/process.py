@@ -74,7 +74,7 @@ async def serve(service: Service) -> None:
 
 
 async def ring(temporal: TemporalClient, task_queue: str) -> None:
-    """Start the desk or signal it, so that it takes a turn now."""
+    """Start the desk's workflow, or signal it to take a turn now."""
     try:
         await temporal.start_workflow(
             GithubDesk.run,
@@ -92,7 +92,9 @@ async def ring(temporal: TemporalClient, task_queue: str) -> None:
 
 
 async def _ring_for_news(service: Service, temporal: TemporalClient) -> None:
-    """Ring at the start and whenever the store has news. The desk's own timer covers what is only due later."""
+    """Signal the desk at the start and whenever the store has news. The desk's own timer covers facts that are due
+    later.
+    """
     last = 0.0
     clock = asyncio.get_running_loop().time
     while True:

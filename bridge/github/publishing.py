@@ -114,7 +114,9 @@ async def push(session: Session, fact_id: str) -> None:
 
 
 def _here(session: Session, fact: FactRow) -> Repo | None:
-    """Return the repository if its checkout is on this host; otherwise hand the fact to its host and return None."""
+    """Return the fact's repository if its checkout is on this host; else assign the fact to that host and
+    return None.
+    """
     task = jobs.task_of(session.store, fact.root_job_id)
     repo = repos.get(session.store, task.repo) if task else None
     if repo is None:

@@ -47,7 +47,9 @@ async def open_pull(session: Session, fact: FactRow) -> Wrote:
 
 
 async def _open(session: Session, fact: FactRow, what: Publication, told: Told) -> Pull | None:
-    """Record the digest of the body before the POST, so that the body is recognised after a crash in between."""
+    """Open the pull request, and record its body's digest before the POST, so that a crash in between can be
+    recognised.
+    """
     base = what.base or await _base(session, fact)
     body, draft = texts.body(told, fact.fact_id), told.running and not what.no_drafts
     await _keep(session, fact, what.about_to_say(_said(body)).model_copy(update={"draft": draft}))
@@ -59,7 +61,7 @@ async def _open(session: Session, fact: FactRow, what: Publication, told: Told) 
 
 
 async def _declined(session: Session, fact: FactRow, what: Publication, error: DeclinedError, base: str) -> Pull:
-    """Handle a 422: use a pull request that another opened first, retry without a draft, or give up."""
+    """Handle GitHub's 422: use a pull request that somebody opened first, retry without a draft, or give up."""
     if error.status != 422:
         raise error
     why = str(error).lower()
@@ -99,7 +101,7 @@ async def _base(session: Session, fact: FactRow) -> str:
 
 
 async def _update(session: Session, fact: FactRow, what: Publication, told: Told, there: Pull) -> Wrote:
-    """Update the body if it is still the one we wrote, and mark our draft ready. The title stays."""
+    """Update the body if nobody else edited it, and mark the service's own draft ready. The title is never changed."""
     await asyncio.to_thread(facts.note, session.store, fact.fact_id, github_id=str(there.number), url=there.html_url)
     body = texts.body(told, fact.fact_id)
     ours = marked(_plain(there.body)) == fact.fact_id and _said(there.body) in what.said

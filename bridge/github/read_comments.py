@@ -36,7 +36,7 @@ def of_interest(session: Session) -> list[Reading]:
 
 
 async def read(session: Session) -> list[str]:
-    """Read every repository that is due. A failing repository does not block the others, unless all fail."""
+    """Read every repository that is due. A failure in one does not stop the others; raise only if all fail."""
     await asyncio.to_thread(_begin_new, session)
     did, now = [], time.time()
     failed: list[AwayError] = []

@@ -1,4 +1,4 @@
-"""The dependencies of every step of a turn, and the outcomes of a write."""
+"""The dependencies of every step of a desk's turn, and the possible outcomes of a write."""
 
 from dataclasses import dataclass
 
@@ -53,8 +53,8 @@ class Needless(Exception):  # noqa: N818
 
 
 class Gone(Exception):  # noqa: N818
-    """A person deleted the comment it is about: the fact is dropped, and nobody is notified."""
+    """The comment that a fact answers was deleted: the fact is dropped, and nobody is notified."""
 
 
 class Never(Exception):  # noqa: N818
-    """The fact cannot be written; a person has to look."""
+    """The fact can never be written; a person has to look at it."""

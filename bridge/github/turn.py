@@ -112,8 +112,8 @@ REFUSED_SECONDS = 300.0
 
 
 async def refresh_login(session: Session) -> None:
-    """Fetch the account's login unless it is fresh. A refused account is left alone for a while, and people are
-    notified.
+    """Fetch the account's login unless it is fresh. If GitHub refuses the account, wait for a while and
+    notify people.
     """
     known = await asyncio.to_thread(account.read, session.store)
     if known.login and time.time() - known.seen_at < FRESH_SECONDS:

@@ -1,4 +1,4 @@
-"""Writing declared facts: one a turn, looked for before it is created, so that it exists once (rulings L2, L3)."""
+"""Writing of declared facts: one per turn, after a search for an existing copy, so that each exists once (L2, L3)."""
 
 import asyncio
 import logging
@@ -38,7 +38,7 @@ WRITERS: Mapping[str, Writer] = {
 
 
 async def write_one(session: Session) -> list[str]:
-    """Write the first fact that is due, unless the last write was too recent."""
+    """Write the first fact that is due, unless the last write is too recent."""
     store = session.store
     known, now = await asyncio.to_thread(account.read, store), time.time()
     if known.wrote_at + APART > now:

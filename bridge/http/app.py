@@ -32,7 +32,7 @@ DESCRIPTION = "Starts work, reads its state, carries people's decisions to it. T
 
 
 def create_app(service: Service, agent_at: AgentAt = nobody_s) -> FastAPI:
-    """Build the bridge of one service home; `agent_at` recognizes agents by their connections."""
+    """Build the bridge of one service home; `agent_at` returns the agent at the other end of a connection."""
     app = FastAPI(
         title="delegation service",
         version="1",

@@ -103,7 +103,7 @@ class StateFile:
 
 
 def read_state(path: Path) -> DaemonState | None:
-    """Return the state that the last daemon of this home wrote; None if there is none or it is unreadable."""
+    """Return the state that the last daemon of this home wrote; None if the file is missing or unreadable."""
     try:
         return DaemonState.model_validate_json(path.read_bytes())
     except (OSError, ValidationError):

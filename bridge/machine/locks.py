@@ -37,7 +37,7 @@ class FileLock:
         os.pwrite(self.fd, f"{pid}\n".encode(), 0)
 
     def release(self) -> None:
-        """Close our file descriptor; children that inherited it keep theirs."""
+        """Close this process's file descriptor; children that inherited it keep theirs, and so the lock."""
         os.close(self.fd)
 
 

@@ -31,7 +31,7 @@ class PortChoice:
 
 
 def is_free(port: int, host: str = LOOPBACK) -> bool:
-    """Return whether nobody listens on the port. Ports in TIME_WAIT count as free, as they do for servers."""
+    """Return whether no process listens on the port. Ports in TIME_WAIT count as free, as they do for servers."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

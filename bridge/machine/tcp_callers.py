@@ -33,7 +33,7 @@ _TO_UID = _HEAD.size + 4 + 48 + 12
 
 
 def lookup(this: Address, there: Address) -> tuple[int, int] | None:
-    """Return the uid and the inode of the socket with these ends, its own first; None if there is none.
+    """Return the uid and the inode of the socket between these addresses; None if no such socket exists.
 
     Raise OSError if the kernel does not support the query.
     """

@@ -1,4 +1,4 @@
-"""Idempotent calls: the same key with the same arguments returns what the first call started (ruling J9)."""
+"""Idempotent calls: a repeated key with equal arguments returns what the first call has started (ruling J9)."""
 
 import asyncio
 import hashlib

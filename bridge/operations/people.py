@@ -33,7 +33,7 @@ class UnknownCallerError(RefusedError):
 
 
 def refuse(agent: Agent, what: str, instead: str, home: Service) -> NoReturn:
-    """Refuse an agent's order, and say what it can do instead; the event is recorded once per job and order.
+    """Refuse an agent's order, and say what it can do instead; record the event once per job and order.
 
     It is recorded in the home of the agent's job, whatever home its environment names.
     """
@@ -53,7 +53,7 @@ def _record(service: Service, job_id: str, what: str, message: str) -> None:
 
 
 def event_of(job_id: str, what: str, message: str, now: float) -> EventRecord:
-    """Build the event; the same order of the same job has the same event id."""
+    """Build the event of a refused order; a repetition by the same job gets the same event id."""
     kind = EventKind.AGENT_REFUSED
     return EventRecord(
         event_id=f"{job_id}-{kind}-{sha256(what.encode()).hexdigest()[:8]}",

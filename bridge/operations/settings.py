@@ -148,7 +148,7 @@ def in_words(process: Process) -> Iterator[str]:
 
 
 def way_to_force(process: Process) -> tuple[str, ...]:
-    """Return the command after which the process uses the current settings."""
+    """Return the line with the command after which the process uses the current settings; empty if it already does."""
     return (f"  to put that in force: {process.restart}",) if process.changed else ()
 
 
@@ -171,7 +171,9 @@ def _process(
 
 
 def _is_no_matter(change: Change, name: str, handed: str | None) -> bool:
-    """Return whether a change is irrelevant: the daemon told the address, or this process doesn't read it."""
+    """Return whether a change doesn't matter: the daemon has passed the address itself, or this process doesn't read
+    it.
+    """
     if change.key == _HANDED:
         return handed is not None and handed in (change.there, change.here)
     return name == "worker" and change.key.startswith("bridge.") and change.key != _NAMED

@@ -63,7 +63,7 @@ async def client_of(service: Service) -> Client:
 
 @contextmanager
 def translated(said: str = NOT_TAKEN) -> Iterator[None]:
-    """Translate Temporal's errors into the service's; `said` begins the message of an unexpected one."""
+    """Translate Temporal's errors into the service's own; `said` begins the message of an unexpected error."""
     try:
         yield
     except ScheduleAlreadyRunningError:

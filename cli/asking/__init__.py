@@ -1,1 +1,1 @@
-"""Asking people on the terminal, and the service again and again until a tree or a run is over."""
+"""Questions to people on the terminal, and the loops that poll the service until a tree or a run has ended."""

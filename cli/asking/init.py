@@ -73,7 +73,7 @@ def decide(service: "Service", found: "Checkout", usable: "Sequence[Runtime]", a
 
 
 def _weakened(service: "Service", plan: "Plan", answers: Answers) -> tuple[str, ...]:
-    """Report runtimes whose agents no box can hold, with the remedy. They run only if a person agrees; `--yes` does
+    """Report runtimes whose agents no box can confine, with the remedy. They run only if a person agrees; `--yes` does
     not.
     """
     from bridge.operations.registry import init

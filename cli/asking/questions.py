@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Said:
-    """A person's typed answer, and what they confirmed about it."""
+    """A person's typed answer, and the deviations that the person confirmed."""
 
     verb: str
     text: str = ""
@@ -43,7 +43,7 @@ class Said:
 
 
 def ask(waiting: "RoundRecord", *, may_wait: bool = False) -> Said | None:
-    """Question by question, or what to do about failures; None when it is left for later, where it may be."""
+    """Ask each question, or what to do about the failures. Return None if the person leaves that for later."""
     if not waiting.questions or "answer" not in waiting.verbs:
         return _decide(waiting, may_wait=may_wait)
     said = Said("answer")
@@ -58,7 +58,9 @@ def ask(waiting: "RoundRecord", *, may_wait: bool = False) -> Said | None:
 
 
 def shown(waiting: "RoundRecord", *, briefly: bool = False) -> list[str]:
-    """Return the round's questions and commands as lines; only the head if it is about to be asked."""
+    """Return the round's questions and commands as lines; with `briefly` only the heading, because the questions
+    follow.
+    """
     lines = [f"{waiting.coordinator_id} waits for you until {clock(waiting.expires_at)} ({waiting.kind})"]
     if briefly:
         return lines

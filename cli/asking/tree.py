@@ -59,7 +59,7 @@ def silently(service: "Service", job_id: str) -> "Tree":
 
 
 def follow_events(service: "Service", job_id: str, *, json: bool) -> None:
-    """Print events as they come, one a line, until the tree is over."""
+    """Print each event of a job as it is recorded, one per line, until the tree is over."""
     from cli.drawing.progress import progress
 
     said = LastLines(service, job_id)
@@ -74,12 +74,12 @@ def follow_events(service: "Service", job_id: str, *, json: bool) -> None:
 
 
 def _told_on_a_terminal(command: str) -> AbstractContextManager[None]:
-    """Print how to come back after Ctrl-C, on a terminal only."""
+    """On a terminal, print at Ctrl-C how to return to the work."""
     return left_alone(command) if sys.stdout.isatty() else nullcontext()
 
 
 class LastLines:
-    """Agents' output beside the events: each job's last line when it changed, rate-limited."""
+    """A printer of agents' output between the events: each job's last line when it has changed, rate-limited."""
 
     def __init__(self, service: "Service", job_id: str) -> None:
         self._service = service
@@ -102,7 +102,7 @@ class LastLines:
 
 
 def _watch(service: "Service", job_id: str) -> "Iterator[tuple[Tree, list[EventRecord]]]":
-    """Yield the tree and its new events again and again, the last time when it is over."""
+    """Poll the tree, and yield it with its new events, until it is over."""
     from bridge.operations.jobs import jobs
 
     after = 0

@@ -51,7 +51,7 @@ def _failed(stage: Stage, error: ServiceError) -> int:
 
 
 def _kept(stage: Stage, told: Told) -> list[str]:
-    """Print and return the commands that look around and that end it."""
+    """Print and return the commands to look around in the kept demo, and the one that ends it."""
     look = [f"job tree {told.job_id}"] if told.job_id else []
     looking = [stage.typed(words) for words in (*look, "job list", "daemon status", "dashboard")]
     ending = f"{stage.typed('daemon stop')} && rm -rf {shlex.quote(str(stage.home))}"
@@ -84,7 +84,7 @@ def _ended_alike() -> Iterator[None]:
 
 @contextmanager
 def _to_the_end() -> Iterator[None]:
-    """Ignore signals during the clean-up, also in the commands that it starts."""
+    """Ignore signals during the clean-up, also in the commands that the clean-up starts."""
     for number in _ENDING:
         signal.signal(number, signal.SIG_IGN)
     yield

@@ -1,1 +1,1 @@
-"""Printing and drawing. `output` is the only way out, and makes all text safe. Only this package imports rich."""
+"""Printing and drawing. All output goes through `output`, which makes text safe. Only this package imports rich."""

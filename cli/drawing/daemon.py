@@ -70,7 +70,7 @@ def settings(found: "Sequence[Process]", *, whole: bool) -> list[str]:
 
 
 def _briefly(found: "Sequence[Process]") -> Iterator[str]:
-    """Group processes with equal differences."""
+    """Yield a line for each group of processes with equal differences, then the commands that restart them."""
     differing: dict[str, list[str]] = {}
     for each in found:
         differing.setdefault(_differences(each), []).append(each.name)

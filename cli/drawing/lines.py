@@ -1,4 +1,4 @@
-"""Lines that know their looks, and what is made of them. Except on a terminal, each is plain text."""
+"""Lines with colours and folding marks, which appear only on a terminal; as strings they are plain text."""
 
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
@@ -87,7 +87,7 @@ def path(name: str) -> Piece:
 
 
 def prose(text: str) -> Line:
-    """Return a sentence that nobody copies as a whole: it is folded, with an indent."""
+    """Return a sentence as a line that is folded with an indent, since nobody copies it as a whole."""
     indent = len(text) - len(text.lstrip(" "))
     return Line(text, below=" " * (indent + 2) + FOLDED)
 
@@ -129,7 +129,7 @@ def _is_said(value: object) -> bool:
 
 
 def headed(head: str, text: str) -> list[str]:
-    """Return foreign text behind a head of ours, or below it if it has several lines."""
+    """Return foreign text behind a heading of the service, or below the heading if the text has several lines."""
     text = text.rstrip("\n")
     return [head, *prefixed(text)] if "\n" in text else [prose(f"{head} {text}")]
 

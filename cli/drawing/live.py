@@ -70,7 +70,7 @@ class Live:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Show the normal screen meanwhile, for example to ask something."""
+        """Show the normal screen during the context, for example to ask a question."""
         entered = self._entered
         self.leave()
         yield
@@ -164,7 +164,7 @@ def _body(rows: Sequence[Row], screen: Screen, room: int) -> list[str]:
 
 
 def _folding(line: str) -> Line:
-    """Fold long lines: nobody copies from a screen that changes."""
+    """Fold long lines of a live view: nobody copies from a screen that changes."""
     return line if isinstance(line, Line) and line.below is not None else prose(line)
 
 

@@ -35,15 +35,15 @@ _for_programs = False
 
 
 class Below(Protocol):
-    """Something drawn below all output, such as a progress line."""
+    """Something drawn below all output, such as a progress line; it is removed while output is printed."""
 
     def aside(self) -> AbstractContextManager[None]:
-        """Remove it meanwhile."""
+        """Remove the drawing during the context."""
 
 
 @contextmanager
 def stand_below(what: Below) -> Iterator[None]:
-    """Keep it below all output printed meanwhile."""
+    """Keep this drawing below all output that is printed during the context."""
     global _below
     before, _below = _below, what
     try:
@@ -162,7 +162,7 @@ def page(lines: Iterator[str]) -> None:
 
 @contextmanager
 def in_pages() -> Iterator[None]:
-    """Collect the output meanwhile, and show it at the end: in the pager if it is taller than the terminal."""
+    """Collect the output of the context, and show it at the end: in the pager if it is taller than the terminal."""
     global _kept
     _kept = []
     try:

@@ -20,7 +20,7 @@ _OPTIONS = "FX"
 
 
 def command(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """Return the pager's command; empty if there is none or none is wanted."""
+    """Return the pager's command; empty if no pager is installed or wanted."""
     try:
         words = shlex.split(environment.get("PAGER", _USUAL))
     except ValueError:
@@ -63,7 +63,7 @@ def show(file: int) -> None:
 
 @contextmanager
 def _keys_are_its_own() -> Iterator[None]:
-    """Ignore SIGINT meanwhile: in the pager, Ctrl-C ends an action and not the program."""
+    """Ignore SIGINT during the context: Ctrl-C in the pager ends an action of the pager, not this program."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield

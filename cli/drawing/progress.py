@@ -81,7 +81,7 @@ class _Line:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Remove the line, and keep it away while something else is written."""
+        """Remove the progress line during the context, in which something else is written."""
         with self._lock:
             if self._stands:
                 self._stands = False

@@ -62,7 +62,7 @@ def state(word: str, why: str = "") -> Line:
 
 
 def one_line(text: str, width: int = 60) -> str:
-    """Join the text's lines and cut it to the width."""
+    """Join the text's lines with blanks, and cut the result to the width."""
     return cut(" ".join(_BLANKS.split(text.strip())), width)
 
 

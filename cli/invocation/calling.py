@@ -16,7 +16,7 @@ class Other(Protocol):
 
     @property
     def lives(self) -> bool:
-        """True if it has not ended, so that its pid is still its own."""
+        """True while the process is running, so that no other process has its pid."""
         ...
 
 
@@ -29,7 +29,7 @@ _IN_SIGHT = (
 
 
 def handed_over_by(peer: Other) -> None:
-    """Record that the command was typed in another process."""
+    """Record the process in which the command was typed, if that is not this one."""
     global _typed_by
     _typed_by = peer
 

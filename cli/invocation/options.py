@@ -29,7 +29,7 @@ Timeout = Annotated[
 
 
 def service_here() -> "Service":
-    """Open the service of this home. Imported on first use: help texts need none of it."""
+    """Open the service of this home. The module is imported on first use, because help texts don't need it."""
     from bridge.operations.service import Service
 
     return Service.locate()
@@ -41,7 +41,7 @@ def token_here(service: "Service") -> str | None:
 
 
 def text_of(typed: str) -> str:
-    """Return a text argument, or standard input if `-` is typed in its place."""
+    """Return a text argument; for `-`, read the text from standard input."""
     if typed != "-":
         return typed
     try:

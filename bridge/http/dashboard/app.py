@@ -246,7 +246,7 @@ class _Dashboard:
         return _framed(render.rendered(page.template, values), values | {"notes": notes})
 
     def _told(self, session: Session | None, error: ServiceError) -> Response:
-        """Answer a script's form with the error's sentence; the script shows it beside the typed text."""
+        """Answer a script's form with the error's sentence, which the script shows beside the typed text."""
         headers = {"hx-reswap": "none", "hx-trigger": json.dumps({"trouble": _sentence(error)})}
         if isinstance(error, RateLimitedError):
             headers |= error.headers
@@ -287,13 +287,13 @@ def _without(query: Mapping[str, str], name: str) -> dict[str, str]:
 
 
 def _here(asked: Asked) -> str:
-    """Return the address of a page, for its forms and its stream."""
+    """Return the address of a page with its query, for the page's forms and its event stream."""
     query = urlencode([*asked.query.items()])
     return f"{quote(asked.path)}{'?' if query else ''}{query}"
 
 
 def _ours(address: str) -> str:
-    """Return the address if it is on this dashboard, else the first page."""
+    """Return the address if it is on this dashboard, else the address of the first page."""
     parts = urlsplit(address)
     ours = not parts.scheme and not parts.netloc and parts.path.startswith("/ui/") and "\\" not in address
     return address if ours else "/ui/"

@@ -91,7 +91,7 @@ class CodecGate:
         self._rate.count(f"codec {call_of(scope).caller}")
 
     def _shown(self, payloads: Iterable[Payload]) -> Iterable[Payload]:
-        """Decrypt the payloads; leave those as they are that are not encrypted, or not with our key."""
+        """Decrypt the payloads; return those unchanged that are not encrypted, or encrypted with another key."""
         for payload in payloads:
             try:
                 yield self._seals.decrypted(payload)

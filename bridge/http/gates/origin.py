@@ -56,7 +56,7 @@ def is_own(origin: str, host: str, url: str = "") -> bool:
 
 @lru_cache(maxsize=256)
 def _is_address(text: str, version: int) -> bool:
-    """Return whether the text is an IP address. It needs no DNS, so nobody can have pointed it at us."""
+    """Return whether the text is an IP address, which needs no DNS and so can't be rebound to this machine."""
     try:
         return ipaddress.ip_address(text).version == version
     except ValueError:

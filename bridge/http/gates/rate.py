@@ -27,7 +27,7 @@ class _Bucket:
 
 
 class Rate:
-    """The buckets of all callers."""
+    """The token buckets of all callers."""
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._capacity, self._per_second, self._clock = float(per_minute), per_minute / 60, clock

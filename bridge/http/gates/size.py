@@ -40,7 +40,7 @@ def limit_of(scope: Scope) -> int:
 
 
 def announced(scope: Scope) -> int:
-    """Return the announced Content-Length; 0 if it is missing."""
+    """Return the value of the Content-Length header; 0 if it is missing."""
     text = header(scope, b"content-length") or "0"
     return int(text) if text.isdecimal() else 0
 

@@ -44,7 +44,7 @@ def check_scope(call: Call, needed: Scope) -> None:
 
 
 def nobody_s(caller: Address | None, here: Address | None) -> Agent | None:
-    """Find no agent: for calls that do not come over a local connection."""
+    """Return no agent, for calls that do not come over a local connection."""
     del caller, here
     return None
 

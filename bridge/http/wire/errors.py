@@ -160,7 +160,7 @@ class NotReadyError(HttpError):
 
 
 def as_ours(error: Exception, scope: Scope) -> ServiceError:
-    """Convert an exception to a ServiceError, redacting secrets that it quotes from the call (ruling N7).
+    """Convert an exception to a ServiceError, without secrets that its text quotes from the call (ruling N7).
 
     An unexpected exception is our fault: its details go to the log only.
     """
@@ -197,7 +197,7 @@ NAME = 100
 
 
 def sentences(faults: Sequence[Mapping[str, Any]]) -> str:
-    """Return the faults of a request in one line, limited to as many as a person reads."""
+    """Return the faults of a request in one line; of many, only the first."""
     return "; ".join(first([sentence(each) for each in faults[:SHOWN]], len(faults)))
 
 

@@ -55,19 +55,19 @@ def tree(service: Service, job_id: str) -> Tree:
 
 
 def hidden(service: Service, told: M) -> M:
-    """Replace the paths of this home and of the registered checkouts."""
+    """Replace the paths of this home and of the registered checkouts in a view."""
     text = told.model_dump_json()
     without = without_paths(service, text)
     return told if without == text else type(told).model_validate_json(without)
 
 
 def shown(service: Service, view: type[M], found: object) -> M:
-    """Return the view of what an operation found, without those paths."""
+    """Convert an operation's result to this view, with the host's paths replaced."""
     return hidden(service, view.model_validate(found, from_attributes=True))
 
 
 def without_paths(service: Service, text: str) -> str:
-    """Replace those paths in JSON text."""
+    """Replace the paths of this home and of the registered checkouts in JSON text."""
     return _without(text, (str(service.home.root), *(repo.path for repo in stored_repos.every(service.store))))
 
 
@@ -108,7 +108,7 @@ def _written(service: Service, values: Mapping[str, Any]) -> WrittenJob:
 
 
 def _standing_still(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return the reason a job stands still and the way on, if its host has no worker or no room."""
+    """Return why a job can't continue, and the command that helps, if its host has no worker or no disk space."""
     host = HostSeen(values["host"] or "", values["host_seen_at"], values["host_stopped_at"], values["host_held"] or "")
     if values["host"] is None or not hosts.stands_still(host, JobState(values["state"])):
         return {}

@@ -1,4 +1,4 @@
-"""A limit of open streams and waits per caller, so that nobody can occupy all connections (ruling N8)."""
+"""A limit of open streams and waiting calls per caller, so that no caller can occupy all connections (ruling N8)."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator

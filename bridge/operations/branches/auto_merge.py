@@ -60,7 +60,9 @@ class Finishing:
 
 
 def _handled(service: Service, found: Branches) -> bool:
-    """Return whether all of the line is recorded as merged, or a person dropped a branch and so decides the rest."""
+    """Return whether the tree needs no automatic merge: all its line is merged, or a person has dropped one of its
+    branches.
+    """
     told = stored.told(service.store, found.root_job_id)
     merged = {event.branch for kind, _, event in told if kind is BranchEventKind.MERGED}
     dropped = any(kind is BranchEventKind.DROPPED for kind, _, _ in told)

@@ -55,7 +55,7 @@ def drop(service: Service, job_id: str, *, actor: str, force: bool) -> Gone:
 
 
 def _drop_leg(service: Service, job_id: str, actor: str, force: bool) -> Gone:
-    """Remove a leg's branch if it is merged, or in any case with `force`; its dependents go on without its work."""
+    """Remove a leg's branch if it is merged, or in any case with `force`; dependent jobs then run without its work."""
     job = writer(service, job_id)
     path = Path(branches.checkout(service, job.repo).path)
     tree = branches.of_tree(service, job_id)

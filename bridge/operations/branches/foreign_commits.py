@@ -39,7 +39,9 @@ def refuse_foreign(service: Service, tree: Branches, leg: LegBranch, but: str) -
 
 
 def _without(service: Service, tree: Branches, leg: LegBranch) -> list[str]:
-    """Return the commands that reset the branch to the job's own commit; none if that has foreign commits itself."""
+    """Return the commands that reset the branch to the job's own commit; none if that commit has foreign ancestors
+    itself.
+    """
     whole = jobs.tree(service, leg.job_id).jobs  # later jobs may have continued on the branch
     heads = [job.head_sha for job in whole if job.branch == leg.branch and job.head_sha]
     left = heads[-1] if heads else None
@@ -51,7 +53,7 @@ def _without(service: Service, tree: Branches, leg: LegBranch) -> list[str]:
 
 
 def _with(tree: Branches, leg: LegBranch) -> list[str]:
-    """Return the commands that put the commits onto the task's branch, where they count as a person's."""
+    """Return the commands that merge foreign commits into the task's branch, where they count as a person's."""
     repo, work = f"git -C {shlex.quote(tree.path)}", leg.branch if leg.exists else leg.head_sha
     if tree.head is None:
         return [f"{repo} branch {tree.task_branch} {work}   # takes them in"]

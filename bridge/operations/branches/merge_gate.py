@@ -140,7 +140,7 @@ def _finalized(service: Service, tree: Tree) -> str:
 def _facts(
     tree: Tree, found: Branches, head: Head, given: Mapping[str, Given], pull_request: int | None
 ) -> dict[str, JobFacts]:
-    """Collect facts for the gate; git is asked only about jobs whose commits matter: those with work, and approvers."""
+    """Collect facts for the gate; run git only for jobs whose commits matter: those with work, and approvers."""
     facts = {leg.job_id: _work(found, leg, head) for leg in found.legs if leg.job_state is JobState.SUCCEEDED}
     for job in tree.jobs:
         if job.state is JobState.SUCCEEDED and job.decision in APPROVING:

@@ -111,7 +111,7 @@ def _contribution(service: Service, leg: LegBranch) -> Contribution:
 def _tell(
     service: Service, tree: Branches, legs: Sequence[LegBranch], pending: Sequence[LegBranch], actor: str
 ) -> None:
-    """Record each leg that is in the task's branch now, with the objection it was merged against."""
+    """Record each leg that the task's branch now contains, with the objection it was merged against."""
     for leg in legs:
         objection = leg.objection if leg in pending else ""
         message = f"{actor} merged {leg.branch} into {tree.task_branch}"
@@ -159,7 +159,7 @@ def _refuse_objected(against: Sequence[LegBranch], task: TaskRecord, job_ids: Se
 
 
 def _merge(tree: Branches, legs: Sequence[LegBranch], parts: Sequence[Contribution]) -> Merged | None:
-    """Merge the legs, even if none is left to merge: so a merge whose record was lost is recorded."""
+    """Merge the legs, even if all are merged already, so that a merge whose record was lost is recorded."""
     if tree.head is None and not parts:
         return None
     path = Path(tree.path)
@@ -179,7 +179,7 @@ def _merge(tree: Branches, legs: Sequence[LegBranch], parts: Sequence[Contributi
 def _explained(
     path: Path, tree: Branches, legs: Sequence[LegBranch], conflict: TaskBranchConflict
 ) -> TaskBranchConflict:
-    """Name the legs that conflict, and the commands to go on."""
+    """Build the error that names the conflicting legs and the commands that solve the conflict."""
     clashing = next((leg for leg in legs if leg.job_id == conflict.clashing.job_id), None)
     if clashing is None or conflict.clashing.forwards:
         return _against_line(tree, conflict)

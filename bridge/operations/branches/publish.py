@@ -52,7 +52,7 @@ class PublishAnswer(BaseModel):
 
 
 def publish(service: Service, job_id: str, *, actor: str, base: str | None = None) -> PublishAnswer:
-    """Order the work of a tree or a leg to be published; a second call adds new commits to the same pull request."""
+    """Order the publication of a tree's or a leg's work; a repeated order adds new commits to the same pull request."""
     job = jobs.get(service, job_id)
     repo = served(service, job.repo)
     work = work_of(service, job)
@@ -122,7 +122,7 @@ def _base(base: str | None, branch: str) -> str:
 
 
 def current(service: Service, job_id: str) -> PublishAnswer | None:
-    """Return how far publishing the job's work is; None if nobody ordered it."""
+    """Return the state of the publication of a job's work; None if nobody has ordered one."""
     fact = facts.get(service.store, publish_id(job_id))
     return look(service, fact) if fact else None
 

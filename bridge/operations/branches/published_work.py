@@ -29,7 +29,9 @@ class NothingToPublishError(RefusedError):
 
 
 def work_of(service: Service, job: JobRecord) -> Work:
-    """Return the work of a tree, for its root, else of one leg; raise unless one branch has all of it."""
+    """Return the work of a whole tree for its root's id, else of one leg; raise unless one branch has all of
+    that work.
+    """
     path = Path(branches.checkout(service, job.repo).path)
     tree = branches.of_tree(service, job.job_id)
     work = _of_root(path, tree) if job.job_id == job.root_job_id else _of_leg(tree, job)
@@ -67,7 +69,7 @@ def _of_root(path: Path, tree: Branches) -> Work:
 
 
 def _so_far(path: Path, tree: Branches) -> str:
-    """Return the commit that running jobs have reached."""
+    """Return the commit that the running jobs have reached, if one of their branches has all of it."""
     running = [leg for leg in tree.legs if leg.state is BranchState.RUNNING]
     tips = {leg.branch: tip for leg in running if (tip := git.tip(path, leg.branch)) and tip != leg.base_sha}
     if not tips:

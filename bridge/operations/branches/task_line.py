@@ -61,7 +61,7 @@ def unmerged(tree: Branches) -> list[LegBranch]:
 
 
 def refuse_foreign_on(service: Service, tree: Branches, but: str) -> None:
-    """Raise if any branch of the tree has foreign commits, on the line or left out of it."""
+    """Raise if any branch of the tree has foreign commits, whether the branch is on the line or left out."""
     for leg in (*on_line(tree), *unmerged(tree)):
         if leg.state is not BranchState.MERGED:
             refuse_foreign(service, tree, leg, but)
@@ -103,7 +103,7 @@ def offer(service: Service, tree: Tree, found: Branches) -> Offer:
 
 
 def left_out(tree: Branches, head: str) -> Iterator[LeftOut]:
-    """Yield the succeeded work that is not in a head, with its conflicts there and the commands that solve them."""
+    """Yield the succeeded work that a head lacks, with its conflicts there and the commands that solve them."""
     repo, seen = Path(tree.path), replace(tree, head=head)
     for leg in unmerged(tree):
         if not leg.exists or git.contains(repo, head, leg.head_sha or ""):

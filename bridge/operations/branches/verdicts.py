@@ -66,7 +66,9 @@ class Objections:
         ]
 
     def to(self, job: JobRecord, head: str | None) -> tuple[str, str]:
-        """Return the first objection to merging a job's work, and the job that objects; empty when there is none."""
+        """Return the first objection to merging a job's work, and the job that objects; two empty texts if nobody
+        objects.
+        """
         said = chain_of(self._jobs, job).jobs[-1]
         if said.decision is not None and said.decision not in APPROVING:
             return f"{said.job_id} decided {said.decision}", said.job_id

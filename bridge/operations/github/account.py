@@ -184,7 +184,7 @@ def _readings(service: Service, github: str) -> list[Reading]:
 
 
 def _named(service: Service, name: str) -> str:
-    """Return the GitHub name of a repository, given that or its registered name."""
+    """Return the GitHub name of a repository, given that name or the name it is registered under."""
     known = {each.github for each in reading.every(service.store)}
     registered = {repo.name: repo.github for repo in repos.every(service.store) if repo.github}
     if name in known | {*registered.values()}:

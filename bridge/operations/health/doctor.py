@@ -43,7 +43,7 @@ def examine(service: Service, step: Step = unheard) -> list[Finding]:
 
 
 def foundation(service: Service) -> list[Finding]:
-    """Check only what is needed to start."""
+    """Run only the checks of what a start needs: settings, store and Temporal."""
     return [finding for check in (settings, store, temporal) for finding in _carefully(check, service)]
 
 
@@ -77,7 +77,7 @@ def libgit2(_: Service) -> Iterator[Finding]:
 
 
 def repositories(service: Service) -> Iterator[Finding]:
-    """Report each problem with a repository of this host; nothing without a store, which has a finding of its own."""
+    """Report each problem with a repository of this host; nothing without a store, which another check reports."""
     from activities.git.unsupported import limits
     from activities.store.registry import repos
 

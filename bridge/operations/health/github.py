@@ -129,7 +129,7 @@ def _seen_last(service: Service) -> Iterator[Finding]:
 
 
 def _rows(service: Service) -> Iterator[Finding]:
-    """Report what blocks the account, and failed writes."""
+    """Report why the account is blocked, and failed writes, from the store's rows."""
     known = account.read(service.store)
     if known.problem:
         since = f", since {clock(known.failing_since)}" if known.failing_since else ""

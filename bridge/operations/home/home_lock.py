@@ -1,4 +1,4 @@
-"""A lock on the home for work on all of it: a backup must not copy what a clean-up removes."""
+"""A lock on the home for backups and clean-ups: a backup must not copy what a clean-up removes."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def by_itself(work: Callable[Concatenate[Service, P], T]) -> Callable[Concatenate[Service, P], T]:
-    """Decorate such work: it is refused while other such work goes on, and blocks nothing else."""
+    """Decorate a backup or clean-up: it is refused while another one runs in this home, and blocks nothing else."""
 
     @wraps(work)
     def alone(service: Service, /, *arguments: P.args, **options: P.kwargs) -> T:

@@ -65,7 +65,7 @@ def _sweep(service: Service, repo: Repo, *, yes: bool) -> Swept:
 
 
 def root_in(name: str) -> str:
-    """Return the tree that the name of a worktree or branch contains; empty if it contains none."""
+    """Return the tree whose id is in the name of a worktree or branch; empty if the name has none."""
     found = _ROOT.search(name)
     return found[0] if found else ""
 

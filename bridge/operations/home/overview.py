@@ -65,7 +65,7 @@ class Overview:
 
 
 def find(service: Service, seconds: float = GLANCE_SECONDS) -> Overview:
-    """Compute the figures now."""
+    """Compute the overview's figures now."""
     disk = measured(service.home, seconds)
     if not service.settings.store.url and not service.home.store.exists():
         return Overview(None, None, None, disk)

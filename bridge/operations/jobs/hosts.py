@@ -39,7 +39,7 @@ def every(service: Service) -> list[Host]:
 
 
 def told(service: Service, jobs: Sequence[JobRecord]) -> list[JobRecord]:
-    """Return the jobs; one that waits for its host gets that as its reason."""
+    """Return the jobs, each one that waits for its host with that as its reason."""
     found = _of(service, jobs)
     return [with_reason(job, found.get(job.root_job_id)) for job in jobs]
 
@@ -58,7 +58,7 @@ def stands_still(host: HostSeen, state: JobState) -> bool:
 
 
 def way_on(host: HostSeen) -> str:
-    """Return the command after which the host's jobs go on."""
+    """Return the command after which the jobs that wait for the host continue."""
     return way_back(host.name) if lacks_worker(host, time.time()) else way_to_room(host.name)
 
 

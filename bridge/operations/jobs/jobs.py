@@ -44,7 +44,7 @@ class JobDetail:
 
 
 def get(service: Service, job_id: str) -> JobRecord:
-    """Return one job; raise `NotFoundError` if there is none."""
+    """Return one job; raise `NotFoundError` if it does not exist."""
     if ids.root_of(job_id) is None:
         raise UsageError(
             f"{job_id!r} is not a job id; they look like job-0c5e2v7q9a3k or job-0c5e2v7q9a3k.2", "service job list"
@@ -98,7 +98,7 @@ def find(service: Service, wanted: JobFilter) -> list[JobRecord]:
 
 
 def titles(service: Service, found: Sequence[JobRecord]) -> dict[str, str]:
-    """Return the titles of these jobs' tasks, by root job id."""
+    """Return the titles of the tasks of these trees, by root job id."""
     return stored.titles(service.store, {job.root_job_id for job in found})
 
 

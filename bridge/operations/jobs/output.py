@@ -58,7 +58,7 @@ class Told:
 
 
 def prompt(service: Service, job_id: str, attempt: int | None = None, most: int = MOST_OF_A_PROMPT) -> Told:
-    """Return the prompt of an attempt, or of the last one; raise `NotFoundError` if there is none to show."""
+    """Return the prompt of an attempt, or of the last one; raise `NotFoundError` if no prompt is kept."""
     job = jobs.get(service, job_id)
     runs = {run.attempt: run for run in stored_runs.of_job(service.store, job.job_id)}
     look = f"service job show {job.job_id}"

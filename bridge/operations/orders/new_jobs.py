@@ -82,7 +82,9 @@ async def start(service: Service, new: NewJob, root: str | None = None, token: s
 
 
 def _named(option: str, text: str | None) -> str | None:
-    """Return an option within its bound; refuse an empty one, such as from a shell variable that is not set."""
+    """Return an option's text, checked against its bound; refuse an empty text, such as from an unset shell
+    variable.
+    """
     if text is not None and not text.strip():
         raise UsageError(f"--{option} is empty: name one, or leave --{option} out")
     return bounded_or_none(option, option, text)

@@ -107,7 +107,7 @@ def _check_answer(order: ResumeOrder, found: list[RoundRecord]) -> None:
 
 
 async def _carried(service: Service, root: str, order: ResumeOrder) -> Verdict:
-    """Return the tree's verdict, or the promise that the order is kept."""
+    """Send the order and return the tree's verdict; without a worker, return that the order is kept."""
     client, until = await client_of(service), time.monotonic() + CATCHES_UP
     while True:
         try:

@@ -102,7 +102,7 @@ async def kill(service: Service, job_id: str, *, actor: str, immediate: bool) ->
 
 
 async def dismiss(service: Service, job_id: str, *, actor: str) -> Killed:
-    """Dismiss a blocked task: it is ended, nobody is reminded of it, and no retry opens it again (ruling D4)."""
+    """Dismiss a blocked task for good: reminders end, and no retry can open it again (ruling D4)."""
     root = jobs.get(service, job_id).root_job_id
     task = stored_jobs.task_of(service.store, root)
     if task is not None and not task.state.closed:

@@ -70,7 +70,7 @@ def every(service: Service) -> list[Pipeline]:
 
 
 def get(service: Service, name: str) -> Pipeline:
-    """Return one pipeline; raise an error with the known names if there is none."""
+    """Return one pipeline; raise an error with the known names if it is not registered."""
     return planning.get(service.store, name)
 
 
@@ -147,7 +147,7 @@ async def enable(service: Service, name: str) -> Pipeline:
 
 
 async def disable(service: Service, name: str) -> Pipeline:
-    """Stop new runs of a pipeline; an active one goes on."""
+    """Stop new runs of a pipeline; an active run continues."""
     return await _switch(service, name, enabled=False)
 
 

@@ -124,7 +124,7 @@ class StageOutput:
 
 
 def get(service: Service, run_id: str) -> stored.StoredRun:
-    """Return a stored run; raise `NotFoundError` if there is none."""
+    """Return a stored run; raise `NotFoundError` if it does not exist."""
     found = stored.get(service.store, run_id)
     if found is None:
         raise NotFoundError(f"no run {run_id}", "service pipeline runs")

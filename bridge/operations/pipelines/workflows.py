@@ -120,7 +120,7 @@ async def _active(client: Client, pipeline: str) -> str | None:
 
 
 def _has_ended(service: Service, run_id: str | None) -> bool:
-    """Return whether the rows say so; they do a moment before the workflow closes, and the next run may start then."""
+    """Return whether the rows show the run as ended, which they do shortly before its workflow closes."""
     found = stored.get(service.store, run_id) if run_id else None
     return found is not None and found.record.state not in OPEN_RUNS
 

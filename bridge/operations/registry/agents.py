@@ -53,7 +53,7 @@ def every(service: Service) -> list[Agent]:
 
 
 def get(service: Service, name: str) -> Agent:
-    """Return one agent; raise an error with the known names if there is none."""
+    """Return one agent; raise an error with the known names if it is not registered."""
     agent = stored.get(service.store, name)
     if agent is None:
         known = ", ".join(agent.worker.name for agent in stored.every(service.store)) or "none"

@@ -122,7 +122,7 @@ def weaken(service: Service, runtimes: Iterable[str]) -> str:
 
 
 def carry_out(service: Service, plan: Plan) -> Repo:
-    """Register what is missing, all of it or nothing."""
+    """Register everything that is missing; after an error, undo what was registered."""
     with contextlib.ExitStack() as undo:
         if not plan.is_known:
             repos.add(service, plan.repo, plan.checkout.top)
@@ -163,7 +163,7 @@ def able(service: Service, plan: Plan) -> list[tuple[Action, str, str]]:
 
 
 def next_commands(service: Service, plan: Plan, usable: Sequence[Runtime]) -> list[str]:
-    """Return the commands to type next, in this order; each works as it stands."""
+    """Return the commands to type next, in this order; each can be run without changes."""
     working = {each.name for each in usable if each.works}
     lacking = next((each.runtime for each in plan.members if each.runtime not in {*working, SHELL}), None)
     look = [f"service runtime check {lacking}"] if lacking else []

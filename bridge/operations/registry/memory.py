@@ -119,7 +119,7 @@ def find(service: Service, wanted: MemoryFilter) -> list[Entry]:
 
 
 def get(service: Service, entry_id: str) -> Entry:
-    """Return one entry; raise `NotFoundError` if there is none."""
+    """Return one entry; raise `NotFoundError` if it does not exist."""
     return _found(entry_id, stored.get(service.store, _number(entry_id)))
 
 

@@ -50,7 +50,7 @@ def every(service: Service) -> list[Repo]:
 
 
 def get(service: Service, name: str) -> Repo:
-    """Return one repository; raise an error with the known names if there is none."""
+    """Return one repository; raise an error with the known names if it is not registered."""
     repo = stored.get(service.store, name)
     if repo is None:
         known = ", ".join(repo.name for repo in stored.every(service.store)) or "none"

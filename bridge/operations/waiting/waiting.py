@@ -155,7 +155,7 @@ Places = Mapping[str, Place]
 
 
 def _items(service: Service, places: Sequence[Place]) -> list[Item]:
-    """Return the items in the order of their places, without those that are gone by now."""
+    """Return the items of these places in their order, without those that no longer wait."""
     readers: dict[Kind, Callable[[Service, Places], list[Item]]] = {
         Kind.PAUSE: _pauses,
         Kind.BLOCKED: _blocked,

@@ -84,7 +84,7 @@ class Watch:
             await asyncio.wait({looking}, timeout=FIRST_SECONDS)
 
     def _look_at_the_rest(self) -> asyncio.Task[None]:
-        """Check in a task of its own: a hanging Temporal must not delay news of the store."""
+        """Check outages and waiting items in a separate task: a hanging Temporal must not delay news of the store."""
         stale = time.monotonic() - self._rest_at > REST_SECONDS
         if self._rest is None or (self._rest.done() and stale):
             self._rest = asyncio.create_task(self._rest_now())
@@ -110,7 +110,7 @@ class Watch:
         self.lookers -= 1
 
     async def later_than(self, change: int, seconds: float, unless: Callable[[], bool]) -> None:
-        """Return when there is a newer change, `unless` is true, or the seconds have passed."""
+        """Wait until a newer change, until `unless` is true, or for the given seconds."""
         try:
             async with asyncio.timeout(seconds), self._news:
                 await self._news.wait_for(lambda: self.change > change or unless())
@@ -118,7 +118,7 @@ class Watch:
             return
 
     async def stir(self) -> None:
-        """Wake all that wait for a change."""
+        """Wake all tasks that wait for a change."""
         async with self._news:
             self._news.notify_all()
 
@@ -225,7 +225,7 @@ def digest_of(html: str) -> str:
 
 
 def _news(shown: _Shown, before: _State, now: _State) -> bytes:
-    """Return an event for each part that changed, or a keep-alive comment if none did."""
+    """Return the events for all changed parts, after a keep-alive comment."""
     said = b": still here\n\n"
     if now[0] != before[0]:
         lines = "".join(f"data: {line}\n" for line in shown.html.splitlines())

@@ -55,7 +55,7 @@ class Form:
 
     @property
     def signed(self) -> str:
-        """The actor with the channel, for records that name an actor in words only."""
+        """The actor with the channel, for records that store both as one text."""
         return signed(self.actor, CHANNEL)
 
     def text(self, name: str, default: str | None = None) -> str:

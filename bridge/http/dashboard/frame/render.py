@@ -65,7 +65,7 @@ def ago(at: float | None) -> Markup:
 
 
 def until(at: float | None) -> Markup:
-    """Format a future time relative to now."""
+    """Format a future time relative to now, such as "in 5m"."""
     return _moment(at, lambda seconds: f"in {span(-seconds)}" if seconds < 0 else f"{span(seconds)} ago")
 
 

@@ -104,7 +104,7 @@ def _read_diff(service: Service, job_id: str) -> _ShownDiff:
 
 
 def _told(service: Service, job_id: str, attempts: int) -> _ShownPrompt:
-    """Return a job's prompt from the cache. An attempt's prompt never changes; errors are not cached."""
+    """Return a job's prompt from a cache; an attempt's prompt never changes. Errors are not cached."""
     try:
         key = (str(service.home.root), job_id, attempts)
         return _prompts.get(key, lambda: _read_prompt(service, job_id))

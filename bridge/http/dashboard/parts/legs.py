@@ -56,7 +56,7 @@ def verdict_of(service: Service, tree: Tree, told: Sequence[EventRecord], found:
 
 
 def conflicts_of(service: Service, tree: Tree, told: Sequence[EventRecord]) -> tuple[WayOut, ...]:
-    """Return the conflicts between legs that block jobs of the tree."""
+    """Return the conflicts between legs that block jobs of this tree."""
     if not any(job.state is JobState.BLOCKED for job in tree.jobs):
         return ()
     root = tree.task.root_job_id
@@ -64,7 +64,7 @@ def conflicts_of(service: Service, tree: Tree, told: Sequence[EventRecord]) -> t
 
 
 def finish_of(service: Service, tree: Tree, told: Sequence[EventRecord], found: Branches | None) -> Finish | None:
-    """Return the orders; None while the tree is at work, and where nothing of it can be seen from here."""
+    """Return the orders that the page offers; None while the tree is running, or if its branches can't be read here."""
     if found is None or found.problem or not tree.over:
         return None
     return _finishes.get((*_moment(service, tree, told), found.head), lambda: _finish(service, tree, found))
@@ -83,13 +83,13 @@ def _finish(service: Service, tree: Tree, found: Branches) -> Finish:
 
 
 def _moment(service: Service, tree: Tree, told: Sequence[EventRecord]) -> tuple[object, ...]:
-    """Return a cache key that changes as soon as the tree goes on, or somebody merges or drops."""
+    """Return a cache key that changes whenever the tree changes, or somebody merges or drops a branch."""
     states = tuple((job.state, job.attempt) for job in tree.jobs)
     return (str(service.home.root), tree.task.root_job_id, told[-1].seq if told else 0, states)
 
 
 def merged(service: Service, job_ids: Sequence[str], form: Form) -> Done:
-    """Merge these legs, all or none, and say how to take the result over."""
+    """Merge these legs, all or none, and say how to get the result into the operator's own branch."""
     anyway = form.text("anyway", "") == "yes"
     mine = form.text("mine", "") == "yes"
     what = merges.merge(service, job_ids, actor=form.signed, anyway=anyway, into_mine=mine)

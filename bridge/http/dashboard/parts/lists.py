@@ -15,7 +15,7 @@ def wanted(asked: Asked, *names: str) -> dict[str, str]:
 
 
 def number(text: str, what: str) -> int | None:
-    """Parse the number of a pull request or an issue; an empty field is None."""
+    """Parse the number of a pull request or an issue from a field; None if the field is empty."""
     if text and not (text.isascii() and text.isdigit() and len(text) < 10):
         raise UsageError(f"{text[:20]!r} is not the number of {what}")
     return int(text) if text else None

@@ -70,7 +70,7 @@ def page_of(service: Service, query: Mapping[str, str]) -> waiting.Waiting:
 
 
 async def say(service: Service, form: Form) -> Done:
-    """Answer, retry, continue, abort or extend one round. A refusal keeps the typed text."""
+    """Carry out an answer, retry, continue, abort or extend on one round. After a refusal the typed text is kept."""
     seen = _read(form.text("seen"))
     verb = Verb.ANSWER.value if "pick" in form.fields else form.text("say")
     try:
@@ -135,7 +135,7 @@ async def _said(service: Service, form: Form, seen: Seen, verb: str) -> Note:
 
 
 def _open_now(service: Service, seen: Seen) -> RoundRecord:
-    """Return the round that was seen, if it is open and its questions have not changed."""
+    """Return the round that the page showed, if it is open and its questions have not changed; else raise."""
     root = jobs.get(service, seen.job).root_job_id
     now = next((each for each in rounds.open_of(service, root) if each.coordinator_id == seen.job), None)
     over = rounds.last_words(service, root, seen.job, seen.number)
@@ -192,7 +192,7 @@ def _request(session: str, seen: Seen, words: Words) -> str:
 
 
 def _homeless(service: Service, form: Form, seen: Seen) -> tuple[Note, ...]:
-    """Return the typed texts for which the page that is shown now has no field."""
+    """Return the typed texts for which the page shown next has no field, so that they aren't lost."""
     typed = {name: form.text(name) for name in form.fields if name.startswith("text.") or name == "instructions"}
     address = dict(parse_qsl(urlsplit(form.text("from", "")).query))
     shown = [item.round for item in page_of(service, address).items if item.round]

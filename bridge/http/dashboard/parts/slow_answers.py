@@ -39,7 +39,7 @@ class Background(Generic[T]):
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def seen(self, service: Service) -> Seen[T]:
-        """Return the cached result; start another check if there is none or it is old."""
+        """Return the cached result, and start another check if the result is missing or old."""
         known = self._seen.get(service.home, Seen[T]())
         if known.at is None or time.time() - known.at > self.good_for:
             self.begin(service)
