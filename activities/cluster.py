@@ -62,7 +62,7 @@ class Survey:
 
     @property
     def fix(self) -> str:
-        """Return the command that mends the first fault."""
+        """Return the command that repairs the first fault."""
         return removal(self.place, tuple(self.wrong)) if self.wrong else "service cluster init"
 
 
@@ -75,7 +75,7 @@ class Made:
 
 
 async def survey(client: "Client") -> Survey:
-    """Look at the server; change nothing."""
+    """Query what the server has and lacks; change nothing."""
     from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
     from temporalio.service import RPCError, RPCStatusCode
 

@@ -59,14 +59,14 @@ class Found:
 
 @dataclass
 class OutsideWatch:
-    """The repeated look for ended workflows, while a worker lives."""
+    """A periodic check for ended workflows, which runs as long as the worker."""
 
     client: Client
     context: Context
     signalled: set[tuple[str, str]] = field(default_factory=set)
 
     async def look(self) -> None:
-        """Look once: at trees, pipeline runs, and agents of jobs that have ended."""
+        """Check trees, pipeline runs, and agents of ended jobs once."""
         store = self.context.store
         alive = {each.id: each.run_id async for each in self.client.list_workflows(RUNNING)}
         for root in sorted(await asyncio.to_thread(jobs.open_trees, store)):
@@ -80,9 +80,7 @@ class OutsideWatch:
         await end_abandoned(self.context)
 
     async def _has_it_write(self, root: str, run_id: str) -> None:
-        """Ask a reset tree to write its rows: it may have nothing to write for long, and the rows are those before
-        the reset.
-        """
+        """Signal a reset tree to write all its rows, because the stored ones are those of the time before the reset."""
         if (root, run_id) in self.signalled:
             return
         self.signalled.add((root, run_id))
@@ -97,7 +95,9 @@ def _is_another(store: Engine, root: str, run_id: str) -> bool:
 
 
 async def settle(client: Client, store: Engine, task_queue: str, root: str) -> Records | None:
-    """End the rows of a tree without a running workflow; return None if it has one, or its rows have ended."""
+    """End the rows of a tree whose workflow has ended; return None if the workflow is running, or the rows
+    have ended.
+    """
     found = await ended(client, root)
     if found is None:
         return None

@@ -50,7 +50,7 @@ def _host(text: str) -> str | None:
 
 
 def _parts(text: str) -> tuple[str, int | None]:
-    """Split `host` or `host:port`. The host is empty where the text has another form."""
+    """Split `host` or `host:port`. For a text of any other form, the host is empty."""
     parts = _WITH_PORT.fullmatch(text)
     port = int(parts[2]) if parts and parts[2] else None
     return (parts[1], port) if parts and (port or 0) <= _LAST_PORT else ("", None)

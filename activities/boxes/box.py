@@ -85,7 +85,7 @@ class Box:
 
     @cached_property
     def places(self) -> dict[Path, bool]:
-        """Map the paths visible beside the system to whether they are writable, outer folders first.
+        """Map the paths that the box shows besides the system to whether they are writable, outer folders first.
 
         A path inside another one with the same access is left out.
         """
@@ -100,12 +100,12 @@ class Box:
 
     @property
     def writable(self) -> tuple[Path, ...]:
-        """Return the paths that can be changed in the box and remain afterwards."""
+        """Return the writable paths whose changes persist after the run."""
         return tuple(path for path, writable in self.places.items() if writable)
 
     @property
     def readable(self) -> tuple[Path, ...]:
-        """Return the read-only paths beside the system."""
+        """Return the read-only paths that the box shows besides the system."""
         return tuple(path for path, writable in self.places.items() if not writable)
 
     def __str__(self) -> str:

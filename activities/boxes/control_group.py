@@ -271,7 +271,9 @@ def _around(top: Path, own: Path) -> Iterator[Path]:
 
 
 def _hands_down(folder: Path, controller: str) -> bool:
-    """Return whether subgroups can have this limit, and this account may move processes there."""
+    """Enable the controller for subgroups. Return whether this account may create subgroups and move
+    processes there.
+    """
     handed_down = folder / HANDED_DOWN
     with contextlib.suppress(OSError):
         if controller not in handed_down.read_text().split():

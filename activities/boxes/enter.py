@@ -76,7 +76,7 @@ def described(box: Box, command: Sequence[str]) -> dict[str, Any]:
 
 
 def takes_first(told: Mapping[str, Any] | None) -> bool:
-    """Return whether the supervisor makes the box itself, as the first process of its own pid namespace."""
+    """Return whether the supervisor itself makes the box, as the first process of its own pid namespace."""
     return bool(told and told.get(OWN_ROOT))
 
 
@@ -84,7 +84,7 @@ def takes_first(told: Mapping[str, Any] | None) -> bool:
 def boxed(
     told: Mapping[str, Any] | None, command: Sequence[str], env: Mapping[str, str], *, first: bool = False
 ) -> Iterator[Boxed]:
-    """Prepare a command's start in its box; without a box the command stays as it is.
+    """Prepare a command's start in its box; without a box, return the command unchanged.
 
     Start the command inside this context, and nothing else: when it ends, calls that the box's filter hands over are
     answered. `told` is the return value of `described`. `first`: this process is the first of its pid namespace.

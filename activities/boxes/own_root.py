@@ -147,7 +147,7 @@ def planned(box: Box) -> Root | None:
 
 
 def _stands_apart(box: Box) -> bool:
-    """Return whether no path of the box is inside another one, or at the mount point of the root."""
+    """Return whether all paths of the box are disjoint, and none is at the mount point of the root."""
     places = [f"{path}/" for path in box.places]
     apart = not any(inner != outer and inner.startswith(outer) for inner in places for outer in places)
     known = (*box.places, box.home, *box.scratch)

@@ -111,7 +111,9 @@ def _let_read(path: Path, uid: int) -> None:
 
 
 def _own(top: Path, uid: int, folder: str | None, *, within: bool) -> None:
-    """Change the owner of `top`. With `folder`, raise LinkError unless its parent really is that folder."""
+    """Change the owner of `top` and, if `within`, of all in it. With `folder`, raise LinkError unless that is the
+    parent.
+    """
     around = os.open(top.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         if folder is not None:

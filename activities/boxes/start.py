@@ -142,7 +142,7 @@ NAMESPACES = ("/proc/self/ns/mnt", "/proc/self/ns/net", "/proc/self/ns/cgroup")
 
 
 class NoWayBackError(Exception):
-    """This process could not leave the box again, so it has not entered."""
+    """This process could not return from the box's namespaces and accounts later, so it has not entered the box."""
 
 
 @contextlib.contextmanager

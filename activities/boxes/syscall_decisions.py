@@ -235,8 +235,8 @@ class Decider:
         return form.change(caller, f"/proc/self/fd/{inside}", caller.arguments[form.first :])
 
     def _require(self, identity: int) -> None:
-        """Raise unless the caller still waits, so what was opened belongs to it and not to a later process with its
-        pid.
+        """Raise unless the caller still waits in its call: else the pid, and what was opened by it, may be another
+        process's.
         """
         fcntl.ioctl(self.listener, IS_VALID, struct.pack("=Q", identity))
 
@@ -290,7 +290,7 @@ def tell(channel: socket.socket, listener: int | None, places: Sequence[int]) ->
 
 
 def decide(channel: socket.socket, uid: int | None) -> None:
-    """Answer the calls of a started command, in a thread of this process."""
+    """Answer the filtered system calls of a started command, in a thread of this process."""
     flags = socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC
     try:
         said, descriptors, *_ = socket.recv_fds(channel, 1, MOST_DESCRIPTORS, flags)

@@ -148,7 +148,7 @@ def merges_on_top(repo: Path, head: str, merged: Collection[str]) -> tuple[str, 
 
 
 def joined(side: Path, repo: Path, head: str, base: str) -> tuple[str, ...]:
-    """List commits outside `base` that the repository already has, and that new commits of `side` build on."""
+    """List the commits outside `base` that `repo` already has, and that the new commits of `side` build on."""
     oid = library().Oid
     with reading(side) as new, reading(repo) as known:
         waiting, seen, found = [oid(hex=head)], set["Oid"](), list[str]()

@@ -149,7 +149,8 @@ def more_config(config: Mapping[str, str]) -> dict[str, str]:
 
 
 def in_operators_checkout(where: Path, *arguments: str) -> None:
-    """Run git as its operator would: with their filters, as those of LFS, and their identity if they have one.
+    """Run git as the checkout's operator would: with their filters, such as LFS, and with their identity if they have
+    one.
 
     Hooks and signatures stay off: nobody is there to answer.
     """
@@ -227,9 +228,7 @@ def _started(
 
 @cache
 def _dying() -> tuple[str, ...]:
-    """Return the prefix that kills a program when the thread that started it ends, however that ends; empty outside
-    Linux.
-    """
+    """Return the command prefix that kills a program when its starting thread ends in any way; empty outside Linux."""
     setpriv = shutil.which("setpriv")
     return (setpriv, "--pdeathsig", "KILL") if setpriv and sys.platform == "linux" else ()
 

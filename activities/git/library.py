@@ -85,7 +85,7 @@ def kept_open() -> Iterator[None]:
 
 
 def asked_once(ask: Callable[[Path], Answer]) -> Callable[[Path], Answer]:
-    """Cache the function's answer by path, while this thread keeps repositories open."""
+    """Decorate a query of a path: cache its answers while this thread keeps repositories open."""
 
     @wraps(ask)
     def asking(path: Path) -> Answer:
@@ -119,7 +119,7 @@ def opened_anew(path: Path) -> "Repository":
 
 
 def let_go(repository: "Repository") -> None:
-    """Close the repository's files, unless this thread keeps it open."""
+    """Close a repository's files, unless this thread keeps the repository open."""
     if repository not in (_kept.repositories or {}).values():
         repository.free()
 

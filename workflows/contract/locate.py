@@ -170,7 +170,7 @@ def _why(text: str, start: int, error: json.JSONDecodeError) -> str:
 
 
 def _reached(part: str) -> str:
-    """Return the path at which a JSON text ends, from inside the result."""
+    """Return the path of the member at which a JSON text ends, relative to the result object."""
     path: list[str | int] = []
     for step in _STEP.finditer(part):
         string, colon, opening, closing, comma = step.groups()

@@ -34,7 +34,7 @@ class Scope:
     label: str = ""
 
     def inner(self, name: str, source: Object) -> "Scope":
-        """Return the scope of an object member, whose members are named `name.member` in the lines of its entry."""
+        """Return the scope of an object member; faults name its own members as `name.member`."""
         return Scope(source, self.faults, member(self.path, name), self.prefix, f"{self.label}{name}.")
 
     def fault(self, name: str, sentence: str) -> None:

@@ -46,14 +46,14 @@ class BoundTree:
 
     @property
     def changed_at(self) -> float:
-        """The last change of anything its comments show."""
+        """The time of the last change to anything that the tree's comments show."""
         jobs = (at for each in self.jobs for at in (each.queued_at, each.started_at, each.ended_at))
         rounds = (at for each in self.rounds for at in (each.opened_at, each.closed_at))
         return max(at for at in (self.task.opened_at, self.task.ended_at, *jobs, *rounds) if at is not None)
 
     @property
     def caveat(self) -> str:
-        """The caveat of its result, or ""."""
+        """The caveat of the tree's result, or ""."""
         return next((each.message for each in self.events if each.kind == EventKind.TREE_CAVEAT), "")
 
 

@@ -32,7 +32,7 @@ def refusal(said: Said, permission: str, allowed: Collection[str]) -> str:
 
 
 def silent(refused_in_last_hour: int) -> bool:
-    """Return whether the hour's refusals on this thread are used up, so that the next one is not posted."""
+    """Return whether to skip this refusal's reply: the thread's limit of refusals per hour is used up."""
     return refused_in_last_hour >= MOST_REFUSALS
 
 

@@ -37,7 +37,7 @@ class RunTree:
 
 @dataclass(frozen=True)
 class ReopenTree:
-    """Have the tree of a stage's latest attempt go on from the state it was blocked in."""
+    """A command to continue the tree of a stage's latest attempt from the state in which it was blocked."""
 
     stage_id: str
     attempt: int
@@ -56,7 +56,7 @@ class StartTimer:
 
 @dataclass(frozen=True)
 class CancelStage:
-    """Stop everything of a stage: its command, its tree, its timer."""
+    """A command to stop everything that runs for a stage: its shell command, its tree, its timer."""
 
     stage_id: str
 

@@ -32,7 +32,7 @@ class RetryDue:
 
 @dataclass(frozen=True)
 class AttentionChanged:
-    """The tree of an agent stage began to wait for people, or goes on (empty)."""
+    """The tree of an agent stage began to wait for people, or stopped waiting (`waits_for` is empty)."""
 
     now: float
     job_id: str
@@ -41,7 +41,7 @@ class AttentionChanged:
 
 @dataclass(frozen=True)
 class StageReopened:
-    """An operator has a job of a stage's blocked tree run again."""
+    """An operator runs a job of a stage's blocked tree again, which re-opens the stage."""
 
     now: float
     stage_id: str

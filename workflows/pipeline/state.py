@@ -66,7 +66,7 @@ class RunMemory:
 
     @property
     def waiting(self) -> list[StageMemory]:
-        """Stages whose trees wait for people: while there is one, nothing starts (ruling K1)."""
+        """The stages whose trees wait for people. While there is one, no stage starts (ruling K1)."""
         return [stage for stage in self.stages.values() if stage.waits_for]
 
     @property
@@ -91,7 +91,7 @@ class RunMemory:
 
 
 def new_run(start: RunInput) -> RunMemory:
-    """Return the memory of a run that has not begun."""
+    """Return the memory of a new run."""
     stages = {plan.id: StageMemory(plan, number) for number, plan in enumerate(start.stages, 1)}
     return RunMemory(start, stages, start.created_at)
 

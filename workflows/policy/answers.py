@@ -223,7 +223,7 @@ def _sections(lines: Sequence[str], ids: frozenset[str]) -> Iterator[tuple[str |
 
 
 def _value(quote: str, texts: Sequence[str]) -> str:
-    """Strip the closing quote of a text whose id is inside the quotes."""
+    """Remove the closing quote of an answer if its opening quote is before the id."""
     text = "\n".join(texts).strip()
     return text[:-1].strip() if quote and text.endswith(quote) else unquoted(text)
 
@@ -254,7 +254,7 @@ def is_choice(text: str, choices: Sequence[str]) -> bool:
 
 
 def _strange(text: str, asks: Asks, meant: Meant) -> Iterator[str]:
-    """Yield unknown words in the place of an id; a deliberate one is accepted unless it looks like a mistyped id."""
+    """Yield a complaint for each unknown word in the place of an id; deliberate ones pass unless they look mistyped."""
     for name in strange_ids(text, list(asks)):
         near = nearest(name, list(asks))
         if near:

@@ -8,7 +8,7 @@ from workflows.model.states import JobState
 
 
 def decided(state: StrEnum, decision: Decision | None) -> str:
-    """Return the decision if it differs from the state beside it: blocked and failed are both."""
+    """Return the decision, or an empty text if the state shown beside it has the same word (blocked, failed)."""
     return decision.value if decision is not None and decision.value != state.value else ""
 
 

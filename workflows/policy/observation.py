@@ -106,7 +106,7 @@ def normalise(path: str) -> str | None:
 
 
 def _bare(claimed: str) -> str:
-    """Strip blanks and a trailing line number."""
+    """Strip blanks and a trailing line number from a claimed path."""
     return _LOCATION.sub("", claimed.strip()[:MAX_PATH_CHARS])
 
 

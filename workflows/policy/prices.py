@@ -41,7 +41,7 @@ def cost(usage: Usage, model: str | None, overrides: Mapping[str, Price]) -> Cos
 
 
 def dollars(usd: float, *, assumed: bool) -> str:
-    """Return `$0.12`, or `~$0.12` if part of it is an estimate."""
+    """Format dollars as `$0.12`, or `~$0.12` if part of the amount is an estimate."""
     return f"{'~' if assumed else ''}${usd:.2f}"
 
 

@@ -44,7 +44,7 @@ _NOT_HELD = frozenset({"notices", "findings", "touched_files", "human_questions"
 
 
 def fits(outcome: JobOutcome, waiting: Iterable[Wire]) -> bool:
-    """Return whether this result's set fits beside those that wait."""
+    """Return whether a result's delegations fit into the tree's state beside those that it holds already."""
     return sum(map(_set_bytes, waiting)) + _set_bytes(outcome) <= KEPT_BYTES
 
 

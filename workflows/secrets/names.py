@@ -59,7 +59,7 @@ _LOWER = {
 
 
 def named(text: str) -> Iterator[Span]:
-    """Yield the spans of values under a secret's name."""
+    """Yield the spans of values that are assigned to a name such as `TOKEN` or `password`."""
     lower = text.lower() if text.isascii() else text.translate(_LOWER)
     for searched, hints in _SEARCHED:
         if any(hint in lower for hint in hints):
@@ -118,13 +118,13 @@ def _is_heading(text: str, start: int) -> bool:
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Return whether a whole value with this name is a secret."""
+    """Return whether this value is a secret, when it is the whole value of a member or variable of this name."""
     return _is_name_of_one(name) and quoted_is_secret(name, value)
 
 
 @lru_cache(maxsize=1024)
 def _is_name_of_one(name: str) -> bool:
-    """Return whether a name is a secret's. Cached, since names recur."""
+    """Return whether a name, such as `password`, is one under which secrets are kept. Cached, since names recur."""
     return bool(SECRET_KEY.fullmatch(name))
 
 

@@ -18,7 +18,7 @@ _TAIL = (
 
 
 def _any_of(*patterns: str) -> str:
-    """Return an alternation; each pattern begins with a letter, which makes the search fast."""
+    """Join patterns to one alternation. Each pattern has to begin with a letter, which makes the search fast."""
     return rf"(?:{'|'.join(patterns)}){_TAIL}"
 
 

@@ -102,14 +102,14 @@ class Offer(Wire):
 
 
 class Claim(Wire):
-    """The claim on an offer: its host's, which has begun it, or none."""
+    """The claim on an offer: the time at which its host began the job, or None if no host has."""
 
     begun_at: float | None = None
 
 
 @activity.defn
 def take_back(offer: Offer) -> Claim:
-    """Withdraw an offer that its host has not begun; then it never will (ruling B5)."""
+    """Withdraw an offer unless its host has begun the job; after that no host can begin it (ruling B5)."""
     raise NotImplementedError
 
 
@@ -238,8 +238,8 @@ class TakenBack(Exception):  # noqa: N818
 
 
 async def unless_taken_back(work: ActivityHandle[T], offer: Offer) -> T:
-    """Return the result of a host's run. On cancellation, take it back if it has not begun, else stop it (ruling
-    B5).
+    """Return the result of an activity on a host. On cancellation, withdraw its offer if not begun, else stop
+    it (B5).
     """
     try:
         return await asyncio.shield(work)
@@ -270,7 +270,7 @@ def refusal(error: ActivityError | ApplicationError) -> str:
 
 
 def never(what: str, why_not: str) -> ApplicationError:
-    """Return the workflow's failure if the store refuses even the shortest row: people see its message."""
+    """Return the error that fails the workflow when the store refuses even the shortest row; people see its message."""
     hint = "the store's rows are not what this workflow needs; see the worker's log, then: service doctor"
     return ApplicationError(f"the store refuses {what}: {why_not} ({hint})", type=REFUSED, non_retryable=True)
 

@@ -210,7 +210,7 @@ class DelegationTree:
         return [command for command in more if not isinstance(command, c.Record)]
 
     def _show(self) -> None:
-        """Update the web UI. Search attributes change only when a pause begins or ends."""
+        """Update the tree's details in Temporal's web UI. Search attributes change only when a pause begins or ends."""
         workflow.set_current_details(details(self._state))
         attention = self._waits_for()
         if attention != self._attention:

@@ -30,14 +30,16 @@ class TreeStart(Wire):
 
 
 class Attention(Wire):
-    """A tree's signal to its pipeline run: it waits for people, or goes on (ruling K1)."""
+    """A tree's signal to its pipeline run: the tree waits for people, or (empty) does so no longer (ruling K1)."""
 
     job_id: str
     waits_for: str
 
 
 class Outcome(Wire):
-    """What a workflow leaves that was cancelled, of which Temporal keeps nothing, or taken up: said to its parent."""
+    """The outcome of a cancelled or taken-up child, sent to its parent by signal because Temporal does not
+    pass it on.
+    """
 
     workflow_id: str
     value: dict[str, Any]
@@ -52,7 +54,7 @@ class Begun(Wire):
 
 
 class HeldUp(Wire):
-    """The reason a begun job waits, and the command that moves it (ruling B3); empty when it goes on."""
+    """The reason why a begun job waits, and the command that resolves it (ruling B3); empty once the job continues."""
 
     job_id: str
     attempt: int
@@ -75,7 +77,9 @@ class DelegationInput(Wire):
 
 
 class Reopened(Wire):
-    """What a pipeline run is told, or begins again with, when a job of a stage's blocked tree is run again (K1)."""
+    """The message to a pipeline run, or the input of a new one, when a job of a stage's blocked tree is run
+    again (K1).
+    """
 
     stage_id: str
     tree: TreeStart

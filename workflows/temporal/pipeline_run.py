@@ -111,7 +111,9 @@ class PipelineRun:
             self._begin(command)
 
     def _show(self) -> None:
-        """Update the web UI. Search attributes change only when a pause begins or ends, and at the end."""
+        """Update the run's details in the web UI. Search attributes change only when a pause begins or ends, and at the
+        end.
+        """
         workflow.set_current_details(details(self._run))
         if self._run.state is not self._shown:
             self._shown = self._run.state

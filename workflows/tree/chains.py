@@ -76,7 +76,7 @@ class Leg(Memory):
 
     @property
     def finds(self) -> bool:
-        """Return whether findings are kept: those of an implement leg are in its branch."""
+        """Return whether the leg's findings are kept. An implement leg's are not, since its work is in its branch."""
         return self.assignment.action is not Action.IMPLEMENT or SynthesisRule.VERIFY in self.rules
 
     @property
@@ -93,12 +93,12 @@ class Leg(Memory):
 
     @property
     def unstarted(self) -> bool:
-        """Return whether the leg itself waits to be started, for any reason; a duplicate never does."""
+        """Return whether the leg is queued, whatever it waits for. A duplicate is never queued itself."""
         return self.state is JobState.QUEUED and not self.twin
 
     @property
     def part(self) -> str:
-        """The leg's part of its generation's digest; another model or effort makes a new attempt (ruling H3)."""
+        """The leg's part of its generation's digest; a changed model or effort changes it (ruling H3)."""
         return digest([self.state, self.progress, self.assignment.model, self.assignment.effort])
 
     def begun(self) -> None:
@@ -199,7 +199,7 @@ class Batch(Memory):
         return any(leg.asked or leg.policy is FailurePolicy.ESCALATE for leg in failed)
 
     def contributors(self, leg: Leg) -> list[Leg]:
-        """Return the legs whose work this leg must see, transitively, in merge order (rulings I1, I2)."""
+        """Return the transitive dependencies of a leg, whose work it must see, in merge order (rulings I1, I2)."""
         if not leg.deps:
             return []
         wanted: dict[str, None] = {}

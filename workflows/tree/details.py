@@ -93,7 +93,7 @@ def wrote(records: Records) -> str:
 
 
 def whole(state: TreeState) -> Records:
-    """Return every row of a tree as of now, for a store whose rows differ (a tree that was reset)."""
+    """Return every row of a tree as of now, to overwrite stored rows that differ after a reset of the workflow."""
     now = {"revision": state.revision}
     return Records(
         task=state.task.model_copy(update=now),

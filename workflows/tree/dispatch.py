@@ -46,7 +46,9 @@ def delegate(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
 
 
 def has_room(step: Step, outcome: JobOutcome) -> bool:
-    """Return whether the tree has room for a result's set beside the others that wait; record an event if not (B6)."""
+    """Return whether a result's delegations fit beside those the tree holds already; record an event if they don't
+    (B6).
+    """
     if state_limits.fits(outcome, step.state.kept_sets()):
         return True
     ids = [each.id for each in outcome.delegations]

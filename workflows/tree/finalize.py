@@ -125,7 +125,9 @@ def _kill(step: Step, actor: str, immediate: bool) -> Data:
 
 
 def never_began(step: Step, chain: Coordinator, become: JobState, reason: str) -> None:
-    """End a coordinator's job that will not run. Before the root's first job there is nothing to sum up (ruling G2)."""
+    """End a coordinator's job that will not run. If that is the root's first job, dismiss the task without a summary
+    (G2).
+    """
     step.state.held_back.pop(chain.job_id, None)
     step.change(chain.job_id, state=become, reason=reason, next="", ended_at=step.now)
     if chain.job_id == step.state.root_id:
@@ -150,7 +152,7 @@ def root_over(step: Step, chain: Coordinator, job_state: JobState, reason: str) 
 
 
 def _read_with(step: Step, reason: str) -> str:
-    """Append the tree's caveat to the reason of a success."""
+    """Append the tree's caveat, if any, to the reason of a success."""
     caveat = step.state.input.caveat
     return f"{reason}; {caveat}" if caveat else reason
 

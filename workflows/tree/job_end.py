@@ -38,7 +38,7 @@ def job_ended(step: Step, outcome: JobOutcome) -> None:
 
 
 def _leaf(step: Step, outcome: JobOutcome) -> JobOutcome:
-    """Drop the delegations of an ephemeral worker: a leg, a root or a stage may not delegate (ruling C1)."""
+    """Remove the delegations from an ephemeral worker's outcome, and record that: it may not delegate (ruling C1)."""
     if not outcome.delegated:
         return outcome
     ids = [each.id for each in outcome.delegations]

@@ -41,7 +41,7 @@ def _numbered(step: Step, run: JobRun) -> JobRun:
 
 
 def begun(step: Step, event: JobBegun) -> None:
-    """Mark a job as begun; ignore reports for other offers."""
+    """Mark a job as begun; ignore the report if it is about an earlier offer."""
     offer = step.state.offers.get(event.job_id)
     if offer is not None and offer.number == event.offer:
         _begin(step, event.job_id, event.at)

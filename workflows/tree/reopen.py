@@ -154,7 +154,7 @@ def show_commands(step: Step) -> None:
 
 
 def show_blocked(step: Step) -> None:
-    """Set the reason of each job whose delegations are blocked, until they are opened again (rulings B3, D4)."""
+    """Set or clear the reason of each job, according to whether its delegations are blocked (rulings B3, D4)."""
     batches = (chain.batch for chain in step.state.coordinators.values())
     blocked = {each.parent_job_id: each.stopped for each in batches if each is not None and each.stopped}
     for job_id, job in list(step.state.jobs.items()):

@@ -142,13 +142,13 @@ class TreeState(Memory):
 
     @property
     def timers(self) -> list[str]:
-        """Return the timers that still matter."""
+        """Return the keys of the timers that are still needed."""
         retries = [leg.timer for leg in self.legs() if leg.timer is not None]
         return retries + [each.timer for rounds in self.rounds.values() for each in rounds if each.timer is not None]
 
     @property
     def quiescent(self) -> bool:
-        """Return whether nothing is in flight and no timer matters: a good moment to continue as new."""
+        """Return whether nothing is in flight and no timer is needed, so that the workflow can continue as new."""
         return not self.in_flight and not self.timers
 
     @property
@@ -211,7 +211,7 @@ class TreeState(Memory):
         return [leg for chain in self.coordinators.values() if chain.batch for leg in chain.batch.legs.values()]
 
     def leg_of(self, chain: Coordinator) -> tuple[Coordinator, Leg] | None:
-        """Return the leg of a delegated chain in its parent's batch; None for the root."""
+        """Return the leg of its parent's batch that a delegated chain belongs to; None for the root's chain."""
         if chain.coordinator_id == self.root_id:
             return None
         return self.find_leg(chain.coordinator_id)
@@ -225,7 +225,7 @@ class TreeState(Memory):
         return tuple(dict.fromkeys([*given, *(each.branch for each in self.work_given(batch, leg))]))
 
     def work_given(self, batch: Batch, leg: Leg) -> tuple[Work, ...]:
-        """Return the work of the legs it depends on."""
+        """Return the work of the legs that a leg depends on, transitively and in merge order."""
         return tuple(work for dep in batch.contributors(leg) for work in self.work_of(dep))
 
     def work_of(self, leg: Leg) -> tuple[Work, ...]:
@@ -246,7 +246,7 @@ class TreeState(Memory):
         return tuple(dict.fromkeys([*(run.line or given), *run.deps, *chain.made]))
 
     def decision_of(self, leg: Leg) -> Decision | None:
-        """Return the leg's decision; None if its chain ended in another state than its last job."""
+        """Return the leg's decision; None if the leg's state is not that of its chain's last job."""
         job = self.jobs.get(leg.outcome_job_id)
         return job.decision if job is not None and job.state is leg.state else None
 

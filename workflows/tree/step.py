@@ -150,7 +150,7 @@ class Step:
         self._tell(kind, job_id, message, data)
 
     def notice(self, notice: Notice, job_id: str) -> None:
-        """Record a run's notice. Kinds that this release does not know are passed unchanged."""
+        """Record a notice of a run as an event. Kinds that this release does not know are recorded unchanged."""
         self._tell(notice.kind, job_id, notice.message, dict(notice.data))
 
     def _tell(self, kind: str, job_id: str, message: str, data: Data) -> None:

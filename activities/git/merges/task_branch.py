@@ -15,7 +15,7 @@ TRIES = 5
 
 @dataclass(frozen=True)
 class Contribution:
-    """A leg's work, ready to merge; or the line of a tree, which has all of it."""
+    """A leg's work to merge, or the line of a tree, which has all its work."""
 
     leg: str
     job_id: str

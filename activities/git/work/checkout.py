@@ -81,7 +81,7 @@ def left_out(side: Path) -> frozenset[str]:
 
 
 def names(tree: "Tree") -> list[bytes]:
-    """List every file of a tree."""
+    """List the names of all files in a tree."""
     index = library().Index()
     index.read_tree(tree)
     return [os.fsencode(entry.path) for entry in index]

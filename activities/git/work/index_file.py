@@ -30,7 +30,7 @@ class Row:
 
 
 def looks(found: os.stat_result) -> tuple[int, int, int, int]:
-    """Return the values of `Row.looked` for a file as it is now."""
+    """Return the stat values that `Row.looked` is compared with, of a file as it is now."""
     return (found.st_mtime_ns, found.st_ctime_ns, found.st_ino & 0xFFFFFFFF, found.st_size & 0xFFFFFFFF)
 
 

@@ -58,12 +58,12 @@ def side_of(path: Path) -> Path:
 
 
 def side_of_submodule(side: Path, name: str) -> Path:
-    """Return the path of the service's side of a submodule."""
+    """Return the path of the service's git directory for a submodule."""
     return side / "submodules" / hashlib.sha256(os.fsencode(name)).hexdigest()[:32]
 
 
 def lock_of(path: Path) -> Path:
-    """Return the lock file that is held while the place is made or removed."""
+    """Return the lock file that is held while the work folder is made or removed."""
     return side_of(path).with_suffix(".lock")
 
 

@@ -60,14 +60,14 @@ class Walk:
         self.odd: list[Odd] = []
 
     def enter(self, path: str) -> None:
-        """Enter this folder later."""
+        """Add a folder to the walk; refuse one that is nested too deeply."""
         if len(os.fsencode(path)) > LONGEST_PATH or path.count("/") + 2 > MOST_LEVELS:
             self.odd.append(Odd(path[:200] + "...", "it is nested too deeply"))
         else:
             self._next.append(f"{path}/")
 
     def folders(self) -> Iterator[Folder]:
-        """Yield the folders one after another; those that can't be read are recorded in `odd`."""
+        """Yield the folders of the walk one after another; those that can't be read are recorded in `odd`."""
         with plain_files.folder_at(self._top) as top:
             while self._next:
                 path = self._next.pop()

@@ -145,7 +145,7 @@ def mark_base(path: Path, names: Mapping[str, str] = NONE) -> Worktree:
 
 
 def _only_there(repo: Path, path: Path, branch: str | None) -> str:
-    """Find a commit that the agent's `.git` names and the repository lacks."""
+    """Return a commit that the agent's `.git` names and the repository lacks; empty if there is none."""
     agents = agent_git_dir.read(path, branch)
     named = (each for each in (agents.head, agents.branch) if each)
     return next((each for each in named if branches.commit(repo, each) is None), "")
@@ -186,7 +186,9 @@ def base_of(repo: Path, ref: str) -> str:
 
 
 def begun_from(repo: Path, base: str, host: str, again: str) -> str:
-    """Return the base of a tree or a run, or HEAD without one. Its host may lack the base (ruling O1)."""
+    """Return the base commit of a tree or a run, or HEAD if it has no base. Raise if this host lacks the commit (ruling
+    O1).
+    """
     if not base:
         return commit_of(repo, "HEAD")
     if found := branches.commit(repo, base):
@@ -248,7 +250,7 @@ def _started(repo: Path, branch: str, base: str) -> str:
 
 
 def _refuse_held(repo: Path, path: Path, branch: str) -> None:
-    """Refuse a branch that is checked out elsewhere. A work folder that is gone does not count."""
+    """Raise if the branch is checked out elsewhere. A missing work folder does not count."""
     where = branches.checkout_of(repo, branch)
     hint = f"git -C {printable(str(repo))} worktree remove {printable(str(where))}"
     if where is None and (where := _holder(path, branch)) is not None:

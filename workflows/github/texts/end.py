@@ -14,7 +14,7 @@ _TITLES = {TaskState.DONE: "Done", TaskState.CANCELLED: "Cancelled", TaskState.B
 
 
 def end(tree: BoundTree, fact_id: str) -> str:
-    """Return the whole comment; the result looks like `service result render`."""
+    """Render the whole comment; the result looks as `service result render` prints it."""
     return comment(fact_id, _parts(tree))
 
 

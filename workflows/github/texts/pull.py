@@ -1,4 +1,4 @@
-"""The title and body of a pull request; the result looks like `service result render` (rulings L9, L11)."""
+"""The title and body of a pull request; the result looks as `service result render` prints it (rulings L9, L11)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -78,7 +78,7 @@ def _job(run: JobRun, *, named: bool) -> str:
 
 
 def _goal(goal: str, instructions: str, run: JobRun, fences: Fences) -> str:
-    """Return the tree's goal, for a leg whose instructions lack it; the root's own task is the goal."""
+    """Return the tree's goal for a leg's prompt, unless the instructions contain it or the job is the root."""
     if not goal or goal.strip() in instructions:
         return ""
     said = excerpt(goal.strip(), GOAL_LIMIT, f"the prompt of the job {run.root_job_id}")
