@@ -127,8 +127,8 @@ class _TakeOver:
         await self._client.workflow_service.reset_sticky_task_queue(request, timeout=RPC_TIMEOUT)
 
     def _is_left(self, pending: PendingActivityInfo) -> bool:
-        """Return whether a dead process holds the activity. One that is to stop is left to the server: it would not
-        be offered again.
+        """Return whether a dead process holds the activity. Exclude cancelled ones: once released, they are not offered
+        again.
         """
         started = pending.state == PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
         return started and is_dead(pending.last_worker_identity, self._host)

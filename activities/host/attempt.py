@@ -39,11 +39,11 @@ class Attempt(Protocol[T]):
         ...
 
     async def play(self) -> T:
-        """Wait for the end, record it and return it."""
+        """Wait for the program's end, record it, and return it."""
         ...
 
     async def stop(self) -> None:
-        """End the program; `play` still records."""
+        """End the program; `play` then records the end as usual."""
         ...
 
     def called_off(self, ended: T) -> T:
@@ -72,7 +72,7 @@ class Work(Protocol[T]):
         ...
 
     def prepare(self, row: AttemptRow, beat: Heartbeat) -> Attempt[T]:
-        """Prepare the attempt to be played. Raise ServiceError with a reason not to start."""
+        """Prepare the attempt for `play`. Raise ServiceError with the reason if it can't start."""
         ...
 
     def refuse(self, row: AttemptRow, fault: ServiceError) -> T:
@@ -111,7 +111,7 @@ class Attempts:
         """A lock per attempt: a call that lost its server must end before the next one goes on."""
 
     async def attempt(self, work: Work[T]) -> T:
-        """Start, or re-attach to, one attempt; a recorded end is returned as it is."""
+        """Start an attempt, or attach to it if it is running; return an end that is recorded already unchanged."""
         beat, offered = Heartbeat(), work.offered
         lock = self._locks.setdefault((offered.job_id, offered.attempt), asyncio.Lock())
         async with lock, beating(beat):

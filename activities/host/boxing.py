@@ -167,7 +167,8 @@ def environment(box: Box, env: Mapping[str, str]) -> dict[str, str]:
 
 
 def _home_of_links(kind: BoxKind, there: Machine, wanted: Wanted) -> tuple[Path, ...]:
-    """Make the folder that replaces a program's own where no empty one can be mounted over it. Atomic.
+    """Make a home for the program with links to its files, for boxes that can't mount an empty one over its own.
+    Atomic.
 
     Landlock mounts nothing, and a service that is not root has no other way.
     """
@@ -192,7 +193,7 @@ def _home_of_links(kind: BoxKind, there: Machine, wanted: Wanted) -> tuple[Path,
 
 
 def home_of_links(box: Box, launch: Launch) -> dict[str, str]:
-    """Return the variable that points a program to the folder made for this run; empty if none was made."""
+    """Return the variable that points the program to its home of links; empty if none was made for this run."""
     home = box.tmp.parent / HOME
     return {launch.home_variable: str(home)} if home in box.write else {}
 
@@ -275,7 +276,7 @@ def _there(paths: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def _addressed(env: Mapping[str, str]) -> list[str]:
-    """Return the providers that the operator's own variables name, as entries of `hosts`."""
+    """Return the providers that the operator's own variables name, in the form of entries of the setting `hosts`."""
     urls = ((name, value) for name, value in env.items() if name.endswith(BASE_URL) and "://" in value)
     return [entry for name, value in urls if (entry := _provider(name, value))]
 

@@ -141,7 +141,7 @@ class _Pool:
             return ours
 
     def back(self, helper: "Connection[Any, Any]", *, kept: bool) -> None:
-        """Take back a helper that has answered."""
+        """Return an answered helper to the idle ones, or close it unless it is to be `kept`."""
         if not kept:
             helper.close()
             return

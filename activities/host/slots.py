@@ -90,7 +90,9 @@ class Slots:
             following.called.set()
 
     def free(self, need: Need) -> bool:
-        """Return whether the run would get its slots now. Zero means no limit for a repository or a runtime."""
+        """Return whether the run would get its slots now. A limit of zero for a repository or a runtime means
+        no limit.
+        """
         section = self._settings.runtime(need.runtime)
         limits = {
             ("all", ""): self._settings.worker.max_parallel_jobs,
@@ -121,7 +123,7 @@ _in_turn = threading.local()
 
 
 async def in_turn(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run a function in a thread, like `asyncio.to_thread`, but few at once."""
+    """Run a function in a thread, like `asyncio.to_thread`, but with a small limit of threads at work."""
     context = copy_context()
 
     def run() -> T:
@@ -134,7 +136,7 @@ async def in_turn(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -
 
 @contextmanager
 def out_of_turn() -> Iterator[None]:
-    """Let other threads work meanwhile; no-op in a thread without a turn."""
+    """Give this thread's turn to other threads during the context; no-op in a thread without a turn."""
     if not getattr(_in_turn, "now", False):
         yield
         return

@@ -124,7 +124,7 @@ def payload(context: Context, verdict: Settled, evidence: Evidence) -> dict[str,
 
 
 def diagnostics(verdict: Settled, runs: list[Executed], evidence: Evidence) -> dict[str, Any]:
-    """Return the box; the reasons for a failure, with the agent's last words; a reader's discarded changes.
+    """Return diagnostics: the box; a failure's reasons with the agent's last output; a reader's discarded changes.
 
     The faults are those of the last result that was read: a repair that ends badly does not hide the first one's.
     """
@@ -193,7 +193,7 @@ def _routable(context: Context, run: JobRun, delegations: tuple[Delegation, ...]
 
 
 def _keep_body(context: Context, run: JobRun, result: ServiceResult) -> str | None:
-    """Store an artifact body for its children: text unchanged, other values as canonical JSON."""
+    """Store a result's artifact body for the child jobs: a text unchanged, other values as canonical JSON."""
     body: JsonValue = result.artifact_body
     if body is None:
         return None

@@ -120,7 +120,7 @@ class Execution:
         return self.run_dir.with_name(self.run_dir.name + suffix)
 
     def _time_left(self) -> float | None:
-        """Return the rest of the timeout after the ended runs of this attempt; waits between them do not count."""
+        """Return what the ended runs of this attempt have left of its timeout; waits between them do not count."""
         limit = self.run.assignment.timeout_seconds
         if limit is None:
             return None
@@ -172,7 +172,7 @@ class Execution:
             await asyncio.gather(*ending, return_exceptions=True)
 
     def _shown(self) -> JobRun:
-        """Return the run with its command's secrets in place, as it was registered."""
+        """Return the job's run with stored secrets put back into its command."""
         worker = self.run.assignment.worker
         shown = worker.model_copy(update={"command": tuple(map(self.context.kept.show, worker.command))})
         assignment = self.run.assignment.model_copy(update={"worker": shown})
@@ -229,7 +229,7 @@ class Execution:
                 delete_later.in_background(delete_later.put_away(self.context.home.root / delete_later.FOLDER, tmp))
 
     def _spent(self, call: ProgramCall, report: ProgramReport) -> Usage:
-        """Return the usage of this run, also if its program counts the whole session."""
+        """Return the tokens of this run alone, even if its program counts those of the whole session."""
         if not report.cumulative or not report.session or too_long("session", storable(report.session)):
             return report.usage
         fresh = call.session is None
@@ -239,7 +239,7 @@ class Execution:
 
 
 def _runs_of(run_dir: Path) -> list[Path]:
-    """Return the folders of all runs that a try may have."""
+    """Return the folders of all program runs that one try may have had."""
     return [run_dir.with_name(run_dir.name + suffix) for suffix in ("", FRESH, AGAIN, REPAIR)]
 
 

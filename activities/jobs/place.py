@@ -63,7 +63,7 @@ def _target(workspace: Workspace, run: JobRun) -> str:
 
 
 def _reference(left: git.LeftOut, own: str | None) -> str:
-    """Return the argument of `git merge` that joins the work and the line."""
+    """Return the reference with which `git merge` merges left-out work, or the line."""
     if left.leg:
         return git.name_of(left.leg)
     return "line" if left.branch == own else left.branch

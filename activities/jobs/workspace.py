@@ -65,7 +65,7 @@ class Evidence:
 
 @kept_open()
 def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folder: Path | None = None) -> Workspace:
-    """Return the run's worktree, recorded before it is created; repaired after a crash until its agent has begun.
+    """Return the run's worktree, recording it before it is created. Repair it after a crash until its agent has begun.
 
     A run that resumes a session gets the session's `folder`.
     """
@@ -157,7 +157,7 @@ def collect(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evid
 
 
 def _unread(run: JobRun, result: ServiceResult | None, fault: ServiceError | OSError) -> Evidence:
-    """Return the evidence of an unreadable work folder. A reader's is deleted nevertheless, with a remark."""
+    """Return the evidence of an unreadable work folder. A reader's folder is deleted nevertheless, with a remark."""
     problem = f"the worktree cannot be read: {said(fault)}"
     observed = observe(result.changes_made, None) if result else None
     odd = () if run.assignment.action is Action.IMPLEMENT else (problem,)
@@ -166,7 +166,7 @@ def _unread(run: JobRun, result: ServiceResult | None, fault: ServiceError | OSE
 
 @kept_open()
 def collected(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evidence:
-    """Do the work of `collect` in this process."""
+    """Observe and commit the agent's work, in this process; `collect` calls this in a helper."""
     try:
         worktrees.repair(place.repo, place.worktree.path)
         seen = look(place.worktree)
@@ -205,7 +205,7 @@ def dispose(place: Workspace, run: JobRun, evidence: Evidence) -> None:
 
 
 def rest(place: Workspace) -> None:
-    """Remove a deferred reader's worktree, whose changes would be discarded anyway; a writer's stays."""
+    """Remove the worktree of a deferred reader, whose changes would be discarded anyway; keep a writer's."""
     if place.worktree.branch is None:
         worktrees.dispose(place.repo, place.worktree.path, later=True)
 

@@ -95,7 +95,7 @@ def _numbers(stage: ShellStage | AgentStage) -> Numbers:
 def _bindings(
     repo: Repo, settings: Settings, run: Numbers, definition: Definition, token: str | None
 ) -> dict[Numbers, Bound]:
-    """Resolve the bindings of the run and its stages, each once: stages of one pull request see one head."""
+    """Resolve the bindings of the run and its stages, each once, so that stages of one pull request see one head."""
     wanted: Iterable[Numbers] = dict.fromkeys((run, *map(_numbers, definition.stages)))
     here, web = settings.host, settings.github.web
     try:
@@ -135,7 +135,7 @@ def _repo(store: Engine, pipeline: Pipeline) -> Repo:
 
 
 def _based(run: Bound, repo: Repo, here: str, ref: str | None) -> Bound:
-    """Resolve one base commit for all stages, whatever is committed meanwhile (ruling O1).
+    """Resolve one base commit for all stages, so that later commits don't matter (ruling O1).
 
     Without a `ref` the stages report what is wrong with the checkout.
     """

@@ -190,7 +190,7 @@ class Stages:
 
 
 def payload_of(context: Context, text: Text) -> dict[str, str]:
-    """Return a run's payload in full."""
+    """Return a run's whole payload, with stored secrets put back into it."""
     return mapped(dict(json.loads(context.artifacts.read(text))), context.kept.show)
 
 

@@ -39,7 +39,7 @@ class KnownValues:
         self.learn(values)
 
     def learn(self, values: Iterable[str]) -> bool:
-        """Add secret values; return whether any is new."""
+        """Add secret values to the search; return whether any is new."""
         new = {form for value in values if is_telling(value) for form in _forms(value)} - set(self._forms)
         self._forms += tuple(sorted(new, key=len, reverse=True))
         return bool(new)
@@ -49,7 +49,7 @@ class KnownValues:
         self._files |= dict.fromkeys((each for each in files if each not in self._files), ())
 
     def look(self) -> bool:
-        """Learn new content of the files; return whether there was any."""
+        """Read the watched files again, and learn their content if it is new; return whether there was any."""
         new = [self._read(path, seen) for path, seen in tuple(self._files.items())]
         return any(new)
 

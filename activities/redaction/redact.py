@@ -71,13 +71,13 @@ def is_known_clean(text: str) -> bool:
 
 
 def mapped(value: T, change: Callable[[str], str]) -> T:
-    """Change every text in a value; enumerations and names of fields stay."""
+    """Apply a function to every text in a value; enumerations and names of fields stay."""
     changed: Any = _mapped(value, change)
     return changed  # type: ignore[no-any-return]
 
 
 def learn(values: Iterable[str]) -> None:
-    """Add secret values to this process."""
+    """Treat these values as secrets in this process."""
     if known_values.process().learn(values):
         _remembered.cache_clear()
 
@@ -141,7 +141,7 @@ def _with(record: Any, new: dict[str, Any]) -> Any:
 
 
 def _look() -> None:
-    """Check the watched files for changes, once per value, however many texts it has."""
+    """Learn new content of the watched files. Called once per value, however many texts the value has."""
     if known_values.process().look():
         _remembered.cache_clear()
 
@@ -171,7 +171,7 @@ _NO_BOUND = 2**40
 
 
 def detected(text: str) -> "Iterator[Span]":
-    """Yield the spans of secrets that only this process, or the detector, knows."""
+    """Yield the spans of secrets that are known to this process, or found by the detector."""
     yield from known_values.process().find(text)
     if len(text) >= _SHORTEST_TOKEN:
         yield from _tokens(text)

@@ -50,12 +50,12 @@ class HiddenError(UntoldError):
 
 
 class _MovedError(Exception):
-    """A parent has ended during the look."""
+    """A parent has ended while the ancestors were read."""
 
 
 def agent_of(pid: int) -> Agent | None:
-    """Return the agent that a living process is; None for people and their programs. Raise `UntoldError` if it can't
-    be known.
+    """Return the agent that a living process belongs to; None for people's processes. Raise `UntoldError` if
+    unknown.
     """
     if not Path("/proc/self/stat").exists():
         return _without_proc(pid)

@@ -73,7 +73,7 @@ class _Supervisors:
         supervisor.become_subreaper()
 
     def go_on(self) -> bool:
-        """Take one request, or collect ended children. Return False if the worker is gone."""
+        """Wait for a request or an ended child, and handle it. Return False if the worker is gone."""
         poll = select.poll()
         for each in (self._channel.fileno(), self._ends):
             poll.register(each, select.POLLIN)
@@ -84,7 +84,7 @@ class _Supervisors:
         return self._take() if self._channel.fileno() in ready else True
 
     def _take(self) -> bool:
-        """Fork the supervisor of a request. If no process can be made, the closed descriptors show the worker."""
+        """Fork the supervisor of a request. If the fork fails, the worker sees that by the closed descriptors."""
         request, descriptors, *_ = socket.recv_fds(self._channel, LONGEST_REQUEST, 2)
         if not request:
             return False
@@ -98,7 +98,9 @@ class _Supervisors:
         return True
 
     def _end_what_is_left(self) -> None:
-        """Collect zombies, and end what killed supervisors left; a supervisor that ends by itself leaves nothing."""
+        """Collect zombies, and kill what killed supervisors left running; a supervisor that ends by itself leaves
+        nothing.
+        """
         odd = self._reap()
         if odd and (strays := self._strays()):
             for run_dir in filter(None, odd):

@@ -32,7 +32,7 @@ def key_of(name: str) -> Key | None:
 
 
 def new(runs: Path, job_id: str, attempt: int) -> Path:
-    """Make the folder of an attempt. A name that exists is never used, whoever made it."""
+    """Make the folder of an attempt under a new, random name; never use a folder that exists."""
     for _ in range(_TRIES):
         run_dir = runs / f"{job_id}.{attempt}-{secrets.token_hex(16)}"
         if _made(run_dir):

@@ -101,7 +101,7 @@ _groups: list[Group] = []
 
 
 def keep_within(group: Group | None) -> None:
-    """Put later fork servers and all their children in this control group, and remove its empty subgroups."""
+    """Put future fork servers and all their children in this control group, and remove its empty subgroups."""
     _groups[:] = [group] if group else []
     for each in _groups:
         each.sweep()
@@ -178,9 +178,7 @@ def _isolated(
 
 
 def _within(seconds: float, descriptor: int) -> bool:
-    """Return whether the descriptor can be read, or is at its end, in that time. No `select`: descriptor numbers may
-    be high.
-    """
+    """Return whether the descriptor becomes readable, or ends, in that time. `select` could not take high numbers."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     return bool(poll.poll(seconds * 1000))

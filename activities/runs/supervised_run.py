@@ -155,7 +155,7 @@ def begin(request: RunRequest) -> Claim:
 
 
 async def stop(run_dir: Path, grace: float = 10.0) -> RunEnd:
-    """End the run: INT and TERM for at most `grace` seconds, then KILL for all of it. A run not started yet never
+    """Stop the run: SIGINT and SIGTERM for at most `grace` seconds, then SIGKILL. A run not started yet never
     starts.
     """
     made_run_key(run_dir)
@@ -183,9 +183,7 @@ def read_end(run_dir: Path, key: bytes | None = None) -> RunEnd | None:
 
 
 def give_up(run_dir: Path, why: str) -> None:
-    """Claim the run with a problem, so that it never starts: nobody knows if it was started. An existing claim
-    stays.
-    """
+    """Claim a run of unknown state with a problem, so that it never starts. An existing claim stays."""
     ready(run_dir)
     supervisor.claim(run_dir, made_run_key(run_dir), {"at": time.time(), "problem": why})
 
@@ -232,7 +230,9 @@ def _start(request: RunRequest) -> Claim:
 
 
 def _lost_claim(run_dir: Path) -> Claim | None:
-    """Return the claim of a run that was prepared before and has living processes; without a claim, give it up."""
+    """Return the claim of a run that was prepared before and has living processes; give the run up if its claim is
+    missing.
+    """
     if not (run_dir / Kind.SPEC.value).exists() or not marked(mark_of(run_dir)):
         return None
     if (claim := Claim.read(run_dir)) is None:
@@ -263,7 +263,7 @@ async def follow(run_dir: Path, claim: Claim, on_progress: Callable[[Progress], 
 
 
 def _look(stdout: Path, pid: int, known: Progress | None) -> Progress:
-    """Read the output again only if it has grown: searching the last words for secrets takes a millisecond."""
+    """Return the run's progress. Read the output only if it has grown: searching it for secrets takes a millisecond."""
     size = size_of(stdout)
     return known if known is not None and known.stdout_bytes == size else Progress(pid, size, last_words(stdout))
 
@@ -290,7 +290,7 @@ def _said(run_dir: Path) -> str:
 
 
 def _publish(run_dir: Path, name: str, data: bytes) -> None:
-    """Write a file atomically, whoever else writes it."""
+    """Write a file atomically, even if other processes write it too."""
     with NamedTemporaryFile(dir=run_dir, prefix=f"{name}.", delete=False) as file:
         file.write(data)
     os.replace(file.name, run_dir / name)

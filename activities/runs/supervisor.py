@@ -211,7 +211,9 @@ class Command:
         return survivors
 
     def _end_all(self, signals: Signals) -> int:
-        """Kill all processes of the namespace at once: the kernel lets none fork meanwhile, so none is missed."""
+        """Kill all processes of the namespace by one signal: the kernel lets none fork meanwhile, so that none is
+        missed.
+        """
         give_up = time.monotonic() + KILL_SECONDS
         while not self.childless and time.monotonic() < give_up:
             if not is_first():
@@ -352,7 +354,7 @@ def supervise(run_dir: Path, key: bytes, spec: dict[str, Any], signals: Signals,
 
 
 def _short(error: Exception) -> str:
-    """Shorten an error to the space reserved for it."""
+    """Shorten an error to the space that the exit record reserves for it."""
     text = str(error)[:ERROR_BYTES]
     while len(json.dumps(text)) > ERROR_BYTES:
         text = text[: len(text) * 3 // 4]
@@ -395,7 +397,7 @@ def main(run_dir: Path, key: bytes, group: JobGroup) -> None:
 
 
 def _key_from_standard_input() -> bytes:
-    """Read the key; standard input is empty afterwards."""
+    """Read the run's key from standard input, and replace that by /dev/null."""
     key = b""
     while part := os.read(0, 4096):
         key += part

@@ -80,7 +80,7 @@ class Program:
 
     @property
     def passes(self) -> tuple[str, ...]:
-        """Return every variable of the service that the program gets by default."""
+        """Return the names of all variables that the program gets by default."""
         return (self.home_variable, *self.keys, *self.settings, *NETWORK)
 
     @property
@@ -91,7 +91,9 @@ class Program:
         )
 
     def home(self, environ: Mapping[str, str] = os.environ) -> Path:
-        """Return the folder with its login: the user's own, so a login by hand counts here."""
+        """Return the folder with the program's login, which is the user's own, so that a login by hand is
+        valid here.
+        """
         moved = environ.get(self.home_variable)
         return Path(moved) if moved else Path(environ.get("HOME") or Path.home()) / self.home_folder
 
@@ -139,7 +141,7 @@ def logged_in(
 
 
 def _has_its_own_way(program: Program, started_as: Sequence[str]) -> bool:
-    """Return whether a script replaces the program, or arguments choose a provider."""
+    """Return whether the settings start another program in its place, or pass arguments that choose a provider."""
     another = bool(started_as) and Path(started_as[0]).name != program.name
     return another or any(_OWN_ARGUMENT.search(word) for word in started_as[1:])
 
@@ -149,7 +151,7 @@ def _settings(home: Path) -> Iterator[Path]:
 
 
 def _names_another(config: Path) -> bool:
-    """Return whether the program's own settings name a provider of the user's own."""
+    """Return whether the program's own settings file chooses another provider."""
     try:
         return bool(_OWN_WAY.search(config.read_text("utf-8", "replace")))
     except OSError:

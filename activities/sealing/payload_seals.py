@@ -85,7 +85,7 @@ class PayloadSeals:
         return cls(sealing, encrypting, encrypt)
 
     def closed(self, payload: Payload, bound: Bound) -> Payload:
-        """Seal or encrypt a payload for a place, also one that was sealed for another."""
+        """Seal or encrypt a payload for this place, replacing a seal for another place."""
         payload = self._bare(payload)
         if not self.encrypt:
             payload.metadata[SEAL] = self._seal(payload, bound)

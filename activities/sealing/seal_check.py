@@ -131,7 +131,7 @@ class _Gate(WorkflowInstance):
         return completion
 
     def _look_at_message(self, job: WorkflowActivationJob) -> None:
-        """Replace a message of several values by as many empty ones: a handler takes one value, and reports the
+        """Replace each value of a message by an empty one if it has several: handlers take one value, and report the
         number.
         """
         message = job.signal_workflow if job.HasField("signal_workflow") else job.do_update

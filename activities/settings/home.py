@@ -19,7 +19,7 @@ class HomeError(ServiceError):
 
 @dataclass(frozen=True)
 class Home:
-    """The paths in the home. Only `ensure` touches the disk."""
+    """The paths in a service home. Only `ensure` touches the disk."""
 
     root: Path
 

@@ -38,7 +38,7 @@ class Reading:
     origins: Mapping[toml.Path, str]
 
     def origin(self, path: toml.Path) -> str:
-        """Return the origin of a value."""
+        """Return the origin of a setting's value."""
         return self.origins.get(path, "default")
 
     def told(self, sections: Collection[str] | None = None) -> "Told":

@@ -82,7 +82,9 @@ def _learn_secrets(home: Home, settings: Settings, environ: Mapping[str, str]) -
 
 
 def _over(written: Mapping[str, Any], overrides: Mapping[tuple[str, str], object]) -> dict[str, Any]:
-    """Put the environment's values over the file's; a section that is no table stays, to be refused."""
+    """Merge the environment's values over the file's. A section that is not a table stays unchanged, to be refused
+    later.
+    """
     values = dict(written)
     for (section, key), given in overrides.items():
         table = values.get(section, {})

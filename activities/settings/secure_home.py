@@ -82,7 +82,7 @@ def _closed(path: str) -> int | None:
 
 
 def _done(home: Path, mode: int, found: dict[str, int], exposed: set[str]) -> Iterator[str]:
-    """Replace exposed secrets, and yield the report."""
+    """Replace secrets that were exposed, and yield a sentence for each thing that was open or replaced."""
     if mode & OTHERS:
         yield f"the service home {home} was open to other accounts (mode {mode:o}); it is closed now"
     for name in sorted(exposed & found.keys()):

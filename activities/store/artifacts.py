@@ -49,7 +49,7 @@ def refresh(path: Path) -> bool:
 
 
 def counted_since(root: Path) -> float:
-    """Return since when uses make artifacts younger; in homes of an earlier release they did not."""
+    """Return the time since which each use renews an artifact's time; homes of an earlier release did not do that."""
     with using(root):
         return (root / LOCK).stat().st_mtime
 

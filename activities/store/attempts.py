@@ -205,7 +205,7 @@ class _Settled(NamedTuple):
 
 
 def _settle(connection: Connection, offered: Offered, begun_at: float | None) -> _Settled:
-    """Decide about an offer. The first decision is final; a later offer of the same attempt has its own."""
+    """Store a decision about an offer. The first decision is final; a later offer of the attempt gets its own."""
     table = schema.claims
     key = (table.c.job_id == offered.job_id) & (table.c.attempt == offered.attempt)
     said = {"offer": offered.offer, "begun_at": begun_at}
@@ -233,7 +233,7 @@ class Deferral:
 
     @property
     def usage(self) -> Usage:
-        """Return the tokens the try used before it was cut short."""
+        """Return the tokens that the deferred try used."""
         return Usage(input_tokens=self.input_tokens, output_tokens=self.output_tokens)
 
 

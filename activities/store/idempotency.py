@@ -30,12 +30,12 @@ class Reservation:
 
 
 def kept_as(key: str) -> str:
-    """Return the digest under which a key is stored."""
+    """Return the digest under which an idempotency key is stored."""
     return sha256(key.encode()).hexdigest()
 
 
 def reserve(engine: Engine, key: str, digest: str, subject: str) -> Reservation:
-    """Return the reservation of a key, or make one."""
+    """Return the stored reservation of a key, or make one."""
     now, table, key = time.time(), schema.idempotency, kept_as(key)
     row = {"key": key, "digest": digest, "subject": subject, "reserved_at": now, "answer": None}
     with engine.begin() as connection:
@@ -53,9 +53,7 @@ def settle(engine: Engine, key: str, answer: dict[str, Any]) -> None:
 
 
 def release(engine: Engine, key: str) -> None:
-    """Forget a key whose call was refused: nothing was started, and the caller may send it again with a corrected
-    call.
-    """
+    """Delete the key of a refused call, so that the caller may send it again with a corrected call."""
     open_ = (schema.idempotency.c.key == kept_as(key)) & schema.idempotency.c.answer.is_(None)
     with engine.begin() as connection:
         connection.execute(delete(schema.idempotency).where(open_))

@@ -76,7 +76,7 @@ def open_trees(engine: Engine) -> set[str]:
 
 
 def write_within(connection: Connection, records: Records) -> None:
-    """Write one step of a tree as a part of a transaction."""
+    """Write one step of a tree within the caller's transaction."""
     if records.task:
         upsert(connection, schema.tasks, [records.task.model_dump(mode="json")], only_if_newer="revision")
     upsert(connection, schema.jobs, [_job_row(job) for job in records.jobs], only_if_newer="revision")
@@ -171,7 +171,7 @@ def find(
 
 
 def _searching(query: Select[Any]) -> Select[Any]:
-    """Select these rows by the index `jobs_by_time` alone: a text search reads every job."""
+    """Select the rows by the index `jobs_by_time` alone, for a text search, which has to read every job."""
     found = query.with_only_columns(schema.jobs.c.job_id)
     return select(schema.jobs).where(schema.jobs.c.job_id.in_(found)).order_by(*NEWEST_FIRST)
 

@@ -156,7 +156,7 @@ def _run(row: Row[Any]) -> RunRecord:
 
 @dataclass(frozen=True)
 class Over:
-    """Trees and runs of pipelines, by the id of their root or run."""
+    """Trees and pipeline runs that ended for good, by the id of their root or run."""
 
     owners: frozenset[str]
     """Those that ended for good before the given time. No order opens such a tree again; a blocked one may be."""
@@ -166,7 +166,7 @@ class Over:
     """Number of trees that have not ended: running, waiting for people, or blocked."""
 
     def has(self, job_id: str) -> bool:
-        """Return whether a job, or a stage of a run, belongs to one of them."""
+        """Return whether a job, or a stage of a run, belongs to a tree or run that ended for good."""
         return job_id.partition(".")[0] in self.owners
 
 

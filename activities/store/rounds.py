@@ -26,7 +26,7 @@ def open_rounds(engine: Engine, *, root: str | None = None) -> list[RoundRecord]
 
 
 def open_within(connection: Connection, root: str) -> list[RoundRecord]:
-    """Return the open rounds of a tree, as a part of a transaction."""
+    """Return the open rounds of a tree within the caller's transaction."""
     query = select(schema.rounds).where(schema.rounds.c.closed_at.is_(None), schema.rounds.c.root_job_id == root)
     return [_round(row) for row in connection.execute(query)]
 

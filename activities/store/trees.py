@@ -77,7 +77,7 @@ def resolve_base(engine: Engine, root_job_id: str, found: str) -> str:
 
 
 def keep(engine: Engine, state: "TreeState", host: str, run_id: str = "") -> None:
-    """Save the state a tree closed with, unless a later one is saved."""
+    """Save the state with which a tree closed, unless a later one is saved."""
     begin(engine, state.input, host)
     with engine.begin() as connection:
         writer = writers.get(connection, state.root_id)

@@ -34,7 +34,7 @@ class Writer:
 
 
 def numbered(connection: Connection, root: str, run_id: str, records: Records) -> tuple[Records, Written] | None:
-    """Return the rows renumbered for the store; None for a run that another has replaced."""
+    """Return the rows with the store's numbers; None if another run of the workflow has replaced this one."""
     known = get(connection, root)
     if known is None or known.run_id != run_id:
         if known and run_id in known.former:

@@ -278,7 +278,7 @@ def _branch_of(side: Path) -> str | None:
 
 
 def holders(worktrees: Path) -> dict[str, Path]:
-    """Return the branches that work folders below this one are on."""
+    """Map the branches that existing work folders in `worktrees` are on to the folders' paths."""
     found = {}
     for side in (worktrees.parent / FOLDER).glob("*.git"):
         branch, path = _branch_of(side), worktrees / side.name.removesuffix(".git")

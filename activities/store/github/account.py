@@ -70,7 +70,7 @@ def note(engine: Engine, **values: Any) -> None:
 
 
 def ask_anew(engine: Engine) -> None:
-    """Let the next request go out at once if GitHub refused the account: somebody may have mended it. Limits stay."""
+    """Unblock requests of an account that GitHub refused, because a person may have repaired it. Rate limits stay."""
     if read(engine).refused:
         note(engine, blocked_until=None)
 

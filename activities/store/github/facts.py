@@ -66,7 +66,7 @@ def note(engine: Engine, fact_id: str, **values: Any) -> None:
 
 
 def again(engine: Engine, fact_id: str, **changes: Any) -> None:
-    """Reopen a written fact: its text may have changed."""
+    """Reopen a written fact to update its text."""
     values = {"state": OPEN, "next_at": 0.0, "attempts": 0, "error": "", **changes}
     with engine.begin() as connection:
         connection.execute(update(table).where(table.c.fact_id == fact_id).values(**values))

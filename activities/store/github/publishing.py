@@ -28,7 +28,7 @@ class Finished:
 
 
 def serve(engine: Engine, repos: Collection[str], now: float) -> None:
-    """Publish trees of these repositories that end from now on, and of no others."""
+    """Publish the trees that end in these repositories from now on; stop for all other repositories."""
     with engine.begin() as connection:
         connection.execute(delete(table).where(table.c.repo.not_in(repos)))
         insert_new(connection, table, [{"repo": repo, "since": now} for repo in sorted(repos)])

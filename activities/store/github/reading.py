@@ -47,7 +47,7 @@ def every(engine: Engine) -> list[Reading]:
 
 
 def begin(engine: Engine, github: str, since: float) -> None:
-    """Start to read this repository's comments; no-op if it is read already."""
+    """Start to read this repository's comments; no-op if they are being read already."""
     with engine.begin() as connection:
         insert_new(connection, repos, [asdict(Reading(github, since))])
 
@@ -84,7 +84,7 @@ def last_delivery(engine: Engine) -> tuple[str, float] | None:
 
 
 def tidy(engine: Engine) -> None:
-    """Delete old rows that only save work."""
+    """Delete old rows of caches and of webhook deliveries."""
     old = time.time() - KEPT_SECONDS
     with engine.begin() as connection:
         connection.execute(delete(pages).where(pages.c.at < old))

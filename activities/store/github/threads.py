@@ -72,7 +72,7 @@ def bind_new(engine: Engine, served: Collection[str] = ()) -> set[str]:
 
 
 def bind_published(engine: Engine, served: Collection[str] = ()) -> set[str]:
-    """Take up trees that belong to nothing, and whose work has become a pull request: they are discussed there."""
+    """Bind trees without a thread whose work has become a pull request to that pull request."""
     alone = (jobs.c.pull_request.is_(None), jobs.c.issue.is_(None), table.c.root_job_id.is_(None))
     query = _published().outerjoin(table, table.c.root_job_id == facts.c.root_job_id).where(*alone)
     if served:

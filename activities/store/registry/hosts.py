@@ -33,7 +33,7 @@ class Host:
 
 
 def release() -> str:
-    """Return the version of the service."""
+    """Return this service's installed version."""
     try:
         return version("delegation-service")
     except PackageNotFoundError:
@@ -41,7 +41,7 @@ def release() -> str:
 
 
 def see(engine: Engine, name: str, *, slots: int, started_at: float, held: str = "") -> None:
-    """Record that this host's worker runs now, and if it is `held` why it starts nothing."""
+    """Record that this host's worker is running, with the reason (`held`) if it starts nothing."""
     row = {"name": name, "version": release(), "slots": slots, "started_at": started_at, "seen_at": time.time()}
     with engine.begin() as connection:
         upsert(connection, schema.hosts, [row | {"stopped_at": None, "held": held}])
