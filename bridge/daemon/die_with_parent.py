@@ -1,4 +1,4 @@
-"""Run a program that dies with the process that started it, even if that one is killed with SIGKILL.
+"""Run a program that the kernel kills when the process that started it dies, even by SIGKILL.
 
 Started as a script, before anything of ours is imported: `die_with_parent.py PID PROGRAM [ARGUMENTS]`. Only Linux can
 tie lives together; elsewhere the program is started untied.
@@ -22,7 +22,7 @@ def tie(parent: int) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Tie this process to its parent, then exec the program."""
+    """Have this process die with its parent, then exec the program."""
     tie(int(arguments[0]))
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:

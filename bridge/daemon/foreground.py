@@ -96,7 +96,7 @@ async def _run_members(home: Home, options: DaemonOptions, state: StateFile, sto
 
 
 async def _with_free_ports(options: DaemonOptions, supervise: Callable[[], Awaitable[None]]) -> None:
-    """Retry with other ports if one that was free a moment ago is taken by now."""
+    """Run `supervise`; if a chosen port has been taken meanwhile, run it again, which chooses other ports."""
     for race in range(1, _PORT_RACES + 1):
         try:
             return await supervise()

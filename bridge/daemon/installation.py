@@ -46,7 +46,9 @@ def planned(home: Home, platform: str = sys.platform) -> Installation:
 
 
 def install(home: Home, wanted: Installation) -> bool:
-    """Write the file and have the manager start the daemon. Return False if there is no manager, or a command fails."""
+    """Write the file, and have the service manager start the daemon. Return False if the manager is missing, or a
+    command fails.
+    """
     from bridge.machine import daemon_state
 
     if daemon_state.status(home).running:
@@ -58,8 +60,8 @@ def install(home: Home, wanted: Installation) -> bool:
 
 
 def uninstall(wanted: Installation) -> bool:
-    """Have the manager stop the daemon, and remove the file. Return False if there is no manager, or a command
-    fails.
+    """Have the service manager stop the daemon, and remove the file. Return False if it is missing, or a
+    command fails.
     """
     if not wanted.path.exists():
         raise NotFoundError(f"there is no {wanted.path}", "service daemon install")

@@ -30,7 +30,7 @@ def open_log(path: Path) -> BinaryIO:
 
 
 async def keep_small(folder: Path) -> None:
-    """Rotate logs that exceed the limit, until cancelled."""
+    """Check the logs periodically, and rotate those that exceed the limit, until cancelled."""
     while True:
         await asyncio.to_thread(_set_all_aside, folder)
         await asyncio.sleep(PAUSE)

@@ -107,7 +107,7 @@ def server_environment() -> dict[str, str]:
 
 
 async def server_answers(ui_port: int, namespace: str = NAMESPACE) -> None:
-    """Wait until the web UI reaches the server through its own front and the namespace is there."""
+    """Wait until the web UI reaches the server, and the namespace exists."""
     await until(lambda: _settings(ui_port, namespace) is not None)
 
 

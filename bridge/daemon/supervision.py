@@ -141,7 +141,9 @@ class Group:
         self._say()
 
     def _say(self) -> None:
-        """Announce the state of all members. A running group with a member down is degraded."""
+        """Announce the phase of the group and the state of all members. A running group with a member down is
+        degraded.
+        """
         children = tuple(slot.state for slot in self._slots)
         whole = all(child.phase is ChildPhase.RUNNING for child in children)
         running = self._phase is Phase.RUNNING

@@ -125,7 +125,7 @@ async def _carried_out(session: Session, row: CommentRow, comment: Comment, perm
 
 
 def _lines(hint: str) -> Sequence[str]:
-    """Return the lines of a hint that can be written as a comment."""
+    """Return the lines of a hint that are commands which a comment can contain."""
     lines = (line.strip() for line in hint.splitlines())
     return [line for line in lines if as_comment(line).startswith("/")]
 
@@ -154,7 +154,7 @@ def _settle(session: Session, row: CommentRow, outcome: Outcome) -> str:
 
 
 def _is_silent(store: Engine, row: CommentRow, *, stranger: bool) -> bool:
-    """Return whether to skip the refusal.
+    """Return whether to skip the reply to a refused comment.
 
     Strangers are answered once per thread. Refusals to people who may command are rate-limited; what strangers
     wrote does not count.

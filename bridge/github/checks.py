@@ -41,7 +41,7 @@ def wanted(session: Session, thread: Thread, tree: BoundTree) -> list[FactRow]:
 
 
 def again(session: Session, thread: Thread) -> None:
-    """Queue every check of the tree to be written again: its new state may change the verdict."""
+    """Queue an update of every written check of the tree, because the verdict may have changed."""
     for fact in facts.of_root(session.store, thread.root_job_id):
         if fact.kind == FactKind.CHECK and fact.state == facts.DONE:
             facts.again(session.store, fact.fact_id)

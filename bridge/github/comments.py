@@ -118,7 +118,7 @@ async def _ours(session: Session, fact: FactRow) -> str:
 
 
 async def reaction(session: Session, fact: FactRow) -> Wrote:
-    """React to the comment the fact is about. Idempotent: GitHub keeps one reaction of each kind."""
+    """React to the comment that the fact is about. Idempotent: GitHub keeps one reaction of each kind."""
     try:
         made = await api.react(session.client, fact.github, fact.subject, REACTIONS[FactKind(fact.kind)])
     except DeclinedError as error:

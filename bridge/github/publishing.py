@@ -128,7 +128,7 @@ def _here(session: Session, fact: FactRow) -> Repo | None:
 
 
 def _work(session: Session, fact: FactRow) -> Work:
-    """Return the current branch and commit; if those are gone, the ones pushed before."""
+    """Return the branch and commit to publish now; if the branch is gone, the commit pushed before."""
     was = publication(fact)
     job = jobs.get(session.store, was.job_id)
     if job is None:
@@ -156,7 +156,7 @@ def _push(session: Session, fact: FactRow, repo: Path, work: Work) -> None:
 
 
 def _leave(store: Engine, fact: FactRow, error: NothingToPublishError) -> None:
-    """Drop an automatic publication with nothing to publish; fail one that a person ordered."""
+    """Close an automatic publication that has nothing to publish; fail one that a person has ordered."""
     if publication(fact).actor == BY_ITSELF:
         facts.written(store, fact.fact_id)
         facts.note(store, fact.fact_id, error=error.message)

@@ -134,7 +134,7 @@ async def _keep(session: Session, fact: FactRow, what: Publication) -> None:
 
 
 def _again(session: Session, fact: FactRow) -> Publication:
-    """Return the publication as it is stored now."""
+    """Read the publication again from the store."""
     return publication(facts.get(session.store, fact.fact_id) or fact)
 
 
@@ -158,7 +158,7 @@ def _result(session: Session, job: JobRecord | None) -> ServiceResult | None:
 
 
 def _plain(body: str) -> str:
-    """Normalise line ends: GitHub's editor writes others."""
+    """Normalise a body's line ends, which GitHub's editor changes."""
     return body.replace("\r\n", "\n").rstrip("\n")
 
 

@@ -75,7 +75,7 @@ async def _read_one(session: Session, known: Reading) -> list[str]:
 
 
 def _leave(session: Session, known: Reading, why: str) -> None:
-    """Postpone the next read; doctor and status show the reason."""
+    """Postpone the next read of a repository after a failure; doctor and status show the reason."""
     now = time.time()
     reading.note(session.store, known.github, polled_at=now, next_at=now + FAILED_SECONDS, error=why)
 

@@ -94,7 +94,7 @@ def _block(store: Engine, known: Account, why: str, until: float) -> None:
 
 
 def _leave_alone(store: Engine, known: Account, why: str) -> None:
-    """Back off exponentially while GitHub is unreachable."""
+    """Block the account's requests while GitHub is unreachable, with exponential backoff."""
     wait = backoff(FIRST_WAIT, known.failures, LONGEST_WAIT)
     since = known.failing_since or time.time()
     until = time.time() + wait

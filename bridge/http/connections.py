@@ -63,7 +63,7 @@ class Connection(H11Protocol):
         return True
 
     def _is_silent(self) -> bool:
-        """Return whether the connection is idle: no request is being answered, read or written."""
+        """Return whether the connection is idle: no request is being answered."""
         at_work = self.cycle is not None and not self.cycle.response_complete
         return not at_work and not self.transport.is_closing()
 

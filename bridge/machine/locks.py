@@ -32,7 +32,7 @@ class FileLock:
         return lock
 
     def mark(self, pid: int) -> None:
-        """Write the holder's pid; a child that inherits `fd` holds the lock for as long as it lives."""
+        """Write the holder's pid into the file; a child that inherits `fd` holds the lock for as long as it lives."""
         os.ftruncate(self.fd, 0)
         os.pwrite(self.fd, f"{pid}\n".encode(), 0)
 

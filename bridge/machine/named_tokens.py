@@ -101,7 +101,7 @@ def every(home: Home) -> tuple[NamedToken, ...]:
 
 
 class _Changing:
-    """The tokens file, locked against other writers."""
+    """A context in which the tokens file is locked against other writers."""
 
     def __init__(self, home: Home) -> None:
         self._path = home.ensure().bridge_tokens

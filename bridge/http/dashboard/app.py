@@ -62,7 +62,7 @@ class DashboardGate:
         self.app, self._dashboard = app, dashboard
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Return the next app's awaitable: a coroutine here would add a step to every call."""
+        """Return the awaitable of the dashboard, or of the next app; an `async def` would add a step to every call."""
         path = scope.get("path", "")
         mine = path in ("/", "/ui") or path.startswith("/ui/")
         return (self._dashboard if mine else self.app)(scope, receive, send)
@@ -129,7 +129,7 @@ class _Dashboard:
         return RedirectResponse("/ui/", 303, {"set-cookie": gone})
 
     def _stranger(self, request: Request, why: str, to: str = "") -> Response:
-        """Explain how to log in, with a link back to the requested page.
+        """Render the login page for a request without a session, with a link back to the requested page.
 
         A link from another site comes without the cookie, so the page requests itself once more.
         """
@@ -233,12 +233,12 @@ class _Dashboard:
     # What is sent
 
     def _values(self, page: Page, asked: Asked, typed: Mapping[str, str]) -> dict[str, object]:
-        """Return all values for a page's template. Runs in a thread."""
+        """Return all values for a page's template. Call this in a thread."""
         around = {"here": _here(asked), "session": asked.session, "typed": typed, "gone": self._live.watch.gone}
         return {"waiting": self._live.watch.waiting} | around | dict(page.look(self._service, asked))
 
     def _inner(self, page: Page, asked: Asked) -> str:
-        """Render the content of `main`."""
+        """Render the content of the page's `main` element."""
         return render.rendered(page.template, self._values(page, asked, {}))
 
     def _whole(self, page: Page, asked: Asked, notes: tuple[Note, ...], typed: Mapping[str, str]) -> str:

@@ -140,7 +140,9 @@ class AuditLog:
         full.close()
 
     def _is_still_there(self) -> bool:
-        """Return whether the file is still at its path: another bridge of this home may have rotated it."""
+        """Return whether the open file is still the one at its path: another bridge of this home may have
+        rotated it.
+        """
         return self._path.exists() and os.path.samestat(self._path.stat(), os.fstat(self._file.fileno()))
 
     def _numbered(self, number: int) -> Path:

@@ -61,7 +61,7 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes | None:
 
 
 def replay(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that yields the body once, then later messages, such as a disconnect."""
+    """Return a `receive` that yields the body once, then the messages that follow it, such as a disconnect."""
     left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> Message:

@@ -65,7 +65,7 @@ def call_of(scope: Scope) -> Call:
 async def repeatable(
     service: Service, request: Request, body: BaseModel, key: str | None, new_id: Callable[[], str], do: Act
 ) -> Answer:
-    """Run the action, once per idempotency key: calls of one key with equal method, path and body are one call."""
+    """Run the action once per idempotency key; equal keys need equal method, path and body."""
     words = f"{request.method} {request.url.path}\n{json.dumps(body.model_dump(mode='json'), sort_keys=True)}"
     return await act(lambda: once(service, key, words, new_id, do))
 

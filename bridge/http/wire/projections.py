@@ -116,7 +116,7 @@ def _standing_still(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _links(service: Service, row: Mapping[str, Any]) -> Links:
-    """Link to the workflow of the job itself, or to the tree's for continuations."""
+    """Return the links of a job; in Temporal a continuation's is its tree's workflow, any other job's its own."""
     job_id, state = row["job_id"], _daemon_state(service.home.daemon_state).value()
     web_ui = f"{state.ui_url}/namespaces/{state.namespace}/workflows" if state and state.ui_url else None
     workflow = job_id if row["continuation"] == "none" else row["root_job_id"]
@@ -127,5 +127,5 @@ def _links(service: Service, row: Mapping[str, Any]) -> Links:
 
 @lru_cache(maxsize=64)
 def _daemon_state(path: Path) -> WatchedFile[DaemonState | None]:
-    """Cache the watched file: every job that is shown links to the web UI."""
+    """Return the cached state file, which every shown job needs for its link to the web UI."""
     return WatchedFile(path, lambda _: read_state(path))

@@ -74,7 +74,7 @@ def _sends_a_body(scope: Scope) -> bool:
 
 
 async def _let_pass(scope: Scope, receive: Receive) -> None:
-    """Read and discard the body. A client that waits for `100 Continue` sends none until asked, and is not asked."""
+    """Read and discard the body. A client that waits for `100 Continue` sends no body until asked, and is not asked."""
     if any(name == b"expect" for name, _ in scope["headers"]):
         return
     with suppress(TimeoutError):

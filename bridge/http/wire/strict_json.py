@@ -50,7 +50,9 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check(value: Any) -> None:
-    """Check level by level, so that no nesting can exhaust the stack."""
+    """Check depth and texts, one level after another instead of recursively, so that no nesting can exhaust
+    the stack.
+    """
     level, depth = [value], 0
     while level:
         containers = [each for each in level if isinstance(each, dict | list)]

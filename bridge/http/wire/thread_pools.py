@@ -27,7 +27,7 @@ async def act(operation: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 def at_once(operation: Callable[[], Coroutine[Any, Any, T]], seconds: float) -> T:
-    """Run an operation for a caller in another thread. Raise `TimeoutError` if it takes longer."""
+    """Run an operation in another thread and wait for it. Raise `TimeoutError` if it takes longer."""
     return _ACTS.submit(lambda: _loop_here().run(operation())).result(seconds)
 
 
@@ -35,7 +35,7 @@ _KEPT = threading.local()
 
 
 def _loop_here() -> asyncio.Runner:
-    """Return the loop of this thread: creating one for each call takes half a millisecond."""
+    """Return this thread's event loop, cached because creating one takes half a millisecond."""
     if not hasattr(_KEPT, "loop"):
         _KEPT.loop = asyncio.Runner()
     runner: asyncio.Runner = _KEPT.loop

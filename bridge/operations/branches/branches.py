@@ -71,12 +71,12 @@ class LegBranch:
     @computed_field  # type: ignore[prop-decorator]
     @property
     def merge(self) -> str:
-        """Return the command that merges it; empty where there is nothing to merge."""
+        """Return the command that merges the leg; empty if it has nothing to merge."""
         ready = self.state is BranchState.UNMERGED and self.job_state is JobState.SUCCEEDED
         return self.insisting(f"service job merge {self.job_id}") if ready else ""
 
     def insisting(self, command: str) -> str:
-        """Return the command, with `--anyway` if somebody objects to merging this leg."""
+        """Return the command, with `--anyway` added if anybody objects to merging this leg."""
         return f"{command} --anyway" if self.objection else command
 
 
@@ -145,7 +145,7 @@ def of_tree(service: Service, job_id: str, *, only: str | None = None) -> Branch
 
 
 def _line(service: Service, tree: Tree, repo: Path, base: str) -> str:
-    """Return the commit of the tree's last job, else the one it began from; empty where its legs came after that job.
+    """Return the commit of the tree's last job, else that job's base; empty if the job has delegated since.
 
     A tree of an earlier release has no line either: all its jobs began from the base.
     """
@@ -212,7 +212,7 @@ class _Look:
 
 @lru_cache(maxsize=1024)
 def _apart(repo: Path, head: str, other: str, base: str) -> dict[str, int]:
-    """Measure how far two commits are apart; cached, for commits do not change."""
+    """Count commits and files between two commits. Cached, because commits never change."""
     return asdict(git.distance(repo, head, other)) | {"files": len(git.changes(repo, base, head))}
 
 
@@ -281,7 +281,9 @@ def by_hand(path: str, task_branch: str, branch: str) -> tuple[str, ...]:
 
 
 def again(job: JobRecord) -> str:
-    """Return the command that runs a job again, if its tree allows that, else the one that shows why it ended."""
+    """Return the command that runs a job again; if its tree does not allow that, the command that shows why
+    it ended.
+    """
     return f"service job {'retry' if job.waits_for is WaitsFor.RETRY else 'show'} {job.job_id}"
 
 

@@ -41,7 +41,9 @@ class Gone(Dropped):
 
     @property
     def ways_on(self) -> tuple[str, ...]:
-        """Return the commands that make the remaining branch safe to drop, and the one that drops it now."""
+        """Return the commands that make the remaining branch safe to drop, then the command that drops it now; empty if
+        none stays.
+        """
         root = self.root_job_id
         ways = (f"service job merge {root} --into-mine", f"service job drop {root}", f"service job drop {root} --force")
         return ways if self.stays else ()

@@ -81,7 +81,7 @@ def _foreign(service: Service, tree: Branches, head: str) -> tuple[str, ...]:
 
 
 def _merged(repo: Path, rows: Sequence[AttemptRow], hidden: frozenset[str]) -> set[str]:
-    """Return the merge commits that the service made for later jobs to begin from or to merge (rulings O2, O4).
+    """Return the merge commits that the service made as bases of later jobs, or for them to merge (rulings O2, O4).
 
     They lie above the work that a line was made of; work that was built on the line later hides none of them.
     """

@@ -75,7 +75,7 @@ def of_tree(
 
 
 def _head(found: Branches) -> Head:
-    """Choose the head to judge: the task's branch; before any merge the line of the tree, else its only branch."""
+    """Choose the head to judge: the task's branch; before any merge the tree's line, else the tree's only branch."""
     root = found.root_job_id
     if found.problem:
         return Head(found.task_branch, None, f"the repository cannot be seen: {found.problem}", found.way_on)
@@ -97,7 +97,9 @@ def _head(found: Branches) -> Head:
 
 
 def _without_foreign(service: Service, found: Branches, head: Head) -> Head:
-    """Add the foreign commits to a head (ruling O1); on the task's branch none are foreign, for people commit there."""
+    """Add an objection to a head with foreign commits (ruling O1). On the task's branch none are foreign: people commit
+    there.
+    """
     try:
         if head.sha and head.sha == found.line:
             task_line.refuse_foreign_on(service, found, "")
@@ -128,7 +130,7 @@ def _head_of_pull(service: Service, tree: Tree, number: int, token: str | None, 
 
 
 def _finalized(service: Service, tree: Tree) -> str:
-    """Return why a tree was finalized early, from its event."""
+    """Return why a tree was finalized early, from the event that records it; empty if it was not."""
     last = next((job for job in tree.jobs if job.continuation is Continuation.FINALIZE), None)
     if last is None:
         return ""
@@ -190,7 +192,9 @@ def _look(
 
 
 def _again(repo: Path, job: JobRecord, head: Head, commits: tuple[str, ...], pull_request: int | None) -> str:
-    """Return the command that reviews the pull request again, else the one that runs the job again."""
+    """Return the command that reviews the pull request again; without one, the command that shows the unseen
+    commits.
+    """
     if pull_request is not None:
         agent = "AGENT" if job.ephemeral else job.agent
         return f'service agent review {agent} "MESSAGE" --repo {job.repo} --pr {pull_request}'

@@ -133,7 +133,9 @@ def _answer(tree: Branches, legs: Sequence[LegBranch], pending: Sequence[LegBran
 
 
 def _ready(service: Service, job_id: str, anyway: bool) -> list[str]:
-    """Return the job; for a root that writes nothing itself, the legs of its tree in the order of dispatch."""
+    """Return the job; for a root that writes nothing itself, the mergeable legs of its tree in the order of
+    dispatch.
+    """
     job = jobs.get(service, job_id)
     if job.action is Action.IMPLEMENT or job.parent_job_id is not None:
         return [job_id]
@@ -215,7 +217,7 @@ def event_of(tree: Branches, leg: LegBranch, actor: str, *, merged: bool) -> Bra
 
 
 def writer(service: Service, job_id: str) -> JobRecord:
-    """Return a job that may have a branch; raise for any other."""
+    """Return a job whose action lets it have a branch; raise for any other."""
     job = jobs.get(service, job_id)
     if job.action is not Action.IMPLEMENT:
         raise RefusedError(
@@ -257,7 +259,7 @@ def _lost(tree: Branches, leg: LegBranch) -> NotFoundError:
 
 
 def _refuse_unfit(path: Path, again: str) -> None:
-    """Raise if the checkout cannot take a merge now, before any merge is made."""
+    """Raise before any merge is made if the checkout can't take one: it is mid-merge, detached or changed."""
     where = shlex.quote(str(path))
     if (git_directory(path) / "MERGE_HEAD").exists():
         ends = f"git -C {where} merge --abort   # or, once it is resolved: git -C {where} merge --continue"
@@ -273,7 +275,7 @@ def _refuse_unfit(path: Path, again: str) -> None:
 
 
 def _into_checkout(path: Path, tree: Branches, again: str) -> str:
-    """Merge the task's branch into the operator's own with their git; return how that was done.
+    """Merge the task's branch into the operator's checked-out branch, by their git; return what happened.
 
     A conflict leaves the checkout as it was.
     """

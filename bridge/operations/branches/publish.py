@@ -87,7 +87,9 @@ def publication(fact: FactRow) -> Publication:
 
 
 def served(service: Service, name: str) -> Repo:
-    """Return a repository whose pull requests can be written; else raise the reason, with the command to type."""
+    """Return the registered repository if the service can write its pull requests; else raise, with the command to
+    type.
+    """
     settings = service.settings.github
     if not settings.configured:
         message = f"GitHub is not set up: {service.home.config} has no [github] with an account"
@@ -139,7 +141,7 @@ def urls(service: Service, jobs: Collection[str]) -> dict[str, str]:
 
 
 def look(service: Service, fact: FactRow) -> PublishAnswer:
-    """Return the state of a publication, with sentences for people."""
+    """Return a publication's state, with sentences for people, from its fact's row."""
     what = publication(fact)
     return PublishAnswer(
         job_id=what.job_id,

@@ -48,7 +48,8 @@ def work_of(service: Service, job: JobRecord) -> Work:
 
 
 def _of_root(path: Path, tree: Branches) -> Work:
-    """Return the task's branch; before the first merge the line, or the one branch that has all work, under its name.
+    """Return the work to publish of a tree: the task's branch; before the first merge the line, or one branch with all
+    work.
 
     So one pull request gets everything that is ever published of a tree.
     """
@@ -84,7 +85,7 @@ def _so_far(path: Path, tree: Branches) -> str:
 
 
 def _whole(path: Path, commits: Sequence[str]) -> str | None:
-    """Return the commit that contains all others."""
+    """Return the commit that contains all the others; None if there is no such commit."""
     found = (each for each in commits if all(git.contains(path, each, other) for other in commits))
     return next(found, None)
 

@@ -48,7 +48,7 @@ class Offer:
 
 
 def on_line(tree: Branches) -> list[LegBranch]:
-    """Return the legs whose work is on the tree's line."""
+    """Return the legs whose commits the tree's line contains."""
     repo = Path(tree.path)
     written = [leg for leg in tree.legs if leg.job_state is JobState.SUCCEEDED and leg.ahead is not None]
     return [leg for leg in written if git.contains(repo, tree.line, leg.head_sha or "")]
@@ -92,7 +92,7 @@ def _readers(service: Service, tree: Tree) -> frozenset[str]:
 
 
 def offer(service: Service, tree: Tree, found: Branches) -> Offer:
-    """Return what a merge of the root would take; the merge takes just that (ruling O7)."""
+    """Return exactly what a merge of the root would take (ruling O7)."""
     behind = bool(found.line) and not (found.head and git.contains(Path(found.path), found.head, found.line))
     at = found.line if behind else found.head
     out = tuple(each for each in left_out(found, at) if each.files or found.line) if at else ()

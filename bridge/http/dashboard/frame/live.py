@@ -151,7 +151,7 @@ class Watch:
 
 @dataclass(eq=False)
 class _Seat:
-    """A stream of a session; it ends to make room for newer ones."""
+    """One stream of a session, which ends when it has to make room for a newer one."""
 
     makes_room: bool = False
 

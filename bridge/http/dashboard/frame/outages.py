@@ -21,7 +21,7 @@ class Gone:
 
 
 async def gone(service: Service) -> tuple[Gone, ...]:
-    """Return every part that cannot be reached now."""
+    """Return every part of the service that cannot be reached now."""
     missing = []
     try:
         with service.store.connect() as connection:

@@ -170,5 +170,5 @@ class Notes:
         return name
 
     def take(self, session_key: str, name: str) -> tuple[Note, ...]:
-        """Return and forget the notes: a page that is reloaded does not repeat them."""
+        """Remove and return the notes, so that a reloaded page does not repeat them."""
         return self._kept.pop((session_key, name), ())

@@ -51,7 +51,7 @@ class Sessions:
         return f"{self.cookie}={value}; Path=/ui; Max-Age={SECONDS}; HttpOnly; SameSite=Strict"
 
     def of(self, scope: Scope) -> Session | None:
-        """Return the session of a request whose cookie we signed, or None."""
+        """Return the session of a request, from its cookie; None without a cookie that the bridge has signed."""
         pairs = (pair.strip().partition("=") for pair in (header(scope, b"cookie") or "").split(";"))
         value = next((value for name, _, value in pairs if name == self.cookie), "")
         said_text, _, signature = value.partition(".")

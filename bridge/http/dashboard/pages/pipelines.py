@@ -68,7 +68,7 @@ def _one(service: Service, asked: Asked) -> Mapping[str, object]:
 
 
 def _does(stage: ShellStage) -> str:
-    """Return the command as written in the definition, without `sh -c`."""
+    """Return a stage's command as written in the definition, without `sh -c`."""
     return stage.command[-1] if stage.command[:2] == ("sh", "-c") else " ".join(stage.command)
 
 

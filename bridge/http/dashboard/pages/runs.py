@@ -54,7 +54,9 @@ def _one(service: Service, asked: Asked) -> Mapping[str, object]:
 
 
 def _chosen(run: RunView, wanted: str) -> StageView | None:
-    """Return the stage whose output is shown: the requested one, else a running one, the halting one, or the last."""
+    """Return the stage whose output is shown: the requested one, else a running one, the one that halted the run, or
+    the last.
+    """
     begun = [stage for stage in run.stages if stage.kind is StageKind.SHELL and stage.attempt]
     by_worth = (
         [stage for stage in begun if stage.id == wanted],

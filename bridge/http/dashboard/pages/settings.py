@@ -28,7 +28,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
 
 
 def _sections(found: tuple[Setting, ...]) -> list[tuple[str, list[Setting], bool]]:
-    """Return the sections with their settings; those with a changed setting come first."""
+    """Group the settings by section. Sections with a changed setting come first."""
     groups = [(name, [*group]) for name, group in groupby(found, key=lambda each: each.section)]
     told = [(name, group, any(each.origin != "default" for each in group)) for name, group in groups]
     return sorted(told, key=lambda section: not section[2])

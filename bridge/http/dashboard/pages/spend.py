@@ -74,7 +74,7 @@ def _height(used: Used, *, by_dollars: bool) -> float:
 
 
 def _named(lines: Sequence[Line]) -> tuple[Sequence[Line], int, Used]:
-    """Return the most expensive lines, the number of others, and their sum."""
+    """Return the most expensive lines, the number of the other lines, and the sum of those."""
     rest = lines[MOST_NAMED:]
     return lines[:MOST_NAMED], len(rest), Used.of(line.used for line in rest)
 

@@ -89,7 +89,7 @@ def draw(jobs: Sequence[str], follows: Iterable[tuple[str, str]]) -> Picture:
 
 
 def _layers(jobs: Sequence[str], follows: Sequence[tuple[str, str]]) -> dict[str, int]:
-    """Put each job as far left as its predecessors allow. A cycle begins with its first job."""
+    """Assign each job the leftmost column that is right of its predecessors. A cycle begins with its first job."""
     left, found = dict.fromkeys(jobs), dict[str, int]()
     before: dict[str, list[str]] = {job: [] for job in jobs}
     for source, target in follows:
@@ -124,7 +124,7 @@ def _columns(layers: Mapping[str, int], edges: Sequence[tuple[str, str]]) -> _Co
 
 
 def _tops(columns: _Columns) -> dict[_Item, float]:
-    """Place each item beside its predecessors, as near as its neighbours allow."""
+    """Return the vertical position of each item: beside its predecessors, as near as its neighbours allow."""
     middles, tops = dict[_Item, float](), dict[_Item, float]()
     for items in columns.items:
         wanted = {item: fmean([middles[each] for each in columns.before.get(item, ())] or [0.0]) for item in items}

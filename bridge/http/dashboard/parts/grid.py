@@ -64,7 +64,7 @@ def rows(jobs: Sequence[JobRecord]) -> Iterator[Row]:
 
 
 def name_of(job: JobRecord) -> str:
-    """Return the leg's own name, or the reason of a continuation."""
+    """Return a job's name in the grid: the leg's, or for continuations the reason."""
     if job.delegation_id:
         return job.delegation_id
     match job.continuation:

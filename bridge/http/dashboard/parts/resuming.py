@@ -62,7 +62,7 @@ def form_of(shown: RoundRecord) -> str:
 
 
 def page_of(service: Service, query: Mapping[str, str]) -> waiting.Waiting:
-    """Return the page of waiting items that an address names."""
+    """Return the page of waiting items that starts at the query's `from`."""
     first = query.get("from", "0")
     if not (first.isascii() and first.isdigit() and len(first) < 7):
         raise UsageError("?from= takes a whole number")
@@ -166,7 +166,7 @@ def _words(form: Form, verb: str, questions: tuple[QuestionRecord, ...]) -> Word
 
 
 def _answer(form: Form, questions: tuple[QuestionRecord, ...]) -> Words:
-    """Combine the choices and texts of all questions into one answer, each question's under its id."""
+    """Combine the choices and texts of all questions into one answer, each under its question's id."""
     said = {each.id: text for each in questions if (text := _of_question(form, each))}
     other = any(each.choices and each.id in said and not is_choice(said[each.id], each.choices) for each in questions)
     # A line that begins with a blank belongs to the answer above it.

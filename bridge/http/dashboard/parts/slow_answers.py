@@ -55,7 +55,7 @@ class Background(Generic[T]):
         threading.Thread(target=self._look, args=(service.home,), daemon=True, name="background look").start()
 
     def _look(self, home: Home) -> None:
-        """Run the check with the settings as they are now; the caller's may be older."""
+        """Run the check with newly read settings; those of the caller may be outdated."""
         service = Service(home)
         try:
             seen = Seen(self.look(service), time.time())
