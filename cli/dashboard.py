@@ -80,7 +80,7 @@ def address_of(service: "Service", page: str) -> str:
 
 
 def _is_watched() -> bool:
-    """Return whether a person reads the output; in a file or a pipe, only the link is wanted."""
+    """Return whether standard output is a terminal, and so read by a person; a file or a pipe gets only the link."""
     return sys.stdout.isatty()
 
 

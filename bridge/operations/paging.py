@@ -23,7 +23,7 @@ def page(found: list[T], limit: int, key: Callable[[T], tuple[float, str]]) -> t
 
 
 def place(text: str | None) -> tuple[float, str] | None:
-    """Return the sort key in a cursor; None for the first page."""
+    """Return the sort key that a cursor contains; None for the first page."""
     if text is None:
         return None
     try:

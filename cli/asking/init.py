@@ -29,7 +29,7 @@ class Answers:
     weak_box: bool | None = None
 
     def agree(self, question: str, given: bool | None = None) -> bool:
-        """Ask for yes or no, unless it was given."""
+        """Return the given answer; without one, ask for yes or no."""
         if given is not None or self.yes:
             return given is not False
         _require_terminal()
@@ -136,7 +136,7 @@ def _require_terminal() -> None:
 
 
 def in_words(plan: "Plan") -> list[str]:
-    """Describe the plan for the repository and each agent."""
+    """Describe, one line each, what the plan does with the repository and with every agent."""
     from bridge.operations.registry.team import Standing
 
     known = "already there" if plan.is_known else "registered"

@@ -59,7 +59,7 @@ def _watch_live(service: "Service", run_id: str) -> "RunView":
 
 
 def _asking(run: "RunView") -> list[str]:
-    """Return the jobs of stages that may wait for a person."""
+    """Return the root jobs of a run's stages if the run waits for a person; else none."""
     return [stage.job_id for stage in run.stages if stage.job_id] if run.state == "awaiting_human" else []
 
 

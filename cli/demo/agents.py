@@ -45,7 +45,7 @@ def builder() -> Result:
 
 
 def checker() -> Result:
-    """Run the built code: the work of the legs it depends on is merged into its worktree."""
+    """Run the built code, in a worktree in which the work of its dependencies is merged."""
     ran = subprocess.run([sys.executable, "-c", CHECK], capture_output=True, text=True, check=False)
     tests = [{"command": "python -c CHECK", "exit_code": ran.returncode}]
     if ran.returncode == 0:

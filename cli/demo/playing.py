@@ -1,4 +1,4 @@
-"""Run of the demo to its end, with a clean-up whatever the end is; with `--keep`, it stays."""
+"""Running the demo to its end, and cleaning up however it ends; with `--keep`, the service is left running."""
 
 import shlex
 import signal

@@ -12,7 +12,7 @@ FOLDED = "| "
 
 
 class Look(StrEnum):
-    """A meaning; its value is the number of the escape sequence that shows it."""
+    """The look of a text by its meaning; the value is the number of the escape sequence for it."""
 
     PLAIN = ""
     STRONG = "1"
@@ -108,7 +108,7 @@ def part(pieces: tuple[Piece, ...], begin: int, end: int) -> Iterator[Piece]:
 
 
 def in_fields(fields: Iterable[tuple[str, object]]) -> Iterator[str]:
-    """Yield the lines of the fields; a value of several lines is below its name.
+    """Yield a line per field; a value of several lines follows below its name.
 
     A `Line` keeps its own looks, and is folded only if it says so.
     """
@@ -138,7 +138,7 @@ _BRANCHES = " │├└─"
 
 
 def tree_line(line: str) -> Line:
-    """Return one job's line, its shape and state coloured, folded if it does not fit."""
+    """Return one job's line with coloured branches and state; it is folded if it does not fit."""
     rest = line.lstrip(_BRANCHES)
     stem = line[: len(line) - len(rest)]
     state = OF_MARKS.get(rest[:1], "")

@@ -53,7 +53,7 @@ def stand_below(what: Below) -> Iterator[None]:
 
 
 def typed(words: Sequence[str]) -> None:
-    """Record the command's words: with `--json`, errors are JSON (ruling K6)."""
+    """Record the command's words, which decide by `--json` whether errors are printed as JSON (ruling K6)."""
     global _for_programs
     _for_programs = AS_JSON in words
 
@@ -142,7 +142,7 @@ def hand_over(pieces: Iterable[bytes]) -> None:
 
 
 def draw(text: str, stream: "TextIO") -> None:
-    """Write a drawing of `cli.drawing` at once; each of its lines has been through `one_line`."""
+    """Write a finished drawing at once. Its lines must have been through `one_line`."""
     with _printing():
         stream.write(text)
         stream.flush()
@@ -173,7 +173,7 @@ def in_pages() -> Iterator[None]:
 
 
 def pages_elsewhere(show: Callable[[str], None]) -> None:
-    """Delegate paging to the process in which the command was typed."""
+    """Show paged output by this function from now on: the command was typed in another process, which has the pager."""
     global _elsewhere
     _elsewhere = show
 
@@ -261,7 +261,7 @@ def _above() -> AbstractContextManager[None]:
 
 @contextmanager
 def _printing() -> Iterator[None]:
-    """Convert errors of standard output, such as a full disk: the command is done, but its output is lost."""
+    """Convert errors of writing to standard output, such as a full disk, to a ServiceError."""
     try:
         yield
     except BrokenPipeError:

@@ -42,7 +42,7 @@ def progress(what: str = "", *, timed: bool = True) -> Iterator[Step]:
 
 
 class LastHeard:
-    """A callback that forwards each step and keeps the last one."""
+    """A progress callback that forwards each step and remembers the last one."""
 
     def __init__(self, step: Step) -> None:
         self._step = step
@@ -54,7 +54,7 @@ class LastHeard:
 
 
 class _Line:
-    """The line, and the thread that animates it."""
+    """A progress line, and the thread that animates it."""
 
     def __init__(self, stream: TextIO, text: str, *, timed: bool) -> None:
         self._stream = stream

@@ -72,7 +72,7 @@ def _rows(tree: "Tree") -> "Iterator[Row]":
 
 
 def _rank(job: "JobRecord") -> tuple[float, ...]:
-    """Rank a job; among ended ones the latest comes first."""
+    """Return a job's rank in the view, the most important first; of ended jobs the latest comes first."""
     waits = job.state == "queued" and job.next
     return (_WAITS if waits else _RANKS.get(job.state, _OVER), -(job.ended_at or 0.0))
 

@@ -1,4 +1,4 @@
-"""Choice of the lines of a view that fit a screen: the most important ones; the others are counted."""
+"""Choice of the lines of a view that fit on a screen: the most important ones, with counts of the others."""
 
 import re
 from collections import Counter
@@ -43,7 +43,7 @@ class _Shown:
         self._room = height - 1
 
     def add(self, wanted: Iterable[int]) -> bool:
-        """Show all of these rows, if there is room."""
+        """Show all of these rows, if they fit together; return whether they do."""
         new = [each for each in dict.fromkeys(wanted) if each not in self.places]
         needed = 0
         for each in new:
@@ -56,7 +56,7 @@ class _Shown:
         return True
 
     def _hidden(self, place: int) -> bool:
-        """Return whether a gap remains on this side: showing a row splits, shortens or closes a gap."""
+        """Return whether the row at this place exists and is hidden, so that it needs a line for its gap."""
         return 0 <= place < self._count and place not in self.places
 
 

@@ -25,7 +25,7 @@ def width(text: str) -> int:
 
 
 def fitting(text: str, columns: int) -> int:
-    """Return how many characters fit; a letter is never separated from its marks."""
+    """Return how many characters of a text fit into these columns; a letter is never separated from its marks."""
     if text.isascii() or not _perhaps_wide().search(text):
         return min(len(text), max(columns, 0))
     from rich.cells import split_graphemes

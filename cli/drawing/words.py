@@ -48,7 +48,7 @@ def clock(at: float) -> str:
 
 
 def readable(fields: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, object]]:
-    """Convert programs' fields for people: lists joined, times as dates."""
+    """Format fields of the JSON output for people: lists joined, times as dates."""
     for name, value in fields:
         if isinstance(value, list):
             yield name, ", ".join(value)

@@ -61,8 +61,8 @@ def _refuse_unknown(why: str, instead: str) -> "NoReturn":
 
 
 def _is_apart() -> bool:
-    """Return whether the daemon's pid is not visible here, as in another pid namespace: then supervisors are not
-    either.
+    """Return whether the daemon's pid is not visible here, as in another pid namespace. Supervisors are invisible then
+    too.
     """
     from activities.runs.os_processes import identity
     from activities.settings.home import Home
@@ -73,7 +73,7 @@ def _is_apart() -> bool:
 
 
 def for_people(command: str) -> None:
-    """Refuse a command to agents, by name, with an alternative."""
+    """Refuse the command if an agent calls it, and suggest an alternative."""
     from cli.invocation.permitted import INSTEAD, SAY
 
     refuse_agents(f"`service {command}`", INSTEAD.get(command, SAY))

@@ -113,8 +113,8 @@ def _is_open(number: int) -> bool:
 
 
 def _known(fault: BaseException) -> ServiceError | None:
-    """Convert an error of the machine or the store: it is no fault of the service, and details would explain
-    nothing.
+    """Convert a known error of the machine or the store to a ServiceError, which prints no traceback; None for any
+    other.
     """
     if isinstance(fault, OSError) and fault.errno == errno.EBADF and not fault.filename:
         return ServiceError("the output could not be written: standard output is closed")
@@ -135,7 +135,7 @@ def _in_words(fault: BaseException) -> str:
 
 
 def _kept(fault: BaseException) -> str:
-    """Write the traceback where the operator finds it, and return a phrase that says where."""
+    """Write the traceback to a log, and return a phrase that names the log's place."""
     import time
     import traceback
 

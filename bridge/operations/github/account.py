@@ -150,7 +150,7 @@ def sync(
     wait: float = WAIT_SECONDS,
     step: Step = unheard,
 ) -> Synced:
-    """Have repositories polled now; wait until that has happened, or `wait` seconds."""
+    """Schedule polls of repositories for now; wait until they have happened, or at most `wait` seconds."""
     require(service)
     github = _named(service, name) if name else ""
     runs = process(service) is not None

@@ -25,7 +25,7 @@ class Trouble:
 
 
 def of_keys(service: Service, keys: Collection[str]) -> dict[str, Trouble]:
-    """Return the problems with these keys."""
+    """Return those of the problems that have these keys: `OWNER/NAME#NUMBER`, or the account's."""
     found: dict[str, list[FactRow]] = {}
     for each in facts.failed(service.store):
         found.setdefault(f"{each.github}#{each.number}", []).append(each)

@@ -36,7 +36,7 @@ def secret(service: Service, environ: Mapping[str, str]) -> str:
 
 
 def take(service: Service, delivery: Delivery) -> str:
-    """Have the repository polled as soon as possible; return a sentence on what was done."""
+    """Record a webhook delivery, and schedule a poll of its repository if one is needed; return a sentence on that."""
     if not _DELIVERY.fullmatch(delivery.delivery_id):
         raise UsageError("X-GitHub-Delivery is missing or invalid")
     event = delivery.event if _EVENT.fullmatch(delivery.event) else ""

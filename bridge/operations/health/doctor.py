@@ -264,7 +264,7 @@ CHECKS: tuple[Check, ...] = (
 
 
 def _carefully(check: Check, service: Service) -> Iterator[Finding]:
-    """Run a check; turn its exception into a finding."""
+    """Run a check; report an exception as a finding of the check."""
     try:
         yield from check(service)
     except SettingsError as error:

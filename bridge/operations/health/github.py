@@ -23,7 +23,7 @@ RESTART = f"service daemon stop && {START}"
 
 
 def findings(service: Service) -> Iterator[Finding]:
-    """Check the account; only called where one is set up."""
+    """Check the account. Call this only if one is configured."""
     yield _process(service)
     if not service.settings.store.url and not service.home.store.exists():
         return
@@ -80,7 +80,7 @@ def _asked(service: Service, known: Credentials) -> Iterator[Finding]:
 
 
 def _renew(service: Service) -> str:
-    """Return the command that renews a refused account; a GitHub App has no token to replace."""
+    """Return what renews a refused account; for a GitHub App, which has no token, the settings to correct."""
     settings = service.settings.github
     app = "put app_id, installation_id and private_key_file of [github] right"
     what = app if settings.app_id else f"put a valid token into {settings.token_env}"
@@ -114,7 +114,7 @@ def _quota(left: int, quota: int, until: float) -> Finding:
 
 
 def _seen_last(service: Service) -> Iterator[Finding]:
-    """Report what the poller saw last: only its environment has the account's token."""
+    """Report the account's state as the GitHub process last recorded it: only that process has the token."""
     known = account.read(service.store)
     if not known.login:
         yield _finding(Level.WARNING, "who the account is was never seen", STATUS)

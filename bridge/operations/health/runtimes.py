@@ -59,7 +59,9 @@ def _built(service: Service, runtime: Runtime) -> Runtime:
 
 
 def any_works(runtimes: list[Runtime]) -> bool:
-    """Return whether a runtime works. `shell` doesn't count: its agents bring their own command."""
+    """Return whether any runtime works. `shell` counts only if it is the one asked about: its agents bring their own
+    command.
+    """
     return any(runtime.works for runtime in runtimes if runtime.name != SHELL or len(runtimes) == 1)
 
 
@@ -77,7 +79,7 @@ def lacks(service: Service, name: str) -> str:
 
 
 def look(name: str, section: RuntimeSection, environ: Mapping[str, str] = os.environ) -> Runtime:
-    """Find the program of a runtime, and return whether it would work."""
+    """Return the state of a runtime: its program, and whether that would work."""
     program = program_of(name, section.adapter)
     if name == SHELL:
         return Runtime(name, "the command of each agent", works=True, says="needs nothing")
@@ -120,7 +122,9 @@ def _program(name: str, program: Program, section: RuntimeSection, path: str, en
 
 
 def _version(program: Program, section: RuntimeSection, environ: Mapping[str, str]) -> tuple[str, str]:
-    """Return the program's version line and its error; it runs with just the environment that an agent gets."""
+    """Run the program to get its version, in the environment that an agent gets; return the version's line and an
+    error.
+    """
     environment = passed((*section.env, *program.passes), environ)
     try:
         done = subprocess.run(

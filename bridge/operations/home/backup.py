@@ -131,7 +131,7 @@ def restore(home: Home, folder: Path, step: Step = unheard) -> Backup:
 
 
 def _put_in_place(home: Home, folder: Path, manifest: Manifest, step: Step) -> list[Path]:
-    """Copy all files, or none; return the existing files that stayed."""
+    """Copy all files of the backup, or none; return the existing files that were left unchanged."""
     kept, made = list[Path](), list[Path]()
     try:
         for number, name in enumerate(manifest.files, 1):
@@ -164,7 +164,9 @@ def _databases_of(service: Service) -> list[Path]:
 
 
 def _left_out(service: Service) -> list[str]:
-    """Name the external database or server that a backup lacks: a tree's rows and its history belong together."""
+    """Name the external database and server that a backup lacks. Raise if just one is external: both need one
+    moment.
+    """
     elsewhere = []
     if service.settings.store.url:
         elsewhere.append("the store is a PostgreSQL database: pg_dump")
@@ -228,7 +230,7 @@ def _drawn(reader: sqlite3.Connection, target: Path, step: Step) -> None:
 
 
 def _others(home: Home) -> Iterator[Path]:
-    """Yield settings, keys and tokens, and every file that the databases name by its digest."""
+    """Yield the files besides the databases: settings, keys, tokens, artifacts and stored secrets."""
     for path in (home.config, home.bridge_token, home.bridge_tokens, home.root / seal_key.FILE):
         if path.is_file():
             yield path
@@ -252,7 +254,7 @@ def _digests(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _refuse_links(folder: Path) -> None:
-    """Raise if a backup holds anything but folders and plain files: a link leads outside of what was copied."""
+    """Raise if a backup contains anything but folders and plain files, since a link would lead out of the backup."""
     for path in folder.rglob("*"):
         found = path.lstat()
         if stat.S_ISDIR(found.st_mode):

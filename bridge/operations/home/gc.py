@@ -132,7 +132,7 @@ def _runs(service: Service, ended: Over) -> Iterator[Thing]:
 
 
 def _artifacts_needed(service: Service, ended: Over) -> str:
-    """Return why no artifact can be removed; empty when old ones can."""
+    """Return why no artifact can be removed yet; empty if old ones can."""
     if ended.since is None or ended.since > artifacts.counted_since(service.home.artifacts):
         return ""
     return "something began before this release and is not over: all artifacts stay until it is"

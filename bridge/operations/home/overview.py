@@ -1,4 +1,4 @@
-"""The state of the service in figures that can be computed in a moment."""
+"""The state of the service in figures, each of which takes only a moment to compute."""
 
 import os
 import shutil

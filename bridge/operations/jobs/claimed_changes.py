@@ -44,7 +44,7 @@ def _path(binding: dict[str, Any]) -> str:
 
 
 def in_sum(seen: dict[str, Any]) -> str:
-    """Summarize all claims in a sentence."""
+    """Summarize in a sentence how many claims the diff confirms."""
     if not seen["captured"]:
         return "nothing; the worktree could not be read, so every claim is only reported"
     graded = seen["claims"]

@@ -13,7 +13,7 @@ Deps = Mapping[tuple[str, str], Sequence[str]]
 
 
 def of_tree(service: Service, tree: Tree) -> tuple[tuple[str, str], ...]:
-    """Return the edges as pairs of job ids, the earlier job first."""
+    """Return the edges of a tree's graph as pairs of job ids, the earlier job first."""
     handed_out = {job.parent_job_id for job in tree.jobs if job.parent_job_id and job.delegation_id}
     kept = stored.get(service.store, tree.task.root_job_id)
     deps = {(tree.task.root_job_id, leg.id): leg.deps for leg in (kept.start.legs if kept else ())}
@@ -21,7 +21,7 @@ def of_tree(service: Service, tree: Tree) -> tuple[tuple[str, str], ...]:
 
 
 def pairs(jobs: Sequence[JobRecord], deps: Deps) -> Iterator[tuple[str, str]]:
-    """Yield the edges; a leg that delegated ends with its last continuation, so its dependents follow that."""
+    """Yield the edges. Dependents of a leg that delegated follow the leg's last continuation, with which it ends."""
     legs: dict[str, dict[str, JobRecord]] = {}
     then: dict[str, JobRecord] = {}
     for job in jobs:

@@ -155,7 +155,7 @@ def tree_of(
 
 
 def _on_runtime(service: Service, worker: Worker, runtime: str | None) -> Worker:
-    """Return the agent on another runtime, without its command and model, which were meant for its own."""
+    """Return a copy of the agent's worker for another runtime, without the command and model meant for its own."""
     if runtime in (None, worker.runtime):
         return worker
     if runtime not in DRIVEN:
@@ -168,7 +168,7 @@ def _on_runtime(service: Service, worker: Worker, runtime: str | None) -> Worker
 
 
 def _checked(service: Service, message: str) -> str:
-    """Return the message as it can be stored (rulings B6, N7), for agents read the stored one; refuse an empty one."""
+    """Return the message in the form in which it is stored and read by agents (rulings B6, N7); refuse an empty one."""
     message = service.kept.hide(storable(message))
     if not message.strip():
         raise UsageError("the message is empty", "say what to do, or pipe it in with `-`")
@@ -191,7 +191,7 @@ def _runtimes(service: Service, wanted: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _repo_here(service: Service) -> Repo:
-    """Return the repository of the current folder, or the only one there is."""
+    """Return the repository of the current folder, else the only registered one; raise if that is ambiguous."""
     known = repos.every(service)
     here = [repo for repo in known if Path.cwd().is_relative_to(repo.path)]
     if len(found := here or known) == 1:

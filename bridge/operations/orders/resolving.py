@@ -100,7 +100,9 @@ def _checked_out(repo: Path) -> str:
 
 
 def _agent(service: Service, whole: Tree, conflicts: Sequence[LeftOut], repo: Repo, wanted: str) -> Agent:
-    """Return the wanted agent, else the first that is able: one whose leg conflicts, then others of this repository."""
+    """Return the wanted agent, else the first able one: an agent whose leg conflicts, then others of this
+    repository.
+    """
     if wanted:
         agent = agents.get(service, wanted)
         agent.check(Action.IMPLEMENT, repo.name)

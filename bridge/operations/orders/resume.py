@@ -78,14 +78,14 @@ async def resume(service: Service, order: ResumeOrder) -> Verdict:
 
 
 def _taken_before(service: Service, root: str, order: ResumeOrder) -> Verdict | None:
-    """Return the verdict of an earlier order with this request id: its sender may not have got it."""
+    """Return the verdict of an earlier order with this request id, whose sender may not have received it."""
     accepted = events.of_tree(service.store, root, kind=EventKind.RESUME_ACCEPTED) if order.request_id else []
     request = fitted("request", order.request_id)
     return next((Verdict(each.message, applied=True) for each in accepted if each.data.get("request") == request), None)
 
 
 def _check_answer(order: ResumeOrder, found: list[RoundRecord]) -> None:
-    """Check an answer like the tree does: without a worker, the tree could not ask back (ruling F5)."""
+    """Check an answer by the tree's own rules, because a tree without a worker can't refuse it (ruling F5)."""
     mine = rounds.meant_by(order.job_id, found)
     if order.verb != Verb.ANSWER or order.channel not in _ASKS_BACK or len(mine) != 1:
         return
@@ -144,7 +144,7 @@ async def _asked(handle: WorkflowHandle[DelegationTree, CloseTree], order: Resum
 
 
 def _too_late(service: Service, root: str, order: ResumeOrder) -> str:
-    """Return a sentence for an order to an ended tree: whose order ended the round, how and when (ruling F4)."""
+    """Return a sentence for an order that came after the tree's end: who ended the round, how and when (ruling F4)."""
     task = stored_jobs.task_of(service.store, root)
     ended = f"the tree {root} has ended ({task.state})" if task else f"the tree {root} has ended"
     over = rounds.last_words(service, root, order.job_id, order.round)
@@ -152,6 +152,6 @@ def _too_late(service: Service, root: str, order: ResumeOrder) -> str:
 
 
 def _lines_to_type(data: Mapping[str, object], job_id: str) -> str:
-    """Return the commands that a refusal offers."""
+    """Return the commands that a refusal's data suggests, else the one that shows the tree."""
     lines = data.get("commands")
     return Commands(*map(str, lines)) if isinstance(lines, list) and lines else f"service job tree {job_id}"

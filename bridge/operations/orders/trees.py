@@ -172,7 +172,7 @@ async def _reopen(service: Service, client: Client, root: str, order: RetryReque
 
 
 def _was_lost(service: Service, root: str) -> bool:
-    """Return whether the task is blocked just because its workflow was ended from outside."""
+    """Return whether the task is blocked only because its workflow was ended from outside."""
     tree, task = stored.get(service.store, root), stored_jobs.task_of(service.store, root)
     blocked = task is not None and task.state is TaskState.BLOCKED
     return blocked and tree is not None and tree.state is not None and not tree.state.closed

@@ -85,7 +85,7 @@ async def _firings(client: Client, name: str) -> tuple[float, ...]:
 
 
 def _schedule(pipeline: Definition, when: definition.Schedule, task_queue: str) -> Schedule:
-    """Build the schedule. It starts a small workflow that starts the run, for a schedule makes its own workflow ids."""
+    """Build the schedule of a small workflow that starts the run: a schedule could not choose the run's workflow id."""
     every = [ScheduleIntervalSpec(every=timedelta(seconds=parse_duration(when.interval)))] if when.interval else []
     return Schedule(
         action=ScheduleActionStartWorkflow(

@@ -56,7 +56,7 @@ async def start(service: Service, run: RunInput) -> str:
 
 
 async def reopen(service: Service, client: Client, stage: StageRecord, tree: TreeStart) -> bool:
-    """Continue a stage's blocked tree as a part of its run, active or ended; return False if that is forgotten."""
+    """Continue a stage's blocked tree in its run, active or ended; return False if Temporal has forgotten the run."""
     run = stored.get(service.store, stage.run_id)
     found = await _workflow_of(client, run.record) if run else None
     if run is None or found is None:

@@ -84,7 +84,7 @@ def deny(service: Service, name: str, repo: str) -> None:
 
 
 def shown(agent: Agent) -> dict[str, Any]:
-    """Return an agent as it is shown, without what only a tree's own workers have."""
+    """Return an agent's fields for display, without those that only the workers of trees have."""
     row = agent.worker.model_dump(mode="json", exclude={"ephemeral", "template_digest"})
     return row | {"repos": list(agent.repos), "added_at": agent.added_at}
 

@@ -87,7 +87,7 @@ def checkout(service: Service, folder: Path) -> Checkout:
 
 
 def check_name(service: Service, found: Checkout, name: str) -> None:
-    """Raise if the repository cannot have this name; a name that another checkout has stays with that one."""
+    """Raise if the repository cannot have this name, or if another checkout has it."""
     repos.check_name(name)
     if found.known and name not in found.known:
         known = ", ".join(found.known)
@@ -106,7 +106,7 @@ def plan(service: Service, found: Checkout, name: str, programs: Programs) -> Pl
 
 
 def unheld(service: Service, plan: Plan) -> dict[str, CannotLaunchError]:
-    """Return the team's runtimes that this machine has no secure box for, each with the reason and how to fix it."""
+    """Return the team's runtimes for which this machine has no secure box, each with the reason and the remedy."""
     used = {each.runtime for each in plan.members}
     named = {name for name in used if service.settings.runtime(name).box != "auto"}
     found = {name: boxing.refused(service.settings, name) for name in sorted(used - named)}

@@ -166,7 +166,7 @@ def recall(service: Service, wanted: Recall) -> Recollection:
 
 
 def _a_person_decides() -> None:
-    """Raise in an agent's shell, by its environment. It can be evaded; it prevents mistakes."""
+    """Raise if the environment is that of an agent's job. An agent could evade this check; it prevents mistakes."""
     if job_id := os.environ.get("SERVICE_JOB_ID"):
         raise RefusedError(
             f"memory is confirmed and retired by people, and this is the job {job_id}",
