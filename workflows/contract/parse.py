@@ -76,7 +76,7 @@ _EXAMPLES = frozenset(json.dumps({KEY: each}, sort_keys=True) for each in (MINIM
 
 
 def _ambiguity(valid: int, later: int) -> tuple[Notice, ...]:
-    """Return a notice if another candidate could have been meant. Ruling A1."""
+    """Return a notice if the output had several candidates, so that another result could have been meant. Ruling A1."""
     if valid == 1 and not later:
         return ()
     message = f"the output holds {valid} valid results; the last one counts" if valid > 1 else "one result is valid"

@@ -33,7 +33,7 @@ def render_comment(result: ServiceResult, cap: int = COMMENT_CAP) -> str:
 
 
 def shown(text: str, cap: int) -> str:
-    """Return a text redacted and cut; secrets split by invisible characters are found too."""
+    """Return a text redacted and cut to the cap. Secrets that invisible characters split are found too."""
     return _capped(redact(visible(text)), cap)
 
 
@@ -151,7 +151,7 @@ class _Writer:
 
 
 def _first(entry: dict[str, JsonValue], keys: Iterable[str]) -> str | None:
-    """Return the first key whose value can be shown."""
+    """Return the first of these keys whose value is a printable text or number; None if no value is."""
     return next(
         (key for key in keys if isinstance(entry.get(key), str | int | float) and str(entry[key]).strip()), None
     )

@@ -66,7 +66,7 @@ def reduce(run: RunMemory, event: Event) -> list[Command]:
 
 
 class _Step:
-    """One step of the reducer: collects commands while the rules run; `finish` returns them, rows first."""
+    """One step of the reducer, which collects commands while the rules run; `finish` returns them, with rows first."""
 
     def __init__(self, run: RunMemory, now: float) -> None:
         self.run = run
@@ -226,7 +226,7 @@ class _Step:
             )
 
     def finish(self) -> list[Command]:
-        """Return one record of the changes, if any, then the commands, then the end if it has come."""
+        """Return one record of the changes, if there are any, then the commands, then the run's end if it has ended."""
         run, row = self.run, run_row(self.run, self._revision)
         rows, begins = tuple(self._rows()), None if run.told else run.input
         if not (rows or begins or row != self._row_before):

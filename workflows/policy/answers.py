@@ -189,12 +189,12 @@ def with_ids(body: str, names: Mapping[str, str]) -> str:
 
 
 def clean(text: str) -> str:
-    """Normalise line ends, and replace characters that cannot be stored."""
+    """Normalise an answer's line ends, and replace characters that cannot be stored."""
     return storable(_LINE_END.sub("\n", text))
 
 
 def unquoted(text: str) -> str:
-    """Remove the quotes around the whole value, if they are one pair."""
+    """Remove the quotes around an answer, if one pair encloses all of it."""
     text = text.strip()
     closing = _QUOTES.get(text[:1])
     if closing is None or len(text) < 2 or text[-1] != closing:
@@ -292,7 +292,7 @@ def _lines_to_type(text: str, asks: Asks, job_id: str) -> Iterator[str]:
 
 
 def _put_right(text: str, asks: Asks) -> Answers:
-    """Parse with mistyped ids corrected; a bare body answers the only question."""
+    """Parse an answer with mistyped ids corrected; a body without ids answers the only question."""
     ids = list(asks)
     slips = {name: near for name in strange_ids(text, ids) if (near := nearest(name, ids))}
     return parse(with_ids(text, slips), ids)
@@ -303,6 +303,6 @@ def _typed(job_id: str, words: Iterable[str]) -> str:
 
 
 def _word(name: str, text: str | None) -> str:
-    """Quote an answer for the shell."""
+    """Quote an answer for the shell; a missing or long one becomes a placeholder."""
     short = text and len(text) <= SHOWN and "\n" not in text
     return shlex.quote(f"{name}: {text}") if short else f'"{name}: <text>"'

@@ -70,7 +70,7 @@ class Ladder(Wire):
     """Digest over all generations: the whole chain's part in its parent's progress."""
 
     def set_returned(self, signature: str) -> "Climbed":
-        """Climb a rung if the set was dispatched before: a warning once, then a detected loop (ruling H2)."""
+        """Climb a rung if the returned set was dispatched before: first a warning, then a detected loop (ruling H2)."""
         if signature not in self.window:
             return Climbed(self, None)
         rung = Rung.DETECTED if self.repeat_warned or self.rung else Rung.WARNING
@@ -85,7 +85,9 @@ class Ladder(Wire):
         return self.model_copy(update={"streak": self.streak + 1})
 
     def generation_over(self, legs: Sequence[str], limit: int) -> "Climbed":
-        """Lengthen the streak for an equal digest; reset streak and ladder for another (ruling H3)."""
+        """Record a generation's digest: an equal one lengthens the streak, another one resets streak and ladder (ruling
+        H3).
+        """
         now = digest(sorted(legs))
         same = now == self.progress
         streak = self.streak + 1 if same else 0

@@ -18,7 +18,7 @@ ALTERNATIVE = 'or use "ephemeral": {"runtime": ...} instead of "agent" for a thr
 def check(
     delegations: Sequence[Delegation], agents: Sequence[Worker], settings: TreeSettings, templates: Sequence[str] = ()
 ) -> Refusal | None:
-    """Return all faults of a set in one refusal; with one fault, nothing of the set is dispatched."""
+    """Return one refusal with all faults of a set, or None; a faulty set is not dispatched at all."""
     by_name = {agent.name: agent for agent in agents}
     faults = [*_shape(delegations)]
     for index, delegation in enumerate(delegations):
@@ -33,7 +33,7 @@ def check(
 
 
 def _shape(delegations: Sequence[Delegation]) -> Iterator[str]:
-    """Repeat checks of the validation: a set that passed it wrongly could never settle."""
+    """Yield faults in ids and dependencies that the validation should have found: such a set could never settle."""
     deps = {each.id: each.deps for each in delegations}
     if len(deps) < len(delegations):
         yield "two delegations have the same id"

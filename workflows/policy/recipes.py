@@ -92,7 +92,7 @@ def caveat(recipe: Recipe, runtimes: Sequence[str]) -> str:
 
 
 def _about(instructions: str, goal: str) -> str:
-    """Insert the goal as data by the recipe's starter, which the job nevertheless follows (ruling P7)."""
+    """Insert the goal as a fenced block by the task's starter, whose instructions the job follows (ruling P7)."""
 
     def write(fences: Fences) -> str:
         quoted = fences.block(goal, "who started this task")

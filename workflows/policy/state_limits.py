@@ -108,7 +108,7 @@ def findings(outcome: JobOutcome, legs: int) -> str:
 
 
 def needs(outcome: JobOutcome) -> str:
-    """Return the beginning of an implement leg's findings, if it was blocked or failed."""
+    """Return the beginning of an implement leg's findings if it was blocked or failed; else an empty text."""
     gave_up = outcome.decision in (Decision.BLOCKED, Decision.FAILED)
     return cut_to(outcome.findings, Bound(NEEDS_BYTES, NEEDS_BYTES)) if gave_up else ""
 

@@ -218,7 +218,7 @@ def of_this_attempt(outcome: JobOutcome, run: JobRun) -> JobOutcome:
 
 
 async def on_host(work: Callable[[R], T], run: R, offer: Offer, *, host: str, fairness: str, summary: str) -> T:
-    """Run one attempt of a job or a stage on the checkout's host; raise `TakenBack` if it never began there."""
+    """Run one attempt on its checkout's host; raise `TakenBack` if the attempt was cancelled before it began there."""
     started = workflow.start_activity(
         work,
         run,
@@ -321,13 +321,13 @@ async def keep(state: TreeState) -> None:
 
 
 def _given_up(error: ActivityError) -> bool:
-    """Return whether a cancellation met a run between retries: then the server reports the wait as its failure."""
+    """Return whether a cancellation met a run between retries, which the server then reports as a failed wait."""
     waits = isinstance(error.cause, ApplicationError) and error.cause.type == WAITS
     return waits and error.retry_state is RetryState.CANCEL_REQUESTED
 
 
 def why(error: ActivityError) -> str:
-    """Return the reason a run has no outcome of its own."""
+    """Return why a host's run has failed without an outcome of its own."""
     match error.cause:
         case ApplicationError(type=kind, message=message) if kind == WAITS:
             return f"stopped on order while it {message}" if _given_up(error) else message

@@ -46,7 +46,7 @@ class Child(Generic[W]):
     _gone: bool = False
 
     async def run(self) -> W:
-        """Return what the child leaves, however it ends. A cancellation is passed on to it."""
+        """Run the child to its end, and return its outcome, however it ends. Pass on a cancellation to it."""
         self.outcomes.pop(self.workflow_id, None)
         if not workflow.patched(TAKE_UP):
             return await self._begun()
@@ -72,7 +72,7 @@ class Child(Generic[W]):
         raise asyncio.CancelledError
 
     async def _begun(self) -> W:
-        """Start the child; the server tells of its end."""
+        """Start the child; the server reports its end."""
         handle = await self.begin()
         await self._found()
         try:
@@ -112,7 +112,9 @@ class Child(Generic[W]):
             await self._pass_on()
 
     async def _pass_on(self) -> None:
-        """Cancel the child that runs. The server lets only the run that started it cancel it as its child."""
+        """Cancel the running child as an external workflow: as a child, only the run that started it could
+        cancel it.
+        """
         if self._runs:
             with suppress(ApplicationError):  # it may have ended before
                 await workflow.get_external_workflow_handle(self.workflow_id).cancel()

@@ -47,7 +47,7 @@ class Fences:
         )
 
     def stand_alone(self, text: str) -> bool:
-        """Return whether the mark occurs only where it was written here, and so in no foreign text."""
+        """Return whether the mark occurs only in lines that this writer wrote, and so in no foreign text."""
         return text.count(self._mark) == self._written
 
 

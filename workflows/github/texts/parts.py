@@ -59,12 +59,12 @@ def quote(text: str, limit: int = TEXT) -> Lines:
 
 
 def to_copy(lines: Iterable[str]) -> Lines:
-    """Fence commands to copy, so that they do not count as commands here."""
+    """Fence commands for copying, so that GitHub comments with them are not taken for commands."""
     return [f"{_FENCE}text", *(each.replace("`", "'") for each in lines), _FENCE]
 
 
 def tag(handle: str, owner: str) -> str:
-    """Return the mentions of a pause, the only ones that notify anybody: each name of the handle, else the owner."""
+    """Return the mentions for a pause, which notify people: each login of the handle, or else the owner."""
     words = handle.replace(",", " ").split()
     found = [_LOGIN.fullmatch(each) for each in words] if words else []
     names = [each[1] for each in found if each] if found and all(found) else []
@@ -74,7 +74,7 @@ def tag(handle: str, owner: str) -> str:
 
 
 def comment(fact_id: str, parts: Iterable[Part]) -> str:
-    """Return the whole body; its last line is the mark."""
+    """Assemble a comment's whole body from its parts; the last line is the fact's mark."""
     mark = marker(fact_id)
     room = MOST_BYTES - len(mark) - 4
     said = []
@@ -87,7 +87,7 @@ def comment(fact_id: str, parts: Iterable[Part]) -> str:
 
 
 def _fitted(part: Part, cap: int) -> str:
-    """Return as many whole lines as fit, then the sentence about the rest."""
+    """Return as many whole lines as fit the limit, then the sentence about the rest."""
     text = "\n".join(part.lines).strip("\n")
     if len(text.encode()) <= cap:
         return text

@@ -76,7 +76,7 @@ def _over(tree: BoundTree, waiting: RoundRecord) -> Iterator[Part]:
 
 
 def _recorded(tree: BoundTree, waiting: RoundRecord) -> list[str]:
-    """Return what was recorded of the ending answer, from the tree's event."""
+    """Return the lines recorded of the answer that ended the pause, from the tree's event."""
     if waiting.end in {RoundEnd.EXPIRED, RoundEnd.KILLED, RoundEnd.OVERTAKEN}:
         return []
     for event in reversed(tree.events):
@@ -104,7 +104,7 @@ def _asked(waiting: RoundRecord) -> Iterator[str]:
 
 
 def _ways(waiting: RoundRecord) -> Lines:
-    """Return each verb of the round as a comment to copy."""
+    """Return each verb of the round as a comment line to copy."""
     lines: Lines = []
     for verb in waiting.verbs:
         start = f"/service resume {waiting.coordinator_id} {verb}"
@@ -119,7 +119,7 @@ def _example(verb: Verb, start: str, waiting: RoundRecord) -> Lines:
 
 
 def _answer(start: str, questions: tuple[QuestionRecord, ...]) -> Lines:
-    """Return the whole example, with a line for each question."""
+    """Return the example of a complete answer, with a line for each question."""
     lines = [f"{each.id}: <{_choices(each)}>" for each in questions[:MOST_LINES]]
     more = len(questions) - MOST_LINES
     note = ["", f"and a line of the same form for each of the {more} further questions"] if more > 0 else []
@@ -127,7 +127,7 @@ def _answer(start: str, questions: tuple[QuestionRecord, ...]) -> Lines:
 
 
 def _choices(question: QuestionRecord) -> str:
-    """Return the choices if they can be written verbatim, else "text"."""
+    """Return the choices if they can be written verbatim, else the word "text"."""
     text = " | ".join(question.choices)
     plain = (
         text.isprintable()

@@ -40,7 +40,7 @@ def title(told: Told) -> str:
 
 
 def body(told: Told, fact_id: str) -> str:
-    """Return the whole body; its last line is the mark."""
+    """Render the pull request's whole body; the last line is the fact's mark."""
     return comment(fact_id, _parts(told))
 
 

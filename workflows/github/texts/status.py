@@ -15,12 +15,12 @@ MOST_NAMED = 20
 
 
 def status(tree: BoundTree) -> str:
-    """Render title, state, open rounds, legs and spend."""
+    """Render the status comment: title, state, open rounds, legs and spend of a tree."""
     return comment(status_id(tree.root), _parts(tree, TABLE_BYTES))
 
 
 def report(fact_id: str, trees: Sequence[BoundTree]) -> str:
-    """Render all trees of a thread, as of now."""
+    """Render the status of all trees of a thread, as of now."""
     share = TABLE_BYTES // max(1, len(trees))
     parts = [part for tree in trees for part in _parts(tree, share)]
     nothing = Part(["No tree belongs to this thread."], 200, "")

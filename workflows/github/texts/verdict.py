@@ -48,13 +48,13 @@ class Annotation:
 
 
 def title(verdict: Verdict) -> str:
-    """Return the state and the number of objections."""
+    """Return the check's title: the verdict's state, and the number of objections."""
     count = len(verdict.reasons)
     return TITLES[verdict.state] + (f": {count} reason{'s' if count > 1 else ''}" if count else "")
 
 
 def summary(verdict: Verdict) -> str:
-    """Return one reason on each line."""
+    """Return the check's summary: one objection per line."""
     shown = [f"- {line(reason, 1_000)}" for reason in verdict.reasons[:MOST_REASONS]]
     more = len(verdict.reasons) - MOST_REASONS
     return "\n".join([*shown, *([f"- and {more} more"] if more > 0 else [])]) or "Nothing speaks against it."

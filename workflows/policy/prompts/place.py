@@ -81,7 +81,7 @@ class Place:
 
 
 def render_place(place: Place) -> str:
-    """Return five lines, and one for each leg that was left out."""
+    """Return the section on the job's folder and permissions: five lines, and one for each leg that was left out."""
     lines = [_folder(place), _commits(place), _references(place), _allowed(place.allowed), _tools(place.allowed)]
     return "\n".join(["# Where you are", "", *lines])
 

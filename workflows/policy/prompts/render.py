@@ -85,7 +85,7 @@ def render_continuation(
 
 
 def who(run: JobRun) -> str:
-    """Name the worker, its job, its action and the repository."""
+    """Return the sentence that names the worker, its job, its action and the repository."""
     worker = run.assignment.worker
     role = f" Your role: {inline(worker.role)}." if worker.role else ""
     name, what = inline(worker.name), run.assignment.action
@@ -93,7 +93,7 @@ def who(run: JobRun) -> str:
 
 
 def rule(run: JobRun) -> str:
-    """State whether changes in the job's folder are kept."""
+    """Return the sentence on whether changes in the job's folder are kept."""
     return f"Your working folder is a checkout of it{_FOLDER[run.assignment.action]}"
 
 

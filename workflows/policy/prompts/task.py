@@ -89,7 +89,7 @@ def _goal(goal: str, instructions: str, run: JobRun, fences: Fences) -> str:
 
 
 def _looked_at(run: JobRun, place: Place | None, fences: Fences) -> str:
-    """Return the work that a job builds on or reviews, and the commands that show it."""
+    """Return the section on the work that a job builds on or reviews, with the commands that show it."""
     if not run.follows:
         return ""
     title = "What you review" if run.assignment.action is Action.REVIEW else "What was done before"
@@ -109,7 +109,7 @@ def _diffs(legs: tuple[BriefLeg, ...], place: Place) -> Iterator[str]:
 
 
 def _before(run: JobRun) -> str:
-    """Describe how the previous attempt ended, to avoid a repetition."""
+    """Return the section on the previous attempt's end, so that the job does not repeat it."""
     if run.attempt == 1:
         return ""
     how = f" Before it: {inline(run.before)}." if run.before else ""
