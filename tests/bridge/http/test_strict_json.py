@@ -87,10 +87,10 @@ def test_a_body_of_many_members_is_looked_through_in_one_go() -> None:
     small = ",".join(f'"m{number}":0' for number in range(2_000))
 
     def seconds(text: str) -> float:
-        begun = time.perf_counter()
+        begun = time.thread_time()  # other processes' work does not count
         with pytest.raises(InvalidJsonError, match="twice"):
             decode(f'{{{text},"m0":0}}'.encode())
-        return time.perf_counter() - begun
+        return time.thread_time() - begun
 
     floor = min(seconds(small) for _ in range(3))
     assert min(seconds(members) for _ in range(3)) < 2_000 * floor
