@@ -11,7 +11,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from activities.ended_outside import OutsideWatch
-from activities.git.work import delete_later
+from activities.git.work_folder import delete_later
 from activities.host.context import Context
 from activities.runs import orphans
 from activities.runs.run_folders import Key

@@ -97,15 +97,6 @@ def git(
     return stdout
 
 
-def says_yes(where: Path, *arguments: str) -> bool:
-    """Run a command that answers by exit code: 0 is yes, 1 is no, others raise GitError."""
-    process = _popen(where, arguments, {}, ())
-    _, stderr = _finish(process, where, arguments, b"")
-    if process.returncode > 1 or process.returncode < 0:
-        raise GitError(where, arguments, process.returncode, _last_lines(stderr))
-    return process.returncode == 0
-
-
 def answer(where: Path, *arguments: str, env: Mapping[str, str] | None = None) -> tuple[bool, bytes]:
     """Run a command that prints output and answers by exit code: 0 is yes, 1 is no, others raise GitError."""
     process = _popen(where, arguments, env or {}, ())
@@ -127,20 +118,6 @@ def git_stream(where: Path, *arguments: str) -> Iterator[bytes]:
             raise GitError(where, arguments, process.returncode, _last_lines(process.stderr.read()))
     finally:
         _kill(process)
-
-
-def git_capped(where: Path, *arguments: str, limit: int, env: Mapping[str, str] | None = None) -> tuple[bytes, bool]:
-    """Return at most `limit` bytes of git's output, and if it was cut. Memory is bounded too."""
-    process = _popen(where, arguments, env or {}, ())
-    assert process.stdout is not None
-    data = process.stdout.read(limit + 1)
-    if len(data) > limit:
-        _kill(process)
-        return data[:limit], True
-    _, stderr = _finish(process, where, arguments, b"")
-    if process.returncode:
-        raise GitError(where, arguments, process.returncode, _last_lines(stderr))
-    return data, False
 
 
 def more_config(config: Mapping[str, str]) -> dict[str, str]:

@@ -26,7 +26,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from activities.boxes import control_group, kernel
 from activities.git.library import library
-from activities.git.work import leftovers
+from activities.git.work_folder import leftovers
 from activities.host.slots import out_of_turn
 from activities.runs import spawn
 from workflows.model.errors import RefusedError

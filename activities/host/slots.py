@@ -110,12 +110,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 AT_ONCE = max(4, os.cpu_count() or 1)
-"""As many as processors, since git's work needs no interpreter, but at least four, so that two slow repositories
-don't stop all others.
+"""Maximum number of steps of git at once: one per processor, but at least four, so that two slow repositories don't
+stop all others.
 """
 
 MOST_THREADS = 512
-"""Twice the most jobs that go on at once: one that waits `out_of_turn` keeps its thread."""
+"""Twice the maximum number of jobs at once, because a job that waits `out_of_turn` keeps its thread."""
 
 _threads = ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="turn")
 _turns = threading.BoundedSemaphore(AT_ONCE)

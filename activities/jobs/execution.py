@@ -11,7 +11,7 @@ from activities.agents.adapter import Adapter, CannotLaunchError, Launch, Progra
 from activities.agents.faults import Blocker, BlockerKind, Failed, SessionLost
 from activities.agents.streams import left_out
 from activities.boxes.box import Box
-from activities.git.work import delete_later
+from activities.git.work_folder import delete_later
 from activities.host import boxing
 from activities.host.boxing import Wanted
 from activities.host.context import Context

@@ -10,10 +10,10 @@ from activities.git.library import kept_open
 from activities.git.merges.into_worktree import MergeConflict, merge
 from activities.git.merges.task_line import LeftOut, Line, draw
 from activities.git.registered_repository import lent
-from activities.git.work import service_git_dir, worktrees
-from activities.git.work.commit import commit_all
-from activities.git.work.worktree_changes import Diff, capture_diff, look, touched_files
-from activities.git.work.worktrees import Worktree
+from activities.git.work_folder import service_git_dir, worktrees
+from activities.git.work_folder.commit import commit_all
+from activities.git.work_folder.worktree_changes import Diff, capture_diff, look, touched_files
+from activities.git.work_folder.worktrees import Worktree
 from activities.host.attempt import with_way_out
 from activities.host.context import Context
 from activities.host.helper_process import FILL_SECONDS, LOOK_SECONDS, TooMuchError, apart, worth_keeping
@@ -56,9 +56,9 @@ class Evidence:
     odd: tuple[str, ...] = ()
     """Entries of the work folder that were left out, and remarks for people."""
     joined: tuple[str, ...] = ()
-    """Commits of the repository that it merged or is based on, beside those it began from (ruling O1)."""
+    """Commits of the repository that the job merged or built on, except those it began from (ruling O1)."""
     lines: tuple[str, ...] = ()
-    """Those of them that the service drew for a branch of the job's repository, such as `leg/<id>` (ruling O4)."""
+    """Commits in `joined` that are merges of the service, made for branches such as `leg/<id>` (ruling O4)."""
     problem: str = ""
     """Reason that the work could not be committed on its branch; the worktree is then kept."""
 

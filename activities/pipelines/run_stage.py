@@ -15,7 +15,7 @@ from activities.agents.adapter import Launch, passed
 from activities.boxes.box import Box
 from activities.git.merges.into_worktree import MergeConflict, merge
 from activities.git.registered_repository import lent
-from activities.git.work import worktrees
+from activities.git.work_folder import worktrees
 from activities.host import boxing
 from activities.host.attempt import Attempts, Work, with_way_out
 from activities.host.boxing import Wanted

@@ -10,7 +10,7 @@ from enum import Enum, auto
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel
 
 from activities.redaction import known_values
 
@@ -47,14 +47,6 @@ def redacted_end(text: str, limit: int) -> str:
     """Return the last `limit` characters of a text, redacted; only that part of the text is searched for secrets."""
     part = redacted(text[-limit - _MARGIN :])
     return (part if len(text) <= limit + _MARGIN else part[_MARGIN // 2 :])[-limit:]
-
-
-def redacted_value(value: JsonValue) -> JsonValue:
-    """Remove secrets from all of a JSON value."""
-    from workflows.secrets.redact import redact_value
-
-    _look()
-    return redact_value(value, _clean)
 
 
 def redacted_all(value: T) -> T:

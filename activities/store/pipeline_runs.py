@@ -159,7 +159,7 @@ class Over:
     """Trees and pipeline runs that ended for good, by the id of their root or run."""
 
     owners: frozenset[str]
-    """Those that ended for good before the given time. No order opens such a tree again; a blocked one may be."""
+    """Ids of those that ended before the given time, for good. An order may open a blocked tree again, not these."""
     since: float | None
     """Begin of the oldest other tree or run; None if there is no other."""
     open: int

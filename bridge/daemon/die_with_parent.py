@@ -1,6 +1,6 @@
 """Run a program that the kernel kills when the process that started it dies, even by SIGKILL.
 
-Started as a script, before anything of ours is imported: `die_with_parent.py PID PROGRAM [ARGUMENTS]`. Only Linux can
+Runs as a script that imports nothing of the service: `die_with_parent.py PID PROGRAM [ARGUMENTS]`. Only Linux can
 tie lives together; elsewhere the program is started untied.
 """
 

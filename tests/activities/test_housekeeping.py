@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import update
 
 from activities import ended_outside, housekeeping
-from activities.git.work import delete_later
+from activities.git.work_folder import delete_later
 from activities.host.context import Context
 from activities.runs import orphans as sweep
 from activities.runs.orphans import Orphan

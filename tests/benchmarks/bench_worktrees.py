@@ -17,9 +17,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from activities.git.work.commit import commit_all
-from activities.git.work.worktree_changes import look, touched_files
-from activities.git.work.worktrees import Worktree, add_branch, add_detached, dispose
+from activities.git.work_folder.commit import commit_all
+from activities.git.work_folder.worktree_changes import look, touched_files
+from activities.git.work_folder.worktrees import Worktree, add_branch, add_detached, dispose
 
 FILES = int(os.environ.get("BENCH_FILES", "20000"))
 LEGS = int(os.environ.get("BENCH_LEGS", "16"))

@@ -26,7 +26,7 @@ for words in ("job list", "job show job-0c5e2v7q9a3k", "job tree job-0c5e2v7q9a3
 main(["daemon", "status"])
 needless = {
     "activities.boxes.enter",
-    "activities.git.work.worktrees",
+    "activities.git.work_folder.worktrees",
     "activities.runs.supervised_run",
     "alembic",
     "bridge.daemon.foreground",

@@ -19,8 +19,3 @@ def canonical(result: ServiceResult) -> dict[str, JsonValue]:
 def canonical_json(result: ServiceResult) -> str:
     """Return the whole object `{"service_result": ...}` on one line; parsing it returns an equal result."""
     return json.dumps({KEY: canonical(result)}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
-def from_canonical(text: str | bytes) -> ServiceResult:
-    """Parse a canonical result."""
-    return ServiceResult.model_validate(json.loads(text)[KEY])

@@ -55,7 +55,7 @@ ENDS: Mapping[str, RoundEnd] = {
     Verb.CONTINUE: RoundEnd.CONTINUED,
     Verb.ABORT: RoundEnd.ABORTED,
 }
-"""How a round ends by each verb that ends it."""
+"""The end that each verb gives a round; `extend` gives none."""
 
 _ARTICLE = {RoundKind.ASK: "an ask", RoundKind.FAILURE: "a failure"}
 

@@ -17,7 +17,7 @@ from activities.git.branches import reading
 from activities.git.command import GitError, answer, paths
 from activities.git.library import library, signature
 from activities.git.registered_repository import common_directory
-from activities.git.work.service_git_dir import lend
+from activities.git.work_folder.service_git_dir import lend
 
 if TYPE_CHECKING:
     from pygit2 import Oid, Repository

@@ -11,9 +11,9 @@ from activities.git.command import all_printable
 from activities.git.locks import clear_ref_lock
 from activities.git.merges.commits import Conflict, commit_merge, merged_tree
 from activities.git.registered_repository import common_directory
-from activities.git.work.checkout import fill_all
-from activities.git.work.service_git_dir import place_at, side_of
-from activities.git.work.worktrees import Worktree, commit_of, start_from
+from activities.git.work_folder.checkout import fill_all
+from activities.git.work_folder.service_git_dir import place_at, side_of
+from activities.git.work_folder.worktrees import Worktree, commit_of, start_from
 from workflows.model.errors import RefusedError
 
 _LEG = re.compile(r"service/job-[0-9a-v]{12}(?:\.\d+)?-(?P<leg>.+?)(?:-attempt\d+)?")

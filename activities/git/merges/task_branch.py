@@ -7,7 +7,7 @@ from pathlib import Path
 from activities.git import branches
 from activities.git.command import all_printable
 from activities.git.merges.commits import Conflict, commit_merge, merged_tree
-from activities.git.work.commit import message
+from activities.git.work_folder.commit import message
 from workflows.model.errors import RefusedError
 
 TRIES = 5

@@ -131,7 +131,7 @@ def _add_looks(made: APIRouter, service: Service) -> None:
 
     @made.get("/v1/jobs/{job_id}/gate", responses=errors(NotFoundError), openapi_extra=needs(Scope.READ))
     async def get_gate(job_id: JobId, pull_request: JudgedPullRequest = None) -> Gate:
-        """Whether a tree's work is ready to be merged, and why not; for a pull request, at the head fetched last."""
+        """Return whether a tree's work is ready to be merged, and why; for a pull request, at the head fetched last."""
         return await read(_gate, service, job_id, pull_request)
 
 

@@ -109,7 +109,7 @@ class OrchestrateAnswer(BaseModel):
     """The root of a recipe's tree."""
 
     job_id: str = Field(examples=["job-0c5e2v7q9a3k"])
-    caveat: str = Field(description="A caveat about the result; empty when there is none.")
+    caveat: str = Field(description="A caveat about the result; empty without one.")
 
 
 class ResumeRequest(Body):
@@ -242,7 +242,7 @@ class DropAnswer(DroppedBranch):
 
 
 class Gate(BaseModel):
-    """Whether a tree's work is ready to be merged (ruling L10)."""
+    """The merge gate's verdict on a tree's work, with its reasons (ruling L10)."""
 
     state: GateState
     reasons: list[str] = Field(description="Each with the next command; empty when the work is ready.")

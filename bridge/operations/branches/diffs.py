@@ -8,8 +8,8 @@ from typing import Any
 from activities.git import branches as git
 from activities.git.branches import FileChange, changes_of, patch
 from activities.git.command import printable
-from activities.git.work import worktrees
-from activities.git.work.worktree_changes import capture_diff
+from activities.git.work_folder import worktrees
+from activities.git.work_folder.worktree_changes import capture_diff
 from activities.host.helper_process import apart
 from activities.redaction.redact import redacted
 from activities.store import attempts as stored_runs

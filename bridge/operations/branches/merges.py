@@ -35,7 +35,7 @@ class MergedLegs:
     already: tuple[str, ...]
     left_out: tuple[LeftOut, ...] = ()
     into_mine: str = ""
-    """How the operator's checkout was updated; empty where that was not asked for."""
+    """The update of the operator's checkout, in words; empty unless `--into-mine` was given."""
 
 
 def merge(

@@ -37,7 +37,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Requests:
-    """What was asked since the full hour, and since a day."""
+    """Numbers of requests to GitHub, since the full hour and in the last day."""
 
     hour: Asked
     day: Asked
@@ -61,14 +61,14 @@ class OpenThread(Thread):
 
 @dataclass(frozen=True)
 class Status:
-    """Everything that `service github status` shows."""
+    """The content of `service github status`."""
 
     account: Account
     process: int | None
     """The poller's process id; None when it is not running."""
     api_url: str
     requests: Requests
-    """Of all repositories and of the account itself."""
+    """Requests for all repositories and for the account itself."""
     repos: tuple[RepoStatus, ...]
     threads: tuple[OpenThread, ...]
     waiting: tuple[FactRow, ...]

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class Level(StrEnum):
-    """How bad a finding is. Only `WRONG` makes `service doctor` fail."""
+    """The severity of a finding. Only `WRONG` makes `service doctor` fail."""
 
     OK = "ok"
     WARNING = "warning"

@@ -68,7 +68,7 @@ class Backup(BaseModel):
     files: int
     bytes: int
     notes: tuple[str, ...] = ()
-    """What the backup lacks, and what is left to do by hand."""
+    """Parts that the backup lacks, and steps to do by hand."""
 
 
 @by_itself

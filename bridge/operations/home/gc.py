@@ -14,10 +14,10 @@ from enum import StrEnum
 from functools import partial
 from pathlib import Path
 
-from activities.git.work import leftovers as sweep
-from activities.git.work.leftovers import Ground, Kind, Leftover
-from activities.git.work.service_git_dir import side_of
-from activities.git.work.worktrees import worktree_prefix
+from activities.git.work_folder import leftovers as sweep
+from activities.git.work_folder.leftovers import Ground, Kind, Leftover
+from activities.git.work_folder.service_git_dir import side_of
+from activities.git.work_folder.worktrees import worktree_prefix
 from activities.host.helper_process import worth_keeping
 from activities.runs import orphans
 from activities.runs.run_folders import Key
@@ -77,7 +77,7 @@ class Reclaimed:
     problems: tuple[str, ...]
     """Things that could not be removed."""
     bytes: int
-    """What the rooms take together."""
+    """Size of all things together."""
 
 
 @by_itself

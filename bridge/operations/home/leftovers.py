@@ -4,9 +4,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from activities.git.work import leftovers as ground_level
-from activities.git.work.leftovers import Ground, Leftover
-from activities.git.work.worktrees import worktree_prefix
+from activities.git.work_folder import leftovers as ground_level
+from activities.git.work_folder.leftovers import Ground, Leftover
+from activities.git.work_folder.worktrees import worktree_prefix
 from activities.host.helper_process import worth_keeping
 from activities.runs.supervised_run import Claim
 from activities.store import attempts as stored_runs

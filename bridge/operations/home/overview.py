@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISDIR
 
-from activities.git.work.service_git_dir import FOLDER as OWN_SIDES
+from activities.git.work_folder.service_git_dir import FOLDER as OWN_SIDES
 from activities.settings.home import Home
 from activities.store import waiting
 from activities.store.registry import hosts as stored_hosts

@@ -51,7 +51,7 @@ def describing(service: Service, token: str | None) -> "Callable[[Bound], Bound]
 
 @dataclass(frozen=True)
 class Belonging:
-    """The pull request or issue of a job or a run, for people; all fields are empty when there is none."""
+    """The pull request or issue of a job or a run, for people. A tree of neither has empty fields."""
 
     what: str = ""
     address: str = ""

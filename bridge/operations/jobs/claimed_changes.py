@@ -18,7 +18,7 @@ class Claim:
     text: str
     grade: str
     evidence: str
-    """What the diff shows of each path that the claim names."""
+    """The change of each path that the claim names, according to the diff."""
 
     @property
     def observed(self) -> bool:

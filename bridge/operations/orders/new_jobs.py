@@ -96,7 +96,7 @@ class Orchestrated:
 
     job_id: str
     caveat: str
-    """A caveat about the result's independence; empty when there is none."""
+    """A caveat about the result's independence; empty without one."""
 
 
 async def orchestrate(

@@ -11,7 +11,7 @@ from typing import Any
 from activities.agents.adapter import CannotLaunchError
 from activities.boxes import try_boxes
 from activities.git.remotes import remotes
-from activities.git.work.worktrees import commit_of
+from activities.git.work_folder.worktrees import commit_of
 from activities.host import boxing
 from activities.runtimes.table import SHELL
 from activities.store.registry.repos import Repo

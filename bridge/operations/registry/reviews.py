@@ -79,7 +79,7 @@ def open_review(
 
 
 def get(service: Service, review_id: str) -> Review:
-    """Return one review; raise `NotFoundError` if there is none."""
+    """Return a review; raise `NotFoundError` if the id is unknown."""
     review = stored.get(service.store, review_id)
     if review is None:
         raise NotFoundError(f"no in-session review {review_id}", "service job open --type review --pr N --head-sha SHA")

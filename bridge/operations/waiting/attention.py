@@ -40,7 +40,7 @@ class Undelivered:
 
 @dataclass(frozen=True)
 class Attention:
-    """Everything that needs a person, oldest first."""
+    """The content of `service attention`, each kind with the oldest first."""
 
     waiting: tuple[WaitingRound, ...]
     preflight_failed: tuple[JobSummary, ...]

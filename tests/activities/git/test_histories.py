@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from activities.git.command import all_printable
 from activities.git.merges.into_worktree import MergeConflict, merge
-from activities.git.work.commit import commit_all
-from activities.git.work.worktree_changes import touched_files
-from activities.git.work.worktrees import Worktree, add_branch, add_detached, dispose
+from activities.git.work_folder.commit import commit_all
+from activities.git.work_folder.worktree_changes import touched_files
+from activities.git.work_folder.worktrees import Worktree, add_branch, add_detached, dispose
 from tests.activities.git.conftest import ENV, make_repository, run_git
 from tests.depth import cases
 from workflows.policy.observation import Bound, Grade, observe

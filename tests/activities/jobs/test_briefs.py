@@ -2,7 +2,7 @@
 
 import pytest
 
-from activities.git.work.worktrees import Worktree
+from activities.git.work_folder.worktrees import Worktree
 from activities.jobs.prompt import prompt_of
 from activities.jobs.workspace import Workspace
 from activities.store.registry import agents

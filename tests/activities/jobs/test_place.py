@@ -9,7 +9,7 @@ import pytest
 from activities.boxes import control_group
 from activities.boxes.box import BoxKind
 from activities.git.merges.task_line import Line
-from activities.git.work.worktrees import Worktree
+from activities.git.work_folder.worktrees import Worktree
 from activities.host import boxing
 from activities.jobs.place import place_of
 from activities.jobs.prompt import prompt_of

@@ -14,7 +14,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities.agents.shell import Shell
-from activities.git.work.worktrees import add_branch, add_detached
+from activities.git.work_folder.worktrees import add_branch, add_detached
 from activities.host.slots import Slots
 from activities.jobs import workspace
 from activities.jobs.run_job import Jobs

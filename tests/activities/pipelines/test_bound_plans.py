@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.git.work.worktrees import tip
+from activities.git.work_folder.worktrees import tip
 from activities.pipelines.plan import NotRunnableError, plan
 from activities.settings.home import Home
 from activities.settings.model import Github, Settings

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from activities.git.merges.into_worktree import MergeConflict, merge
-from activities.git.work.commit import commit_all
-from activities.git.work.worktrees import add_branch, add_detached, dispose, find
+from activities.git.work_folder.commit import commit_all
+from activities.git.work_folder.worktrees import add_branch, add_detached, dispose, find
 from tests.activities.git.conftest import commit_file, run_git
 from workflows.model.errors import NotFoundError
 

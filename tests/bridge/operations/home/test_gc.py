@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import insert
 
-from activities.git.work.worktrees import add_branch
+from activities.git.work_folder.worktrees import add_branch
 from activities.runs import orphans
 from activities.runs.supervised_run import Claim
 from activities.settings.home import Home

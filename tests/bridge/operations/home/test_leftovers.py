@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.git.work.worktrees import add_branch
+from activities.git.work_folder.worktrees import add_branch
 from activities.settings.home import Home
 from activities.store import jobs
 from bridge.operations.home import leftovers

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from activities.git.merges.into_worktree import merge
-from activities.git.work.commit import commit_all
-from activities.git.work.worktree_changes import capture_diff, touched_files
-from activities.git.work.worktrees import Worktree, add_branch, add_detached
+from activities.git.work_folder.commit import commit_all
+from activities.git.work_folder.worktree_changes import capture_diff, touched_files
+from activities.git.work_folder.worktrees import Worktree, add_branch, add_detached
 from tests.activities.git.conftest import commit_file, make_repository, run_git
 
 pytestmark = pytest.mark.ruling("I4", "spec:result.observation")

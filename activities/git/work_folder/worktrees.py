@@ -19,10 +19,10 @@ from activities.git.library import RepositoryError
 from activities.git.locks import clear_ref_lock, held
 from activities.git.registered_repository import common_directory, git_directory
 from activities.git.remotes import remotes
-from activities.git.work import agent_git_dir, delete_later, service_git_dir
-from activities.git.work.agent_git_dir import NONE
-from activities.git.work.checkout import fill_all, refresh
-from activities.git.work.service_git_dir import FOLDER, Place, lock_of, read_record, recorded, side_of
+from activities.git.work_folder import agent_git_dir, delete_later, service_git_dir
+from activities.git.work_folder.agent_git_dir import NONE
+from activities.git.work_folder.checkout import fill_all, refresh
+from activities.git.work_folder.service_git_dir import FOLDER, Place, lock_of, read_record, recorded, side_of
 from workflows.contract.worktree_names import RULE, stays_below
 from workflows.model.errors import NotFoundError, RefusedError
 
@@ -145,7 +145,7 @@ def mark_base(path: Path, names: Mapping[str, str] = NONE) -> Worktree:
 
 
 def _only_there(repo: Path, path: Path, branch: str | None) -> str:
-    """Return a commit that the agent's `.git` names and the repository lacks; empty if there is none."""
+    """Return a commit that the agent's `.git` names and the repository lacks, or an empty text."""
     agents = agent_git_dir.read(path, branch)
     named = (each for each in (agents.head, agents.branch) if each)
     return next((each for each in named if branches.commit(repo, each) is None), "")

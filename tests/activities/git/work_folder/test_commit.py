@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.git.work.commit import commit_all
-from activities.git.work.worktrees import Worktree, add_branch
+from activities.git.work_folder.commit import commit_all
+from activities.git.work_folder.worktrees import Worktree, add_branch
 from tests.activities.git.conftest import commit_file, run_git
 from workflows.model.errors import RefusedError
 

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 from activities.git import plain_files
 from activities.git.command import printable
 from activities.git.library import library, opened_anew
-from activities.git.work.checkout import as_text, is_ignored, left_out
-from activities.git.work.index_file import GITLINK, Row, looks, rows
-from activities.git.work.service_git_dir import side_of_submodule
-from activities.git.work.take_commits import LARGEST_FILE
-from activities.git.work.walk import Folder, Odd, Walk, folders_above, is_gits, kind
+from activities.git.work_folder.checkout import as_text, is_ignored, left_out
+from activities.git.work_folder.index_file import GITLINK, Row, looks, rows
+from activities.git.work_folder.service_git_dir import side_of_submodule
+from activities.git.work_folder.take_commits import LARGEST_FILE
+from activities.git.work_folder.walk import Folder, Odd, Walk, folders_above, is_gits, kind
 from workflows.model.errors import RefusedError
 
 if TYPE_CHECKING:

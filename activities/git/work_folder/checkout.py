@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from activities.git.branches import faults_said
 from activities.git.command import printable
 from activities.git.library import ObjectsError, RepositoryError, let_go, library, opened, opened_anew
-from activities.git.work import agent_git_dir, service_git_dir
-from activities.git.work.service_git_dir import SPARSE, side_of_submodule
-from activities.git.work.walk import clear_the_way
+from activities.git.work_folder import agent_git_dir, service_git_dir
+from activities.git.work_folder.service_git_dir import SPARSE, side_of_submodule
+from activities.git.work_folder.walk import clear_the_way
 from workflows.model.errors import ServiceError
 
 if TYPE_CHECKING:

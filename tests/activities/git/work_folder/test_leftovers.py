@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from activities.git.work import delete_later
-from activities.git.work.commit import commit_all
-from activities.git.work.leftovers import Ground, Kind, Leftover, leftovers, remove
-from activities.git.work.worktrees import BRANCHES_LOCK, add_branch, add_detached, dispose, find
+from activities.git.work_folder import delete_later
+from activities.git.work_folder.commit import commit_all
+from activities.git.work_folder.leftovers import Ground, Kind, Leftover, leftovers, remove
+from activities.git.work_folder.worktrees import BRANCHES_LOCK, add_branch, add_detached, dispose, find
 from tests.activities.git.conftest import commit_file, run_git
 
 pytestmark = pytest.mark.ruling("I1", "I2")

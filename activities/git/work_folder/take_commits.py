@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 from activities.git import plain_files
 from activities.git.command import GitError, git, more_config, printable
 from activities.git.library import library
-from activities.git.work.service_git_dir import lend, side_of
-from activities.git.work.walk import MOST_LEVELS
+from activities.git.work_folder.service_git_dir import lend, side_of
+from activities.git.work_folder.walk import MOST_LEVELS
 from workflows.model.errors import RefusedError
 
 if TYPE_CHECKING:

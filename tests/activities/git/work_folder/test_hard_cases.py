@@ -11,9 +11,17 @@ import pytest
 from activities.git.library import ObjectsError, RepositoryError
 from activities.git.locks import held
 from activities.git.merges.into_worktree import merge
-from activities.git.work.commit import commit_all
-from activities.git.work.worktree_changes import touched_files
-from activities.git.work.worktrees import BRANCHES_LOCK, Worktree, add_branch, add_detached, dispose, find, repair
+from activities.git.work_folder.commit import commit_all
+from activities.git.work_folder.worktree_changes import touched_files
+from activities.git.work_folder.worktrees import (
+    BRANCHES_LOCK,
+    Worktree,
+    add_branch,
+    add_detached,
+    dispose,
+    find,
+    repair,
+)
 from tests.activities.git.conftest import commit_file, make_repository, run_git
 from workflows.model.errors import NotFoundError, RefusedError
 
@@ -273,7 +281,7 @@ class TestTogether:
             with held(side.parent / BRANCHES_LOCK):
                 seen.append(path.is_dir())
 
-        monkeypatch.setattr("activities.git.work.worktrees.fill_all", fill)
+        monkeypatch.setattr("activities.git.work_folder.worktrees.fill_all", fill)
         add_branch(repo, trees / "w", "leg", "main")
         assert seen == [True]
 

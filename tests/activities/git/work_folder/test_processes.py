@@ -11,9 +11,9 @@ import pytest
 from activities.git import command
 from activities.git.merges.into_worktree import merge
 from activities.git.merges.task_branch import Contribution, merge_all
-from activities.git.work.commit import commit_all
-from activities.git.work.worktree_changes import capture_diff, look, touched_files
-from activities.git.work.worktrees import add_branch, add_detached, dispose
+from activities.git.work_folder.commit import commit_all
+from activities.git.work_folder.worktree_changes import capture_diff, look, touched_files
+from activities.git.work_folder.worktrees import add_branch, add_detached, dispose
 from tests.activities.git.conftest import commit_file
 from tests.waiting import wait_for
 

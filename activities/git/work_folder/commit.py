@@ -11,10 +11,10 @@ from activities.git.branches import faults_said
 from activities.git.command import printable
 from activities.git.library import let_go, library, opened, signature
 from activities.git.locks import clear_ref_lock
-from activities.git.work import service_git_dir
-from activities.git.work.service_git_dir import side_of
-from activities.git.work.worktree_changes import Seen, look
-from activities.git.work.worktrees import Worktree
+from activities.git.work_folder import service_git_dir
+from activities.git.work_folder.service_git_dir import side_of
+from activities.git.work_folder.worktree_changes import Seen, look
+from activities.git.work_folder.worktrees import Worktree
 from activities.redaction.redact import redacted
 from workflows.model.errors import RefusedError
 

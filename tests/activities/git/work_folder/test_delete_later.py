@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.git.work import delete_later
+from activities.git.work_folder import delete_later
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.ruling("I2")

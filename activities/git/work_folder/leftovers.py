@@ -13,10 +13,10 @@ from activities.git.command import printable
 from activities.git.library import library
 from activities.git.locks import held, is_free
 from activities.git.registered_repository import common_directory, references
-from activities.git.work import delete_later
-from activities.git.work.service_git_dir import FOLDER, side_of
-from activities.git.work.worktree_changes import look
-from activities.git.work.worktrees import BRANCHES_LOCK, Worktree, dispose, find, holders
+from activities.git.work_folder import delete_later
+from activities.git.work_folder.service_git_dir import FOLDER, side_of
+from activities.git.work_folder.worktree_changes import look
+from activities.git.work_folder.worktrees import BRANCHES_LOCK, Worktree, dispose, find, holders
 from workflows.model.errors import ServiceError
 
 STALE_SECONDS = 600.0

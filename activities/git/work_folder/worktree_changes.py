@@ -14,12 +14,12 @@ from activities.git import branches
 from activities.git.branches import faults_said
 from activities.git.command import all_printable
 from activities.git.library import ADDRESS, let_go, library, opened
-from activities.git.work.agent_git_dir import AgentsSide, read
-from activities.git.work.service_git_dir import place_at, side_of
-from activities.git.work.snapshot import Snapshot, snapshot
-from activities.git.work.take_commits import Bounds, take_over
-from activities.git.work.walk import Odd
-from activities.git.work.worktrees import Worktree
+from activities.git.work_folder.agent_git_dir import AgentsSide, read
+from activities.git.work_folder.service_git_dir import place_at, side_of
+from activities.git.work_folder.snapshot import Snapshot, snapshot
+from activities.git.work_folder.take_commits import Bounds, take_over
+from activities.git.work_folder.walk import Odd
+from activities.git.work_folder.worktrees import Worktree
 from workflows.model.errors import RefusedError, ServiceError
 from workflows.policy.observation import Touched
 

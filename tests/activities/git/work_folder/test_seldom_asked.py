@@ -9,9 +9,9 @@ from threading import Thread
 import pytest
 
 from activities.git.library import kept_open, let_go, library, opened
-from activities.git.work import delete_later, service_git_dir, snapshot, worktree_changes
-from activities.git.work.worktree_changes import look
-from activities.git.work.worktrees import Worktree, add_detached, dispose
+from activities.git.work_folder import delete_later, service_git_dir, snapshot, worktree_changes
+from activities.git.work_folder.worktree_changes import look
+from activities.git.work_folder.worktrees import Worktree, add_detached, dispose
 from tests.activities.git.conftest import commit_file, run_git
 
 pytestmark = pytest.mark.ruling("N3", "I4")

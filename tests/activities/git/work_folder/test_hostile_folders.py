@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from activities.git.merges.into_worktree import merge
-from activities.git.work import snapshot, walk
-from activities.git.work.commit import commit_all
-from activities.git.work.leftovers import worth_keeping
-from activities.git.work.worktree_changes import capture_diff, look, touched_files
-from activities.git.work.worktrees import Worktree, add_branch, add_detached, dispose, find, mark_base
+from activities.git.work_folder import snapshot, walk
+from activities.git.work_folder.commit import commit_all
+from activities.git.work_folder.leftovers import worth_keeping
+from activities.git.work_folder.worktree_changes import capture_diff, look, touched_files
+from activities.git.work_folder.worktrees import Worktree, add_branch, add_detached, dispose, find, mark_base
 from tests.activities.git.conftest import commit_file, make_repository, run_git
 from workflows.model.errors import RefusedError
 
@@ -262,7 +262,7 @@ class TestObjects:
     def test_a_file_that_was_committed_and_is_too_large_is_refused(
         self, repo: Path, leg: Worktree, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("activities.git.work.take_commits.LARGEST_FILE", 1 << 20)
+        monkeypatch.setattr("activities.git.work_folder.take_commits.LARGEST_FILE", 1 << 20)
         os.truncate(os.open(leg.path / "zeros", os.O_CREAT | os.O_RDWR), 2 << 20)
         commit_file(leg.path, "x", "x")
         with pytest.raises(RefusedError, match="has a file of more than"):
@@ -390,7 +390,7 @@ class TestFiles:
     def test_a_giant_file_is_told_and_what_was_there_stays(
         self, repo: Path, leg: Worktree, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("activities.git.work.snapshot.LARGEST_FILE", 1 << 20)
+        monkeypatch.setattr("activities.git.work_folder.snapshot.LARGEST_FILE", 1 << 20)
         for name in ("readme.md", "core"):
             os.truncate(os.open(leg.path / name, os.O_CREAT | os.O_RDWR), 1 << 40)
         (leg.path / "x").write_text("x")
@@ -425,7 +425,7 @@ class TestFiles:
         assert commit_all(leg, "job-1", "x", seen)
 
     def test_a_folder_without_end_is_given_up(self, leg: Worktree, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("activities.git.work.walk.MOST_ENTRIES", 50)
+        monkeypatch.setattr("activities.git.work_folder.walk.MOST_ENTRIES", 50)
         for number in range(60):
             (leg.path / f"f{number}").touch()
         with pytest.raises(RefusedError, match="too many files to read"):

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from activities.git.command import GitError, git
 from activities.git.library import RepositoryError
-from activities.git.work import delete_later
-from activities.git.work.commit import commit_all
-from activities.git.work.worktrees import (
+from activities.git.work_folder import delete_later
+from activities.git.work_folder.commit import commit_all
+from activities.git.work_folder.worktrees import (
     Worktree,
     add_branch,
     add_detached,
@@ -207,7 +207,7 @@ ADDER = """
 import sys
 from pathlib import Path
 from activities.git.library import RepositoryError
-from activities.git.work.worktrees import add_branch, dispose
+from activities.git.work_folder.worktrees import add_branch, dispose
 repo, path = Path(sys.argv[1]), Path(sys.argv[2])
 print("adding", flush=True)
 while True:

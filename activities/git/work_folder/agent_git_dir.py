@@ -15,8 +15,8 @@ from types import MappingProxyType
 
 from activities.git import plain_files
 from activities.git.registered_repository import configuration, references
-from activities.git.work import service_git_dir
-from activities.git.work.index_file import IndexFileError, rows
+from activities.git.work_folder import service_git_dir
+from activities.git.work_folder.index_file import IndexFileError, rows
 
 NONE: Mapping[str, str] = MappingProxyType({})
 
