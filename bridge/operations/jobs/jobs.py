@@ -14,6 +14,7 @@ from bridge.operations.jobs import belongs_to as belonging
 from bridge.operations.jobs import hosts
 from bridge.operations.jobs.belongs_to import NOTHING, Belonging
 from bridge.operations.service import Service
+from workflows.github.effective_jobs import chain_of
 from workflows.model import ids
 from workflows.model.errors import NotFoundError, UsageError
 from workflows.model.rows import EventRecord, JobRecord, TaskRecord
@@ -115,6 +116,18 @@ class Tree:
     def over(self) -> bool:
         """Return whether the tree is closed and all its jobs have ended, so that nothing changes without an order."""
         return self.task.state.closed and all(job.state.ended for job in self.jobs)
+
+    @property
+    def final_summary(self) -> str:
+        """Return the summary that the tree ended with: its coordinator's, else that of the job that ended last.
+
+        Empty while the tree goes on, and where no job has a summary.
+        """
+        if not self.over or not self.jobs:
+            return ""
+        own = chain_of(self.jobs, self.jobs[0]).jobs
+        by_end = sorted(self.jobs, key=lambda job: job.ended_at or 0.0)
+        return next((job.summary for job in (*reversed(own), *reversed(by_end)) if job.summary), "")
 
     @property
     def spent(self) -> Ledger:
