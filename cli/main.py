@@ -4,7 +4,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -130,6 +130,7 @@ def _permitted(path: str, carry_out: "Callable[..., Any]") -> "Callable[..., Any
     if path in SERVED:
         return carry_out
 
+    @wraps(carry_out)
     def permitted(**values: Any) -> Any:
         for_people(path)
         return carry_out(**values)
@@ -142,6 +143,7 @@ def _paged(path: str, carry_out: "Callable[..., Any]") -> "Callable[..., Any]":
     if path not in PAGED:
         return carry_out
 
+    @wraps(carry_out)
     def kept(**values: Any) -> Any:
         from cli.drawing.output import in_pages
         from cli.drawing.screens import can_move

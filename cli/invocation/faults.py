@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
-from typer import Abort
+from typer import Abort, BadParameter
 
 from cli.drawing.output import is_for_programs, tell, tell_error, tell_fault
 from cli.invocation import help_texts
+from cli.invocation.parameters import kinds
 from workflows.model.errors import ServiceError, UnreachableError
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def if_interrupted(says: str, *commands: str) -> Iterator[None]:
 
 def misused(misuse: "TyperException", command: str) -> int:
     """Print a usage error of Typer in the form of all errors, or the help if nothing was typed."""
-    message = misuse.format_message()
+    message = _wrong_number(misuse) or misuse.format_message()
     context = getattr(misuse, "ctx", None)
     if type(misuse).__name__ == "NoArgsIsHelpError":
         tell(*map(help_texts.line, help_texts.uncoloured(message).rstrip("\n").split("\n")))
@@ -86,6 +87,18 @@ def misused(misuse: "TyperException", command: str) -> int:
         usage = help_texts.usage_of(context) if context else ""
         tell_fault(message, "usage", [command], usage)
     return misuse.exit_code
+
+
+def _wrong_number(misuse: "TyperException") -> str | None:
+    """Return the message for a value that is not a number, or out of range; None for any other error."""
+    if type(misuse) is not BadParameter or misuse.param is None or misuse.ctx is None:
+        return None
+    kind = kinds(misuse.ctx.command.callback).get(misuse.param.name or "")
+    if kind is None or kind.type not in (int, float):
+        return None
+    invalid = getattr(misuse.__cause__, "errors", None)  # newer releases of Typer validate by pydantic
+    typed = invalid()[0]["input"] if invalid else misuse.message.partition(" is not ")[0].strip("'")
+    return f"Invalid value for '{misuse.param.opts[0]}': {kind.refusal(str(typed))}."
 
 
 def open_streams() -> None:

@@ -2,24 +2,32 @@
 
 import re
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from cli.drawing.lines import END, Line, Look, Piece
+from cli.invocation.parameters import Kind, kinds
 
 _NEEDED = r"\{([^{}]*)\}"
+_TWICE = ((r"\[(\[.*?\])\]", r"\1"), (r"\.{6}", "..."), (r"\.\.\.\]\.\.\.", "...]"))
+"""Brackets and dots that some releases of Typer put around a placeholder that has its own."""
 _HEADING = "(?m)^(Usage:|[A-Z][a-z]+:$)"
 _STRONG = f"\x1b[{Look.STRONG.value}m"
-_VALUES = {"str": "TEXT", "int": "N", "int range": "N", "float": "N", "path": "PATH", "file": "PATH"}
-"""Placeholders of options whose value has no name of its own."""
+_TYPE = r" <[^<>]*>(\.\.\.)?$"
+"""The type behind an argument's placeholder, which some releases of Typer print."""
+_VALUES = {int: "N", float: "N", Path: "PATH"}
+"""Placeholders of options whose value has no name of its own; of all others, `TEXT`."""
 
 
 def dress(command: Any) -> None:
     """Apply this look to a command and all its subcommands."""
     command.context_class = _context_of(command.context_class)
     command.short_help = command.short_help or _sentence(command.help or "")
+    known = kinds(command.callback)
     for each in command.params:
         if each.metavar is None and not getattr(each, "is_flag", False):
-            each.metavar = _value(each)
+            each.metavar = _placeholder(each, known[each.name])
     for below in getattr(command, "commands", {}).values():
         dress(below)
 
@@ -40,11 +48,11 @@ def usage_of(context: Any) -> str:
     return " ".join(uncoloured(context.get_usage()).split()).removeprefix("Usage: ")
 
 
-def _value(parameter: Any) -> str | None:
-    """Return the placeholder: an argument's name, or the kind of an option's value."""
+def _placeholder(parameter: Any, kind: Kind) -> str:
+    """Return an argument's name, or the kind of an option's value."""
     if parameter.param_type_name == "argument":
         return f"{parameter.name.upper()}{'...' if parameter.nargs != 1 else ''}"
-    return _VALUES.get(parameter.type.name.strip("<>"))
+    return _VALUES.get(kind.type, "TEXT")
 
 
 def _sentence(text: str) -> str:
@@ -58,7 +66,13 @@ def _context_of(usual: Any) -> Any:
 
     class Formatter(usual.formatter_class):  # type: ignore[misc]
         def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
-            super().write_usage(prog, re.sub(_NEEDED, r"\1", args), prefix)
+            args = re.sub(_NEEDED, r"\1", args)
+            for twice, once in _TWICE:
+                args = re.sub(twice, once, args)
+            super().write_usage(prog, args, prefix)
+
+        def write_dl(self, rows: Sequence[tuple[str, str]], *sizes: int, **named: int) -> None:
+            super().write_dl([(re.sub(_TYPE, "", name), text) for name, text in rows], *sizes, **named)
 
         def getvalue(self) -> str:
             from cli.drawing.screens import screen_of

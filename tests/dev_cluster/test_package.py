@@ -1,7 +1,11 @@
-"""The service as a package: built, installed into another environment, and used there without settings."""
+"""The service as a package: built, installed into other environments, and used there without settings.
+
+`.ci/run` runs this file as a check of its own. With THOROUGH both sets of versions are installed for every Python.
+"""
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -24,6 +28,39 @@ from workflows.contract.parse import read_result
 reveal_type(read_result(b""))
 reveal_type(Service.locate().home.root)
 """
+HELP_OF_EVERY_COMMAND = """\
+from cli.main import NOUNS, command_of, leaves, main
+
+for noun in NOUNS:
+    for path, _ in leaves(command_of(noun), noun):
+        assert main([*path.split(), "--help"]) == 0, path
+"""
+PINNED = ("--require-hashes", "--requirement", ROOT / "dev-cluster" / "requirements.txt")
+MINORS = (11, 12, 13, 14)
+
+
+def pythons() -> list[Path]:
+    """Return one interpreter of each supported version that this machine has, oldest first."""
+    folder = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    found = []
+    for minor in MINORS:
+        on_path = shutil.which(f"python3.{minor}")
+        places = [*([Path(on_path)] if on_path else []), *sorted(folder.glob(f"3.{minor}.*/bin/python"))]
+        found += [place for place in places if _works(place)][:1]
+    return found or [Path(sys.executable)]
+
+
+def _works(python: Path) -> bool:
+    """Return whether this is an interpreter, and not a shim of a version that is switched off."""
+    return subprocess.run([python, "-c", "import venv"], capture_output=True, check=False).returncode == 0
+
+
+def pairs() -> list[tuple[str, Path]]:
+    """Return which versions are installed for which Python: pinned ones for the oldest, newest ones for the others."""
+    oldest, *others = found = pythons()
+    if os.environ.get("THOROUGH"):
+        return [(versions, python) for python in found for versions in ("pinned", "newest")]
+    return [("pinned", oldest), *(("newest", python) for python in others or found)]
 
 
 def run(*words: object, **options: object) -> str:
@@ -71,10 +108,29 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def bare(environment: Path, tmp_path: Path) -> dict[str, str]:
     """Return the variables of a new account."""
-    (tmp_path / "user").mkdir()
-    (tmp_path / "tmp").mkdir()
+    return new_account(environment, tmp_path)
+
+
+def new_account(environment: Path, folder: Path) -> dict[str, str]:
+    (folder / "user").mkdir()
+    (folder / "tmp").mkdir()
     path = os.pathsep.join((str(environment / "bin"), "/usr/local/bin", "/usr/bin", "/bin"))
-    return {"HOME": str(tmp_path / "user"), "TMPDIR": str(tmp_path / "tmp"), "PATH": path, "LANG": "C.UTF-8"}
+    return {"HOME": str(folder / "user"), "TMPDIR": str(folder / "tmp"), "PATH": path, "LANG": "C.UTF-8"}
+
+
+@pytest.mark.parametrize(("versions", "python"), pairs(), ids=str)
+def test_it_works_in_an_empty_environment(versions: str, python: Path, wheel: Path, tmp_path: Path) -> None:
+    made = tmp_path / "venv"
+    run(python, "-m", "venv", "--without-pip", made)
+    pip = (sys.executable, "-m", "pip", "--python", made, "install", "--quiet")
+    if versions == "pinned":
+        run(*pip, "--no-deps", *PINNED)
+    run(*pip, *(("--no-deps",) if versions == "pinned" else ()), wheel)
+    account = new_account(made, tmp_path)
+    assert "Usage: service job tree" in run(made / "bin/python", "-P", "-c", HELP_OF_EVERY_COMMAND, env=account)
+    played = json.loads(run("service", "demo", "--json", env=account, cwd=tmp_path / "user"))
+    assert (played["state"], played["jobs"]) == ("done", 8)
+    assert json.loads(run("service", "job", "list", "--json", env=account, cwd=tmp_path)) == []
 
 
 def test_it_is_its_own_and_says_its_version(environment: Path, bare: dict[str, str], tmp_path: Path) -> None:
