@@ -6,7 +6,7 @@ import typer
 
 from cli.drawing.output import say, say_fields, say_json, say_table, tell
 from cli.drawing.tables import Column
-from cli.invocation.options import Base, Issue, Json, Pr, Timeout, Wait, service_here, text_of, token_here
+from cli.invocation.options import Base, Budget, Issue, Json, Pr, Timeout, Wait, service_here, text_of, token_here
 
 app = typer.Typer(help="Register agents, and ask them.", no_args_is_help=True, rich_markup_mode=None)
 Name = Annotated[str, typer.Argument(help="The agent's name.")]
@@ -135,6 +135,7 @@ def start(
     issue: Issue = None,
     base: Base = None,
     timeout: Timeout = None,
+    budget: Budget = None,
     wait: Wait = False,
     json: Json = False,
 ) -> None:
@@ -145,7 +146,7 @@ def start(
     from cli.asking.tree import follow
 
     new = new_jobs.NewJob(
-        name, str(context.info_name), text_of(message), repo, model, effort, runtime, pr, issue, base, timeout
+        name, str(context.info_name), text_of(message), repo, model, effort, runtime, pr, issue, base, timeout, budget
     )
     service = service_here()
     job_id = asyncio.run(new_jobs.start(service, new, token=token_here(service)))
@@ -184,11 +185,12 @@ def orchestrate(
     issue: Issue = None,
     base: Base = None,
     timeout: Timeout = None,
+    budget: Budget = None,
     wait: Wait = False,
     json: Json = False,
 ) -> None:
     """Run the recipe of the typed name."""
-    _orchestrate(str(context.info_name), goal, repo, runtimes, legs, (pr, issue, base, timeout), wait, json)
+    _orchestrate(str(context.info_name), goal, repo, runtimes, legs, (pr, issue, base, timeout, budget), wait, json)
 
 
 for recipe, says in (
@@ -207,11 +209,12 @@ def verifier(
     issue: Issue = None,
     base: Base = None,
     timeout: Timeout = None,
+    budget: Budget = None,
     wait: Wait = False,
     json: Json = False,
 ) -> None:
     """One producer, and an independent check of its work."""
-    _orchestrate("verifier", goal, repo, runtimes, None, (pr, issue, base, timeout), wait, json)
+    _orchestrate("verifier", goal, repo, runtimes, None, (pr, issue, base, timeout, budget), wait, json)
 
 
 def _orchestrate(
@@ -220,7 +223,7 @@ def _orchestrate(
     repo: str | None,
     runtimes: str,
     legs: int | None,
-    belongs_to: tuple[int | None, int | None, str | None, str | None],
+    bounds: tuple[int | None, int | None, str | None, str | None, float | None],
     wait: bool,
     json: bool,
 ) -> None:
@@ -232,7 +235,7 @@ def _orchestrate(
 
     service = service_here()
     named = tuple(name.strip() for name in runtimes.split(",") if name.strip())
-    new = new_jobs.NewRecipe(Recipe(recipe), text_of(goal), repo, named, legs, *belongs_to)
+    new = new_jobs.NewRecipe(Recipe(recipe), text_of(goal), repo, named, legs, *bounds)
     started = asyncio.run(new_jobs.orchestrate(service, new, token_here(service)))
     job_id, told = started.job_id, [f"note: {started.caveat}"] if started.caveat else []
     if wait:

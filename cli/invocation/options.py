@@ -26,6 +26,12 @@ Timeout = Annotated[
         metavar="DURATION", help="Timeout of each attempt of its root, such as 1h30m; of a pipeline, of each stage."
     ),
 ]
+Budget = Annotated[
+    float | None,
+    typer.Option(
+        metavar="DOLLARS", help="The most its tree may cost; at most the setting orchestrate.max_delegation_cost_usd."
+    ),
+]
 
 
 def service_here() -> "Service":

@@ -1,6 +1,8 @@
 """Errors for people: a class per exit code (ruling K6), a sentence, the next command."""
 
 import copyreg
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 
@@ -23,6 +25,8 @@ class ServiceError(Exception):
     code: ClassVar[str] = "failed"
     exit_code: ClassVar[int] = 1
     status: ClassVar[int] = 500
+    argument: str = ""
+    """The argument that is wrong, for a surface that shows the error beside its field; empty if no single one is."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -67,3 +71,13 @@ class UnreachableError(ServiceError):
     code = "unreachable"
     exit_code = 5
     status = 503
+
+
+@contextmanager
+def argument(name: str) -> Iterator[None]:
+    """Name the argument that every ServiceError of the block is about, unless the error names one itself."""
+    try:
+        yield
+    except ServiceError as error:
+        error.argument = error.argument or name
+        raise

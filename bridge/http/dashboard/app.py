@@ -5,6 +5,7 @@ import re
 from collections.abc import Awaitable, Mapping
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from markupsafe import Markup
@@ -51,7 +52,7 @@ HEADERS = {
 }
 """With no referrer at all, browsers would omit the origin of a form too."""
 
-
+Fields = Mapping[str, tuple[str, ...]]
 _PLAIN = re.compile(r"/ui/[A-Za-z0-9._/-]*")
 
 
@@ -157,8 +158,7 @@ class _Dashboard:
         asked = _asked(request, session)
         await self._live.watch.known()
         notes = self._notes.take(session.key, asked.query.get("said", ""))
-        html = await read(self._whole, page, replace(asked, query=_without(asked.query, "said")), notes, {})
-        return HTMLResponse(html)
+        return HTMLResponse(await read(self._whole, page, replace(asked, query=_without(asked.query, "said")), notes))
 
     async def _stream(self, page: Page, request: Request) -> Response:
         session = self._session(request)
@@ -184,16 +184,15 @@ class _Dashboard:
         try:
             outcome = await act(partial(action.act, self._service, form))
         except ServiceError as error:
-            outcome = Done((Note(error.message, done=False, hint=error.hint or ""),), status=error.status)
+            outcome = Done((Note.of(error),), status=error.status)
         show = _ours(outcome.show or form.text("from", "/ui/"))
         if not outcome.refused:
             name = self._notes.keep(form.asked.session.key, outcome.notes)
             parts = urlsplit(show)
             query = urlencode([*parse_qsl(parts.query), ("said", name)])
             return RedirectResponse(f"{parts.path}?{query}", 303)
-        typed = {name: values[-1] for name, values in form.fields.items()}
         page, asked = self._found(show, form.asked.session)
-        return HTMLResponse(await read(self._whole, page, asked, outcome.notes, typed), outcome.status)
+        return HTMLResponse(await read(self._whole, page, asked, outcome.notes, form.fields), outcome.status)
 
     def _found(self, path: str, session: Session) -> tuple[Page, Asked]:
         """Return the page at a path."""
@@ -235,15 +234,19 @@ class _Dashboard:
     def _values(self, page: Page, asked: Asked, typed: Mapping[str, str]) -> dict[str, object]:
         """Return all values for a page's template. Call this in a thread."""
         around = {"here": _here(asked), "session": asked.session, "typed": typed, "gone": self._live.watch.gone}
-        return {"waiting": self._live.watch.waiting} | around | dict(page.look(self._service, asked))
+        around |= {"waiting": self._live.watch.waiting, "live": not page.fields, "faults": {}, "sent": {}}
+        return around | dict(page.look(self._service, asked))
 
     def _inner(self, page: Page, asked: Asked) -> str:
         """Render the content of the page's `main` element."""
         return render.rendered(page.template, self._values(page, asked, {}))
 
-    def _whole(self, page: Page, asked: Asked, notes: tuple[Note, ...], typed: Mapping[str, str]) -> str:
-        values = self._values(page, asked, typed)
-        return _framed(render.rendered(page.template, values), values | {"notes": notes})
+    def _whole(self, page: Page, asked: Asked, notes: tuple[Note, ...], sent: Fields = MappingProxyType({})) -> str:
+        """Render a page with the outcome of a form: a fault stands beside its field if the page has it."""
+        values = self._values(page, asked, {name: fields[-1] for name, fields in sent.items()})
+        faults = {note.argument: note for note in notes if note.argument in page.fields}
+        inner = render.rendered(page.template, values | {"faults": faults, "sent": sent})
+        return _framed(inner, values | {"notes": [note for note in notes if note not in faults.values()]})
 
     def _told(self, session: Session | None, error: ServiceError) -> Response:
         """Answer a script's form with the error's sentence, which the script shows beside the typed text."""
@@ -264,7 +267,7 @@ def _sentence(error: ServiceError) -> str:
 
 def _framed(inner: str, values: Mapping[str, object]) -> str:
     """Render the frame around `main`. A page without an address does not change while it is open."""
-    around = {"here": "", "notes": ()} | dict(values)
+    around = {"here": "", "notes": (), "live": True} | dict(values)
     return render.rendered("base.html", around | {"inner": Markup(inner), "seen": digest_of(inner)})  # noqa: S704
 
 

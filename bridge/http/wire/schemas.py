@@ -69,7 +69,19 @@ class Belonging(Body):
     )
 
 
-class AskRequest(Belonging):
+class TaskRequest(Belonging):
+    """What every new tree may be given beside its message (C4)."""
+
+    budget: float | None = Field(
+        default=None,
+        gt=0,
+        le=1_000_000,
+        description="The most the tree may cost in dollars; at most the setting `orchestrate.max_delegation_cost_usd`.",
+        examples=[5],
+    )
+
+
+class AskRequest(TaskRequest):
     """A question to an agent about a repository."""
 
     message: str = Field(min_length=1, json_schema_extra={"pattern": r"\S"}, examples=["Which module limits the rate?"])
@@ -87,7 +99,7 @@ class AskAnswer(BaseModel):
     job_id: str = Field(examples=["job-0c5e2v7q9a3k"])
 
 
-class OrchestrateRequest(Belonging):
+class OrchestrateRequest(TaskRequest):
     """A goal for a built-in recipe of several workers."""
 
     recipe: Annotated[Recipe, Field(strict=False)]

@@ -2,7 +2,9 @@
 
 import time
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from activities.runtimes.table import DRIVEN, PROGRAMS, program_of
 from activities.store import jobs as stored_jobs
@@ -16,10 +18,14 @@ from bridge.operations.service import Service
 from workflows.contract.models import Action, AutonomyPolicy, Delegation
 from workflows.contract.size_limits import storable
 from workflows.model import ids
-from workflows.model.errors import RefusedError, UsageError
+from workflows.model.errors import RefusedError, UsageError, argument
+from workflows.model.settings import TreeSettings
 from workflows.model.workers import Assignment, Worker
 from workflows.policy.recipes import Recipe, caveat, expand
 from workflows.tree.state import TreeInput
+
+if TYPE_CHECKING:
+    from activities.host.belongs_to import Bound
 
 TITLE_LENGTH = 80
 MESSAGE_LIMIT = 1024 * 1024
@@ -44,6 +50,8 @@ class NewJob:
     """The commit it begins from; if left out, the pull request's head or HEAD (ruling O1)."""
     timeout: str | None = None
     """The timeout of each attempt of its coordinator's jobs (ruling A10)."""
+    budget: float | None = None
+    """The dollars its tree may cost; at most the configured bound, which it replaces (ruling C4)."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,7 @@ class NewRecipe:
     issue: int | None = None
     base: str | None = None
     timeout: str | None = None
+    budget: float | None = None
 
 
 async def start(service: Service, new: NewJob, root: str | None = None, token: str | None = None) -> str:
@@ -68,26 +77,60 @@ async def start(service: Service, new: NewJob, root: str | None = None, token: s
     """
     if root and stored_jobs.get(service.store, root):
         return root
-    message = _checked(service, new.message)
-    agent, repo = agents.get(service, new.agent), repos.get(service, new.repo)
-    agent.check(new.action, repo.name)
-    worker = _on_runtime(service, agent.worker, new.runtime)
+    with argument("message"):
+        message = _checked(service, new.message)
+    with argument("agent"):
+        agent = agents.get(service, new.agent)
+    with argument("repo"):
+        repo = repos.get(service, new.repo)
+    with argument("agent"):
+        agent.check(new.action, repo.name)
+    with argument("runtime"):
+        worker = _on_runtime(service, agent.worker, new.runtime)
     tree = tree_of(service, worker, Action(new.action), message, repo, root=root)
     model, effort = _named("model", new.model), _named("effort", new.effort)
-    seconds = limit(new.timeout)
-    binding = await belongs_to.bound(service, repo, new.pull_request, new.issue, token, new.base)
+    seconds, settings = _seconds(new.timeout), _within(tree.settings, new.budget)
+    binding = await _bound(service, repo, new, token)
     means = {"model": model, "effort": effort, "timeout_seconds": seconds} | binding.fields
-    tree = tree.model_copy(update={"assignment": tree.assignment.model_copy(update=means)})
-    return await trees.start(service, tree, repo.host)
+    update = {"assignment": tree.assignment.model_copy(update=means), "settings": settings}
+    return await trees.start(service, tree.model_copy(update=update), repo.host)
+
+
+async def _bound(service: Service, repo: Repo, new: "NewJob | NewRecipe", token: str | None) -> "Bound":
+    with argument("base" if new.base else "pull_request" if new.pull_request else "issue" if new.issue else ""):
+        return await belongs_to.bound(service, repo, new.pull_request, new.issue, token, new.base)
+
+
+def _seconds(timeout: str | None) -> float | None:
+    with argument("timeout"):
+        return limit(timeout)
+
+
+def _within(settings: TreeSettings, budget: float | None) -> TreeSettings:
+    """Return the settings with a lower bound on the tree's cost; refuse a higher one than configured."""
+    if budget is None:
+        return settings
+    most = settings.bounds.max_delegation_cost_usd
+    with argument("budget"):
+        if not (isfinite(budget) and budget > 0):
+            raise UsageError(f"the budget {budget:g} must be a positive number of dollars")
+        if most and budget > most:
+            raise UsageError(
+                f"the budget ${budget:.2f} is more than the ${most:.2f} of orchestrate.max_delegation_cost_usd",
+                f"a budget of at most {most:g}; or raise the setting in the file of: service config show",
+            )
+    bounds = settings.bounds.model_copy(update={"max_delegation_cost_usd": budget})
+    return settings.model_copy(update={"bounds": bounds})
 
 
 def _named(option: str, text: str | None) -> str | None:
     """Return an option's text, checked against its bound; refuse an empty text, such as from an unset shell
     variable.
     """
-    if text is not None and not text.strip():
-        raise UsageError(f"--{option} is empty: name one, or leave --{option} out")
-    return bounded_or_none(option, option, text)
+    with argument(option):
+        if text is not None and not text.strip():
+            raise UsageError(f"--{option} is empty: name one, or leave --{option} out")
+        return bounded_or_none(option, option, text)
 
 
 @dataclass(frozen=True)
@@ -105,15 +148,20 @@ async def orchestrate(
     """Start a tree with the recipe's legs; a tree started under this id before is returned."""
     if root and (kept := stored_trees.get(service.store, root)):
         return Orchestrated(root, kept.start.caveat)
-    goal, seconds = _checked(service, new.goal), limit(new.timeout)
-    runtimes = _runtimes(service, new.runtimes)
+    with argument("goal"):
+        goal = _checked(service, new.goal)
+    seconds = _seconds(new.timeout)
+    with argument("runtimes"):
+        runtimes = _runtimes(service, new.runtimes)
     # The policy under which each runtime's program can run a build; a script does as it likes.
     sections = service.settings.runtimes
     adapters = {name: sections[name].adapter if name in sections else "" for name in runtimes}
     programs = {name: program_of(name, adapter) for name, adapter in adapters.items()}
     builds = {name: program.builds_with for name, program in programs.items() if program}
-    legs = expand(new.recipe, goal, runtimes, new.legs, builds)
-    repo = repos.get(service, new.repo) if new.repo else _repo_here(service)
+    with argument("legs"):
+        legs = expand(new.recipe, goal, runtimes, new.legs, builds)
+    with argument("repo"):
+        repo = repos.get(service, new.repo) if new.repo else _repo_here(service)
     worker = Worker(
         name=new.recipe.value,
         runtime=runtimes[0],
@@ -121,10 +169,11 @@ async def orchestrate(
         capabilities=(Action.ASK, Action.REVIEW),
         autonomy_policy=AutonomyPolicy.READ_ONLY,
     )
-    binding = await belongs_to.bound(service, repo, new.pull_request, new.issue, token, new.base)
+    binding = await _bound(service, repo, new, token)
     tree = tree_of(service, worker, Action.ASK, goal, repo, legs, root)
     asked = tree.assignment.model_copy(update=binding.fields | {"timeout_seconds": seconds})
-    tree = tree.model_copy(update={"caveat": caveat(new.recipe, runtimes), "assignment": asked})
+    update = {"assignment": asked, "settings": _within(tree.settings, new.budget)}
+    tree = tree.model_copy(update=update | {"caveat": caveat(new.recipe, runtimes)})
     return Orchestrated(await trees.start(service, tree, repo.host), tree.caveat)
 
 

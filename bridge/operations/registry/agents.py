@@ -13,7 +13,7 @@ from bridge.operations.registry import repos
 from bridge.operations.registry.text_bounds import bounded, bounded_or_none
 from bridge.operations.service import Service
 from workflows.contract.models import WRITE_POLICIES, Action, AutonomyPolicy
-from workflows.model.errors import NotFoundError, RefusedError, UsageError
+from workflows.model.errors import NotFoundError, RefusedError, UsageError, argument
 from workflows.model.workers import SessionScope, Worker
 from workflows.policy.preflight import NO_AGENT, RUNTIME_NAMES
 
@@ -40,10 +40,12 @@ class NewAgent:
 def add(service: Service, new: NewAgent) -> Agent:
     """Register an agent under a free name."""
     worker = mapped(_worker(new), service.kept.hide)
-    for repo in new.repos:
-        repos.get(service, repo)
-    if not stored.add(service.store, worker, new.repos):
-        raise RefusedError(f"there is an agent {new.name} already", f"service agent show {new.name}")
+    with argument("repos"):
+        for repo in new.repos:
+            repos.get(service, repo)
+    with argument("name"):
+        if not stored.add(service.store, worker, new.repos):
+            raise RefusedError(f"there is an agent {new.name} already", f"service agent show {new.name}")
     return get(service, new.name)
 
 
@@ -90,33 +92,57 @@ def shown(agent: Agent) -> dict[str, Any]:
 
 
 def _worker(new: NewAgent) -> Worker:
-    if not _NAME.fullmatch(new.name):
-        raise UsageError(f"{new.name!r} is not an agent name: 1 to 64 letters, digits, `.`, `_`, `-`")
-    if new.name in RUNTIMES:
-        raise UsageError(f"{new.name} is the name of a runtime; an agent needs a name of its own")
-    if new.runtime not in RUNTIMES:
-        driven = runtime_of(new.runtime)
-        hint = f"--runtime {driven}, which {new.runtime} drives" if driven else ""
-        raise UsageError(f"{new.runtime!r} is not a runtime; the runtimes are {', '.join(RUNTIMES)}", hint)
-    capabilities = tuple(dict.fromkeys(word.strip() for word in new.capabilities.split(",") if word.strip()))
-    try:
-        policy = AutonomyPolicy(new.autonomy)
-    except ValueError:
-        known = ", ".join(AutonomyPolicy)
-        raise UsageError(f"{new.autonomy!r} is not an autonomy policy; they are {known}") from None
-    _check_capabilities(new.name, capabilities, policy)
+    with argument("name"):
+        _check_name(new.name)
+    with argument("runtime"):
+        _check_runtime(new.runtime)
+    with argument("autonomy"):
+        policy = _policy(new.autonomy)
+    with argument("capabilities"):
+        capabilities = _capabilities(new.name, new.capabilities, policy)
+    with argument("command"):
+        command = _command(new)
+    with argument("session"):
+        session = _session(new)
     return Worker(
         name=new.name,
         runtime=new.runtime,
-        command=_command(new),
-        model=bounded_or_none("model", "--model", new.model),
-        effort=bounded_or_none("effort", "--effort", new.effort),
-        template=bounded_or_none("agent_template", "the template", new.template),
-        role=bounded_or_none("role", "--role", new.role),
+        command=command,
+        model=_text("model", "model", "--model", new.model),
+        effort=_text("effort", "effort", "--effort", new.effort),
+        template=_text("template", "agent_template", "the template", new.template),
+        role=_text("role", "role", "--role", new.role),
         capabilities=capabilities,
         autonomy_policy=policy,
-        session=_session(new),
+        session=session,
     )
+
+
+def _text(name: str, of: str, what: str, text: str) -> str | None:
+    with argument(name):
+        return bounded_or_none(of, what, text)
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is not an agent name: 1 to 64 letters, digits, `.`, `_`, `-`")
+    if name in RUNTIMES:
+        raise UsageError(f"{name} is the name of a runtime; an agent needs a name of its own")
+
+
+def _check_runtime(runtime: str) -> None:
+    if runtime not in RUNTIMES:
+        driven = runtime_of(runtime)
+        hint = f"--runtime {driven}, which {runtime} drives" if driven else ""
+        raise UsageError(f"{runtime!r} is not a runtime; the runtimes are {', '.join(RUNTIMES)}", hint)
+
+
+def _policy(autonomy: str) -> AutonomyPolicy:
+    try:
+        return AutonomyPolicy(autonomy)
+    except ValueError:
+        known = ", ".join(AutonomyPolicy)
+        raise UsageError(f"{autonomy!r} is not an autonomy policy; they are {known}") from None
 
 
 def _session(new: NewAgent) -> SessionScope:
@@ -130,8 +156,9 @@ def _session(new: NewAgent) -> SessionScope:
     return scope
 
 
-def _check_capabilities(name: str, capabilities: tuple[str, ...], policy: AutonomyPolicy) -> None:
-    """Check that an agent which implements has a write policy (ruling K3)."""
+def _capabilities(name: str, words: str, policy: AutonomyPolicy) -> tuple[Action, ...]:
+    """Return the comma-separated capabilities; refuse implement without a write policy (ruling K3)."""
+    capabilities = tuple(dict.fromkeys(word.strip() for word in words.split(",") if word.strip()))
     if unknown := [word for word in capabilities if word not in list(Action)]:
         raise UsageError(f"{unknown[0]!r} is not a capability; they are {', '.join(Action)}")
     if not capabilities:
@@ -141,6 +168,7 @@ def _check_capabilities(name: str, capabilities: tuple[str, ...], policy: Autono
             f"an agent that implements needs a write policy, not {policy}",
             "--autonomy workspace-write, or --autonomy danger-full-access",
         )
+    return tuple(map(Action, capabilities))
 
 
 def _command(new: NewAgent) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from bridge.operations.registry.text_bounds import bounded
 from bridge.operations.service import Service
 from workflows.contract.size_limits import storable
 from workflows.github.repository_name import github_of_remotes, host_of, is_github_name
-from workflows.model.errors import NotFoundError, RefusedError, UsageError
+from workflows.model.errors import NotFoundError, RefusedError, UsageError, argument
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -22,10 +22,12 @@ def add(service: Service, name: str, path: Path, github: str | None = None) -> R
 
     Its GitHub name is `github` if given, even if empty; else read from its remotes; else the one that was registered.
     """
-    check_name(name)
-    top = str(top_level(path))
-    if top != storable(top):
-        raise UsageError(f"{storable(top)} is not UTF-8: such a path cannot be registered", "rename the folder")
+    with argument("name"):
+        check_name(name)
+    with argument("path"):
+        top = str(top_level(path))
+        if top != storable(top):
+            raise UsageError(f"{storable(top)} is not UTF-8: such a path cannot be registered", "rename the folder")
     if github and not is_github_name(github):
         raise UsageError(
             f"{github!r} is not a repository on GitHub", f"service repo add {name} {top} --github OWNER/NAME"

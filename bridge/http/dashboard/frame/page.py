@@ -13,7 +13,7 @@ from bridge.http.dashboard.frame.session import Session
 from bridge.http.wire.call import call_of
 from bridge.http.wire.errors import TooLargeError
 from bridge.operations.service import Service
-from workflows.model.errors import NotFoundError, RefusedError, UsageError
+from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError
 from workflows.model.orders import signed
 
 CHANNEL = "dashboard"
@@ -40,6 +40,8 @@ class Page:
     look: Callable[[Service, Asked], Mapping[str, object]]
     fresh_seconds: float = 15.0
     """An open page is rendered again when a row has changed, and after so many seconds."""
+    fields: tuple[str, ...] = ()
+    """The fields of a page that is a form: faults stand beside them, and the page does not change while it is open."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,13 @@ class Note:
     """The item it concerns, if several were acted on at once."""
     kept: str = ""
     """Text the person typed, if the page has no field for it any more."""
+    argument: str = ""
+    """The form's field that was wrong, if it was one."""
+
+    @classmethod
+    def of(cls, error: ServiceError) -> "Note":
+        """Return the note of a refusal."""
+        return cls(error.message, done=False, hint=error.hint or "", argument=error.argument)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from bridge.http.dashboard.pages import (
     job,
     jobs,
     memory,
+    new,
     pipelines,
     reviews,
     runs,
@@ -16,7 +17,7 @@ from bridge.http.dashboard.pages import (
     trees,
 )
 
-SUBJECTS = (attention, trees, job, jobs, pipelines, runs, agents, doctor, memory, reviews, spend, settings)
+SUBJECTS = (attention, new, trees, job, jobs, pipelines, runs, agents, doctor, memory, reviews, spend, settings)
 
 PAGES: tuple[Page, ...] = tuple(page for subject in SUBJECTS for page in subject.PAGES)
 ACTIONS: tuple[Action, ...] = tuple(each for subject in SUBJECTS for each in getattr(subject, "ACTIONS", ()))

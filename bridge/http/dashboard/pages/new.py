@@ -1,0 +1,251 @@
+"""The pages that start a task and register a repository, an agent or a pipeline (ruling M4)."""
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from activities.runtimes.table import RUNTIMES
+from bridge.http.dashboard.frame.page import Action as Order
+from bridge.http.dashboard.frame.page import Asked, Done, Form, Page, done
+from bridge.http.dashboard.parts import lists
+from bridge.operations.health import runtimes
+from bridge.operations.idempotency import Answer, once
+from bridge.operations.orders import new_jobs, trees
+from bridge.operations.orders.new_jobs import NewJob, NewRecipe
+from bridge.operations.pipelines import definitions
+from bridge.operations.registry import agents, init, repos
+from bridge.operations.registry.agents import NewAgent
+from bridge.operations.service import Service
+from workflows.contract.models import Action, AutonomyPolicy
+from workflows.model.errors import NotFoundError, RefusedError, UsageError, argument
+from workflows.model.workers import SessionScope
+from workflows.pipeline.read import read
+from workflows.pipeline.syntax import Format
+from workflows.policy.recipes import Recipe
+
+TASK, REPOSITORY, AGENT, PIPELINE = "/new", "/new/repository", "/new/agent", "/new/pipeline"
+TABS = {TASK: "Task", REPOSITORY: "Repository", AGENT: "Agent", PIPELINE: "Pipeline"}
+MEANS = ("model", "effort", "pull_request", "issue", "base", "timeout", "budget")
+
+RECIPE = "recipe:"
+"""The beginning of a recipe's name among the names of agents, which have no colon."""
+RECIPES = {
+    Recipe.REVIEW_PANEL: "several reviewers, each with one lens",
+    Recipe.DECOMPOSE_AND_VERIFY: "parallel implementations, and a check",
+    Recipe.VERIFIER: "one implementation, and a check",
+}
+DOES = {
+    Action.ASK: "answers or plans, and may have others do the work",
+    Action.REVIEW: "judges, and changes nothing",
+    Action.IMPLEMENT: "changes files, on a branch of its own",
+}
+AUTONOMY = {
+    AutonomyPolicy.AUTO: "reads only, enforced by its program",
+    AutonomyPolicy.READ_ONLY: "reads, and changes nothing",
+    AutonomyPolicy.WORKSPACE_WRITE: "writes in the worktree of its job",
+    AutonomyPolicy.DANGER_FULL_ACCESS: "does all that the service's own account may",
+}
+SESSIONS = {
+    SessionScope.FRESH: "every job begins a session of its own",
+    SessionScope.TREE: "a coordinator continues the session of its first job",
+}
+EXAMPLE = """\
+name: nightly
+repo: {repo}
+stages:
+  - id: test
+    kind: shell
+    command: make test
+"""
+
+
+def _look_task(service: Service, asked: Asked) -> Mapping[str, object]:
+    known = [repo.name for repo in repos.every(service)]
+    return _tab(TASK) | {
+        "title": "New task",
+        "once": secrets.token_hex(8),
+        "repos": known,
+        "agents": agents.every(service),
+        "recipe": RECIPE,
+        "recipes": RECIPES if service.settings.configured_runtimes else {},
+        "actions": DOES,
+        "pipelines": [each.name for each in definitions.every(service) if each.enabled],
+        "wanted": {name: asked.query.get(name, "") for name in ("repo", "agent", "action")},
+        "most": service.settings.orchestrate.max_delegation_cost_usd,
+    }
+
+
+async def _start_task(service: Service, form: Form) -> Done:
+    """Start a tree and show it. The same form sent twice starts one tree."""
+    means = _means(form)
+    agent = form.text("agent")
+    new = _recipe(form, agent, means) if agent.startswith(RECIPE) else _job(form, agent, means)
+
+    async def start(root: str | None) -> Answer:
+        if isinstance(new, NewJob):
+            return {"job_id": await new_jobs.start(service, new, root), "caveat": ""}
+        started = await new_jobs.orchestrate(service, new, root=root)
+        return {"job_id": started.job_id, "caveat": started.caveat}
+
+    words = repr(new)
+    answer = await once(service, _key(form, words), words, trees.new_root_id, start)
+    said = f"It is started. {answer['caveat'].capitalize()}" if answer["caveat"] else "It is started."
+    return done(said, f"/ui/trees/{answer['job_id']}")
+
+
+def _job(form: Form, agent: str, means: Mapping[str, Any]) -> NewJob:
+    with argument("agent"):
+        if not agent:
+            raise UsageError("choose an agent or a recipe")
+    with argument("action"):
+        action = form.text("action", "")
+        if action not in list(Action):
+            raise UsageError(f"choose what it does: {', '.join(Action)}")
+    return NewJob(agent=agent, action=action, message=form.text("message"), repo=_repo(form), **means)
+
+
+def _recipe(form: Form, name: str, means: Mapping[str, Any]) -> NewRecipe:
+    with argument("agent"):
+        try:
+            recipe = Recipe(name.removeprefix(RECIPE))
+        except ValueError:
+            raise NotFoundError(f"no recipe {name.removeprefix(RECIPE)[:60]!r}; known: {', '.join(Recipe)}") from None
+    for field in ("model", "effort"):
+        with argument(field):
+            if means[field]:
+                raise UsageError(f"a recipe takes no {field}: leave it empty")
+    taken = {name: value for name, value in means.items() if name not in {"model", "effort"}}
+    return NewRecipe(recipe=recipe, goal=form.text("message"), repo=_repo(form), **taken)
+
+
+def _repo(form: Form) -> str:
+    with argument("repo"):
+        if not form.text("repo", ""):
+            raise UsageError("choose a repository")
+    return form.text("repo")
+
+
+def _means(form: Form) -> dict[str, Any]:
+    """Return the optional fields; an empty one is left out."""
+    means: dict[str, Any] = {name: form.text(name, "").strip() or None for name in MEANS}
+    for name, what in (("pull_request", "a pull request"), ("issue", "an issue")):
+        with argument(name):
+            means[name] = lists.number(means[name] or "", what)
+    with argument("budget"):
+        means["budget"] = _dollars(means["budget"])
+    return means
+
+
+def _dollars(text: str | None) -> float | None:
+    try:
+        return None if text is None else float(text.removeprefix("$"))
+    except ValueError:
+        raise UsageError(f"{text!r} is not a number of dollars") from None
+
+
+def _key(form: Form, words: str) -> str:
+    """Return an idempotency key: of this page in this session, as long as the words are the same."""
+    said = (form.asked.session.key, form.text("once"), words)
+    return f"dashboard-{hashlib.sha256(repr(said).encode()).hexdigest()[:40]}"
+
+
+def _look_repository(service: Service, asked: Asked) -> Mapping[str, object]:
+    return _tab(REPOSITORY) | {"title": "Add a repository", "host": service.settings.host}
+
+
+async def _add_repository(service: Service, form: Form) -> Done:
+    """Register a checkout, under the name of its remote if none is given; a name that is taken stays."""
+    with argument("path"):
+        path = _absolute(form.text("path").strip())
+        found = init.checkout(service, path)
+    name = form.text("name", "").strip() or found.name
+    with argument("name"):
+        repos.check_name(name)
+        init.check_name(service, found, name)
+    repo = repos.add(service, name, path, form.text("github", "").strip() or None)
+    then = AGENT if not agents.every(service) else TASK
+    return done(f"{repo.name} is registered, at {repo.path}.", f"/ui{then}?repo={repo.name}")
+
+
+def _absolute(text: str) -> Path:
+    path = Path(text).expanduser()
+    if not path.is_absolute():
+        raise UsageError(f"{text!r} is not an absolute path, such as /home/ann/shop")
+    return path
+
+
+def _look_agent(service: Service, asked: Asked) -> Mapping[str, object]:
+    return _tab(AGENT) | {
+        "title": "Add an agent",
+        "runtimes": {name: row.program.name if row.program else "a command" for name, row in RUNTIMES.items()},
+        "lacks": {name: runtimes.lacks(service, name) for name in RUNTIMES},
+        "repos": {repo.name: "" for repo in repos.every(service)},
+        "wanted": asked.query.get("repo", ""),
+        "actions": DOES,
+        "autonomy": AUTONOMY,
+        "sessions": SESSIONS,
+    }
+
+
+async def _add_agent(service: Service, form: Form) -> Done:
+    texts = ("name", "runtime", "command", "model", "effort", "autonomy", "template", "role", "session")
+    new = NewAgent(
+        **{name: form.text(name, "").strip() for name in texts},
+        capabilities=",".join(form.all("capabilities")),
+        repos=form.all("repos"),
+    )
+    agent = agents.add(service, new)
+    lacking = runtimes.lacks(service, new.runtime)
+    said = f"{new.name} is registered{f', but {lacking}' if lacking else ''}."
+    first = f"?agent={new.name}&repo={agent.repos[0]}" if agent.repos else ""
+    return done(said, f"/ui{TASK}{first}" if first else "/ui/agents")
+
+
+def _look_pipeline(service: Service, asked: Asked) -> Mapping[str, object]:
+    known = [repo.name for repo in repos.every(service)]
+    example = EXAMPLE.format(repo=known[0] if known else "acme/shop")
+    return _tab(PIPELINE) | {"title": "Add a pipeline", "formats": list(Format), "example": example}
+
+
+async def _add_pipeline(service: Service, form: Form) -> Done:
+    """Register a pipeline; one of its name is replaced only if the form says so."""
+    text = form.text("definition")
+    with argument("format"):
+        try:
+            format_ = Format(form.text("format"))
+        except ValueError:
+            raise UsageError(f"choose the format: {', '.join(Format)}") from None
+    with argument("definition"):
+        name = read(text, format_).name
+        if form.text("replace", "") != "yes" and name in {each.name for each in definitions.every(service)}:
+            raise RefusedError(f"there is a pipeline {name} already: tick the box to replace it")
+        pipeline = await definitions.add(service, text, format_)
+    return done(f"{pipeline.name} is registered.", f"/ui/pipelines/{pipeline.name}")
+
+
+def _tab(here: str) -> dict[str, object]:
+    return {"tabs": TABS, "tab": here}
+
+
+PAGES = (
+    Page(TASK, "new_task.html", _look_task, fields=("repo", "agent", "action", "message", *MEANS)),
+    Page(REPOSITORY, "new_repository.html", _look_repository, fields=("path", "name", "github")),
+    Page(
+        AGENT,
+        "new_agent.html",
+        _look_agent,
+        fields=(
+            *("name", "runtime", "command", "model", "effort", "capabilities"),
+            *("autonomy", "template", "role", "repos", "session"),
+        ),
+    ),
+    Page(PIPELINE, "new_pipeline.html", _look_pipeline, fields=("definition", "format")),
+)
+ACTIONS = (
+    Order(TASK, _start_task),
+    Order(REPOSITORY, _add_repository),
+    Order(AGENT, _add_agent),
+    Order(PIPELINE, _add_pipeline),
+)
