@@ -1,22 +1,38 @@
 """`service agent` and `service orchestrate`: the registry, and asking agents to work."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.drawing.output import say, say_fields, say_json, say_table, tell
 from cli.drawing.tables import Column
-from cli.invocation.options import Base, Budget, Issue, Json, Pr, Timeout, Wait, service_here, text_of, token_here
+from cli.invocation.options import (
+    Base,
+    Budget,
+    Issue,
+    Json,
+    Pr,
+    RepoHere,
+    Timeout,
+    Wait,
+    repo_here,
+    service_here,
+    text_of,
+    token_here,
+)
+from workflows.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from bridge.operations.service import Service
 
 app = typer.Typer(help="Register agents, and ask them.", no_args_is_help=True, rich_markup_mode=None)
 Name = Annotated[str, typer.Argument(help="The agent's name.")]
-RepoName = Annotated[str, typer.Option("--repo", help="OWNER/NAME")]
 
 
 @app.command()
 def add(
     name: Name,
-    runtime: Annotated[str, typer.Option(help="runtime_a, runtime_b, runtime_c or shell.")],
+    runtime: Annotated[str, typer.Option(help="codex, claude, kimi or shell; or the neutral runtime_a, _b, _c.")],
     command: Annotated[str, typer.Option(help="The shell runtime's command; it reads the prompt on stdin.")] = "",
     model: Annotated[str, typer.Option(help="Model; empty for the runtime's default.")] = "",
     effort: Annotated[str, typer.Option(help="Effort; empty for the runtime's default.")] = "",
@@ -39,6 +55,7 @@ def add(
     )
     service = service_here()
     agent = agents.add(service, new)
+    runtime = agent.worker.runtime
     if lacking := runtimes.lacks(service, runtime):
         tell(f"warning: {lacking}")
     if json:
@@ -117,7 +134,8 @@ def deny(name: Name, repo: Annotated[str, typer.Argument(help="OWNER/NAME")], js
     say_json(agents.shown(agents.get(service, name))) if json else say(f"{name} may not work on {repo}")
 
 
-Message = Annotated[str, typer.Argument(help="What to do; `-` reads it from standard input.")]
+Who = Annotated[str | None, typer.Argument(help="The agent; may be left out if only one is able and allowed.")]
+Message = Annotated[str | None, typer.Argument(metavar="MESSAGE", help="What to do; `-` reads it from standard input.")]
 Model = Annotated[str | None, typer.Option(help="Model for this job.")]
 Effort = Annotated[str | None, typer.Option(help="Effort for this job.")]
 OnRuntime = Annotated[str | None, typer.Option("--runtime", help="Another runtime than the agent's own, for this job.")]
@@ -125,9 +143,9 @@ OnRuntime = Annotated[str | None, typer.Option("--runtime", help="Another runtim
 
 def start(
     context: typer.Context,
-    name: Name,
-    message: Message,
-    repo: RepoName,
+    name: Who = None,
+    message: Message = None,
+    repo: RepoHere = None,
     model: Model = None,
     effort: Effort = None,
     runtime: OnRuntime = None,
@@ -145,14 +163,42 @@ def start(
     from bridge.operations.orders import new_jobs
     from cli.asking.tree import follow
 
-    new = new_jobs.NewJob(
-        name, str(context.info_name), text_of(message), repo, model, effort, runtime, pr, issue, base, timeout, budget
-    )
-    service = service_here()
+    action, service = str(context.info_name), service_here()
+    if not name:
+        raise UsageError("the message is missing", f'service agent {action} "MESSAGE"')
+    where = repo_here(service, repo)
+    agent, text = _meant(service, action, where, name, message)
+    new = new_jobs.NewJob(agent, action, text_of(text), where, model, effort, runtime, pr, issue, base, timeout, budget)
+    if not json:
+        tell_chosen(agent=agent if message is None else "", repository=where if repo is None else "")
     job_id = asyncio.run(new_jobs.start(service, new, token=token_here(service)))
     if wait:
         raise typer.Exit(follow(service, job_id, json=json))
     say_json({"job_id": job_id}) if json else say(job_id, f"watch it: service job tree {job_id} --watch")
+
+
+def _meant(service: "Service", action: str, repo: str, first: str, message: str | None) -> tuple[str, str]:
+    """Return the agent and the message. One argument is the message, unless it is the name of an agent or a runtime,
+    or nearly so.
+    """
+    from activities.runtimes.table import PROGRAMS, RUNTIMES
+    from bridge.operations.registry import agents
+    from workflows.contract.faults import nearest
+    from workflows.contract.models import Action
+
+    if message is not None:
+        return first, message
+    near = nearest(first, [*(agent.worker.name for agent in agents.every(service)), *RUNTIMES, *PROGRAMS])
+    if near and not set(first) & set(" \n"):
+        unknown = "" if near == first else f", and there is no agent {first}"
+        raise UsageError(f"the message is missing{unknown}", f'service agent {action} {near} "MESSAGE"')
+    return agents.only(service, Action(action), repo).worker.name, first
+
+
+def tell_chosen(**chosen: str) -> None:
+    """Print what was chosen for the person who left it out."""
+    if words := [f"{what} {name}" for what, name in chosen.items() if name]:
+        tell(", ".join(words))
 
 
 for action, says in (
@@ -168,9 +214,6 @@ orchestrate_app = typer.Typer(
 )
 
 Goal = Annotated[str, typer.Argument(help="The goal, or what to review; `-` reads it from standard input.")]
-RecipeRepo = Annotated[
-    str | None, typer.Option("--repo", help="OWNER/NAME; by default the repository of the current folder.")
-]
 Runtimes = Annotated[str, typer.Option(help="Comma-separated; by default all that are configured.")]
 Legs = Annotated[int | None, typer.Option(help="How many parallel legs.")]
 
@@ -178,7 +221,7 @@ Legs = Annotated[int | None, typer.Option(help="How many parallel legs.")]
 def orchestrate(
     context: typer.Context,
     goal: Goal,
-    repo: RecipeRepo = None,
+    repo: RepoHere = None,
     runtimes: Runtimes = "",
     legs: Legs = None,
     pr: Pr = None,
@@ -203,7 +246,7 @@ for recipe, says in (
 @orchestrate_app.command()
 def verifier(
     goal: Goal,
-    repo: RecipeRepo = None,
+    repo: RepoHere = None,
     runtimes: Runtimes = "",
     pr: Pr = None,
     issue: Issue = None,
@@ -235,7 +278,10 @@ def _orchestrate(
 
     service = service_here()
     named = tuple(name.strip() for name in runtimes.split(",") if name.strip())
-    new = new_jobs.NewRecipe(Recipe(recipe), text_of(goal), repo, named, legs, *bounds)
+    where = repo_here(service, repo)
+    new = new_jobs.NewRecipe(Recipe(recipe), text_of(goal), where, named, legs, *bounds)
+    if not json:
+        tell_chosen(repository=where if repo is None else "")
     started = asyncio.run(new_jobs.orchestrate(service, new, token_here(service)))
     job_id, told = started.job_id, [f"note: {started.caveat}"] if started.caveat else []
     if wait:

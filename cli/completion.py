@@ -142,7 +142,7 @@ def _program() -> str:
 Candidate = tuple[str, str]
 """The word to insert, and its description."""
 
-_RUNTIMES = ("runtime_a", "runtime_b", "runtime_c", "shell")
+_RUNTIMES = ("codex", "claude", "kimi", "runtime_a", "runtime_b", "runtime_c", "shell")
 _FIXED: "Mapping[str, Sequence[str]]" = {
     "verb": ("answer", "retry", "continue", "abort", "extend"),
     "member": ("daemon", "server", "worker", "bridge", "github", "commands"),

@@ -5,6 +5,7 @@ A row is data; the code that starts a program and reads its output is its adapte
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from activities.runtimes.programs import Counts, Program
 from workflows.contract.models import AutonomyPolicy
@@ -97,6 +98,8 @@ DRIVEN: Mapping[str, Program] = {row.name: row.program for row in _ROWS if row.p
 
 PROGRAMS: Mapping[str, Program] = {program.name: program for program in DRIVEN.values()}
 """Programs by name: the values of the setting `adapter`, beside `script`."""
+KNOWN = f"the runtimes are {', '.join(RUNTIMES)}; {', '.join(PROGRAMS)} name them too"
+"""The end of a sentence about an unknown runtime."""
 
 
 def program_of(runtime: str, adapter: str = "") -> Program | None:
@@ -104,6 +107,11 @@ def program_of(runtime: str, adapter: str = "") -> Program | None:
     return PROGRAMS.get(adapter) if adapter else DRIVEN.get(runtime)
 
 
-def runtime_of(program: str) -> str | None:
-    """Return the runtime of a program, by the program's name."""
-    return next((name for name, driving in DRIVEN.items() if driving.name == program), None)
+def runtime_of(program: str, adapters: Mapping[str, str] = MappingProxyType({})) -> str | None:
+    """Return the runtime that a program of this name drives, given the adapters that the settings name.
+
+    A script that replaces a runtime's program also takes its name.
+    """
+    driving = {name: adapters.get(name, "") for name in DRIVEN}
+    names = {name: DRIVEN[name].name if adapter in ("", SCRIPT) else adapter for name, adapter in driving.items()}
+    return next((name for name, driver in names.items() if driver == program), None)

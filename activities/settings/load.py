@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 
 from activities.redaction.known_values import process
 from activities.redaction.redact import learn
+from activities.runtimes.table import runtime_of
 from activities.sealing.seal_key import FILE
 from activities.settings import toml
 from activities.settings.home import Home
@@ -64,8 +65,7 @@ def load(home: Home, environ: Mapping[str, str] = os.environ) -> Loaded:
     except ValidationError as error:
         faults = "\n".join(first([_sentence(fault, environ) for fault in error.errors()]))
         variables = {_variable(fault, environ) for fault in error.errors()}
-        edit = f"edit {home.config}, then: service config check"
-        hint = f"unset {' '.join(sorted(variables))}" if all(variables) else edit
+        hint = f"unset {' '.join(sorted(variables))}" if all(variables) else _edit(home)
         raise SettingsError(faults, hint) from None
     _learn_secrets(home, settings, environ)
     in_force = toml.flattened(settings.model_dump(mode="json"))
@@ -95,13 +95,29 @@ def _over(written: Mapping[str, Any], overrides: Mapping[tuple[str, str], object
 def _read_file(home: Home) -> tuple[File, dict[str, Any]]:
     try:
         content = home.config.read_bytes()
-        return File.of(home.config, content), tomllib.loads(content.decode("utf-8"))
+        return File.of(home.config, content), _neutral(tomllib.loads(content.decode("utf-8")), _edit(home))
     except FileNotFoundError:
         return File.of(home.config, None), {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{home.config} is not valid TOML: {error}", "service config check") from None
     except OSError as error:
         raise SettingsError(f"{home.config} cannot be read: {error.strerror}", "service config check") from None
+
+
+def _edit(home: Home) -> str:
+    return f"edit {home.config}, then: service config check"
+
+
+def _neutral(values: dict[str, Any], edit: str) -> dict[str, Any]:
+    """Rename the sections of runtimes that are named after their program, as `[runtimes.codex]`."""
+    sections = values.get("runtimes")
+    if not isinstance(sections, dict):
+        return values
+    renamed = {runtime_of(name) or name: section for name, section in sections.items()}
+    if len(renamed) < len(sections):
+        program, runtime = next((name, runtime_of(name)) for name in sections if runtime_of(name) in sections)
+        raise SettingsError(f"[runtimes.{program}] and [runtimes.{runtime}] are one section: leave one out", edit)
+    return values | {"runtimes": renamed}
 
 
 def _from_environment(name: str, text: str, section: str, key: str) -> object:

@@ -18,7 +18,7 @@ from pydantic_core import PydanticCustomError
 
 from activities.boxes.allowed_hosts import Entry
 from activities.runtimes import programs
-from activities.runtimes.table import DRIVEN, PROGRAMS, RUNTIMES, SCRIPT, SHELL
+from activities.runtimes.table import DRIVEN, PROGRAMS, RUNTIMES, SCRIPT, SHELL, runtime_of
 from workflows.contract.faults import did_you_mean
 from workflows.contract.models import Tier
 from workflows.model.errors import UsageError
@@ -373,6 +373,10 @@ class Settings(Section):
         """
         set_up = {name for name, section in self.runtimes.items() if section.adapter or section.command}
         return tuple(name for name, program in DRIVEN.items() if name in set_up or programs.find(program))
+
+    def runtime_named(self, name: str) -> str:
+        """Return the runtime that a person named, by its own name or by that of the program that drives it."""
+        return runtime_of(name, {each: section.adapter for each, section in self.runtimes.items()}) or name
 
     @property
     def reach_the_server(self) -> tuple[str, ...]:

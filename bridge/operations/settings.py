@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from activities.redaction.redact import redacted
+from activities.runtimes.table import DRIVEN
 from activities.settings import ready, toml
 from activities.settings.in_use import Change, Told, changes
 from activities.settings.load import SettingsError
@@ -52,11 +53,15 @@ def lines(service: Service, *, origins: bool) -> Iterator[str]:
 
 
 def put(service: Service, table: str, line: str) -> None:
-    """Insert a setting that the file does not have into its table."""
+    """Insert a setting that the file does not have into its table, which a runtime's program may have named."""
     file = service.home.config
     old = file.read_text() if file.exists() else ""
+    text = f"\n{old}"
+    driver = DRIVEN.get(table.removeprefix("runtimes."))
+    if driver and f"\n[runtimes.{driver.name}]\n" in text:
+        table = f"runtimes.{driver.name}"
     head = f"[{table}]\n"
-    if head in (text := f"\n{old}"):
+    if f"\n{head}" in text:
         new = text.replace(f"\n{head}", f"\n{head}{line}\n", 1)[1:]
     else:
         new = f"{old.rstrip()}\n\n{head}{line}\n".lstrip()

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,6 +33,9 @@ Budget = Annotated[
         metavar="DOLLARS", help="The most its tree may cost; at most the setting orchestrate.max_delegation_cost_usd."
     ),
 ]
+RepoHere = Annotated[
+    str | None, typer.Option("--repo", help="OWNER/NAME; by default the repository of the current folder.")
+]
 
 
 def service_here() -> "Service":
@@ -39,6 +43,13 @@ def service_here() -> "Service":
     from bridge.operations.service import Service
 
     return Service.locate()
+
+
+def repo_here(service: "Service", named: str | None) -> str:
+    """Return the named repository, else the one of the current folder."""
+    from bridge.operations.registry import repos
+
+    return repos.here(service, Path()).name if named is None else named
 
 
 def token_here(service: "Service") -> str | None:

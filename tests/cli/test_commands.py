@@ -9,6 +9,7 @@ import pytest
 
 from activities.runtimes import programs
 from activities.settings.home import Home
+from bridge.operations.orders import new_jobs
 from bridge.operations.service import Service
 from cli.main import NOUNS, main
 from tests.activities.git.conftest import make_repository
@@ -38,9 +39,8 @@ SHELL = ("--runtime", "shell", "--command", "cat")
         ("agent add runtime_a --runtime shell --command cat", 2, "runtime_a is the name of a runtime"),
         ("agent add -x --runtime shell", 2, "No such option"),
         ("agent add a/b --runtime shell --command cat", 2, "'a/b' is not an agent name"),
-        ("agent add a --runtime codex", 2, "'codex' is not a runtime; the runtimes are runtime_a"),
-        ("agent add a --runtime claude", 2, "try: --runtime runtime_b, which claude drives"),
-        ("runtime check kimi", 4, "try: service runtime check runtime_c"),
+        ("agent add a --runtime gemini", 2, "'gemini' is not a runtime; the runtimes are runtime_a"),
+        ("runtime check gemini", 4, "no runtime gemini; the runtimes are runtime_a"),
         ("agent add a --runtime runtime_a --session forever", 2, "'forever' is not a session scope"),
         ("agent add a --runtime shell --command cat --session tree", 2, "the shell runtime has no sessions"),
         ("agent add a --runtime shell", 2, "the shell runtime needs a command"),
@@ -64,9 +64,18 @@ SHELL = ("--runtime", "shell", "--command", "cat")
         ("agent ask scout hi --repo acme/x", 4, "no repository acme/x"),
         ("agent implement scout hi --repo acme/shop", 3, "scout cannot implement; it can ask, review"),
         ("agent ask scout '' --repo acme/shop", 2, "the message is empty"),
-        ("agent ask scout hi --repo acme/shop --runtime codex", 2, "'codex' is not a runtime for scout"),
+        ("agent ask scout hi --repo acme/shop --runtime gemini", 2, "'gemini' is not a runtime for scout"),
         ("agent review scout hi --repo acme/shop --runtime runtime_c", 3, "runtime_c is not configured"),
-        ("agent ask scout hi", 2, "Missing option"),
+        ("agent review scout hi --repo acme/shop --runtime kimi", 3, "runtime_c is not configured"),
+        ("orchestrate verifier hi --repo acme/shop --runtimes codex,gemini", 3, "a recipe needs a configured runtime"),
+        ("agent ask codex hi --repo acme/shop", 4, "try: service agent add NAME --runtime codex"),
+        ("agent ask --repo acme/shop", 2, "the message is missing\ntry: service agent ask"),
+        ("agent ask scout hi", 2, "is not registered; registered: acme/shop\ntry: service init"),
+        ("agent ask scout --repo acme/shop", 2, "the message is missing\ntry: service agent ask scout"),
+        ("agent ask scuot --repo acme/shop", 2, "the message is missing, and there is no agent scuot"),
+        ("agent ask shell --repo acme/shop", 2, "the message is missing"),
+        ("agent implement 'do it' --repo acme/shop", 3, "no agent can implement on acme/shop"),
+        ("agent ask 'what is it' --repo acme/x", 3, "no agent can ask on acme/x"),
         ("agent ask scout hi --repo acme/shop", 5, "Temporal cannot be reached at 127.0.0.1:1"),
         ("job show x", 2, "'x' is not a job id"),
         ("job show job-0123456789ab", 4, "no job job-0123456789ab"),
@@ -107,7 +116,7 @@ SHELL = ("--runtime", "shell", "--command", "cat")
         ("pipeline run p --pr 0", 2, "Invalid value"),
         ("repo add acme/shop . --github shop", 2, "'shop' is not a repository on GitHub"),
         ("job list --issue 0", 2, "Invalid value"),
-        ("orchestrate verifier ''", 2, "the message is empty"),
+        ("orchestrate verifier '' --repo acme/shop", 2, "the message is empty"),
         ("orchestrate verifier hi --repo acme/shop", 3, "a recipe needs a configured runtime"),
         ("orchestrate panel hi", 2, "No such command"),
         ("result check /no/such", 4, "/no/such"),
@@ -140,6 +149,18 @@ def test_a_mistake_is_answered_by_a_sentence(
     assert sentence in printed.err
     assert "Traceback" not in printed.err
     assert printed.out == ""
+
+
+@pytest.mark.ruling("K3")
+def test_a_runtime_may_be_named_by_its_program(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for program, runtime in (("codex", "runtime_a"), ("claude", "runtime_b"), ("kimi", "runtime_c")):
+        assert main(["agent", "add", f"by-{program}", "--runtime", program, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["runtime"] == runtime
+        main(["runtime", "check", program, "--json"])
+        assert [each["name"] for each in json.loads(capsys.readouterr().out)["runtimes"]] == [runtime]
+    Home.locate().config.write_text('[runtimes.codex]\nadapter = "claude"\n')
+    assert main(["agent", "add", "other", "--runtime", "claude", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["runtime"] == "runtime_a", "the settings say which runtime it drives"
 
 
 def test_an_agent_not_allowed_on_the_repository_is_refused_with_the_command_that_allows_it(
@@ -185,6 +206,83 @@ def test_an_ask_runs_with_its_own_model_the_agents_or_the_runtimes(
     assert main(["agent", action, agent, "hi", "--repo", "acme/shop", *options]) == 0
     run = root_run(begun[0])
     assert (run.assignment.model, run.assignment.effort) == means
+
+
+class TestWhatIsLeftOut:
+    """The repository of the current folder and the only able agent are taken, and named."""
+
+    @pytest.fixture(autouse=True)
+    def begun(self, monkeypatch: pytest.MonkeyPatch) -> list[new_jobs.NewJob]:
+        begun: list[new_jobs.NewJob] = []
+
+        async def start(_service: object, new: new_jobs.NewJob, token: str | None) -> str:
+            begun.append(new)
+            return seeds.ROOT
+
+        monkeypatch.setattr(new_jobs, "start", start)
+        return begun
+
+    @pytest.mark.parametrize("folder", [".", "src/deep", "../elsewhere"])
+    def test_both_are_chosen_and_said(
+        self,
+        repo: Path,
+        begun: list[new_jobs.NewJob],
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+        folder: str,
+    ) -> None:
+        (repo / "src/deep").mkdir(parents=True)
+        subprocess.run(["git", "-C", str(repo), "worktree", "add", "-q", str(repo.parent / "elsewhere")], check=True)
+        main(["repo", "add", "acme/other", str(make_repository(repo.parent / "other"))])
+        main(["agent", "add", "scout", *SHELL, "--repo", "acme/shop"])
+        main(["agent", "add", "other", *SHELL, "--repo", "acme/other"])
+        monkeypatch.chdir(repo / folder)
+        capsys.readouterr()
+        assert main(["agent", "ask", "What is it?"]) == 0
+        assert [(each.agent, each.message, each.repo) for each in begun] == [("scout", "What is it?", "acme/shop")]
+        printed = capsys.readouterr()
+        assert printed.err == "agent scout, repository acme/shop\n"
+        assert printed.out.startswith(f"{seeds.ROOT}\n")
+        assert main(["agent", "ask", "What is it?", "--json"]) == 0
+        assert capsys.readouterr().err == ""
+
+    def test_two_able_agents_are_listed_and_none_is_asked(
+        self, repo: Path, begun: list[new_jobs.NewJob], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        for name in ("one", "two"):
+            main(["agent", "add", name, *SHELL, "--repo", "acme/shop"])
+        capsys.readouterr()
+        assert main(["agent", "review", "Is it good?", "--repo", "acme/shop"]) == 2
+        assert capsys.readouterr().err.splitlines() == [
+            "error: which agent? one and two can review on acme/shop",
+            'try: service agent review one "MESSAGE" --repo acme/shop',
+            '     service agent review two "MESSAGE" --repo acme/shop',
+        ]
+        assert begun == []
+
+    def test_outside_of_repositories_the_only_one_is_meant_and_of_two_none(
+        self,
+        repo: Path,
+        begun: list[new_jobs.NewJob],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        main(["agent", "add", "scout", *SHELL, "--repo", "acme/shop"])
+        monkeypatch.chdir(tmp_path)
+        assert main(["agent", "ask", "scout", "What is it?"]) == 0
+        main(["repo", "add", "acme/other", str(make_repository(tmp_path / "other"))])
+        assert main(["agent", "ask", "scout", "What is it?"]) == 2
+        assert "which repository? Registered: acme/other, acme/shop" in capsys.readouterr().err
+        assert [each.repo for each in begun] == ["acme/shop"]
+
+    def test_a_checkout_under_two_names_is_ambiguous(
+        self, repo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        main(["repo", "add", "acme/again", str(repo)])
+        monkeypatch.chdir(repo)
+        assert main(["agent", "ask", "scout", "hi"]) == 2
+        assert "try: --repo acme/again\n     --repo acme/shop\n" in capsys.readouterr().err
 
 
 def test_a_broken_configuration_is_named_by_every_command(home: Home, capsys: pytest.CaptureFixture[str]) -> None:

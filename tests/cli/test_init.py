@@ -182,7 +182,7 @@ def test_without_a_terminal_it_says_what_to_type(shop: Path, capsys: pytest.Capt
     [
         ("--name shop", 2, "'shop' is not a repository name"),
         ("--name acme/taken", 3, "acme/taken is registered already, for "),
-        ("--builder codex", 2, "'codex' cannot be used here; there is runtime_a"),
+        ("--builder kimi", 2, "'kimi' cannot be used here; there is runtime_a"),
         ("--checker shell", 2, "'shell' cannot be used here; there is runtime_a"),
     ],
 )

@@ -33,6 +33,14 @@ class Agent:
         if action == Action.IMPLEMENT and worker.autonomy_policy not in WRITE_POLICIES:
             raise RefusedError(f"{name} has no write policy", f"service agent show {name}")
 
+    def can(self, action: str, repo: str) -> bool:
+        """Return whether `check` accepts the action."""
+        try:
+            self.check(action, repo)
+        except RefusedError:
+            return False
+        return True
+
 
 def add(engine: Engine, worker: Worker, repos: tuple[str, ...]) -> bool:
     """Register a new agent; return False if the name is taken."""

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from activities.host.belongs_to import LONGEST_REF
-from activities.runtimes.table import RUNTIMES
+from activities.runtimes.table import PROGRAMS, RUNTIMES
 from bridge.http.wire.parameters import DURATION_PATTERN, JOB_PATTERN, LARGEST
 from bridge.operations.jobs.views import Event, JobSummary, Round
 from bridge.operations.registry.reviews import ReviewView
@@ -88,7 +88,12 @@ class AskRequest(TaskRequest):
     repo: str = Field(min_length=1, max_length=BOUNDS["repo"].characters, examples=["acme/shop"])
     model: str | None = Field(default=None, min_length=1, max_length=BOUNDS["model"].characters)
     runtime: str | None = Field(
-        default=None, min_length=1, max_length=32, json_schema_extra={"enum": [*RUNTIMES, None]}, examples=["runtime_a"]
+        default=None,
+        min_length=1,
+        max_length=32,
+        json_schema_extra={"enum": [*RUNTIMES, *PROGRAMS, None]},
+        description="A runtime, or the name of the program that drives it.",
+        examples=["runtime_a"],
     )
     effort: str | None = Field(default=None, min_length=1, max_length=BOUNDS["effort"].characters)
 

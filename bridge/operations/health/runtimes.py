@@ -12,7 +12,7 @@ from activities.host.build_trial import Trial, build_trial
 from activities.redaction.redact import redacted
 from activities.runtimes import programs
 from activities.runtimes.programs import Program
-from activities.runtimes.table import RUNTIMES, SHELL, program_of, runtime_of
+from activities.runtimes.table import KNOWN, RUNTIMES, SHELL, program_of
 from activities.settings.model import RuntimeSection
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError
@@ -43,10 +43,9 @@ def check(service: Service, name: str | None = None, *, build: bool = False) -> 
 
     With `build`, each working runtime also builds something as a check would, one after the other.
     """
+    name = service.settings.runtime_named(name) if name else None
     if name is not None and name not in RUNTIMES:
-        driven = runtime_of(name)
-        hint = f"service runtime check {driven}" if driven else "service runtime list"
-        raise NotFoundError(f"no runtime {name}; the runtimes are {', '.join(RUNTIMES)}", hint)
+        raise NotFoundError(f"no runtime {name}; {KNOWN}", "service runtime list")
     sections = service.settings.runtimes
     wanted = [name] if name else [*RUNTIMES]
     with ThreadPoolExecutor(len(RUNTIMES)) as pool:

@@ -3,7 +3,6 @@
 import time
 from dataclasses import dataclass
 from math import isfinite
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from activities.runtimes.table import DRIVEN, PROGRAMS, program_of
@@ -60,7 +59,7 @@ class NewRecipe:
 
     recipe: Recipe
     goal: str
-    repo: str | None = None
+    repo: str
     runtimes: tuple[str, ...] = ()
     legs: int | None = None
     pull_request: int | None = None
@@ -161,7 +160,7 @@ async def orchestrate(
     with argument("legs"):
         legs = expand(new.recipe, goal, runtimes, new.legs, builds)
     with argument("repo"):
-        repo = repos.get(service, new.repo) if new.repo else _repo_here(service)
+        repo = repos.get(service, new.repo)
     worker = Worker(
         name=new.recipe.value,
         runtime=runtimes[0],
@@ -205,10 +204,11 @@ def tree_of(
 
 def _on_runtime(service: Service, worker: Worker, runtime: str | None) -> Worker:
     """Return a copy of the agent's worker for another runtime, without the command and model meant for its own."""
+    runtime = service.settings.runtime_named(runtime) if runtime else None
     if runtime in (None, worker.runtime):
         return worker
     if runtime not in DRIVEN:
-        others = ", ".join(DRIVEN)
+        others = ", ".join([*DRIVEN, *PROGRAMS])
         raise UsageError(f"{runtime!r} is not a runtime for {worker.name}; use its own or one of {others}")
     if runtime not in service.settings.configured_runtimes:
         known = ", ".join(service.settings.configured_runtimes) or "none"
@@ -228,6 +228,7 @@ def _checked(service: Service, message: str) -> str:
 
 def _runtimes(service: Service, wanted: tuple[str, ...]) -> tuple[str, ...]:
     configured = service.settings.configured_runtimes
+    wanted = tuple(dict.fromkeys(service.settings.runtime_named(name) for name in wanted))
     if not configured:
         raise RefusedError(
             "a recipe needs a configured runtime, and there is none",
@@ -237,13 +238,3 @@ def _runtimes(service: Service, wanted: tuple[str, ...]) -> tuple[str, ...]:
     if missing := [name for name in wanted if name not in configured]:
         raise UsageError(f"{missing[0]} is not configured; configured: {', '.join(configured)}", "service config show")
     return wanted or configured
-
-
-def _repo_here(service: Service) -> Repo:
-    """Return the repository of the current folder, else the only registered one; raise if that is ambiguous."""
-    known = repos.every(service)
-    here = [repo for repo in known if Path.cwd().is_relative_to(repo.path)]
-    if len(found := here or known) == 1:
-        return found[0]
-    names = ", ".join(repo.name for repo in known) or "none"
-    raise UsageError(f"which repository? Registered: {names}", "--repo OWNER/NAME")

@@ -2,18 +2,18 @@
 
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from activities.redaction.redact import mapped
-from activities.runtimes.table import RUNTIMES, runtime_of
+from activities.runtimes.table import KNOWN, PROGRAMS, RUNTIMES
 from activities.store.registry import agents as stored
 from activities.store.registry.agents import Agent
 from bridge.operations.registry import repos
 from bridge.operations.registry.text_bounds import bounded, bounded_or_none
 from bridge.operations.service import Service
 from workflows.contract.models import WRITE_POLICIES, Action, AutonomyPolicy
-from workflows.model.errors import NotFoundError, RefusedError, UsageError, argument
+from workflows.model.errors import Commands, NotFoundError, RefusedError, UsageError, argument
 from workflows.model.workers import SessionScope, Worker
 from workflows.policy.preflight import NO_AGENT, RUNTIME_NAMES
 
@@ -39,6 +39,7 @@ class NewAgent:
 
 def add(service: Service, new: NewAgent) -> Agent:
     """Register an agent under a free name."""
+    new = replace(new, runtime=service.settings.runtime_named(new.runtime))
     worker = mapped(_worker(new), service.kept.hide)
     with argument("repos"):
         for repo in new.repos:
@@ -59,10 +60,23 @@ def get(service: Service, name: str) -> Agent:
     agent = stored.get(service.store, name)
     if agent is None:
         known = ", ".join(agent.worker.name for agent in stored.every(service.store)) or "none"
-        if name in {*RUNTIME_NAMES, *service.settings.runtimes}:
+        if name in {*RUNTIME_NAMES, *PROGRAMS}:
             raise NotFoundError(f"{name} {NO_AGENT}; known: {known}", f"service agent add NAME --runtime {name}")
         raise NotFoundError(f"no agent {name}; known: {known}", f"service agent add {name} --runtime RUNTIME")
     return agent
+
+
+def only(service: Service, action: Action, repo: str) -> Agent:
+    """Return the agent that is the only one able and allowed to do this on a repository."""
+    able = [agent for agent in every(service) if agent.can(action, repo)]
+    if len(able) == 1:
+        return able[0]
+    if able:
+        names = [agent.worker.name for agent in able]
+        ways = Commands(*(f'service agent {action} {name} "MESSAGE" --repo {repo}' for name in names))
+        raise UsageError(f"which agent? {' and '.join(names)} can {action} on {repo}", ways)
+    ways = Commands("service agent list", f"service agent allow NAME {repo}", "service init")
+    raise RefusedError(f"no agent can {action} on {repo}", ways)
 
 
 def remove(service: Service, name: str) -> None:
@@ -132,9 +146,7 @@ def _check_name(name: str) -> None:
 
 def _check_runtime(runtime: str) -> None:
     if runtime not in RUNTIMES:
-        driven = runtime_of(runtime)
-        hint = f"--runtime {driven}, which {runtime} drives" if driven else ""
-        raise UsageError(f"{runtime!r} is not a runtime; the runtimes are {', '.join(RUNTIMES)}", hint)
+        raise UsageError(f"{runtime!r} is not a runtime; {KNOWN}", "service runtime list")
 
 
 def _policy(autonomy: str) -> AutonomyPolicy:

@@ -4,6 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
+from activities.git.registered_repository import common_directory
 from activities.git.remotes import remotes
 from activities.store import jobs as stored_jobs
 from activities.store.registry import repos as stored
@@ -12,7 +13,7 @@ from bridge.operations.registry.text_bounds import bounded
 from bridge.operations.service import Service
 from workflows.contract.size_limits import storable
 from workflows.github.repository_name import github_of_remotes, host_of, is_github_name
-from workflows.model.errors import NotFoundError, RefusedError, UsageError, argument
+from workflows.model.errors import Commands, NotFoundError, RefusedError, ServiceError, UsageError, argument
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -58,6 +59,38 @@ def get(service: Service, name: str) -> Repo:
         known = ", ".join(repo.name for repo in stored.every(service.store)) or "none"
         raise NotFoundError(f"no repository {name}; known: {known}", f"service repo add {name} PATH")
     return repo
+
+
+def here(service: Service, folder: Path) -> Repo:
+    """Return the registered repository of a folder, which may be below its top or in another of its worktrees.
+
+    A folder outside of all git repositories stands for the only registered one.
+    """
+    known = every(service)
+    names = ", ".join(repo.name for repo in known) or "none"
+    try:
+        top = top_level(folder)
+    except UsageError:
+        if len(known) == 1:
+            return known[0]
+        raise UsageError(f"which repository? Registered: {names}", "--repo OWNER/NAME") from None
+    common = common_directory(top)
+    found = [repo for repo in known if repo.host == service.settings.host and _shares(Path(repo.path), common)]
+    if not found:
+        ways = Commands("service init", "--repo OWNER/NAME, to name another one")
+        raise UsageError(f"{top} is not registered; registered: {names}", ways)
+    if len(found) > 1:
+        ways = Commands(*(f"--repo {repo.name}" for repo in found))
+        raise UsageError(f"{top} is registered under several names", ways)
+    return found[0]
+
+
+def _shares(checkout: Path, common: Path) -> bool:
+    """Return whether a checkout is there and belongs to this shared git directory."""
+    try:
+        return common_directory(checkout) == common
+    except ServiceError:
+        return False
 
 
 def remove(service: Service, name: str) -> None:

@@ -62,7 +62,8 @@ def usable(found: Sequence[Runtime]) -> list[Runtime]:
 
 def choose(usable: Sequence[Runtime], builder: str | None = None, checker: str | None = None) -> Programs:
     """Return the chosen runtimes; by default the first one builds, and another one checks if there is one."""
-    names = [each.name for each in usable]
+    names, programs = [each.name for each in usable], {each.program: each.name for each in usable}
+    builder, checker = programs.get(builder or "", builder), programs.get(checker or "", checker)
     for wanted in (builder, checker):
         if wanted is not None and wanted not in names:
             raise UsageError(f"{wanted!r} cannot be used here; there is {', '.join(names)}", "service runtime check")

@@ -14,6 +14,8 @@ from activities.settings.home import Home
 from activities.settings.in_use import changes
 from activities.settings.load import SettingsError, load, load_settings
 from activities.settings.model import RuntimeSection, Section, Settings
+from bridge.operations import settings
+from bridge.operations.service import Service
 
 pytestmark = pytest.mark.ruling("K4")
 
@@ -21,6 +23,15 @@ pytestmark = pytest.mark.ruling("K4")
 def written(home: Home, text: str) -> Home:
     home.config.write_text(text)
     return home
+
+
+def test_a_runtimes_section_may_have_its_programs_name(home: Home) -> None:
+    loaded = load(written(home, '[runtimes.claude]\nenv = ["OWN"]\n'), {})
+    assert loaded.settings.runtime("runtime_b").env == ["OWN"]
+    path = ("runtimes", "runtime_b", "env")
+    assert loaded.reading.origin(path) == "config.toml"
+    settings.put(Service(home), "runtimes.runtime_b", 'box = "none"')
+    assert tomllib.loads(home.config.read_text()) == {"runtimes": {"claude": {"box": "none", "env": ["OWN"]}}}
 
 
 @pytest.mark.ruling("spec:limits.defaults")
@@ -74,8 +85,12 @@ def test_the_file_is_read_and_empty_timeouts_are_not_set(home: Home) -> None:
             "[runtimes.shell.hosts].0: 'https://x/' is not a host: write name, name:port, *.name, * or 127.0.0.1:port",
         ),
         (
-            "[runtimes.codex]\nenv = []",
-            "[runtimes]: codex is not a runtime; the runtimes are runtime_a, runtime_b, runtime_c, shell",
+            "[runtimes.gemini]\nenv = []",
+            "[runtimes]: gemini is not a runtime; the runtimes are runtime_a, runtime_b, runtime_c, shell",
+        ),
+        (
+            "[runtimes.codex]\nenv = []\n[runtimes.runtime_a]\nbox = 'none'",
+            "[runtimes.codex] and [runtimes.runtime_a] are one section: leave one out",
         ),
         (
             "[orchestrate]\nmax_delegation_depth = 0",
