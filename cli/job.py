@@ -8,12 +8,15 @@ import typer
 from cli import branches as job_branches
 from cli.dashboard import Web, address_of, open_page
 from cli.drawing.lines import of_state
-from cli.drawing.output import say, say_document, say_json, say_table
+from cli.drawing.output import say, say_document, say_json, say_table, tell
 from cli.drawing.tables import Column
 from cli.invocation.options import Json, service_here
 
 if TYPE_CHECKING:
+    from activities.store.tree_list import TreeFilter
+    from bridge.operations.jobs.jobs import JobFilter
     from bridge.operations.orders.trees import Killed
+    from bridge.operations.service import Service
 
 app = typer.Typer(help="Look at jobs and trees.", no_args_is_help=True, rich_markup_mode=None)
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id; any job of a tree names the tree.")]
@@ -22,60 +25,72 @@ ReviewId = Annotated[str, typer.Argument(metavar="REVIEW", help="The id that `jo
 
 @app.command(name="list")
 def list_(
-    repo: Annotated[str | None, typer.Option(help="Only jobs on OWNER/NAME.")] = None,
-    agent: Annotated[str | None, typer.Option(help="Only jobs of this agent.")] = None,
-    state: Annotated[str | None, typer.Option(help="Only jobs in this state.")] = None,
-    tree: Annotated[str | None, typer.Option(metavar="JOB", help="Only jobs of this job's tree.")] = None,
+    repo: Annotated[str | None, typer.Option(help="Only work on OWNER/NAME.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Only trees with a job of this agent.")] = None,
+    state: Annotated[str | None, typer.Option(help="Only trees in this state; with --jobs, jobs.")] = None,
+    search: Annotated[str, typer.Option(metavar="TEXT", help="Only with this text in a title, id, leg or agent.")] = "",
+    pr: Annotated[int | None, typer.Option(min=1, help="Only work on this pull request.")] = None,
+    issue: Annotated[int | None, typer.Option(min=1, help="Only work on this issue.")] = None,
+    jobs: Annotated[bool, typer.Option("--jobs", help="List jobs instead of trees.")] = False,
+    tree: Annotated[str | None, typer.Option(metavar="JOB", help="Only the jobs of this job's tree.")] = None,
     roots: Annotated[bool, typer.Option("--roots", help="Only the first job of each tree.")] = False,
     preflight_failed: Annotated[
         bool, typer.Option("--preflight-failed", help="Only coordinators whose delegations could not be routed.")
     ] = False,
-    pr: Annotated[int | None, typer.Option(min=1, help="Only jobs of this pull request.")] = None,
-    issue: Annotated[int | None, typer.Option(min=1, help="Only jobs of this issue.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at most.")] = 50,
     json: Json = False,
     web: Web = False,
 ) -> None:
-    """List the newest jobs."""
-    from bridge.operations.jobs import jobs
-    from cli.drawing.words import LONGEST, ago, one_line
-    from workflows.policy.decisions import decided
+    """List the newest trees: their state, what they wait for, what was said last. With --jobs, the jobs."""
+    from bridge.operations.jobs.jobs import JobFilter
 
-    wanted = jobs.JobFilter(repo, agent, state, tree, roots, preflight_failed, limit, pull_request=pr, issue=issue)
     service = service_here()
+    by_job = jobs or roots or preflight_failed or tree is not None
     if web:
         from bridge.operations.home import links
 
-        narrowed = {"repo": repo, "agent": agent, "state": state, "pr": pr, "issue": issue}
+        narrowed = {"q": search, "repo": repo, "agent": agent, "state": state, "pr": pr, "issue": issue}
         flags = {"roots": int(roots), "preflight_failed": int(preflight_failed)}
-        open_page(service, links.page_of_jobs(service, tree, **narrowed, **flags))
+        where = links.page_of_jobs(service, tree, **narrowed, **flags) if by_job else links.page_of_trees(**narrowed)
+        open_page(service, where)
+    elif by_job:
+        wanted = JobFilter(repo, agent, state, tree, roots, preflight_failed, limit, None, search, pr, issue)
+        _list_jobs(service, wanted, json=json)
+    else:
+        from activities.store.tree_list import TreeFilter
+        from bridge.operations.jobs.tree_list import state_named
+
+        _list_trees(service, TreeFilter(repo, agent, state_named(state), search, pr, issue, limit), json=json)
+
+
+def _list_trees(service: "Service", wanted: "TreeFilter", *, json: bool) -> None:
+    from bridge.operations.jobs import tree_list
+    from cli.drawing.words import tree_row
+
+    found = tree_list.find(service, wanted)
+    if json:
+        from bridge.operations.jobs.views import listed
+
+        say_json([listed(row) for row in found])
         return
+    link = link_of(address_of(service, "/ui/"))
+    say_table((Column("TREE", link=link), *TREE_HEADINGS[1:]), [tree_row(row) for row in found], NOTHING)
+    if any(row.tree.waits_for.who == "person" for row in found):
+        tell("to see what waits for you, with the commands: service attention")
+
+
+def _list_jobs(service: "Service", wanted: "JobFilter", *, json: bool) -> None:
+    from bridge.operations.jobs import jobs
+    from cli.drawing.words import job_row
+
     found = jobs.find(service, wanted)
     if json:
         from bridge.operations.jobs.views import JobSummary
 
         say_json([JobSummary.of(job) for job in found])
         return
-    rows = [
-        (
-            job.job_id,
-            job.state,
-            job.action,
-            job.agent,
-            job.repo,
-            decided(job.state, job.decision) or "-",
-            ago(job.queued_at),
-            one_line(job.summary or job.reason, LONGEST),
-            one_line(job.preflight_failed or "-", LONGEST),
-        )
-        for job in found
-    ]
     link = link_of(address_of(service, "/ui/"))
-    say_table(
-        (Column("JOB", link=link), *HEADINGS[1:]),
-        rows,
-        'no jobs; start one: service agent ask NAME "MESSAGE" --repo OWNER/NAME',
-    )
+    say_table((Column("JOB", link=link), *HEADINGS[1:]), [job_row(job) for job in found], NOTHING)
 
 
 @app.command()
@@ -311,6 +326,19 @@ def close(
     say_json(reviews.shown(review)) if json else say(f"{review_id} is closed")
 
 
+NOTHING = 'no jobs; start one: service agent ask NAME "MESSAGE" --repo OWNER/NAME'
+TREE_HEADINGS = (
+    "TREE",
+    Column("STATE", look=of_state),
+    Column("TITLE", least=16, plain=60),
+    Column("WAITS FOR", least=12, leaves=2, plain=60),
+    Column("JOBS", leaves=4, right=True),
+    Column("TOKENS", leaves=7, right=True),
+    Column("COST", leaves=5, right=True),
+    Column("STARTED", leaves=3),
+    Column("REPO", least=12, leaves=6),
+    Column("LAST WORDS", least=16, leaves=1, plain=60),
+)
 HEADINGS = (
     "JOB",
     Column("STATE", look=of_state),

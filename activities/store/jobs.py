@@ -165,7 +165,7 @@ def find(
     if before:
         query = query.where(tuple_(schema.jobs.c.queued_at, schema.jobs.c.job_id) < before)
     if text:
-        query = _searching(query.where(_tells_of(engine, text)).limit(limit))
+        query = _searching(query.where(matches(engine, text)).limit(limit))
     with engine.connect() as connection:
         return [_job(row) for row in connection.execute(query.limit(limit))]
 
@@ -176,7 +176,7 @@ def _searching(query: Select[Any]) -> Select[Any]:
     return select(schema.jobs).where(schema.jobs.c.job_id.in_(found)).order_by(*NEWEST_FIRST)
 
 
-def _tells_of(engine: Engine, text: str) -> ColumnElement[bool]:
+def matches(engine: Engine, text: str) -> ColumnElement[bool]:
     """Match a text in a job's id, agent or leg, or in its task's title, ignoring case.
 
     SQLite's LIKE ignores case of ASCII letters, and is twice as fast without functions around the columns.
@@ -217,6 +217,10 @@ def _job_row(job: JobRecord) -> dict[str, Any]:
 
 
 def _job(row: Row[Any]) -> JobRecord:
-    values = dict(row._mapping)
+    return job_of(dict(row._mapping))
+
+
+def job_of(values: dict[str, Any]) -> JobRecord:
+    """Return the record of a row's values."""
     values["usage"] = Usage(input_tokens=values.pop("input_tokens"), output_tokens=values.pop("output_tokens"))
     return JobRecord.model_validate(values)

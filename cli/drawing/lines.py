@@ -32,11 +32,11 @@ _STATES = {
     **dict.fromkeys(
         ("succeeded", "done", "approved", "implemented", "confirmed", "ok", "yes", "works", "merged"), Look.GOOD
     ),
-    **dict.fromkeys(("running", "starting", "open", "active", "being worked on", "unmerged"), Look.GOES),
+    **dict.fromkeys(("running", "starting", "open", "active", "being worked on", "unmerged", "ending"), Look.GOES),
     **dict.fromkeys(("queued", "pending", "skipped", "cancelled", "retired", "closed", "-"), Look.QUIET),
     **dict.fromkeys(("not made yet", "no commits", "dropped", "gone"), Look.QUIET),
     **dict.fromkeys(("failed", "error", "wrong", "no", "rejected", "changes_requested"), Look.BAD),
-    **dict.fromkeys(("awaiting_human", "warning", "warn"), Look.ASKS),
+    **dict.fromkeys(("awaiting_human", "waiting for you", "warning", "warn"), Look.ASKS),
     "blocked": Look.STUCK,
 }
 OF_MARKS = {"·": "queued", "▶": "running", "✔": "succeeded", "✘": "failed", "■": "blocked", "○": "cancelled"} | {

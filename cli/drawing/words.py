@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from activities.runs.status import RunStatus
     from bridge.operations.branches.branches import WayOut
     from bridge.operations.jobs.jobs import JobDetail
+    from bridge.operations.jobs.tree_list import TreeRow
     from bridge.operations.registry.reviews import ReviewView
-    from workflows.model.rows import EventRecord
+    from workflows.model.rows import EventRecord, JobRecord
 
 ENDED_BADLY = ("failed", "blocked", "cancelled")
 WAITING = ("blocked", "awaiting_human")
@@ -108,6 +109,42 @@ def review_row(review: "ReviewView") -> tuple[str, ...]:
         ago(review.opened_at),
         f"{status.grade}, {status.label}",
         one_line(status.verdict or "-", LONGEST),
+    )
+
+
+def tree_row(row: "TreeRow") -> tuple[str, ...]:
+    """Return a table row for a tree."""
+    from workflows.policy.prices import dollars
+
+    tree = row.tree
+    return (
+        row.root.job_id,
+        tree.state.words,
+        one_line(tree.title, LONGEST),
+        one_line(tree.waits_for.words or "-", LONGEST),
+        f"{tree.ended_jobs}/{tree.jobs}",
+        f"{tree.tokens:,}" if tree.tokens else "-",
+        dollars(tree.cost_usd, assumed=tree.price_assumed) if tree.cost_usd else "-",
+        ago(tree.opened_at),
+        row.root.repo,
+        one_line(tree.last_words or "-", LONGEST),
+    )
+
+
+def job_row(job: "JobRecord") -> tuple[str, ...]:
+    """Return a table row for a job."""
+    from workflows.policy.decisions import decided
+
+    return (
+        job.job_id,
+        job.state,
+        job.action,
+        job.agent,
+        job.repo,
+        decided(job.state, job.decision) or "-",
+        ago(job.queued_at),
+        one_line(job.summary or job.reason, LONGEST),
+        one_line(job.preflight_failed or "-", LONGEST),
     )
 
 

@@ -140,7 +140,14 @@ async def main(jobs: int, waiting: int) -> None:
             limits = httpx.Limits(max_connections=STREAMS + 5)
             async with httpx.AsyncClient(base_url=base, timeout=60, limits=limits, follow_redirects=True) as client:
                 await client.get(f"/ui/enter?code={dashboard_link.make(home, 'bench')}&to=/ui/")
-                for path in ("/ui/", "/ui/jobs", "/ui/jobs?q=nobody+wrote+this", "/ui/spend"):
+                for path in (
+                    "/ui/",
+                    "/ui/trees",
+                    "/ui/trees?state=done",
+                    "/ui/jobs",
+                    "/ui/jobs?q=nobody+wrote+this",
+                    "/ui/spend",
+                ):
                     await looking(client, bridge, path)
                 await resting(client, bridge)
 

@@ -86,7 +86,7 @@ TABLE: dict[str, list[Words]] = {
     "github comment-preview": [[ROOT], [BLOCKED], [DONE], [ROOT, "--fact", EVIL]],
     "help": [[], ["boxes"], ["job", "tree"], [EVIL], ["job", EVIL]],
     "init": [["--name", EVIL], ["--yes", "--builder", EVIL], []],
-    "job list": [[], ["--agent", EVIL], ["--state", EVIL]],
+    "job list": [[], ["--jobs"], ["--agent", EVIL], ["--state", EVIL], ["--search", EVIL]],
     "job show": [[ROOT], [ENDED], [FAILED], [RUNS], [BLOCKED], ["REVIEW"], [EVIL]],
     "job prompt": [[ROOT], [ENDED], [FAILED], [EVIL]],
     "job tree": [[ROOT], [BLOCKED], [DONE, "--watch"], [EVIL]],
@@ -234,6 +234,7 @@ def check(printed: Printed, words: Words) -> None:
             f"job tree {ROOT}",
             f"pipeline show {RAN}",
             "job list",
+            "job list --jobs",
             "spend",
             "github status",
         ),
@@ -252,7 +253,7 @@ def test_it_is_there_to_be_read(service: Service, words: str) -> None:
 
 
 def test_ids_lead_to_pages_of_ours(service: Service) -> None:
-    for words in ("job list", f"job show {ENDED}"):
+    for words in ("job list", "job list --jobs", f"job show {ENDED}"):
         links = LINK.findall(typed(words.split(), before=starts_nothing).text)
         assert links
         assert all(text.startswith(("job-", "/")) for text in links), "what can be clicked on is an id or a place"

@@ -76,7 +76,9 @@ def test_json_says_it_of_jobs_trees_pauses_and_runs(
     assert [job["price_assumed"] for job in tree["jobs"]] == [False, guessed]
     assert (tree["spent"]["cost_usd"], tree["spent"]["price_assumed"]) == (0.75, guessed)
     assert printed_json(capsys, "job", "show", LEG)["price_assumed"] is guessed
-    assert {job["job_id"]: job["price_assumed"] for job in printed_json(capsys, "job", "list")}[LEG] is guessed
+    assert {job["job_id"]: job["price_assumed"] for job in printed_json(capsys, "job", "list", "--jobs")}[
+        LEG
+    ] is guessed
     assert printed_json(capsys, "attention")["waiting"][0]["price_assumed"] is guessed
     assert printed_json(capsys, "pipeline", "show", RUN)["price_assumed"] is guessed
     assert [run["price_assumed"] for run in printed_json(capsys, "pipeline", "runs")["runs"]] == [guessed]

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from activities.git.merges.task_branch import TaskBranchConflict
+from activities.store.tree_list import TreeFilter
 from bridge.http.routes.event_stream import look, resumed_at, stream
 from bridge.http.wire import projections, stream_limit
 from bridge.http.wire.authorization import needs
@@ -26,8 +27,10 @@ from bridge.http.wire.parameters import (
     LastEventId,
     Limit,
     PullRequest,
+    SearchText,
     Seen,
     TreeOf,
+    TreeStateIs,
     Wait,
     WholeTree,
 )
@@ -48,6 +51,7 @@ from bridge.http.wire.schemas import (
     ResolveRequest,
     ResumeAnswer,
     ResumeRequest,
+    TreeList,
 )
 from bridge.http.wire.stream_limit import HeldOpen
 from bridge.http.wire.strict_route import StrictRoute
@@ -56,8 +60,8 @@ from bridge.machine.named_tokens import Scope
 from bridge.operations.branches import drops, merge_gate, merges, publish
 from bridge.operations.branches.publish import PublishAnswer
 from bridge.operations.idempotency import Answer, KeyReusedError
-from bridge.operations.jobs import jobs
-from bridge.operations.jobs.views import Event, JobSummary, Tree
+from bridge.operations.jobs import jobs, tree_list
+from bridge.operations.jobs.views import Event, JobSummary, Tree, listed
 from bridge.operations.orders import resolving, trees
 from bridge.operations.orders.resume import resume
 from bridge.operations.orders.trees import RetryAnswer
@@ -123,6 +127,22 @@ def _add_looks(made: APIRouter, service: Service) -> None:
         wanted = jobs.JobFilter(repo, agent, state, tree, roots, preflight_failed, limit + 1, place(cursor))
         wanted = replace(wanted, pull_request=pull_request, issue=issue)
         return await read(_page, service, wanted)
+
+    @made.get("/v1/trees", responses=errors(), openapi_extra=needs(Scope.READ))
+    async def list_trees(
+        repo: str | None = None,
+        agent: str | None = None,
+        state: TreeStateIs = None,
+        search: SearchText = "",
+        pull_request: PullRequest = None,
+        issue: Issue = None,
+        limit: Limit = 50,
+        cursor: Cursor = None,
+    ) -> TreeList:
+        """The newest trees that match, each with its first job, a page at a time."""
+        found = tree_list.state_named(state)
+        wanted = TreeFilter(repo, agent, found, search, pull_request, issue, limit + 1, place(cursor))
+        return await read(_trees, service, wanted)
 
     @made.get("/v1/jobs/{job_id}/tree", responses=errors(NotFoundError), openapi_extra=needs(Scope.READ))
     async def get_tree(job_id: JobId) -> Tree:
@@ -297,6 +317,11 @@ def _page(service: Service, wanted: jobs.JobFilter) -> JobList:
     found, more = page(jobs.find(service, wanted), wanted.limit, lambda last: (last.queued_at, last.job_id))
     listed = [JobSummary.of(each) for each in found]
     return projections.hidden(service, JobList(jobs=listed, next_cursor=more))
+
+
+def _trees(service: Service, wanted: TreeFilter) -> TreeList:
+    found, more = page(tree_list.find(service, wanted), wanted.limit, tree_list.cursor_key)
+    return projections.hidden(service, TreeList(trees=[listed(row) for row in found], next_cursor=more))
 
 
 def _events(service: Service, job_id: str, after: int, limit: int, whole_tree: bool | None) -> EventList:

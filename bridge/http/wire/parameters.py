@@ -6,8 +6,10 @@ from typing import Annotated, Any
 
 from fastapi import Header, Path, Query
 
+from bridge.operations.jobs.jobs import LONGEST_SEARCH
 from workflows.model.states import JobState
 from workflows.pipeline.plan import RunState
+from workflows.policy.tree_states import TreeState
 
 LARGEST = 2**31 - 1
 JOB_PATTERN = r"^job-[0-9a-v]{12}(\.[1-9][0-9]{0,3})?$"
@@ -15,18 +17,22 @@ DURATION_PATTERN = r"^([1-9][0-9]{0,2}d)?([1-9][0-9]{0,3}h)?([1-9][0-9]{0,4}m)?(
 _JOB = {"pattern": JOB_PATTERN}
 
 
-def _one_of(states: type[JobState] | type[RunState]) -> dict[str, Any]:
+def _one_of(states: type[JobState | RunState | TreeState]) -> dict[str, Any]:
     return {"enum": [state.value for state in states]}
 
 
 JobId = Annotated[str, Path(json_schema_extra=_JOB)]
 TreeOf = Annotated[str | None, Query(description="A job; its whole tree is listed.", json_schema_extra=_JOB)]
 JobStateIs = Annotated[str | None, Query(json_schema_extra=_one_of(JobState))]
+TreeStateIs = Annotated[str | None, Query(json_schema_extra=_one_of(TreeState))]
 RunStateIs = Annotated[str | None, Query(json_schema_extra=_one_of(RunState))]
 Limit = Annotated[int, Query(ge=1, le=200)]
 Cursor = Annotated[
     str | None,
     Query(description="`next_cursor` of the previous page.", json_schema_extra={"minLength": 1}),
+]
+SearchText = Annotated[
+    str, Query(max_length=LONGEST_SEARCH, description="A text in a title, or in a job's id, leg or agent.")
 ]
 JudgedPullRequest = Annotated[int | None, Query(ge=1, le=LARGEST, description="Judge the head of this pull request.")]
 PullRequest = Annotated[int | None, Query(ge=1, le=LARGEST, description="Only work that belongs to this pull request.")]

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from activities.host.belongs_to import LONGEST_REF
 from activities.runtimes.table import PROGRAMS, RUNTIMES
 from bridge.http.wire.parameters import DURATION_PATTERN, JOB_PATTERN, LARGEST
-from bridge.operations.jobs.views import Event, JobSummary, Round
+from bridge.operations.jobs.views import Event, JobSummary, ListedTree, Round
 from bridge.operations.registry.reviews import ReviewView
 from workflows.contract.size_limits import BOUNDS
 from workflows.github.merge_gate import GateState
@@ -315,6 +315,13 @@ class JobList(BaseModel):
     """A page of jobs, newest first."""
 
     jobs: list[JobSummary]
+    next_cursor: str | None = Field(description="`cursor` of the next page; null on the last one.")
+
+
+class TreeList(BaseModel):
+    """A page of trees, newest first."""
+
+    trees: list[ListedTree]
     next_cursor: str | None = Field(description="`cursor` of the next page; null on the last one.")
 
 

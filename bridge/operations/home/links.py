@@ -1,5 +1,6 @@
 """Links to the dashboard, and its pages' addresses (ruling M6)."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
@@ -44,10 +45,17 @@ def page_of_record(job: "JobRecord") -> str:
 
 def page_of_jobs(service: Service, tree: str | None, **narrowed: object) -> str:
     """Return the list of jobs, with its filters; for the jobs of one tree, the page of that tree."""
-    if tree is not None:
-        return page_of_tree(service, tree)
-    query = urlencode({name: str(value) for name, value in narrowed.items() if value})
-    return f"/ui/jobs?{query}" if query else "/ui/jobs"
+    return page_of_tree(service, tree) if tree is not None else _narrowed("/ui/jobs", narrowed)
+
+
+def page_of_trees(**narrowed: object) -> str:
+    """Return the list of trees, with its filters."""
+    return _narrowed("/ui/trees", narrowed)
+
+
+def _narrowed(path: str, by: Mapping[str, object]) -> str:
+    query = urlencode({name: str(value) for name, value in by.items() if value})
+    return f"{path}?{query}" if query else path
 
 
 def page_of_tree(service: Service, job_id: str) -> str:

@@ -79,8 +79,7 @@ def find(service: Service, wanted: JobFilter) -> list[JobRecord]:
     """Return the newest jobs that match."""
     if wanted.state is not None and wanted.state not in list(JobState):
         raise UsageError(f"{wanted.state!r} is not a job state; they are {', '.join(JobState)}")
-    if len(wanted.text) > LONGEST_SEARCH:
-        raise UsageError(f"a search has at most {LONGEST_SEARCH} characters, not {len(wanted.text)}")
+    check_search(wanted.text)
     found = stored.find(
         service.store,
         repo=wanted.repo,
@@ -96,6 +95,12 @@ def find(service: Service, wanted: JobFilter) -> list[JobRecord]:
         limit=wanted.limit,
     )
     return hosts.told(service, found)
+
+
+def check_search(text: str) -> None:
+    """Refuse a search text that is too long."""
+    if len(text) > LONGEST_SEARCH:
+        raise UsageError(f"a search has at most {LONGEST_SEARCH} characters, not {len(text)}")
 
 
 def titles(service: Service, found: Sequence[JobRecord]) -> dict[str, str]:

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bridge.operations.jobs.belongs_to import Belonging
 from bridge.operations.jobs.jobs import JobDetail
+from bridge.operations.jobs.tree_list import TreeRow, TreeSummary
 from workflows.model import spend
 from workflows.model.rows import EventRecord, JobRecord, RoundRecord, TaskRecord
 from workflows.model.settings import Bounds
@@ -41,6 +42,12 @@ class JobSummary(Shown, JobRecord):
     usage: Usage = Usage()
 
 
+class ListedTree(JobSummary):
+    """The first job of a tree in a list, and the tree."""
+
+    tree: TreeSummary
+
+
 class Round(Shown, RoundRecord):
     """A pause, with everything needed to end it (ruling F1)."""
 
@@ -73,6 +80,11 @@ class WholeTree(Tree):
     """A tree, and the pull request or issue it belongs to."""
 
     belongs_to: Belonging
+
+
+def listed(row: TreeRow) -> ListedTree:
+    """Return a tree in a list."""
+    return ListedTree.model_validate(row.root.model_dump() | {"tree": row.tree})
 
 
 def detail(found: JobDetail) -> dict[str, Any]:

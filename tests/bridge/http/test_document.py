@@ -49,6 +49,7 @@ def test_the_endpoints_of_the_spec_and_of_the_ruling_are_there(document: dict[st
         "POST /v1/agents/{name}/review",
         "POST /v1/orchestrate",
         "GET /v1/jobs",
+        "GET /v1/trees",
         "GET /v1/runs",
         "GET /v1/jobs/{job_id}/tree",
         "GET /v1/jobs/{job_id}/events",

@@ -24,6 +24,10 @@ include-operation-id = "list_jobs"
 parameters = {{ cursor = "{cursor(1.0, seeds.ROOT)}", tree = "{seeds.ROOT}" }}
 
 [[operations]]
+include-operation-id = "list_trees"
+parameters = {{ cursor = "{cursor(1.0, seeds.ROOT)}" }}
+
+[[operations]]
 include-operation-id = "list_runs"
 parameters = {{ cursor = "{cursor(1.0, "prun-0123456789ab")}" }}
 

@@ -196,6 +196,24 @@ class TestLists:
         assert (await call.get("/v1/jobs?tree=job-999999999999")).status_code == 404
         assert (await call.get("/v1/jobs?tree=")).status_code == 400, "the document's pattern takes no empty id"
 
+    async def test_trees_are_paged_and_filtered_and_each_has_its_first_job(
+        self, service: Service, call: httpx.AsyncClient
+    ) -> None:
+        other = "job-bbbbbbbbbbbb"
+        done: dict[str, Any] = {"state": TaskState.DONE, "ended_at": 3.0, "title": f"look at {service.home.root}/x"}
+        seeds.write(service, seeds.task(opened_at=1.0, **done), seeds.job(), seeds.job(f"{ROOT}.1"))
+        seeds.write(service, seeds.task(other, opened_at=2.0), seeds.job(other, state=JobState.QUEUED))
+        first = (await call.get("/v1/trees?limit=1")).json()
+        second = (await call.get(f"/v1/trees?limit=1&cursor={first['next_cursor']}")).json()
+        assert [first["trees"][0]["job_id"], second["trees"][0]["job_id"]] == [other, ROOT]
+        assert second["next_cursor"] is None
+        [told] = second["trees"]
+        assert_documented(service, told, "ListedTree")
+        assert (told["tree"]["state"], told["tree"]["title"]) == ("done", "look at [path]/x")
+        for query, found in (("state=queued", [other]), ("search=LOOK+AT", [ROOT]), ("repo=acme/other", [])):
+            assert [each["job_id"] for each in (await call.get(f"/v1/trees?{query}")).json()["trees"]] == found
+        assert (await call.get("/v1/trees?state=succeeded")).status_code == 400
+
     @pytest.mark.parametrize("cursor", ["", "x", "e30", "W10", "WzEsMl0", "WyJhIiwgMV0", "bnVsbA", "%C3%A9"])
     async def test_a_cursor_that_is_none_is_refused(self, call: httpx.AsyncClient, cursor: str) -> None:
         assert (await call.get(f"/v1/jobs?cursor={cursor}")).status_code == 400

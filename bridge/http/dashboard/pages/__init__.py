@@ -14,10 +14,26 @@ from bridge.http.dashboard.pages import (
     runs,
     settings,
     spend,
+    tree_list,
     trees,
 )
 
-SUBJECTS = (attention, new, trees, job, jobs, pipelines, runs, agents, doctor, memory, reviews, spend, settings)
+SUBJECTS = (
+    attention,
+    new,
+    tree_list,
+    trees,
+    job,
+    jobs,
+    pipelines,
+    runs,
+    agents,
+    doctor,
+    memory,
+    reviews,
+    spend,
+    settings,
+)
 
 PAGES: tuple[Page, ...] = tuple(page for subject in SUBJECTS for page in subject.PAGES)
 ACTIONS: tuple[Action, ...] = tuple(each for subject in SUBJECTS for each in getattr(subject, "ACTIONS", ()))

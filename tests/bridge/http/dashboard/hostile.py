@@ -45,6 +45,7 @@ RAN, GOES_ON, FORGOTTEN = (f"prun-{number:012d}" for number in (1, 2, 3))
 ADDRESSES = (  # at least one of every page
     "/ui/",
     *("/ui/new", "/ui/new/repository", "/ui/new/agent", "/ui/new/pipeline"),
+    "/ui/trees",
     "/ui/jobs",
     "/ui/jobs?q=%3Cscript%3Ewindow.pwned%3D4%3C/script%3E",
     f"/ui/trees/{ROOT}",

@@ -1,0 +1,199 @@
+"""The list of trees, newest first: one query for a page, however many jobs the trees have."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Engine, Row, Select, Table, and_, func, or_, select, tuple_
+
+from activities.store import schema
+from activities.store.jobs import job_of, matches
+from workflows.model.rows import JobRecord, RoundRecord, TaskRecord
+from workflows.model.states import ENDED_JOBS, JobState, TaskState, WaitsFor
+from workflows.policy.host_availability import HostSeen
+from workflows.policy.tree_states import TreeState, tree_state
+
+jobs, tasks, rounds, deferrals = schema.jobs, schema.tasks, schema.rounds, schema.deferrals
+trees, hosts = schema.trees, schema.hosts
+
+
+@dataclass(frozen=True)
+class ListedTree:
+    """A tree in a list."""
+
+    root: JobRecord
+    task: TaskRecord
+    jobs: int
+    ended: int
+    running: int
+    tokens: int
+    cost_usd: float
+    price_assumed: bool
+    last_words: str
+    """The summary of the job that ended last, of those that have one."""
+    host: HostSeen | None
+    waiting: RoundRecord | None
+    """Its open round that waits longest."""
+    put_off: str
+    """The runtime that a job of it waits for; empty if none does."""
+    put_off_until: float | None
+    queued: str
+    """Why its oldest queued job waits."""
+
+
+@dataclass(frozen=True)
+class TreeFilter:
+    """The filters of a list of trees."""
+
+    repo: str | None = None
+    agent: str | None = None
+    """An agent that has, or had, a job of the tree."""
+    state: TreeState | None = None
+    text: str = ""
+    """A text in the title, or in the id, the leg or the agent of a job."""
+    pull_request: int | None = None
+    issue: int | None = None
+    limit: int = 50
+    before: tuple[float, str] | None = None
+    """Start and root of the last tree of the page before."""
+
+
+def find(engine: Engine, wanted: TreeFilter, now: float) -> list[ListedTree]:
+    """Return the newest trees that match."""
+    with engine.connect() as connection:
+        return [_tree(row) for row in connection.execute(_rows(_page(engine, wanted), now))]
+
+
+def _page(engine: Engine, wanted: TreeFilter) -> Select[Any]:
+    """Select the roots of one page."""
+    query = select(tasks.c.root_job_id, tasks.c.opened_at)
+    if wanted.repo:
+        query = query.where(tasks.c.repo == wanted.repo)
+    if wanted.state:
+        query = query.where(_is_in(wanted.state))
+    for condition in _of_a_job(engine, wanted):
+        query = query.where(tasks.c.root_job_id.in_(select(jobs.c.root_job_id).where(condition)))
+    if wanted.before:
+        query = query.where(tuple_(tasks.c.opened_at, tasks.c.root_job_id) < wanted.before)
+    return query.order_by(tasks.c.opened_at.desc(), tasks.c.root_job_id.desc()).limit(wanted.limit)
+
+
+def _of_a_job(engine: Engine, wanted: TreeFilter) -> list[ColumnElement[bool]]:
+    """Return the filters that a job of the tree must meet."""
+    conditions = []
+    if wanted.agent:
+        conditions.append(jobs.c.agent == wanted.agent)
+    if wanted.pull_request is not None:
+        conditions.append(jobs.c.pull_request == wanted.pull_request)
+    if wanted.issue is not None:
+        conditions.append(jobs.c.issue == wanted.issue)
+    if wanted.text:
+        conditions.append(matches(engine, wanted.text))
+    return conditions
+
+
+def _is_in(state: TreeState) -> ColumnElement[bool]:
+    """Match the tasks that `tree_state` gives this state, with and without a running job."""
+    runs = select(jobs.c.job_id).where(jobs.c.root_job_id == tasks.c.root_job_id, jobs.c.state == JobState.RUNNING)
+
+    def task(*, running: bool) -> ColumnElement[bool]:
+        meant = [
+            (task.value, waits_for.value)
+            for task in TaskState
+            for waits_for in WaitsFor
+            if tree_state(task, waits_for, running=running) is state
+        ]
+        return tuple_(tasks.c.state, tasks.c.waits_for).in_(meant)
+
+    return or_(and_(runs.exists(), task(running=True)), and_(~runs.exists(), task(running=False)))
+
+
+_COUNTED = ("jobs", "ended", "running", "tokens", "cost_usd", "price_assumed")
+
+
+def _counted(roots: Select[Any]) -> Select[Any]:
+    """Count the jobs of the trees, and sum their usage."""
+    return (
+        select(
+            jobs.c.root_job_id,
+            func.count().label("jobs"),
+            func.count().filter(jobs.c.state.in_(list(ENDED_JOBS))).label("ended"),
+            func.count().filter(jobs.c.state == JobState.RUNNING.value).label("running"),
+            func.sum(jobs.c.input_tokens + jobs.c.output_tokens).label("tokens"),
+            func.sum(jobs.c.cost_usd).label("cost_usd"),
+            func.count().filter(jobs.c.price_assumed).label("price_assumed"),
+        )
+        .where(jobs.c.root_job_id.in_(roots))
+        .group_by(jobs.c.root_job_id)
+    )
+
+
+def _rows(page: Select[Any], now: float) -> Select[Any]:
+    """Select everything about the trees of a page."""
+    root = page.cte("page").c.root_job_id
+    counted = _counted(select(root)).subquery()
+    query = select(
+        *_labelled(jobs, "job"),
+        *_labelled(tasks, "task"),
+        *_labelled(rounds, "round"),
+        *(counted.c[name] for name in _COUNTED),
+        *(column.scalar_subquery().label(name) for name, column in _of_one_job(root, now).items()),
+        *(trees.c.host, hosts.c.seen_at, hosts.c.stopped_at, hosts.c.held),
+    )
+    found = root.table.join(tasks, tasks.c.root_job_id == root).join(jobs, jobs.c.job_id == root)
+    found = found.join(counted, counted.c.root_job_id == root)
+    found = found.outerjoin(rounds, rounds.c.round_id == _longest_open(root).scalar_subquery())
+    found = found.outerjoin(trees, trees.c.root_job_id == root).outerjoin(hosts, hosts.c.name == trees.c.host)
+    return query.select_from(found).order_by(tasks.c.opened_at.desc(), root.desc())
+
+
+def _of_one_job(root: ColumnElement[str], now: float) -> dict[str, Select[Any]]:
+    """Select what a tree shows of one of its jobs: the one that ended last, waits longest, or is put off."""
+    job = jobs.alias("of_tree")
+    mine = job.c.root_job_id == root
+    said = select(job.c.summary).where(mine, job.c.ended_at.is_not(None), job.c.summary != "")
+    queued = select(job.c.reason).where(mine, job.c.state == JobState.QUEUED.value)
+    this_attempt = and_(deferrals.c.job_id == job.c.job_id, deferrals.c.attempt == job.c.attempt)
+    put_off = select(deferrals.c.runtime).join(job, this_attempt).order_by(deferrals.c.until).limit(1)
+    put_off = put_off.where(mine, job.c.state == JobState.RUNNING.value, deferrals.c.until > now)
+    return {
+        "last_words": said.order_by(job.c.ended_at.desc()).limit(1),
+        "queued": queued.order_by(job.c.queued_at).limit(1),
+        "put_off": put_off,
+        "put_off_until": put_off.with_only_columns(deferrals.c.until, maintain_column_froms=True),
+    }
+
+
+def _longest_open(root: ColumnElement[str]) -> Select[Any]:
+    """Select the tree's open round that waits longest."""
+    opened = rounds.alias("open_round")
+    query = select(opened.c.round_id).where(opened.c.root_job_id == root, opened.c.closed_at.is_(None))
+    return query.order_by(opened.c.opened_at).limit(1)
+
+
+def _labelled(table: Table, name: str) -> list[ColumnElement[Any]]:
+    return [column.label(f"{name}.{column.name}") for column in table.c]
+
+
+def _tree(row: Row[Any]) -> ListedTree:
+    values = dict(row._mapping)
+
+    def part(name: str) -> dict[str, Any]:
+        return {key.removeprefix(f"{name}."): values[key] for key in values if key.startswith(f"{name}.")}
+
+    waiting = part("round")
+    return ListedTree(
+        root=job_of(part("job")),
+        task=TaskRecord.model_validate(part("task")),
+        jobs=row.jobs,
+        ended=row.ended,
+        running=row.running,
+        tokens=int(row.tokens),
+        cost_usd=row.cost_usd,
+        price_assumed=bool(row.price_assumed),
+        last_words=row.last_words or "",
+        host=HostSeen(row.host, row.seen_at, row.stopped_at, row.held or "") if row.host else None,
+        waiting=RoundRecord.model_validate(waiting) if waiting["round_id"] else None,
+        put_off=row.put_off or "",
+        put_off_until=row.put_off_until,
+        queued=row.queued or "",
+    )

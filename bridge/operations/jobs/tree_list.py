@@ -1,0 +1,144 @@
+"""The list of trees: the state of each, who waits for what, what was said last, and what it has used."""
+
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+
+from activities.store import tree_list as stored
+from activities.store.tree_list import ListedTree, TreeFilter
+from bridge.operations.jobs import hosts
+from bridge.operations.jobs.jobs import check_search
+from bridge.operations.service import Service
+from workflows.model.errors import UsageError
+from workflows.model.rows import JobRecord, RoundRecord
+from workflows.model.states import JobState
+from workflows.policy.tree_states import TreeState, tree_state
+from workflows.text.durations import clock
+
+
+class Awaited(StrEnum):
+    """Who or what has to come before a tree goes on."""
+
+    NOBODY = ""
+    PERSON = "person"
+    HOST = "host"
+    RUNTIME = "runtime"
+    """An agent's program that met a limit, or has no network."""
+    PLACE = "place"
+    """A free place on its host."""
+
+
+@dataclass(frozen=True)
+class TreeWait:
+    """What a tree waits for."""
+
+    who: Awaited = Awaited.NOBODY
+    what: str = ""
+    """The question, or the reason."""
+    next: str = ""
+    """The command that lets it go on, if there is one."""
+    until: float | None = None
+
+    @property
+    def words(self) -> str:
+        """Return who is waited for and what; empty if nothing is."""
+        return f"you: {self.what}" if self.who is Awaited.PERSON else self.what
+
+
+@dataclass(frozen=True)
+class TreeSummary:
+    """A tree in a list."""
+
+    state: TreeState
+    title: str
+    waits_for: TreeWait
+    last_words: str
+    """The final summary, or the last summary so far; without one, the reason of the state."""
+    jobs: int
+    ended_jobs: int
+    tokens: int
+    cost_usd: float
+    price_assumed: bool
+    opened_at: float
+    ended_at: float | None
+    elapsed_seconds: float
+    """Without the time it waited for people."""
+
+
+@dataclass(frozen=True)
+class TreeRow:
+    """A tree in a list, with its first job."""
+
+    root: JobRecord
+    tree: TreeSummary
+
+
+def state_named(name: str | None) -> TreeState | None:
+    """Return the state with this name; None for no name."""
+    if not name:
+        return None
+    if name in list(TreeState):
+        return TreeState(name)
+    way = f"service job list --jobs --state {name}" if name in list(JobState) else ""
+    raise UsageError(f"{name!r} is not a state of a tree; they are {', '.join(TreeState)}", way)
+
+
+def find(service: Service, wanted: TreeFilter) -> list[TreeRow]:
+    """Return the newest trees that match."""
+    check_search(wanted.text)
+    now = time.time()
+    return [_row(tree, now) for tree in stored.find(service.store, wanted, now)]
+
+
+def cursor_key(row: TreeRow) -> tuple[float, str]:
+    """Return the sort key of a row, for the cursor of the page after it."""
+    return row.tree.opened_at, row.root.job_id
+
+
+def _row(tree: ListedTree, now: float) -> TreeRow:
+    task = tree.task
+    summary = TreeSummary(
+        state=tree_state(task.state, task.waits_for, running=tree.running > 0),
+        title=task.title,
+        waits_for=_waits(tree),
+        last_words=tree.last_words or task.reason,
+        jobs=tree.jobs,
+        ended_jobs=tree.ended,
+        tokens=tree.tokens,
+        cost_usd=tree.cost_usd,
+        price_assumed=tree.price_assumed,
+        opened_at=task.opened_at,
+        ended_at=task.ended_at,
+        elapsed_seconds=task.elapsed(now),
+    )
+    return TreeRow(hosts.with_reason(tree.root, tree.host), summary)
+
+
+def _waits(tree: ListedTree) -> TreeWait:
+    """Return what a tree waits for; a person comes first, because nothing else helps then."""
+    task = tree.task
+    if tree.waiting:
+        return TreeWait(
+            who=Awaited.PERSON,
+            what=_asked(tree.waiting),
+            next=f"service resume {tree.waiting.coordinator_id}",
+            until=tree.waiting.expires_at,
+        )
+    if task.state.closed:
+        return TreeWait(who=Awaited.PERSON, what=task.reason, next=task.next) if task.next else TreeWait()
+    if tree.host and hosts.stands_still(tree.host, JobState.RUNNING if tree.running else JobState.QUEUED):
+        return TreeWait(who=Awaited.HOST, what=hosts.reason(tree.host), next=hosts.way_on(tree.host))
+    if tree.put_off_until:
+        what = f"{tree.put_off} works again at {clock(tree.put_off_until)}"
+        return TreeWait(who=Awaited.RUNTIME, what=what, until=tree.put_off_until)
+    if tree.queued and not tree.running:
+        return TreeWait(who=Awaited.PLACE, what=tree.queued)
+    return TreeWait()
+
+
+def _asked(waiting: RoundRecord) -> str:
+    """Return the first question of a round, or the first failure, and how many more there are."""
+    asked = [question.prompt for question in waiting.questions]
+    asked += [f"{leg.leg} ended {leg.state}: {leg.reason}" for leg in waiting.failing]
+    more = f" (and {len(asked) - 1} more)" if len(asked) > 1 else ""
+    return f"{asked[0]}{more}" if asked else "a decision"

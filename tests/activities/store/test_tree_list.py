@@ -1,0 +1,121 @@
+"""The list of trees: one query for a page, on each database."""
+
+from typing import Any
+
+from sqlalchemy import Engine, event
+
+from activities.store import attempts, jobs, tree_list, trees
+from activities.store.registry import hosts
+from activities.store.tree_list import ListedTree, TreeFilter
+from tests.rows import ROOT, job, round_, task
+from tests.tree.simulator import tree_input
+from workflows.contract.models import Decision
+from workflows.model.rows import JobRecord, Records, RoundRecord, TaskRecord
+from workflows.model.spend import Usage
+from workflows.model.states import Continuation, JobState, TaskState, WaitsFor
+from workflows.policy.tree_states import TreeState
+
+NOW = 1000.0
+OTHER, THIRD = "job-bbbbbbbbbbbb", "job-cccccccccccc"
+
+
+def write(store: Engine, *rows: TaskRecord | JobRecord | RoundRecord) -> None:
+    jobs.write(
+        store,
+        Records(
+            task=next(row for row in rows if isinstance(row, TaskRecord)),
+            jobs=tuple(row for row in rows if isinstance(row, JobRecord)),
+            rounds=tuple(row for row in rows if isinstance(row, RoundRecord)),
+        ),
+    )
+
+
+def find(store: Engine, **wanted: object) -> list[ListedTree]:
+    return tree_list.find(store, TreeFilter(**wanted), NOW)  # type: ignore[arg-type]
+
+
+def roots(store: Engine, **wanted: object) -> list[str]:
+    return [tree.root.job_id for tree in find(store, **wanted)]
+
+
+def test_a_tree_is_listed_with_its_sums_its_last_words_and_its_open_round(store: Engine) -> None:
+    used: dict[str, Any] = {"usage": Usage(input_tokens=10, output_tokens=2), "cost_usd": 0.5}
+    asked: dict[str, Any] = {
+        "state": JobState.BLOCKED,
+        "decision": Decision.BLOCKED,
+        "summary": "which?",
+        "ended_at": 5.0,
+    }
+    leg: dict[str, Any] = {"state": JobState.SUCCEEDED, "summary": "did it", "ended_at": 9.0, "price_assumed": True}
+    over = round_(round_id=f"{ROOT}-r1", opened_at=1.0, end="answered", closed_at=2.0)
+    still = round_(round_id=f"{ROOT}-r2", number=2, opened_at=3.0)
+    write(
+        store,
+        task(state=TaskState.AWAITING_HUMAN),
+        job(**used, **asked),
+        job(f"{ROOT}.1", **used, **leg),
+        job(f"{ROOT}.2", **used),
+        over,
+        still,
+    )
+    [tree] = find(store)
+    assert (tree.jobs, tree.ended, tree.running) == (3, 2, 1)
+    assert (tree.tokens, tree.cost_usd, tree.price_assumed) == (36, 1.5, True)
+    assert (tree.root.job_id, tree.task.state, tree.last_words) == (ROOT, TaskState.AWAITING_HUMAN, "did it")
+    assert tree.waiting == still
+
+
+def test_a_tree_names_its_host_and_the_runtime_that_a_job_of_it_waits_for(store: Engine) -> None:
+    rows = Records(task=task(), jobs=(job(), job(f"{ROOT}.1", state=JobState.QUEUED, reason="waits for a place")))
+    trees.begin(store, tree_input(root_job_id=ROOT), "web-1", rows)
+    hosts.see(store, "web-1", slots=1, started_at=1.0, held="its disk is full")
+    limit = {"runtime": "claude_code", "kind": "rate_limit", "message": "limit", "at": 1.0}
+    for number, until in enumerate((NOW - 1, NOW + 60), 1):
+        attempts.defer(store, attempts.Deferral(job_id=ROOT, attempt=1, number=number, until=until, **limit))  # type: ignore[arg-type]
+    [tree] = find(store)
+    assert tree.host
+    assert (tree.host.name, tree.host.held, tree.queued) == ("web-1", "its disk is full", "waits for a place")
+    assert (tree.put_off, tree.put_off_until) == ("claude_code", NOW + 60)
+    [later] = tree_list.find(store, TreeFilter(), NOW + 61)
+    assert (later.put_off, later.put_off_until) == ("", None), "the wait is over"
+
+
+def test_filters_look_at_the_tree_and_at_each_of_its_jobs(store: Engine) -> None:
+    write(
+        store, task(opened_at=1.0, title="Raise the 100% limit"), job(pull_request=7), job(f"{ROOT}.1", agent="mason")
+    )
+    blocked = {"state": TaskState.BLOCKED, "waits_for": WaitsFor.RETRY}
+    write(store, task(OTHER, opened_at=2.0, repo="acme/other", **blocked), job(OTHER, issue=7))
+    write(store, task(THIRD, opened_at=3.0), job(THIRD, state=JobState.QUEUED))
+    assert roots(store) == [THIRD, OTHER, ROOT]
+    for wanted, found in (
+        ({"repo": "acme/other"}, [OTHER]),
+        ({"agent": "mason"}, [ROOT]),
+        ({"text": "100%"}, [ROOT]),
+        ({"text": "MASON"}, [ROOT]),
+        ({"text": "nobody"}, []),
+        ({"pull_request": 7}, [ROOT]),
+        ({"issue": 7}, [OTHER]),
+        ({"state": TreeState.RUNNING}, [ROOT]),
+        ({"state": TreeState.QUEUED}, [THIRD]),
+        ({"state": TreeState.BLOCKED}, [OTHER]),
+        ({"state": TreeState.FAILED}, []),
+        ({"state": TreeState.RUNNING, "agent": "scout", "repo": "acme/shop", "text": "raise"}, [ROOT]),
+    ):
+        assert roots(store, **wanted) == found, wanted
+
+
+def test_pages_follow_one_another_and_take_one_query_each(store: Engine) -> None:
+    ids = [f"job-{number:012d}" for number in range(7)]
+    for place, root in enumerate(ids):
+        last = {"delegation_id": None, "continuation": Continuation.NORMAL}
+        write(store, task(root, opened_at=float(place // 2)), job(root), job(f"{root}.1", **last))
+    asked: list[str] = []
+    event.listen(store, "before_cursor_execute", lambda _c, _k, text, *_: asked.append(text))
+    seen: list[str] = []
+    before = None
+    while page := find(store, limit=3, before=before):
+        seen += [tree.root.job_id for tree in page]
+        before = (page[-1].task.opened_at, seen[-1])
+    assert seen == sorted(ids, reverse=True)
+    assert len([text for text in asked if text.startswith(("SELECT", "WITH"))]) == 4

@@ -1,0 +1,85 @@
+"""`service job list`: trees, and with `--jobs` jobs."""
+
+import json
+from typing import Any
+
+import pytest
+
+from activities.settings.home import Home
+from bridge.operations.service import Service
+from cli.main import main
+from tests.bridge import seeds
+from tests.bridge.seeds import ROOT
+from workflows.contract.models import Decision
+from workflows.model.states import Continuation, JobState, TaskState
+
+LAST = f"{ROOT}.1"
+
+
+@pytest.fixture
+def answered(home: Home) -> None:
+    """Seed a tree that asked a person, was answered and is done."""
+    asked: dict[str, Any] = {
+        "state": JobState.BLOCKED,
+        "decision": Decision.BLOCKED,
+        "summary": "Which store?",
+        "ended_at": 2.0,
+    }
+    last: dict[str, Any] = {"delegation_id": None, "continuation": Continuation.ANSWERED, "state": JobState.SUCCEEDED}
+    service = Service(home)
+    seeds.write(
+        service,
+        seeds.task(state=TaskState.DONE, title="Choose a store", ended_at=9.0),
+        seeds.job(**asked),
+        seeds.job(LAST, **last, summary="In memory.", ended_at=9.0),
+        seeds.round_(end="answered", closed_at=3.0),
+    )
+    service.store.dispose()
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(["job", "list", *words]) == 0
+    return capsys.readouterr().out
+
+
+def test_an_answered_tree_that_is_done_reads_done(answered: None, capsys: pytest.CaptureFixture[str]) -> None:
+    head, row = printed(capsys).splitlines()
+    assert head.split("  ")[0].strip() == "TREE"
+    assert [cell.strip() for cell in row.split("  ") if cell][:5] == [ROOT, "done", "Choose a store", "-", "2/2"]
+    assert row.endswith("In memory.")
+    assert "blocked" not in row
+
+
+def test_json_has_the_keys_of_the_first_job_and_the_tree(answered: None, capsys: pytest.CaptureFixture[str]) -> None:
+    [tree] = json.loads(printed(capsys, "--json"))
+    jobs = json.loads(printed(capsys, "--json", "--jobs"))
+    assert {key: tree[key] for key in tree if key != "tree"} == jobs[-1] | {"job_id": ROOT}
+    assert (tree["tree"]["state"], tree["tree"]["last_words"]) == ("done", "In memory.")
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["--jobs"], {ROOT, LAST}),
+        (["--tree", LAST], {ROOT, LAST}),
+        (["--roots"], {ROOT}),
+        (["--jobs", "--search", "CHOOSE", "--state", "succeeded"], {LAST}),
+        (["--search", "choose", "--state", "done"], {ROOT}),
+        (["--state", "blocked"], set()),
+    ],
+)
+def test_jobs_are_listed_where_jobs_are_asked_for(
+    answered: None, words: list[str], found: set[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert {each["job_id"] for each in json.loads(printed(capsys, *words, "--json"))} == found
+
+
+def test_who_waits_is_told_where_the_commands_are(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    service = Service(home)
+    seeds.paused(service)
+    service.store.dispose()
+    assert main(["job", "list"]) == 0
+    out, err = capsys.readouterr()
+    assert "waiting for you" in out
+    assert "you: which?" in out
+    assert err == "to see what waits for you, with the commands: service attention\n"

@@ -1,0 +1,50 @@
+"""The state of a tree in one word for people, from its task and from whether a job of it runs."""
+
+from enum import StrEnum
+
+from workflows.model.states import TaskState, WaitsFor
+
+
+class TreeState(StrEnum):
+    """The state of a tree as lists show and filter it."""
+
+    QUEUED = "queued"
+    """No job of it runs, and none waits for a person."""
+    RUNNING = "running"
+    WAITING = "waiting"
+    """A person has to answer or to decide."""
+    ENDING = "ending"
+    """It starts nothing more, and ends with the jobs that run."""
+    BLOCKED = "blocked"
+    """A retry opens it again."""
+    FAILED = "failed"
+    """It ended without a result, and nothing opens it again."""
+    DONE = "done"
+    CANCELLED = "cancelled"
+
+    @property
+    def words(self) -> str:
+        """Return the state as a label."""
+        return "waiting for you" if self is TreeState.WAITING else self.value
+
+
+_NO_WAY_ON = (WaitsFor.DISMISS, WaitsFor.START)
+
+
+def tree_state(task: TaskState, waits_for: WaitsFor, *, running: bool) -> TreeState:
+    """Return the state of a tree."""
+    match task:
+        case TaskState.DONE:
+            return TreeState.DONE
+        case TaskState.AWAITING_HUMAN:
+            return TreeState.WAITING
+        case TaskState.OPEN | TaskState.BLOCKED if waits_for is WaitsFor.RUNS:
+            return TreeState.ENDING
+        case TaskState.BLOCKED | TaskState.CANCELLED if waits_for in _NO_WAY_ON:
+            return TreeState.FAILED
+        case TaskState.OPEN:
+            return TreeState.RUNNING if running else TreeState.QUEUED
+        case TaskState.BLOCKED:
+            return TreeState.BLOCKED
+        case TaskState.CANCELLED:
+            return TreeState.CANCELLED
