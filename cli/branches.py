@@ -199,12 +199,17 @@ def diff(
         bool, typer.Option("--stat", help="Print only the files and their numbers of changed lines.")
     ] = False,
     name_only: Annotated[bool, typer.Option("--name-only", help="Print only the names of the files.")] = False,
+    tree: Annotated[
+        bool, typer.Option("--tree", help="All work of the job's tree, as far as it merges, against the tree's base.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Show what a job changed; for one that may not write, what it changed and lost."""
     from bridge.operations.branches import diffs
 
-    found = diffs.of_job(service_here(), job_id)
+    found = diffs.of_tree(service_here(), job_id) if tree else diffs.of_job(service_here(), job_id)
+    if found.left_out:
+        tell(f"not shown, because it conflicts with the rest: {', '.join(found.left_out)}")
     if json:
         say_json(diffs.as_json(found))
     elif name_only:
@@ -217,7 +222,7 @@ def diff(
         with contextlib.suppress(BrokenPipeError):
             hand_over(found.pieces(binary=True))
     if not json and not found.files:
-        tell(f"{job_id} changed nothing")
+        tell(f"{'the tree of ' if tree else ''}{job_id} changed nothing")
 
 
 def _print_names(found: "JobDiff") -> None:

@@ -258,7 +258,10 @@ def _counted(repository: "Repository", found: "Diff", number: int, delta: "DiffD
 
 
 _HEADER = re.compile(r'diff --git (?:"a/.*"|a/.*?) (?:"b/(?P<quoted>.*)"|b/(?P<plain>.*))')
-_OPTIONS = ("--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "--submodule=short")
+_OPTIONS = (
+    *("--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "--submodule=short"),
+    *("--src-prefix=a/", "--dst-prefix=b/"),
+)
 
 
 def patch(repo: Path, base: str, head: str, *, binary: bool) -> Iterator[bytes]:

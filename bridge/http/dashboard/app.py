@@ -231,19 +231,19 @@ class _Dashboard:
 
     # What is sent
 
-    def _values(self, page: Page, asked: Asked, typed: Mapping[str, str]) -> dict[str, object]:
+    def _values(self, page: Page, asked: Asked) -> dict[str, object]:
         """Return all values for a page's template. Call this in a thread."""
-        around = {"here": _here(asked), "session": asked.session, "typed": typed, "gone": self._live.watch.gone}
+        around = {"here": _here(asked), "session": asked.session, "typed": asked.typed, "gone": self._live.watch.gone}
         around |= {"waiting": self._live.watch.waiting, "live": not page.fields, "faults": {}, "sent": {}}
         return around | dict(page.look(self._service, asked))
 
     def _inner(self, page: Page, asked: Asked) -> str:
         """Render the content of the page's `main` element."""
-        return render.rendered(page.template, self._values(page, asked, {}))
+        return render.rendered(page.template, self._values(page, asked))
 
     def _whole(self, page: Page, asked: Asked, notes: tuple[Note, ...], sent: Fields = MappingProxyType({})) -> str:
         """Render a page with the outcome of a form: a fault stands beside its field if the page has it."""
-        values = self._values(page, asked, {name: fields[-1] for name, fields in sent.items()})
+        values = self._values(page, replace(asked, typed={name: fields[-1] for name, fields in sent.items()}))
         faults = {note.argument: note for note in notes if note.argument in page.fields}
         inner = render.rendered(page.template, values | {"faults": faults, "sent": sent})
         return _framed(inner, values | {"notes": [note for note in notes if note not in faults.values()]})

@@ -1,4 +1,6 @@
-"""The diff of a job: of its commits, of its worktree while it runs, or of changes of a reader that were discarded."""
+"""The diff of a job: of its commits, of its worktree while it runs, or of changes of a reader that were discarded; and
+the diff of all work of a tree.
+"""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -8,15 +10,16 @@ from typing import Any
 from activities.git import branches as git
 from activities.git.branches import FileChange, changes_of, patch
 from activities.git.command import printable
+from activities.git.merges.task_line import draw
 from activities.git.work_folder import worktrees
 from activities.git.work_folder.worktree_changes import capture_diff
 from activities.host.helper_process import apart
 from activities.redaction.redact import redacted
 from activities.store import attempts as stored_runs
-from bridge.operations.branches import branches
+from bridge.operations.branches import branches, task_line
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
-from workflows.model.errors import NotFoundError
+from workflows.model.errors import NotFoundError, RefusedError
 from workflows.model.states import JobState
 
 DIFF_SECONDS = 30.0
@@ -31,11 +34,15 @@ class JobDiff:
 
     job_id: str
     source: str
-    """`commits`, `worktree` (the job still runs) or `discarded` (a reader's changes, which the service threw away)."""
+    """`commits`, `worktree` (the job still runs), `discarded` (a reader's changes, which the service threw away), or
+    `tree` (all work of a tree that merges cleanly, against the tree's base).
+    """
     repo: Path | None = None
     base: str = ""
     head: str = ""
     text: str = ""
+    left_out: tuple[str, ...] = ()
+    """Legs of a tree whose work conflicts with what is shown."""
 
     @property
     def files(self) -> tuple[FileChange, ...]:
@@ -72,6 +79,19 @@ def of_job(service: Service, job_id: str) -> JobDiff:
     kept = next((run for run in reversed(runs) if (run.diagnostics or {}).get("discarded_diff")), None)
     text = (kept.diagnostics or {})["discarded_diff"] if kept else ""
     return JobDiff(job_id, "discarded", text=text)
+
+
+def of_tree(service: Service, job_id: str) -> JobDiff:
+    """Return all work of a tree, merged as far as it merges cleanly, against the commit that the tree began from."""
+    tree = branches.of_tree(service, jobs.get(service, job_id).root_job_id)
+    root = tree.root_job_id
+    if tree.problem:
+        raise NotFoundError(f"the repository cannot be seen: {tree.problem}", tree.way_on)
+    if not tree.base:
+        raise RefusedError(f"{root} has no base yet, or is of a release that kept none", f"service job branches {root}")
+    line = draw(Path(tree.path), tree.base, tree.head or tree.base, task_line.parts_of(service, tree))
+    left_out = tuple(each.leg for each in line.left_out)
+    return JobDiff(root, "tree", Path(tree.path), tree.base, line.commit, left_out=left_out)
 
 
 def as_json(diff: JobDiff) -> dict[str, Any]:

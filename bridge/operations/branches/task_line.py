@@ -7,7 +7,9 @@ from pathlib import Path
 from activities.git import branches as git
 from activities.git.command import all_printable
 from activities.git.merges.commits import Conflict, merged_tree
+from activities.git.merges.task_line import Part
 from activities.store import attempts
+from activities.store import trees as stored_trees
 from bridge.operations.branches import branches
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
 from bridge.operations.branches.foreign_commits import refuse_foreign
@@ -52,6 +54,15 @@ def on_line(tree: Branches) -> list[LegBranch]:
     repo = Path(tree.path)
     written = [leg for leg in tree.legs if leg.job_state is JobState.SUCCEEDED and leg.ahead is not None]
     return [leg for leg in written if git.contains(repo, tree.line, leg.head_sha or "")]
+
+
+def parts_of(service: Service, tree: Branches) -> list[Part]:
+    """Return the work that a tree was started with, and what its legs wrote, in order of dispatch."""
+    known = stored_trees.get(service.store, tree.root_job_id)
+    given = [Part(each.leg, each.job_id, each.branch, each.head) for each in (known.start.line if known else ())]
+    legs = [leg for leg in tree.legs if leg.job_state is JobState.SUCCEEDED and leg.ahead is not None]
+    legs = [leg for leg in legs if leg.state is not BranchState.DROPPED]
+    return given + [Part(leg.leg, leg.job_id, leg.branch, leg.head_sha or "") for leg in legs]
 
 
 def unmerged(tree: Branches) -> list[LegBranch]:

@@ -12,7 +12,7 @@ from activities.store import trees as stored_trees
 from activities.store.registry import agents as stored_agents
 from activities.store.registry.agents import Agent
 from activities.store.registry.repos import Repo
-from bridge.operations.branches import branches
+from bridge.operations.branches import branches, task_line
 from bridge.operations.branches.branches import Branches, BranchState
 from bridge.operations.branches.foreign_commits import refuse_foreign
 from bridge.operations.jobs import jobs
@@ -77,14 +77,10 @@ def _refuse_early(whole: Tree, tree: Branches) -> None:
 
 def _conflicts(service: Service, tree: Branches, repo: Path, *, with_mine: bool) -> tuple[list[Part], list[LeftOut]]:
     """Return the tree's work in order of dispatch, and the parts that conflict."""
-    legs = [leg for leg in tree.legs if leg.job_state is JobState.SUCCEEDED and leg.ahead is not None]
-    legs = [leg for leg in legs if leg.state is not BranchState.DROPPED]
-    for leg in legs:
-        if leg.state is BranchState.UNMERGED:
+    for leg in tree.legs:
+        if leg.job_state is JobState.SUCCEEDED and leg.state is BranchState.UNMERGED and leg.ahead is not None:
             refuse_foreign(service, tree, leg, "; nothing was started")
-    known = stored_trees.get(service.store, tree.root_job_id)
-    parts = [Part(each.leg, each.job_id, each.branch, each.head) for each in (known.start.line if known else ())]
-    parts += [Part(leg.leg, leg.job_id, leg.branch, leg.head_sha or "") for leg in legs]
+    parts = task_line.parts_of(service, tree)
     if with_mine:
         parts.append(Part(MINE, MINE, _checked_out(repo), program.line(repo, "rev-parse", "HEAD")))
     conflicts = [each for each in draw(repo, tree.base, tree.head or tree.base, parts).left_out if each.files]

@@ -29,6 +29,8 @@ class Asked:
     params: Mapping[str, str] = field(default_factory=dict)
     """Parameters in the path."""
     query: Mapping[str, str] = field(default_factory=dict)
+    typed: Mapping[str, str] = field(default_factory=dict)
+    """The fields of a form that leads back to the page: because it was refused, or carries what isn't sent yet."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ class Done:
     notes: tuple[Note, ...]
     show: str = ""
     status: int = RefusedError.status
-    """The HTTP status if everything was refused."""
+    """The HTTP status if nothing was done: the page is shown with all that was typed."""
 
     @property
     def refused(self) -> bool:

@@ -4,6 +4,7 @@ from bridge.http.dashboard.frame.page import Action, Page
 from bridge.http.dashboard.pages import (
     agents,
     attention,
+    diffs,
     doctor,
     job,
     jobs,
@@ -25,6 +26,7 @@ SUBJECTS = (
     trees,
     job,
     jobs,
+    diffs,
     pipelines,
     runs,
     agents,

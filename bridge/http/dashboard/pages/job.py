@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
-from bridge.http.dashboard.parts import grid, legs, patches
+from bridge.http.dashboard.parts import diff_view, grid, legs
 from bridge.http.dashboard.parts.slow_answers import Recent
-from bridge.operations.branches import diffs
 from bridge.operations.home import links
 from bridge.operations.jobs import jobs, output
 from bridge.operations.jobs.claimed_changes import claims, entry, in_sum
@@ -18,19 +17,11 @@ from workflows.model.errors import ServiceError
 from workflows.model.states import Continuation, JobState
 from workflows.policy.decisions import decided
 
-DIFF_BYTES, OUTPUT_LETTERS, TAIL_LETTERS, PROMPT_LETTERS = 40_000, 30_000, 6_000, 30_000
+OUTPUT_LETTERS, TAIL_LETTERS, PROMPT_LETTERS = 30_000, 6_000, 30_000
 PROMPT_BYTES = 4 * PROMPT_LETTERS + 64_000
 """Bytes read of a prompt: enough not to cut a secret where the redaction looks for it."""
 LISTS = ("findings", "tests_run", "needs")
 OPEN = (JobState.QUEUED, JobState.RUNNING)
-
-
-@dataclass(frozen=True)
-class _ShownDiff:
-    source: str
-    files: tuple[patches.FilePatch, ...] = ()
-    cut: bool = False
-    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -41,7 +32,6 @@ class _ShownPrompt:
     problem: str = ""
 
 
-_diffs = Recent[_ShownDiff](seconds=5)
 _prompts = Recent[_ShownPrompt](seconds=60)
 
 
@@ -69,7 +59,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         **_claimed(detail, result),
         "branch": found.legs[0] if found else None,
         "conflicts": [each for each in legs.conflicts_of(service, tree, told) if each.job_id == job.job_id],
-        "diff": _diff(service, job.job_id, job.head_sha or str(job.attempt), running=running),
+        "diff": diff_view.of_job(service, job),
         "told": _told(service, job.job_id, len(detail.attempts)),
         "output": output.of_job(service, job.job_id, TAIL_LETTERS if running else OUTPUT_LETTERS),
         "events": sorted([*told, *jobs.waits(service, job.job_id)], key=lambda event: event.at),
@@ -87,20 +77,6 @@ def _claimed(detail: JobDetail, result: Mapping[str, Any]) -> Mapping[str, objec
         "seen": seen,
         "seen_in_sum": in_sum(seen) if seen else "",
     }
-
-
-def _diff(service: Service, job_id: str, moment: str, *, running: bool) -> _ShownDiff:
-    key = (str(service.home.root), job_id, moment, running)
-    return _diffs.get(key, lambda: _read_diff(service, job_id))
-
-
-def _read_diff(service: Service, job_id: str) -> _ShownDiff:
-    try:
-        found = diffs.of_job(service, job_id)
-        text, cut = patches.beginning(found.pieces(), DIFF_BYTES)
-    except ServiceError as error:
-        return _ShownDiff("", problem=error.message)
-    return _ShownDiff(found.source, patches.files(text), cut)
 
 
 def _told(service: Service, job_id: str, attempts: int) -> _ShownPrompt:

@@ -76,8 +76,8 @@ MOST_KEPT = 64
 class Recent(Generic[T]):
     """The newest answers, by key."""
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(self, seconds: float, most: int = MOST_KEPT) -> None:
+        self._seconds, self._most = seconds, most
         self._kept: OrderedDict[Hashable, tuple[float, T]] = OrderedDict()
 
     def get(self, key: Hashable, ask: Callable[[], T]) -> T:
@@ -87,6 +87,6 @@ class Recent(Generic[T]):
             return answer
         answer = ask()
         self._kept[key] = (time.monotonic(), answer)
-        while len(self._kept) > MOST_KEPT:
+        while len(self._kept) > self._most:
             self._kept.popitem(last=False)
         return answer

@@ -13,7 +13,7 @@ from tests.activities.git.conftest import run_git
 from tests.bridge import seeds
 from tests.bridge.http.dashboard import planted
 from tests.bridge.http.dashboard.planted import ROOT, leg
-from tests.bridge.http.dashboard.surfer import Surfer
+from tests.bridge.http.dashboard.surfer import Shown, Surfer
 from tests.secrets.redaction_table import TOKENS
 from workflows.contract.models import Action
 from workflows.model.states import JobState, TaskState, WaitsFor
@@ -67,30 +67,26 @@ async def test_an_unknown_job_is_said_in_a_sentence(service: Service, ann: Surfe
     assert "'nothing' is not a job id" in odd.words
 
 
-async def test_the_diff_is_folded_by_file_and_its_lines_are_told_apart(
-    service: Service, ann: Surfer, tmp_path: Path
-) -> None:
+def plain(shown: Shown) -> str:
+    return shown.words.replace("\N{MINUS SIGN}", "-")
+
+
+async def test_the_files_of_the_diff_are_links_to_their_lines(service: Service, ann: Surfer, tmp_path: Path) -> None:
     planted.writers(service, tmp_path, {"a": ("limiter.py", "limit = 2 < 3\n")})
-    html = (await ann.open(PAGE)).html
-    assert '<details id="diff-1"><summary><code>limiter.py</code>' in html
-    assert '<span class="add">+limit = 2 &lt; 3' in html
-    assert '<span class="cut">-limit = 1' in html
-
-
-async def test_a_large_diff_is_cut_and_says_how_to_see_all(service: Service, ann: Surfer, tmp_path: Path) -> None:
-    planted.writers(service, tmp_path, {"a": ("big.txt", "a line of a large file\n" * 50_000)})
     shown = await ann.open(PAGE)
-    assert f"Only its beginning is shown. The whole: service job diff {JOB}" in shown.words
-    assert len(shown.html.encode()) < 150_000
+    assert "What it changed Diff 1 file, +1 -1 limiter.py +1 -1" in plain(shown)
+    assert {f"{PAGE}/diff", f"{PAGE}/diff?file=1#file-1"} <= set(shown.read.links)
 
 
 async def test_what_a_reader_changed_and_lost_is_shown(service: Service, ann: Surfer) -> None:
     one(service)
     diff = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -0,0 +1 @@\n+lost\n"
     seeds.payload(service, JOB, {}, diagnostics={"discarded_diff": diff})
-    words = (await ann.open(PAGE)).words
-    assert "what was thrown away x.py +1" in words
-    assert "+lost" in words
+    words = plain(await ann.open(PAGE))
+    assert "what was thrown away Diff 1 file, +1 -0 x.py +1" in words
+    words = plain(await ann.open(f"{PAGE}/diff"))
+    assert "1 file, +1 -0 thrown away, because it may not write" in words
+    assert "1 lost" in words
 
 
 def printing(service: Service, text: str, **fields: Any) -> Path:

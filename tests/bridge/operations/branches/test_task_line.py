@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from bridge.operations.branches import branches, drops, merge_gate, merges, task_line
+from bridge.operations.branches import branches, diffs, drops, merge_gate, merges, task_line
 from bridge.operations.branches.published_work import work_of
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
@@ -158,3 +158,10 @@ def test_what_is_offered_before_and_after(tree: Grown) -> None:
     assert offered() == ([], [], ["docs"])
     drops.drop(tree.service, DOCS, actor="ann", force=True)
     assert offered() == ([], [], [])
+
+
+def test_the_diff_of_a_tree_is_its_work_against_its_base_without_what_conflicts(tree: Grown) -> None:
+    found = diffs.of_tree(tree.service, DOCS)
+    assert (found.job_id, found.source, found.base, found.left_out) == (ROOT, "tree", tree.base, ("docs",))
+    assert b"+code, mended" in b"".join(found.pieces())
+    assert [each.path for each in found.files] == [FILE]

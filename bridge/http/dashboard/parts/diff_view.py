@@ -1,0 +1,299 @@
+"""A diff as its page shows it: files that fit are unfolded, others are loaded when they are unfolded (ruling M3)."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from urllib.parse import urlencode
+
+from markupsafe import Markup, escape
+
+from bridge.http.dashboard.frame.page import Asked
+from bridge.http.dashboard.parts.highlight import highlighted
+from bridge.http.dashboard.parts.slow_answers import Recent
+from bridge.operations.branches import diffs, patches
+from bridge.operations.branches.diffs import JobDiff
+from bridge.operations.branches.patches import FilePatch, Kind, Line
+from bridge.operations.jobs.jobs import Tree
+from bridge.operations.service import Service
+from workflows.model.errors import NotFoundError, ServiceError
+from workflows.model.rows import JobRecord
+from workflows.text.invisible import visible
+
+DIFF_BYTES = 8_000_000
+"""Bytes of a diff that are read; a command prints the whole."""
+FILES = 100
+"""Files on one page."""
+LINES, LETTERS = 300, 20_000
+"""Lines and characters that one page shows unfolded, or of one file."""
+LONGEST = 2_000
+"""Characters shown of a line."""
+CRLF = "line ends CRLF"
+UNSEEN = "has invisible characters, shown as escapes"
+
+
+@dataclass(frozen=True)
+class ReadDiff:
+    """The files of a diff, or the reason that there is none."""
+
+    source: str = ""
+    base: str = ""
+    head: str = ""
+    files: tuple[FilePatch, ...] = ()
+    cut: bool = False
+    left_out: tuple[str, ...] = ()
+    problem: str = ""
+
+    @property
+    def added(self) -> int:
+        return sum(each.added for each in self.files)
+
+    @property
+    def removed(self) -> int:
+        return sum(each.removed for each in self.files)
+
+
+@dataclass(frozen=True)
+class ShownLine:
+    """A line with its code as HTML."""
+
+    kind: Kind
+    old: int | None
+    new: int | None
+    code: Markup
+    place: str
+    field: str
+    """The name of the field of a comment on it; empty where none can be."""
+
+
+Row = tuple[ShownLine | None, ShownLine | None]
+
+
+@dataclass(frozen=True)
+class ShownFile:
+    """A file of a diff with as many of its lines as fit."""
+
+    number: int
+    path: str
+    added: int
+    removed: int
+    remarks: tuple[str, ...]
+    address: str
+    """The page on which it is unfolded."""
+    open: bool = False
+    rows: tuple[Row, ...] = ()
+    """Old and new line; in a unified view the second is missing."""
+    before: str = ""
+    """The address of the lines before those that are shown."""
+    more: str = ""
+    """The address of the lines after those that are shown."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some lines of a file."""
+
+    number: int
+    file: FilePatch
+    start: int = 0
+    lines: tuple[Line, ...] = ()
+    more: bool = False
+
+
+_diffs = Recent[ReadDiff](seconds=10, most=8)
+
+
+def of_job(service: Service, job: JobRecord) -> ReadDiff:
+    """Return a job's diff, from a cache."""
+    key = (str(service.home.root), job.job_id, job.state, job.attempt, job.head_sha)
+    return _diffs.get(key, lambda: _read(lambda: diffs.of_job(service, job.job_id)))
+
+
+def of_tree(service: Service, tree: Tree) -> ReadDiff:
+    """Return the diff of all work of a tree, from a cache."""
+    root, now = tree.task.root_job_id, [(job.state, job.attempt, job.head_sha) for job in tree.jobs]
+    return _diffs.get((str(service.home.root), "tree", root, *now), lambda: _read(lambda: diffs.of_tree(service, root)))
+
+
+def _read(ask: Callable[[], JobDiff]) -> ReadDiff:
+    try:
+        found = ask()
+        text, cut = patches.beginning(found.pieces(), DIFF_BYTES)
+    except ServiceError as error:
+        return ReadDiff(problem=error.message)
+    return ReadDiff(found.source, found.base, found.head, patches.files(text), cut, found.left_out)
+
+
+class DiffView:
+    """The files of one page of a diff, as its address asks for them."""
+
+    def __init__(self, diff: ReadDiff, asked: Asked, commented: Collection[str] = ()) -> None:
+        """`commented` are the fields of comments that are open, whose files are unfolded."""
+        self.diff, self._asked = diff, asked
+        self.split = asked.query.get("view") == "split"
+        self.only = self._number("file", len(diff.files))
+        first = self._number("from", len(diff.files)) or self.only or 1
+        self.first = (first - 1) // FILES * FILES
+        self._commented = {path_of(each) for each in commented}
+
+    @property
+    def pages(self) -> tuple[tuple[str, str, bool], ...]:
+        """Return a link to each page of files, if there are several: its words, address, and whether it is this one."""
+        count = len(self.diff.files)
+        starts = range(0, count, FILES) if count > FILES else ()
+        return tuple(
+            (f"{at + 1} to {min(at + FILES, count)}", self._at({"from": at + 1}), at == self.first) for at in starts
+        )
+
+    def address(self, *, split: bool) -> str:
+        """Return the address of this page in the unified or the other view."""
+        kept = {name: self._asked.query[name] for name in ("file", "from", "line") if name in self._asked.query}
+        return self._at(kept, split=split)
+
+    def _at(self, means: Mapping[str, object], *, split: bool | None = None) -> str:
+        view = {"view": "split"} if (self.split if split is None else split) else {}
+        query = urlencode({name: value for name, value in (view | dict(means)).items() if value})
+        return f"{self._asked.path}{'?' if query else ''}{query}"
+
+    def files(self) -> tuple[ShownFile, ...]:
+        """Return the files of this page."""
+        parts = tuple(self._parts())
+        coded = _coded(parts)
+        return tuple(self._shown(part, code) for part, code in zip(parts, coded, strict=True))
+
+    def _parts(self) -> Iterator[Part]:
+        lines, letters = LINES, LETTERS
+        here = enumerate(self.diff.files[self.first : self.first + FILES], self.first + 1)
+        for number, file in here:
+            wanted = number == self.only or (not self.only and file.path in self._commented)
+            fits = not self.only and len(file.text) <= letters and file.text.count("\n") <= lines
+            alone = not self.only and lines == LINES and number == self.first + 1
+            if not (wanted or fits or alone):
+                yield Part(number, file)
+                continue
+            part = _part(number, file, self._number("line", file.text.count("\n") + 1) if wanted else 0)
+            lines -= len(part.lines)
+            letters -= sum(len(line.text) for line in part.lines)
+            yield part
+
+    def _shown(self, part: Part, code: "_Code") -> ShownFile:
+        file, size = part.file, len(part.lines)
+        if self.split:
+            pairs = patches.side_by_side(part.lines)
+            rows = tuple((code.shown(old, part), code.shown(new, part)) for old, new in pairs)
+        else:
+            rows = tuple((code.shown(each, part), None) for each in part.lines)
+        far = part.start - LINES
+        return ShownFile(
+            part.number,
+            file.path,
+            file.added,
+            file.removed,
+            (*file.remarks, *code.remarks),
+            self._at({"file": part.number}),
+            open=bool(size) or part.number == self.only,
+            rows=rows,
+            before=self._at({"file": part.number, "line": max(0, far)}) if part.start else "",
+            more=self._at({"file": part.number, "line": part.start + size}) if part.more else "",
+        )
+
+    def _number(self, name: str, most: int) -> int:
+        """Return a number of the address that is in range; others count as missing."""
+        said = self._asked.query.get(name, "")
+        return int(said) if said.isascii() and said.isdigit() and len(said) < 9 and int(said) <= most else 0
+
+
+def field_of(path: str, place: str) -> str:
+    """Return the name of a comment's field. It names the line itself, so that it means no other one in a newer diff."""
+    return f"c:{place}:{path}"
+
+
+def path_of(field: str) -> str:
+    return field.split(":", 2)[2]
+
+
+def comments_in(typed: Mapping[str, str]) -> dict[str, str]:
+    """Return the comments among the fields of a form."""
+    return {name: text for name, text in typed.items() if name.startswith("c:") and name.count(":") >= 2}
+
+
+def field_at(files: Sequence[FilePatch], place: str) -> str:
+    """Return the field of a line by the number of its file and its place there, such as `3n12`."""
+    number, side, line = place.partition("n") if "n" in place else place.partition("o")
+    if not (number.isdigit() and line.isdigit() and 0 < int(number) <= len(files)):
+        raise NotFoundError(f"the diff has no line {place[:40]}", "load the page again")
+    return field_of(files[int(number) - 1].path, f"{side}{line}")
+
+
+def _part(number: int, file: FilePatch, start: int) -> Part:
+    taken, letters = list[Line](), 0
+    rest = islice(patches.lines(file), start, None)
+    for line in rest:
+        letters += min(len(line.text), LONGEST)
+        if len(taken) == LINES or (taken and letters > LETTERS):
+            return Part(number, file, start, tuple(taken), more=True)
+        taken.append(line)
+    return Part(number, file, start, tuple(taken))
+
+
+@dataclass(frozen=True)
+class _Code:
+    """The coloured lines of a part, by line."""
+
+    html: Mapping[int, str]
+    """By the identity of the line: two may be equal."""
+    remarks: tuple[str, ...]
+    ends: bool
+    """True if ends of lines are shown, because not all are alike."""
+
+    def shown(self, line: Line | None, part: Part) -> ShownLine | None:
+        if line is None:
+            return None
+        end = Markup("<span class=d>\\r</span>") if self.ends and line.text.endswith("\r") else Markup()
+        code = Markup(self.html[id(line)]) + end  # noqa: S704 escaped where it was coloured
+        field = field_of(part.file.path, line.place) if line.place else ""
+        return ShownLine(line.kind, line.old, line.new, code, f"{part.number}{line.place}", field)
+
+
+def _coded(parts: Sequence[Part]) -> list[_Code]:
+    """Colour the parts: of each hunk the old and the new text, so that what spans several lines is coloured right."""
+    sides = [[*_sides(part)] for part in parts]
+    texts = [["\n".join(map(_text, side)) for side in of] for of in sides]
+    asked = [(part.file.path, of) for part, of in zip(parts, texts, strict=True)]
+    found = highlighted(asked) if any(texts) else [() for _ in asked]
+    return [_code(part, of, coded) for part, of, coded in zip(parts, sides, found, strict=True)]
+
+
+def _sides(part: Part) -> Iterator[list[Line]]:
+    """Yield the old and the new lines of each hunk; the new ones last, since they say how a line of both looks."""
+    hunk: list[Line] = []
+    for line in (*part.lines, None):
+        if line is None or line.kind is Kind.HUNK:
+            for other in (Kind.ADD, Kind.CUT):
+                if side := [each for each in hunk if each.kind in {Kind.SAME, Kind.CUT, Kind.ADD} - {other}]:
+                    yield side
+            hunk = []
+        else:
+            hunk.append(line)
+
+
+def _code(part: Part, sides: Sequence[Sequence[Line]], coded: Sequence[Sequence[str]]) -> _Code:
+    html = {id(line): str(escape(_text(line))) for line in part.lines}
+    for side, code in zip(sides, coded, strict=True):
+        if len(side) == len(code):
+            html |= {id(line): each for line, each in zip(side, code, strict=True)}
+    numbered = [line for line in part.lines if line.place]
+    returns = [line.text.endswith("\r") for line in numbered]
+    remarks = [CRLF] if returns and all(returns) else []
+    if any(_text(line) != _bare(line) for line in numbered):
+        remarks.append(UNSEEN)
+    return _Code(html, tuple(remarks), ends=not all(returns))
+
+
+def _bare(line: Line) -> str:
+    bare = line.text.removesuffix("\r")
+    return bare if len(bare) <= LONGEST else f"{bare[:LONGEST]} …"
+
+
+def _text(line: Line) -> str:
+    """Return a line's text with invisible characters shown, cut where it is longer than a screen has room for."""
+    return visible(_bare(line))
