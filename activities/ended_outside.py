@@ -31,6 +31,7 @@ from workflows.temporal import search
 from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.temporal.notify import Notify
+from workflows.text.markdown import summary_line
 from workflows.tree.state import TreeState
 
 log = logging.getLogger(__name__)
@@ -154,7 +155,7 @@ async def _tell_people(client: Client, task_queue: str, rows: Records) -> None:
                 id=f"notify-{event.event_id}",
                 task_queue=task_queue,
                 task_timeout=TASK_TIMEOUT,
-                static_summary=event.kind,
+                static_summary=summary_line("notify", event.message),
                 id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
                 rpc_timeout=RPC_TIMEOUT,
             )

@@ -84,7 +84,7 @@ async def ring(temporal: TemporalClient, task_queue: str) -> None:
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
             start_signal="ring",
-            static_summary="comments, checks and pull requests on GitHub",
+            static_summary="GitHub · comments, checks and pull requests of all repositories",
             rpc_timeout=RPC_TIMEOUT,
         )
     except (RPCError, RuntimeError) as error:

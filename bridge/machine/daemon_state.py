@@ -18,9 +18,13 @@ log = logging.getLogger(__name__)
 
 VIEWS = {
     "all": '`WorkflowType`!="Notify"',
+    "open trees": '`WorkflowType`="DelegationTree" AND `ExecutionStatus`="Running"',
     "waiting": '`SvcAttention` IS NOT NULL AND `ExecutionStatus`="Running"',
+    "open legs": '`WorkflowType`="Delegation" AND `ExecutionStatus`="Running"',
     "running": '`ExecutionStatus`="Running" AND `WorkflowType`!="Notify"',
+    "failed trees": '`WorkflowType`="DelegationTree" AND `ExecutionStatus` IN ("Failed", "Terminated", "TimedOut")',
     "failed today": '`ExecutionStatus`="Failed" AND `WorkflowType`!="Notify" AND `CloseTime`>="{today}"',
+    "pipeline runs": '`WorkflowType`="PipelineRun"',
 }
 """The query of each list in Temporal's web UI. Workflows that only notify people are in none of them."""
 

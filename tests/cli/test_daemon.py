@@ -14,7 +14,7 @@ from activities.runs.regular_files import write_private
 from activities.settings.home import Home
 from activities.settings.in_use import Change, File, Told
 from activities.store.registry import hosts
-from bridge.machine.daemon_state import ChildPhase, ChildState, DaemonState, Phase
+from bridge.machine.daemon_state import VIEWS, ChildPhase, ChildState, DaemonState, Phase
 from bridge.machine.locks import FileLock
 from bridge.operations.service import Service
 from bridge.operations.settings import Process
@@ -84,7 +84,7 @@ def test_status_shows_where_to_look_and_who_is_down(running: Home) -> None:
     first, *others = done.stdout.splitlines()
     assert re.fullmatch(rf"degraded         process {os.getpid()}, up 2h(\d+m)?(\d+s)?, version 1\.2\.3", first)
     views = [line.split(": ", 1) for line in others if line.startswith(" ")]
-    assert [name.strip() for name, _ in views] == ["waiting", "running", "failed today"]
+    assert [name.strip() for name, _ in views] == [name for name in VIEWS if name != "all"]
     assert all(link.startswith("http://127.0.0.1:8233/namespaces/service/workflows?query=%60") for _, link in views)
     assert [line for line in others if not line.startswith(" ")] == [
         f"home             {running.root}",
@@ -136,7 +136,7 @@ def test_status_fits_a_screen_of_80_by_24_and_lists_are_links(running: Home) -> 
         assert seat.end() == 0
     assert len(seat.screen.everything) < 24, seat.screen.everything
     text = "\n".join(seat.screen.everything)
-    assert "web ui           http://127.0.0.1:8233, waiting, running, failed today" in text
+    assert "web ui           http://127.0.0.1:8233, open trees, waiting, open legs," in text
     assert "%60SvcAttention%60" in seat.written, "behind the names"
     assert "queue            0 running on 16 slots, 0 queued" in text
     assert "hosts            a 0 of 8, b 0 of 8" in text

@@ -42,7 +42,8 @@ async def test_a_fan_out_runs_its_legs_as_children_and_ends_in_one_continuation(
     assert host.names == ["root", "a", "b", "normal"]
     assert [run.job_id for run in host.runs] == [tree.id, *(f"{tree.id}.{n}" for n in (1, 2, 3))]
     assert (child.parent_id, child.typed_search_attributes[search.STATE]) == (tree.id, "succeeded")
-    assert await child.static_summary() == "a: coder implement"
+    assert await child.static_summary() == "a · coder implement · a goal"
+    assert f"service job show {tree.id}.1" in str(await child.static_details())
     Books(host.written).check(host.runs, Bounds())
 
 

@@ -4,10 +4,11 @@ import pytest
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
+from bridge.machine.daemon_state import VIEWS
 from tests.temporal.books import Books
 from tests.temporal.host import Handle, Host, Line, an_input, ended, script, serving, start
 from tests.tree.simulator import delegation
-from tests.waiting import soon
+from tests.waiting import soon, until
 from workflows.model.orders import Kill
 from workflows.model.spend import Usage
 from workflows.model.states import TaskState
@@ -104,3 +105,38 @@ async def test_a_tree_that_is_over_needs_no_attention(client: Client, queue: str
     described = await tree.describe()
     assert described.typed_search_attributes.get(search.ATTENTION) is None
     assert described.typed_search_attributes[search.STATE] == "blocked"
+
+
+@pytest.mark.ruling("engine:ui.status")
+async def test_each_list_that_the_daemon_links_to_has_its_workflows(client: Client, queue: str) -> None:
+    host = Host(script({"root": (delegation("a"),)}), held={"a"})
+
+    async def listed(name: str) -> set[str]:
+        query = f"{VIEWS[name].format(today='2000-01-01T00:00:00Z')} AND TaskQueue = '{queue}'"
+        return {each.id async for each in client.list_workflows(query)}
+
+    async with serving(client, queue, host):
+        works = await start(client, queue)
+        await host.until_running("a")
+        host.answer = script({"root": "failed"})
+        failed = await start(client, queue)
+        await failure(failed)
+        leg = host.run("a").job_id
+        wanted = {
+            "open trees": {works.id},
+            "open legs": {leg},
+            "running": {works.id, leg},
+            "failed trees": {failed.id},
+            "failed today": {failed.id},
+            "all": {works.id, leg, failed.id},
+            "waiting": set[str](),
+            "pipeline runs": set[str](),
+        }
+
+        async def as_wanted() -> bool:
+            return {name: await listed(name) for name in VIEWS} == wanted
+
+        await until(as_wanted)
+        host.answer = script({})
+        host.release("a")
+        await soon(ended(works))

@@ -24,9 +24,9 @@ def begun(settings: TreeSettings = KNOWN, **fields: Any) -> World:
 
 
 def told(world: World) -> tuple[str, str]:
-    """Return the prompt of the last dispatched job, and the text of the Temporal web UI."""
+    """Return the prompt of the last dispatched job, and the text of the Temporal web UI unfolded."""
     assert world.last.brief is not None
-    return render_continuation(world.last.brief, {}), details(world.state)
+    return render_continuation(world.last.brief, {}), " ".join(details(world.state).replace("│", " ").split())
 
 
 @pytest.mark.parametrize("kind", list(Continuation))

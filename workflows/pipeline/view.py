@@ -6,6 +6,7 @@ from workflows.pipeline.state import RunMemory, StageMemory
 from workflows.policy import belongs_to
 from workflows.policy.decisions import decided
 from workflows.policy.prices import dollars
+from workflows.text.markdown import summary_line
 from workflows.tree.details import REFUSAL_LIMIT, plain
 
 MARKS = {
@@ -18,13 +19,15 @@ MARKS = {
     StageState.CANCELLED: "○",
 }
 _LIMIT = 160
-SUMMARY_LIMIT = 100
 
 
 def wrote(records: RunRecords) -> str:
-    """Summarise rows in the few words that fit beside a step in the web UI."""
-    said = [*(f"{stage.stage_id} {stage.state}" for stage in records.stages), f"run {records.run.state}"]
-    return "; ".join(said)[:SUMMARY_LIMIT]
+    """Say what happened, on the line beside a step in the web UI."""
+    stages: dict[str, list[str]] = {}
+    for stage in records.stages:
+        stages.setdefault(stage.state, []).append(stage.stage_id)
+    moved = [f"{', '.join(names)} {state}" for state, names in stages.items()]
+    return summary_line("; ".join([*moved, f"the run is {records.run.state}"]))
 
 
 def details(run: RunMemory) -> str:

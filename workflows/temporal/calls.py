@@ -184,7 +184,7 @@ async def why_terminated(workflow_id: str, run_id: str) -> str:
     closed, patience = Closed(workflow_id=workflow_id, run_id=run_id), timedelta(seconds=30)
     with suppress(ActivityError):
         return await workflow.execute_activity(
-            how_it_closed, closed, schedule_to_close_timeout=patience, summary=f"how {workflow_id} was ended"
+            how_it_closed, closed, schedule_to_close_timeout=patience, summary=f"ask the server who ended {workflow_id}"
         )
     return ""
 
@@ -194,10 +194,9 @@ def agents_queue(host: str) -> str:
     return f"agents-{host}"
 
 
-async def attempt(run: JobRun, host: str) -> JobOutcome:
+async def attempt(run: JobRun, host: str, summary: str) -> JobOutcome:
     """Run one attempt; every failure is an outcome too."""
     offer = Offer(job_id=run.job_id, attempt=run.attempt, offer=run.offer)
-    summary = f"{run.assignment.action} - attempt {run.attempt}"
     try:
         outcome = await on_host(run_job, run, offer, host=host, fairness=run.root_job_id, summary=summary)
         return of_this_attempt(outcome, run)
@@ -256,7 +255,9 @@ async def unless_taken_back(work: ActivityHandle[T], offer: Offer) -> T:
 
 async def ask_back(offer: Offer) -> Claim:
     """Request that an offer is taken back. Return the claim, which says when its host had begun the job, if it had."""
-    return await workflow.execute_local_activity(take_back, offer, summary=f"take {offer.job_id} back", **LOCAL)
+    return await workflow.execute_local_activity(
+        take_back, offer, summary=f"take {offer.job_id} back, unless its host has begun it", **LOCAL
+    )
 
 
 def refusal(error: ActivityError | ApplicationError) -> str:
@@ -314,7 +315,7 @@ async def keep(state: TreeState) -> None:
     """Store the state of a tree that may be re-opened."""
     try:
         await workflow.execute_local_activity(
-            keep_tree, state, summary="the state it is blocked in, for a retry", **LOCAL
+            keep_tree, state, summary="keep the state of this blocked tree, for a retry", **LOCAL
         )
     except (ActivityError, ApplicationError) as error:
         raise never("the state of this blocked tree, which could not be opened again", refusal(error)) from error

@@ -84,7 +84,7 @@ class Child(Generic[W]):
 
     async def _is_ours(self) -> bool:
         """Tell a child of an earlier run from a workflow that somebody has started under its id."""
-        summary = f"{self.workflow_id} has been started already"
+        summary = f"{self.workflow_id} runs already: ask the server if it is a child of this"
         return await workflow.execute_local_activity(calls.is_child, self.workflow_id, summary=summary, **calls.LOCAL)
 
     async def _taken_up(self) -> W | None:
@@ -94,7 +94,11 @@ class Child(Generic[W]):
         while not self._over:
             await self._ask()
             with suppress(asyncio.TimeoutError):
-                await workflow.wait_condition(lambda: self._over, timeout=timedelta(seconds=seconds))
+                await workflow.wait_condition(
+                    lambda: self._over,
+                    timeout=timedelta(seconds=seconds),
+                    timeout_summary=f"ask {self.workflow_id} again whether it has ended",
+                )
             seconds = min(2 * seconds, LONGEST_WAIT)
         if told := self.outcomes.pop(self.workflow_id, None):
             return self.kind.model_validate(told.value)

@@ -89,5 +89,7 @@ async def _ask_for_cancel() -> None:
     """Request our own cancellation: a workflow closes as cancelled only if the server was asked to cancel it."""
     with suppress(asyncio.CancelledError):
         if workflow.cancellation_reason() is None:
-            await workflow.execute_local_activity(calls.request_cancel, summary="to close as cancelled", **calls.LOCAL)
+            await workflow.execute_local_activity(
+                calls.request_cancel, summary="ask the server to close this as cancelled", **calls.LOCAL
+            )
             await workflow.wait_condition(lambda: workflow.cancellation_reason() is not None)

@@ -8,6 +8,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.temporal import calls, close_status, search
     from workflows.temporal.messages import DelegationInput
     from workflows.temporal.messages_by_hand import takes_anything
+    from workflows.tree.details import plain
 
 REASON_LIMIT = 300
 
@@ -26,11 +27,11 @@ class Delegation:
 
     @workflow.run
     async def run(self, start: DelegationInput) -> JobOutcome:
-        workflow.set_current_details(
-            f"**{start.run.assignment.action}** by `{start.run.assignment.worker.name}`, attempt {start.run.attempt}"
-        )
-        outcome = await calls.attempt(start.run, start.host)
+        work = start.summary or f"{start.run.assignment.worker.name} {start.run.assignment.action}"
+        workflow.set_current_details(f"**{plain(work)}**\n\n**running**, attempt {start.run.attempt}")
+        outcome = await calls.attempt(start.run, start.host, work)
         state, why = ended_as(outcome), outcome.reason or outcome.summary
         workflow.upsert_search_attributes([search.STATE.value_set(state.value)])
-        workflow.set_current_details(f"**{state}** {outcome.reason}\n\n{outcome.summary}")
+        said = (f"**{plain(work)}**", f"**{state}** {outcome.reason}", outcome.summary)
+        workflow.set_current_details("\n\n".join(part for part in said if part))
         return await close_status.close(outcome, state, why[:REASON_LIMIT], tells=self._tells)

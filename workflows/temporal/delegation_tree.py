@@ -23,6 +23,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.temporal.messages import Attention, DelegationInput, HostReport, Outcome, TreeStart
     from workflows.temporal.messages_by_hand import between_ours, kill_requested, resume_requested, takes_anything
     from workflows.temporal.notify import tell_people
+    from workflows.text.markdown import summary_line
     from workflows.tree import commands as c
     from workflows.tree import events as e
     from workflows.tree.details import details, whole
@@ -171,7 +172,14 @@ class DelegationTree:
         return order.model_copy(update=judged)
 
     def _order(self, order: e.KillRequested | e.RetryRequested | e.ResumeRequested) -> None:
-        self._loop.order(order, f"{type(order).__name__} by {order.actor}")
+        match order:
+            case e.KillRequested():
+                asks = "end the tree"
+            case e.RetryRequested(job_id=job_id):
+                asks = f"run {job_id} again"
+            case e.ResumeRequested(order=resume):
+                asks = resume.verb
+        self._loop.order(order, summary_line(f"order of {order.actor}: {asks}"))
 
     async def _carry_out(self, todo: list[c.Command]) -> None:
         """Write the rows first, so that whoever sees a job run can look it up; then begin the commands."""
@@ -235,8 +243,8 @@ class DelegationTree:
     def _begin(self, command: c.Command) -> None:
         spawn = self._loop.spawn
         match command:
-            case c.RunCoordinator(run=run):
-                spawn(run.job_id, calls.attempt(run, self._start.host), lambda task: self._ended(run, task))
+            case c.RunCoordinator(run=run, summary=summary):
+                spawn(run.job_id, calls.attempt(run, self._start.host, summary), lambda task: self._ended(run, task))
             case c.RunChild(run=run, summary=summary):
                 spawn(run.job_id, self._delegate(run, summary), lambda task: self._ended(run, task))
             case c.StartTimer(key=key, seconds=seconds, summary=summary):
@@ -280,10 +288,14 @@ class DelegationTree:
         def begin() -> Awaitable[ChildWorkflowHandle[Delegation, JobOutcome]]:
             return workflow.start_child_workflow(
                 Delegation.run,
-                DelegationInput(run=run, host=self._start.host),
+                DelegationInput(run=run, host=self._start.host, summary=summary),
                 id=run.job_id,
                 task_timeout=calls.TASK_TIMEOUT,
                 static_summary=summary,
+                static_details=(
+                    f"In a terminal: `service job show {run.job_id}`\n\n"
+                    f"Its tree: `service job tree {run.root_job_id} --watch`"
+                ),
                 search_attributes=search.attributes(run, JobState.RUNNING.value),
             )
 

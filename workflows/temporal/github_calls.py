@@ -65,6 +65,7 @@ async def turn() -> Turn | None:
             heartbeat_timeout=SILENT,
             schedule_to_start_timeout=WAITED_FOR,
             retry_policy=RetryPolicy(initial_interval=timedelta(seconds=2), maximum_interval=timedelta(minutes=1)),
+            summary="a turn: read what is new on GitHub, act on it, write what is due",
         )
     except ActivityError:
         return None
@@ -80,5 +81,5 @@ async def push(wanted: Push) -> None:
         heartbeat_timeout=SILENT,
         schedule_to_start_timeout=timedelta(seconds=30),
         retry_policy=RetryPolicy(maximum_attempts=1),
-        summary=wanted.fact_id,
+        summary=f"push the branch of {wanted.fact_id}, from {wanted.host}",
     )

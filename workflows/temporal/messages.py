@@ -74,6 +74,8 @@ class DelegationInput(Wire):
 
     run: JobRun
     host: str
+    summary: str = ""
+    """The path in its tree, who does what, and the tree's title, for the web UI; empty in trees of earlier releases."""
 
 
 class Reopened(Wire):

@@ -11,6 +11,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.model.event_kinds import TELLS_PEOPLE, EventKind
     from workflows.model.rows import Records, shifted
     from workflows.temporal import calls
+    from workflows.text.markdown import summary_line
 
 FINALIZED_TELLS = "finalized-tells"
 """A patch: trees of an earlier release sent no notification of a finalize that ended badly, and must not in a
@@ -34,6 +35,7 @@ class Notify:
             heartbeat_timeout=calls.HEARTBEAT,
             schedule_to_close_timeout=PATIENCE,
             retry_policy=_RETRIES,
+            summary=f"tell people of {notification_id}, on every channel",
         )
 
 
@@ -50,7 +52,7 @@ async def tell_people(rows: Records, shift: int) -> None:
                 stored,
                 id=f"notify-{stored}",
                 task_timeout=calls.TASK_TIMEOUT,
-                static_summary=event.kind,
+                static_summary=summary_line("notify", event.message),
                 parent_close_policy=workflow.ParentClosePolicy.ABANDON,
                 id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
             )

@@ -10,6 +10,7 @@ from workflows.pipeline.stages import StageRun
 from workflows.pipeline.view import wrote
 from workflows.temporal import calls
 from workflows.temporal.calls import LOCAL, Offer, TakenBack, on_host, why
+from workflows.text.markdown import summary_line
 
 
 class Firing(Wire):
@@ -48,7 +49,8 @@ def plan_run(firing: Firing) -> Planned:
 async def attempt(run: StageRun, host: str) -> StageOutcome:
     """Run one attempt of a shell stage; every failure is an outcome too."""
     offer = Offer(job_id=run.job_id, attempt=run.attempt)
-    summary = f"{run.stage_id} - attempt {run.attempt}"
+    again = f", attempt {run.attempt}" if run.attempt > 1 else ""
+    summary = summary_line(f"{run.pipeline} / {run.stage_id}", f"shell{again}")
     try:
         outcome = await on_host(run_stage, run, offer, host=host, fairness=run.run_id, summary=summary)
         if outcome.of in ("", run.named):
@@ -83,4 +85,4 @@ async def _write(records: RunRecords) -> str:
 
 async def plan(firing: Firing) -> Planned:
     """Plan a run from the current pipeline, in a local activity."""
-    return await workflow.execute_local_activity(plan_run, firing, summary=f"a run of {firing.pipeline}", **LOCAL)
+    return await workflow.execute_local_activity(plan_run, firing, summary=f"plan a run of {firing.pipeline}", **LOCAL)

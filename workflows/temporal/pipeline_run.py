@@ -28,6 +28,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.temporal.messages import Attention, Outcome, Reopened, TreeStart
     from workflows.temporal.messages_by_hand import UnreadableError, between_ours, cancel_read, takes_anything
     from workflows.text.durations import clock
+    from workflows.text.markdown import summary_line
     from workflows.tree.commands import CloseTree
 
 
@@ -66,18 +67,21 @@ class PipelineRun:
             self._run.last_refusal = f"{signed(SOMEBODY, BY_HAND)}, {clock(workflow.time())}: {error}"
             workflow.set_current_details(details(self._run))
             return
-        self._loop.order(e.CancelRequested(now=workflow.time(), actor=actor), f"cancel by {actor}")
+        self._loop.order(
+            e.CancelRequested(now=workflow.time(), actor=actor), summary_line(f"order of {actor}: cancel the run")
+        )
 
     @workflow.signal(description="a stage's tree begins or ends to wait for people")
     @between_ours(Attention)
     def attention(self, said: Attention) -> None:
         event = e.AttentionChanged(now=workflow.time(), job_id=said.job_id, waits_for=said.waits_for)
-        self._loop.order(event, f"attention {said.waits_for}")
+        now = f"waits for a person: {said.waits_for}" if said.waits_for else "waits for nobody any more"
+        self._loop.order(event, summary_line(f"{said.job_id} {now}"))
 
     @workflow.signal(description="a job of a stage's blocked tree runs again")
     @between_ours(Reopened)
     def reopen(self, said: Reopened) -> None:
-        self._loop.order(self._reopened(said), f"{said.stage_id} goes on")
+        self._loop.order(self._reopened(said), f"the stage {said.stage_id} goes on")
 
     def _reopened(self, said: Reopened) -> e.StageReopened:
         root = said.tree.input.root_job_id
@@ -156,7 +160,9 @@ class PipelineRun:
                 tree,
                 id=root,
                 task_timeout=TASK_TIMEOUT,
-                static_summary=f"{stage_id}: {asked.action} - {asked.worker.name}",
+                static_summary=summary_line(
+                    f"{start.pipeline} / {stage_id}", f"{asked.worker.name} {asked.action}", tree.input.title
+                ),
                 static_details="\n\n".join([f"In a terminal: `service job tree {root} --watch`", *_on_github(asked)]),
                 search_attributes=search.stage_attributes(tree.input, start.pipeline),
             )

@@ -6,9 +6,8 @@ from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSear
 
 from workflows.model.jobs import JobRun
 from workflows.pipeline.plan import RunInput
+from workflows.text.markdown import summary_line
 from workflows.tree.state import TreeInput
-
-SUMMARY_LIMIT = 200
 
 REPO = SearchAttributeKey.for_keyword("SvcRepo")
 AGENT = SearchAttributeKey.for_keyword("SvcAgent")
@@ -81,4 +80,4 @@ def _belongs_to(pull_request: int | None, issue: int | None) -> list[SearchAttri
 
 def run_summary(run: RunInput) -> str:
     """Describe a run on one line, for lists of workflows."""
-    return f"{run.pipeline} {run.repo} - {run.run_id}, by {run.trigger}"[:SUMMARY_LIMIT]
+    return summary_line(run.pipeline, f"run {run.run_id}, by {run.trigger}", run.repo)

@@ -3,7 +3,11 @@
 import re
 from collections.abc import Iterable
 
+from workflows.text.invisible import one_line
+
 CUT_HERE = "(cut here: the rest does not fit)"
+SUMMARY_LIMIT = 200
+"""Characters in the summary of a workflow, an activity or a timer in Temporal's web UI."""
 _BLANK_LINES = re.compile("\n{3,}")
 
 Lines = list[str]
@@ -30,6 +34,12 @@ def bullet(lines: Lines) -> Lines:
 def cut(text: str, limit: int, note: str = "…") -> str:
     """Return the first `limit` characters of a text, and the note in place of the rest."""
     return text if len(text) <= limit else text[:limit] + note
+
+
+def summary_line(*parts: str) -> str:
+    """Join the parts that are not empty into one line for Temporal's web UI: `sub / design · dev implement · title`."""
+    line = " · ".join(one_line(word(part)) for part in parts if part)
+    return line if len(line) <= SUMMARY_LIMIT else line[: SUMMARY_LIMIT - 1] + "…"
 
 
 def fit(lines: Iterable[str], cap: int, note: str = CUT_HERE) -> str:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from textwrap import wrap
 
+from workflows.model.event_kinds import EventKind
 from workflows.model.rows import JobRecord, QuestionRecord, Records, RoundRecord
 from workflows.model.settings import Bounds
 from workflows.model.spend import Ledger
@@ -14,12 +15,12 @@ from workflows.policy.prices import dollars
 from workflows.text import durations
 from workflows.text.durations import clock
 from workflows.text.invisible import one_line
-from workflows.text.markdown import cut
+from workflows.text.markdown import cut, summary_line
 from workflows.tree.pause_rounds import open_rounds
 from workflows.tree.state import TreeState
 
 SUMMARY_LIMIT = 100
-COLUMN = 92
+COLUMN = 68
 """Characters in a line of the web UI's box for current details, on a screen 1 400 pixels wide."""
 
 QUESTION_LIMIT = 600
@@ -34,6 +35,13 @@ MARKS = {
     JobState.CANCELLED: "○",
     JobState.SKIPPED: "-",
 }
+_SAID_BY_ROWS = {
+    EventKind.JOB_QUEUED,
+    EventKind.JOB_BEGUN,
+    EventKind.JOB_ENDED,
+    EventKind.CONTINUATION_ENQUEUED,
+}
+"""Changes of a job's state, which its row says in fewer words."""
 _BELOW = {"": "", "├─ ": "│  ", "└─ ": "   "}
 
 
@@ -82,14 +90,28 @@ def _round(waiting: RoundRecord) -> Iterator[str]:
 
 
 def wrote(records: Records) -> str:
-    """Summarise records in the few words that fit beside a step in the web UI."""
-    root = records.task.root_job_id if records.task else ""
-    said = [f"{job.job_id.removeprefix(job.root_job_id) or 'root'} {job.state}" for job in records.jobs]
-    said += [f"round {each.number} {each.end or 'open'}" for each in records.rounds]
-    said += [f"task {records.task.state}"] if records.task else []
-    said += [event.kind for event in records.events]
-    line = "; ".join(dict.fromkeys(said)) or f"nothing of {root or 'a tree'}"
-    return cut(line, SUMMARY_LIMIT)
+    """Say what happened, on the line beside a step in the web UI: `the tree is done; root succeeded, approved`."""
+    happened = [plain(event.message) for event in records.events if event.kind not in _SAID_BY_ROWS]
+    moved = {event.job_id for event in records.events if event.kind in _SAID_BY_ROWS}
+    jobs: dict[str, list[str]] = {}
+    for job in records.jobs:
+        if job.job_id in moved or (job.state is JobState.RUNNING and job.reason):
+            jobs.setdefault(_became(job), []).append(_label(job))
+    became = [f"{', '.join(names)} {state}" for state, names in jobs.items()]
+    return summary_line("; ".join([*happened, *became]) or "rows brought up to date")
+
+
+def _label(job: JobRecord) -> str:
+    """Return a job's name among those of its tree: its leg, `root`, or for a continuation its number and cause."""
+    number = job.job_id.removeprefix(job.root_job_id)
+    return job.delegation_id or (f"{number} ({job.continuation})" if number else "root")
+
+
+def _became(job: JobRecord) -> str:
+    """Return a job's state, with its decision, or why it waits or did not succeed."""
+    word = decided(job.state, job.decision)
+    why = "" if job.state in {JobState.QUEUED, JobState.SUCCEEDED} else cut(plain(job.reason), SUMMARY_LIMIT)
+    return job.state.value + (f", {word}" if word else "") + (f": {why}" if why else "")
 
 
 def whole(state: TreeState) -> Records:

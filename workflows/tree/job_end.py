@@ -240,7 +240,11 @@ def _retry(step: Step, leg: Leg, ended: JobState, reason: str) -> bool:
     coming = f"attempt {attempt + 1} starts {seconds:.0f} s after it"
     step.leg_again(leg, f"attempt {attempt} ended {ended}: {reason}", coming)
     key = leg.pause_before_retry(ended, reason)
-    step.command(StartTimer(key=key, seconds=seconds, summary=f"{leg.id}: pause before attempt {leg.attempt}"))
+    step.command(
+        StartTimer(
+            key=key, seconds=seconds, summary=f"{step.state.path_of(leg.job_id)}: waits before attempt {attempt + 1}"
+        )
+    )
     return True
 
 

@@ -8,21 +8,28 @@ from collections.abc import Collection
 from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.states import Continuation, JobState
+from workflows.text.markdown import summary_line
 from workflows.tree.commands import CancelJob, RunChild, RunCoordinator, TakeBack
 from workflows.tree.events import JobBegun, JobHeldUp
 from workflows.tree.state import Offer
 from workflows.tree.step import Step
 
 WAITS = "waits for a free place on its host"
+_CONTINUES = {
+    Continuation.NORMAL: "goes on after its legs",
+    Continuation.CORRECTIVE: "corrects its delegations",
+    Continuation.REPLAN: "plans again",
+    Continuation.ANSWERED: "goes on after an answer",
+    Continuation.FINALIZE: "writes the final summary",
+}
+"""Why a coordinator runs again, in the words of Temporal's web UI."""
 
 
 def offer_leg(step: Step, run: JobRun) -> None:
     """Offer an attempt of a delegated job."""
     run = _numbered(step, run)
     step.state.offers[run.job_id] = Offer(number=run.offer, attempt=run.attempt)
-    step.command(
-        RunChild(run=run, summary=f"{run.delegation_id}: {run.assignment.worker.name} {run.assignment.action}")
-    )
+    step.command(RunChild(run=run, summary=_summary(step, run)))
 
 
 def offer_coordinator(step: Step, run: JobRun) -> None:
@@ -30,8 +37,15 @@ def offer_coordinator(step: Step, run: JobRun) -> None:
     run = _numbered(step, run)
     step.state.held_back.pop(run.job_id, None)
     step.state.offers[run.job_id] = Offer(number=run.offer, attempt=run.attempt, run=run)
-    kind = "root" if run.continuation is Continuation.NONE else f"{run.continuation} continuation"
-    step.command(RunCoordinator(run=run, summary=f"{run.assignment.worker.name}: {kind}"))
+    step.command(RunCoordinator(run=run, summary=_summary(step, run)))
+
+
+def _summary(step: Step, run: JobRun) -> str:
+    """Return an attempt's path in the tree, who does what, and the tree's title."""
+    work = f"{run.assignment.worker.name} {run.assignment.action}"
+    again = f"attempt {run.attempt}" if run.attempt > 1 else ""
+    work = ", ".join(part for part in (work, _CONTINUES.get(run.continuation, ""), again) if part)
+    return summary_line(step.state.path_of(run.job_id), work, step.state.input.title)
 
 
 def _numbered(step: Step, run: JobRun) -> JobRun:

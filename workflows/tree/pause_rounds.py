@@ -26,6 +26,9 @@ from workflows.tree.step import Step
 STAGES = {Stage.HALF: 0.5, Stage.NINETY: 0.9, Stage.END: 1.0}
 """Reminder times, as fractions of a round's time (ruling F8)."""
 
+_DUE = {Stage.HALF: "first reminder", Stage.NINETY: "last reminder", Stage.END: "nobody answered"}
+"""What a round's timer brings about, in the words of Temporal's web UI."""
+
 COMMAND_LIMIT = 500
 """Maximum length of a command in a row; a round's own row has it complete."""
 
@@ -117,19 +120,21 @@ def _arm(step: Step, chain: Coordinator, current: Round, stage: Stage) -> None:
     again = f":{current.extensions}" if current.extensions else ""
     current.timer = f"round:{chain.coordinator_id}:{current.number}:{stage}{again}"
     current.stage = stage
-    step.command(_timer(chain.coordinator_id, current, current.timer, step.now))
+    step.command(_timer(step.state, chain.coordinator_id, current, current.timer, step.now))
 
 
-def _timer(coordinator_id: str, current: Round, key: str, now: float) -> StartTimer:
+def _timer(state: TreeState, coordinator_id: str, current: Round, key: str, now: float) -> StartTimer:
     at = current.armed_at + STAGES[current.stage] * (current.expires_at - current.armed_at)
-    summary = f"round {current.number} of {coordinator_id}: {current.stage}"
+    summary = f"{state.path_of(coordinator_id)} waits for a person, round {current.number}: {_DUE[current.stage]}"
     return StartTimer(key=key, seconds=max(0.0, at - now), summary=summary)
 
 
 def timers(state: TreeState, now: float) -> tuple[StartTimer, ...]:
     """Return the timers to start when a workflow continues from a paused state."""
     found = ((each, state.open_round(each)) for each in state.rounds)
-    return tuple(_timer(each, current, current.timer, now) for each, current in found if current and current.timer)
+    return tuple(
+        _timer(state, each, current, current.timer, now) for each, current in found if current and current.timer
+    )
 
 
 def _disarm(step: Step, current: Round) -> None:

@@ -245,6 +245,13 @@ class TreeState(Memory):
         given = [Work(branch=branch) for branch in (self.input.branch_deps if run.deps else run.branch_deps)]
         return tuple(dict.fromkeys([*(run.line or given), *run.deps, *chain.made]))
 
+    def path_of(self, job_id: str) -> str:
+        """Return the legs from the root down to a job, `sub / design`; `root` for the root's chain."""
+        leg, above = self.jobs[job_id].delegation_id, self.homes[job_id]
+        if above == self.root_id:
+            return leg or "root"
+        return f"{self.path_of(above)} / {leg}" if leg else self.path_of(above)
+
     def decision_of(self, leg: Leg) -> Decision | None:
         """Return the leg's decision; None if the leg's state is not that of its chain's last job."""
         job = self.jobs.get(leg.outcome_job_id)

@@ -39,12 +39,11 @@ from workflows.temporal import search
 from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.temporal.messages import TreeStart
+from workflows.text.markdown import summary_line
 from workflows.tree.events import RetryRequested, TreeTakenUp
 from workflows.tree.reducer import new_tree, root_run
 from workflows.tree.reopen import refuse_retry, refuse_taking_up
 from workflows.tree.state import TreeInput
-
-SUMMARY_LIMIT = 200
 
 
 class RetryAnswer(BaseModel):
@@ -207,7 +206,6 @@ async def _start_workflow(
     reuse: WorkflowIDReusePolicy = WorkflowIDReusePolicy.ALLOW_DUPLICATE,
 ) -> None:
     first, asked, root = tree.input, tree.input.assignment, tree.input.root_job_id
-    summary = f"{asked.action} {first.repo} - {asked.worker.name}: {first.title}"
     github = belongs_to.address(asked.github, asked.pull_request, asked.issue, service.settings.github.web)
     async with starting(client, "the job"):
         await client.start_workflow(
@@ -217,7 +215,7 @@ async def _start_workflow(
             id_reuse_policy=reuse,
             task_queue=service.settings.temporal.task_queue,
             task_timeout=TASK_TIMEOUT,
-            static_summary=summary[:SUMMARY_LIMIT],
+            static_summary=summary_line("root", f"{asked.worker.name} {asked.action}", first.title, first.repo),
             static_details=temporal.web_ui_details(
                 service, f"service job tree {root} --watch", f"/ui/trees/{root}", github
             ),

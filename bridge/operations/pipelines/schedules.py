@@ -94,7 +94,7 @@ def _schedule(pipeline: Definition, when: definition.Schedule, task_queue: str) 
             id=f"{ids.FIRING}{pipeline.name}",
             task_queue=task_queue,
             task_timeout=TASK_TIMEOUT,
-            static_summary=f"the schedule of {pipeline.name}",
+            static_summary=f"{pipeline.name} · start a run, by its schedule",
         ),
         spec=ScheduleSpec(
             cron_expressions=[when.cron] if when.cron else [],
