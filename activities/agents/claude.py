@@ -2,9 +2,11 @@
 
 import os
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from activities.agents.adapter import Launch, ProgramCall, ProgramReport
+from activities.agents.entries import Entry, EntryKind, content_of, noted, said, tool
 from activities.agents.faults import Failed, Fault
 from activities.agents.installed_program import Driver
 from activities.agents.streams import Messages, Record, busiest, chunks, count, model_of, records, text_of, usage_of
@@ -135,10 +137,8 @@ def _read(end: RunEnd) -> _Stream:
 
 
 def _take_message(stream: _Stream, record: Record) -> None:
-    message = record.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    stream.model = model_of(text_of(message, "model")) or stream.model
-    for block in content if isinstance(content, list) else ():
+    stream.model = model_of(text_of(record, "message", "model")) or stream.model
+    for block in _blocks(record):
         if text_of(block, "type") == "text":
             stream.messages.add(text_of(block, "text"))
 
@@ -149,3 +149,47 @@ def _take_limit(stream: _Stream, record: Record) -> None:
     at = info.get("resetsAt") if isinstance(info, dict) and info.get("status") == "rejected" else None
     if isinstance(at, int | float) and not isinstance(at, bool):
         stream.resets_at = float(at)
+
+
+def entries(record: Record) -> Iterator[Entry]:
+    """Yield the transcript's entries of a record. The envelope repeats the last message, which is left out."""
+    inner = bool(record.get("parent_tool_use_id"))
+    match record.get("type"), record.get("subtype"):
+        case "system", "init":
+            yield from noted(f"model {text_of(record, 'model')}, session {text_of(record, 'session_id')}")
+        case "system", "api_retry":
+            yield from noted(f"tries again: {text_of(record, 'error') or record.get('error_status')}", failed=True)
+        case "assistant", _:
+            for block in _blocks(record):
+                yield from _block(block, inner=inner)
+        case "user", _:
+            for block in _blocks(record):
+                if text_of(block, "type") == "tool_result":
+                    yield _result(block, inner=inner)
+        case "result", _:
+            if record.get("is_error") is not False:
+                yield from noted(_words(record), failed=True)
+            yield Entry(kind=EntryKind.USAGE, text="this run", usage=usage_of(record.get("usage")))
+
+
+def _blocks(record: Record) -> list[object]:
+    message = record.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    return content if isinstance(content, list) else []
+
+
+def _block(block: object, *, inner: bool) -> Iterator[Entry]:
+    match text_of(block, "type"):
+        case "text":
+            yield from said(text_of(block, "text"), inner=inner)
+        case "thinking":
+            yield from said(text_of(block, "thinking"), EntryKind.THOUGHT, inner=inner)
+        case "tool_use" if isinstance(block, dict):
+            name, call = text_of(block, "name"), text_of(block, "id")
+            yield tool(name, block.get("input"), call, writers=_WRITERS, inner=inner)
+
+
+def _result(block: object, *, inner: bool) -> Entry:
+    assert isinstance(block, dict)
+    failed, call = block.get("is_error") is True, text_of(block, "tool_use_id")
+    return Entry(kind=EntryKind.RESULT, text=content_of(block.get("content")), call=call, failed=failed, inner=inner)

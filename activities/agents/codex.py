@@ -1,13 +1,16 @@
 """The Codex CLI: `codex exec --json`, prompt on standard input, usage of the whole session."""
 
 import re
+import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from glob import escape
 
 from activities.agents.adapter import Launch, ProgramCall, ProgramReport
+from activities.agents.entries import MOST_FILES, Entry, EntryKind, argument_of, content_of, noted, said
 from activities.agents.faults import Failed, Fault
 from activities.agents.installed_program import Driver
-from activities.agents.streams import Messages, chunks, kept, model_of, records, text_of, usage_of
+from activities.agents.streams import Messages, Record, chunks, kept, model_of, records, text_of, usage_of
 from activities.boxes.box import BoxKind
 from activities.runs.output import read_bounded
 from activities.runs.supervised_run import RunEnd
@@ -168,3 +171,74 @@ def _take(stream: _Stream, event: dict[str, object]) -> None:
         case _:
             return
     stream.events += 1
+
+
+def entries(event: Record) -> Iterator[Entry]:
+    """Yield the transcript's entries of an event. An item that ends repeats its call."""
+    item = event.get("item")
+    match event.get("type"):
+        case "thread.started":
+            yield from noted(f"session {text_of(event, 'thread_id')}")
+        case "item.started" if isinstance(item, dict):
+            yield from _call(item)
+        case "item.completed" if isinstance(item, dict):
+            yield from _item(item)
+        case "turn.completed":
+            yield Entry(kind=EntryKind.USAGE, text="the whole session", usage=usage_of(event.get("usage")))
+        case "error":  # `turn.failed` repeats the last one
+            yield from noted(text_of(event, "message"), failed=True)
+
+
+def _item(item: Record) -> Iterator[Entry]:
+    """Yield the entries of an item that has ended."""
+    failed = item.get("status") in ("failed", "declined")
+    match item.get("type"):
+        case "agent_message":
+            yield from said(item.get("text"))
+        case "reasoning":
+            yield from said(item.get("text"), EntryKind.THOUGHT)
+        case "error":
+            yield from noted(text_of(item, "message"), failed=True)
+        case "file_change":
+            yield Entry(kind=EntryKind.FILES, tool="patch", files=_changed(item.get("changes")), failed=failed)
+        case _:
+            for call in _call(item):
+                code = item.get("exit_code")
+                failed = failed or bool(code) or bool(item.get("error"))
+                output = content_of(item.get("aggregated_output") or _content(item))
+                yield call.model_copy(update={"kind": EntryKind.RESULT, "text": output, "failed": failed})
+
+
+def _call(item: Record) -> Iterator[Entry]:
+    """Yield the call of an item that is a tool's."""
+    kind = text_of(item, "type")
+    if kind in ("", "agent_message", "reasoning", "error", "file_change"):
+        return
+    argument = item.get("command") or item.get("arguments") or item.get("query") or item.get("items")
+    name = "shell" if kind == "command_execution" else text_of(item, "tool") or kind
+    shown = argument_of(_command(argument) if isinstance(argument, str) else argument)
+    yield Entry(kind=EntryKind.TOOL, tool=name, argument=shown, call=text_of(item, "id"))
+
+
+def _content(item: Record) -> object:
+    """Return the result of a server's tool, or its error."""
+    result = item.get("result")
+    return (result.get("content") if isinstance(result, dict) else result) or text_of(item, "error", "message")
+
+
+def _command(line: str) -> str:
+    """Return a command without the shell that Codex wraps around it."""
+    if not line.startswith(("/bin/bash -", "bash -", "/bin/sh -", "sh -")) or len(line) > _LONGEST_COMMAND:
+        return line
+    try:
+        return shlex.split(line)[2]
+    except (ValueError, IndexError):
+        return line
+
+
+_LONGEST_COMMAND = 65_536
+
+
+def _changed(changes: object) -> tuple[str, ...]:
+    listed = changes[:MOST_FILES] if isinstance(changes, list) else ()
+    return tuple(path for change in listed if (path := text_of(change, "path")))

@@ -1,15 +1,18 @@
 """Kimi Code: `kimi -p`, whole messages on a stream, errors on standard error, tokens only in its session's file."""
 
+import json
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from activities.agents import kimi_guard, kimi_home
 from activities.agents.adapter import Launch, ProgramCall, ProgramReport
+from activities.agents.entries import Entry, EntryKind, content_of, noted, said, tool
 from activities.agents.faults import Failed, Fault
 from activities.agents.installed_program import Driver
-from activities.agents.streams import Messages, busiest, chunks, count, kept, model_of, records, text_of
+from activities.agents.streams import Messages, Record, busiest, chunks, count, kept, model_of, records, text_of
 from activities.boxes.programs import needed
 from activities.runs.regular_files import created
 from activities.runs.supervised_run import RunEnd
@@ -21,6 +24,8 @@ _PROMPT_ECHO = "UserPromptSubmit hook\n"
 """Beginning of the line in which it prints the hook's text."""
 
 _INPUT = ("input_tokens", "prompt_tokens", "inputOther", "inputCacheRead", "inputCacheCreation")
+_WRITERS = ("Write", "Edit")
+_EXIT_CODE = "Command failed with exit code: "
 _OUTPUT = ("output_tokens", "completion_tokens", "output")
 
 
@@ -155,3 +160,35 @@ def _from_session(home: Path, session: str | None, since: float | None) -> tuple
                 if model := names.get(alias) or model_of(alias):
                     used[model] += usage.total
     return total, busiest(used)
+
+
+def entries(line: Record) -> Iterator[Entry]:
+    """Yield the transcript's entries of a line. The line that repeats the prompt is left out."""
+    match line.get("role"), line.get("type"):
+        case "assistant", _ if not text_of(line, "content").startswith(_PROMPT_ECHO):
+            yield from said(line.get("content"))
+            calls = line.get("tool_calls")
+            for call in calls if isinstance(calls, list) else ():
+                name, given = text_of(call, "function", "name"), text_of(call, "function", "arguments")
+                yield tool(name, _arguments(given), text_of(call, "id"), writers=_WRITERS)
+        case "tool", _:
+            text, call = content_of(line.get("content")), text_of(line, "tool_call_id")
+            yield Entry(kind=EntryKind.RESULT, text=text, call=call, failed=_has_failed(text))
+        case "meta", "turn.step.retrying":
+            yield from noted(f"tries again: {text_of(line, 'error_message')}", failed=True)
+        case "meta", "session.resume_hint":
+            yield from noted(f"session {text_of(line, 'session_id')}")
+    if isinstance(line.get("usage"), dict):
+        yield Entry(kind=EntryKind.USAGE, text="this run", usage=_usage(line["usage"]))
+
+
+def _has_failed(result: str) -> bool:
+    """Return whether a call failed, by the words of its result: the stream has no mark for that."""
+    return result.startswith((kimi_guard.SAYS, "Error")) or _EXIT_CODE in result[-2 * len(_EXIT_CODE) :]
+
+
+def _arguments(given: str) -> object:
+    try:
+        return json.loads(given)
+    except (ValueError, RecursionError):
+        return given

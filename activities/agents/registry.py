@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Mapping
 
+from activities.agents import claude, codex, kimi, shell
 from activities.agents.adapter import Adapter
 from activities.agents.claude import Claude
 from activities.agents.codex import Codex
+from activities.agents.entries import Read
 from activities.agents.installed_program import InstalledProgram
 from activities.agents.kimi import Kimi
 from activities.agents.shell import Shell
@@ -17,6 +19,14 @@ ADAPTERS: Mapping[str, Callable[[InstalledProgram], Adapter]] = {
     KIMI.name: Kimi,
 }
 """Adapters by program name. A runtime without a program uses the shell's protocol."""
+
+_READERS: Mapping[str, Read] = {CODEX.name: codex.entries, CLAUDE.name: claude.entries, KIMI.name: kimi.entries}
+
+
+def reader_of(settings: Settings, runtime: str) -> Read:
+    """Return the function that turns the output of a runtime's program into a transcript's entries."""
+    program = program_of(runtime, settings.runtime(runtime).adapter) if runtime in RUNTIMES else None
+    return _READERS[program.name] if program else shell.entries
 
 
 def adapters_of(settings: Settings, environ: Mapping[str, str]) -> dict[str, Adapter]:

@@ -3,12 +3,13 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from activities.agents.adapter import Launch, ProgramCall, ProgramReport, environment
+from activities.agents.entries import Entry, EntryKind
 from activities.agents.faults import Failed
-from activities.agents.streams import busiest, chunks, lines, model_of
+from activities.agents.streams import Record, busiest, chunks, lines, model_of
 from activities.runs.output import read_bounded
 from activities.runs.supervised_run import RunEnd
 from workflows.contract.size_limits import MOST_TOKENS
@@ -82,9 +83,22 @@ def _usage(line: bytes) -> tuple[tuple[int, int], str | None] | None:
         value = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(value, dict) or value.get("type") != "usage":
-        return None
+    tokens = _tokens(value) if isinstance(value, dict) else None
+    return (tokens, model_of(value.get("model"))) if tokens else None
+
+
+def _tokens(value: Record) -> tuple[int, int] | None:
+    """Return the input and output tokens of a usage line; None if it is not one."""
     read, written = value.get("input_tokens", 0), value.get("output_tokens", 0)
-    if type(read) is not int or type(written) is not int or min(read, written) < 0:
+    if value.get("type") != "usage" or type(read) is not int or type(written) is not int or min(read, written) < 0:
         return None
-    return (read, written), model_of(value.get("model"))
+    return read, written
+
+
+def entries(record: Record) -> Iterator[Entry] | None:
+    """Return the transcript's entry of a usage line; None for all other lines, which are plain text."""
+    tokens = _tokens(record)
+    if tokens is None:
+        return None
+    read, written = (min(MOST_TOKENS, each) for each in tokens)
+    return iter([Entry(kind=EntryKind.USAGE, usage=Usage(input_tokens=read, output_tokens=written))])

@@ -49,6 +49,21 @@ def redacted_end(text: str, limit: int) -> str:
     return (part if len(text) <= limit + _MARGIN else part[_MARGIN // 2 :])[-limit:]
 
 
+def redacted_between(before: str, text: str, after: str) -> str:
+    """Return the text without secrets, also without those parts of secrets that begin before it or end after it."""
+    from workflows.secrets.redact import MARK, secrets_in
+    from workflows.secrets.spans import replaced
+
+    _look()
+    begin, end = len(before), len(before) + len(text)
+    spans = (
+        (max(first, begin) - begin, min(last, end) - begin)
+        for first, last in secrets_in(before + text + after, detected)
+        if first < end and last > begin
+    )
+    return _clean(replaced(text, spans, lambda _: MARK))
+
+
 def redacted_all(value: T) -> T:
     """Remove secrets from every text in models, records and collections; a value without secrets is returned as it
     is.

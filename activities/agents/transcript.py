@@ -1,0 +1,294 @@
+"""A reader of an attempt's transcript: a page of entries before or after an offset, whatever the size of the output.
+
+An offset counts the bytes of all programs of the attempt, one after the other. It names the beginning of a line, so
+that reading can go on there. Secrets are removed (ruling A12), also from what is cut or spread over several lines.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import BinaryIO
+
+from activities.agents.entries import ARGUMENT_LIMIT, Entry, EntryKind, Read
+from activities.redaction.redact import redacted_begin, redacted_between
+from activities.runs.output import LONGEST_SECRET
+from activities.runs.regular_files import opened, size_of
+from activities.runs.supervised_run import Claim
+
+CHUNK = 64 * 1024
+LINE_LIMIT = 4 * 1024 * 1024
+"""Maximum length of a line that is shown, in bytes; a longer one is only mentioned."""
+
+MOST_READ = 8 * 1024 * 1024
+"""Bytes of lines after which a page ends."""
+
+NAME_LIMIT = 100
+"""Characters of a tool's name or a call's id."""
+
+BLOCK = 4096
+"""Lines of plain text that begin in one block of so many bytes are one entry, wherever reading begins."""
+
+_TERMINAL = re.compile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b\n]*(?:\x07|\x1b\\\\)|[@-Z^_])")
+"""Colours, movements and titles of a terminal."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """The output of one program of an attempt."""
+
+    file: Path
+    begin: int
+    """Offset of its first byte."""
+    end: int
+    closed: bool
+    """False if more may be added to its last line."""
+    why: str = ""
+    """Why the attempt started a further program; empty for the first one."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """Entries in order, and the offsets at which they begin and end."""
+
+    entries: tuple[Entry, ...]
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class _Line:
+    at: int
+    size: int
+    """Its length in bytes, without its end."""
+    next: int
+    """Offset of the line behind it."""
+    text: bytes | None
+    """None if it is longer than `LINE_LIMIT`."""
+    program: Program
+
+
+_WHY = {"again": "started again", "fresh": "started in a new session", "repair": "asked to correct its result"}
+
+
+def programs(run_dir: Path, *, over: bool) -> tuple[Program, ...]:
+    """Return the programs that an attempt started, in order; with `over`, no more output will come."""
+    folders = (run_dir, *run_dir.parent.glob(f"{run_dir.name}.[a-z]*"))
+    begun = {folder: claim for folder in folders if (claim := Claim.read(folder))}
+    ordered = sorted(begun, key=lambda folder: begun[folder].at) or [run_dir]
+    made, at = list[Program](), 0
+    for folder in ordered:
+        file, why = (
+            folder / "stdout.log",
+            folder.name.removeprefix(run_dir.name).rpartition(".")[2].rstrip("0123456789"),
+        )
+        end = at + size_of(file)
+        closed = over or folder is not ordered[-1]
+        made.append(Program(file, at, end, closed, _WHY.get(why, "started again") if made else ""))
+        at = end
+    return tuple(made)
+
+
+def before(found: Sequence[Program], read: Read, offset: int, *, limit: int, longest: int) -> Page:
+    """Return about `limit` entries that end before an offset, each with at most `longest` characters."""
+    end = _line_begin(found, offset)
+    parsed = _enough(_backwards(found, end), read, limit)
+    parsed.reverse()
+    return Page(tuple(_entries(parsed, longest)), parsed[0].line.at if parsed else end, end)
+
+
+def after(found: Sequence[Program], read: Read, offset: int, *, limit: int, longest: int) -> Page:
+    """Return about `limit` entries from an offset on. A line that may still grow is left for later."""
+    begin = _line_begin(found, offset)
+    parsed = _enough(_forwards(found, begin), read, limit)
+    return Page(tuple(_entries(parsed, longest)), begin, parsed[-1].line.next if parsed else begin)
+
+
+@dataclass(frozen=True)
+class _Parsed:
+    line: _Line
+    entries: tuple[Entry, ...] | None
+    """None for plain text."""
+
+    @property
+    def block(self) -> tuple[Program, int] | None:
+        """Return the block of plain text that the line belongs to."""
+        return (self.line.program, self.line.at // BLOCK) if self.entries is None else None
+
+
+def _enough(lines: Iterable[_Line], read: Read, limit: int) -> list[_Parsed]:
+    """Parse lines until there are enough entries. Blocks of plain text stay whole."""
+    parsed, entries, seen = list[_Parsed](), 0, 0
+    for line in lines:
+        this = _parsed(line, read)
+        goes_on = bool(parsed) and this.block is not None and this.block == parsed[-1].block
+        if (entries >= limit or seen >= MOST_READ) and not goes_on:
+            break
+        parsed.append(this)
+        entries += 0 if goes_on else 1 if this.entries is None else len(this.entries)
+        seen += line.size
+    return parsed
+
+
+def _parsed(line: _Line, read: Read) -> _Parsed:
+    if line.text is None:
+        text = f"a line of {line.size} bytes is not shown; the raw output has it"
+        return _Parsed(line, (*_beginning(line), Entry(kind=EntryKind.NOTE, text=text)))
+    record = None
+    if line.text.lstrip()[:1] == b"{":
+        with suppress(ValueError, RecursionError):  # then it is plain text
+            record = json.loads(line.text.decode("utf-8", "replace"))
+    entries = read(record) if isinstance(record, dict) else None
+    return _Parsed(line, None if entries is None else (*_beginning(line), *entries))
+
+
+def _beginning(line: _Line) -> Iterator[Entry]:
+    """Yield the entry that separates a further program's output from the one before."""
+    if line.at == line.program.begin and line.program.why:
+        yield Entry(kind=EntryKind.NOTE, text=f"The program was {line.program.why}.")
+
+
+def _entries(parsed: Iterable[_Parsed], longest: int) -> Iterator[Entry]:
+    for block, group in groupby(parsed, key=lambda each: each.block):
+        if block is not None:
+            yield from _printed([each.line for each in group], longest)
+            continue
+        for each in group:
+            for entry in each.entries or ():
+                yield _finished(entry, each.line.at, longest)
+
+
+def _finished(entry: Entry, at: int, longest: int) -> Entry:
+    """Return an entry of a record without secrets, and cut."""
+    text, left_out = _shown(entry.text, longest)
+    more = {
+        "tool": redacted_begin(entry.tool, NAME_LIMIT),
+        "argument": redacted_begin(entry.argument, ARGUMENT_LIMIT),
+        "call": redacted_begin(entry.call, NAME_LIMIT),
+        "files": tuple(redacted_begin(file, ARGUMENT_LIMIT) for file in entry.files),
+    }
+    return entry.model_copy(update={"at": at, "text": text, "left_out": left_out} | more)
+
+
+def _printed(lines: Sequence[_Line], longest: int) -> Iterator[Entry]:
+    """Yield the entry of a block of plain text; secrets may begin before it or end behind it."""
+    first, last = lines[0], lines[-1]
+    yield from _beginning(first)
+    with opened(first.program.file) as file:
+        begin, end = first.at - first.program.begin, last.at + last.size - first.program.begin
+        ahead, behind = _text(file, begin - LONGEST_SECRET, begin), _text(file, end, end + LONGEST_SECRET)
+    whole = b"\n".join(line.text or b"" for line in lines).decode("utf-8", "replace")
+    text, left_out = _shown(whole, longest, ahead, behind)
+    if text.strip():
+        yield Entry(kind=EntryKind.PRINTED, at=first.at, text=text, left_out=left_out)
+
+
+def _text(file: BinaryIO, begin: int, end: int) -> str:
+    file.seek(max(0, begin))
+    return file.read(max(0, end - max(0, begin))).decode("utf-8", "replace")
+
+
+def _shown(text: str, longest: int, ahead: str = "", behind: str = "") -> tuple[str, int]:
+    """Remove terminal sequences, secrets, and the middle of a text that is too long."""
+    text = _plain(text)
+    if len(text) <= longest + 2 * LONGEST_SECRET:
+        text = redacted_between(ahead, text, behind)
+        begin, end = (text, "") if len(text) <= longest else (text[: longest // 2], text[-longest // 2 :])
+    else:
+        half = longest // 2
+        begin = redacted_between(ahead, text[:half], text[half : half + LONGEST_SECRET])
+        end = redacted_between(text[-half - LONGEST_SECRET : -half], text[-half:], behind)
+    if not end:
+        return begin, 0
+    left_out = max(1, len(text) - 2 * (longest // 2))
+    return f"{begin}\n[{left_out} characters left out]\n{end}", left_out
+
+
+def _plain(text: str) -> str:
+    """Remove colours, movements and titles, and those parts of lines that were overwritten."""
+    if "\x1b" in text:
+        text = _TERMINAL.sub("", text)
+    if "\r" in text:
+        text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    return text
+
+
+def _line_begin(found: Sequence[Program], offset: int) -> int:
+    """Return the beginning of the line that an offset is in, so that no page begins or ends within a secret."""
+    offset = max(0, min(offset, found[-1].end))
+    program = next((each for each in found if each.begin <= offset < each.end), found[-1])
+    if offset <= program.begin or (offset == program.end and program.closed):
+        return offset
+    with opened(program.file) as file:
+        return program.begin + next(_begins_before(file, offset - program.begin))
+
+
+def _begins_before(file: BinaryIO, end: int) -> Iterator[int]:
+    """Yield the places where lines begin, the last one first; one may begin at the end itself."""
+    while end > 0:
+        begin = max(0, end - CHUNK)
+        file.seek(begin)
+        piece = file.read(end - begin)
+        newline = len(piece)
+        while (newline := piece.rfind(b"\n", 0, newline)) >= 0:
+            yield begin + newline + 1
+        end = begin
+    yield 0
+
+
+def _backwards(found: Sequence[Program], end: int) -> Iterator[_Line]:
+    """Yield the lines before an offset, the last one first."""
+    for program in reversed(found):
+        last = behind = min(end, program.end) - program.begin
+        if last <= 0:
+            continue
+        with opened(program.file) as file:
+            for begin in _begins_before(file, last):
+                if begin == last:
+                    continue  # nothing is behind the last line's end
+                ended = 1 if behind < last or _ends_line(file, last) else 0
+                yield _line(file, program, begin, behind - begin - ended, behind)
+                behind = begin
+
+
+def _ends_line(file: BinaryIO, end: int) -> bool:
+    file.seek(end - 1)
+    return file.read(1) == b"\n"
+
+
+def _forwards(found: Sequence[Program], offset: int) -> Iterator[_Line]:
+    """Yield the lines from an offset on. A line without an end counts only if its program has ended."""
+    for program in found:
+        at = max(offset, program.begin) - program.begin
+        if program.begin + at >= program.end:
+            continue
+        with opened(program.file) as file:
+            file.seek(at)
+            while size := _size_of_line(file):
+                ended = 1 if _ends_line(file, at + size) else 0
+                if not ended and not program.closed:
+                    return
+                yield _line(file, program, at, size - ended, at + size)
+                at += size
+                file.seek(at)
+
+
+def _size_of_line(file: BinaryIO) -> int:
+    """Return the size of the line that begins here, with its end; 0 at the end of the file."""
+    size = 0
+    while piece := file.readline(CHUNK):
+        size += len(piece)
+        if piece.endswith(b"\n"):
+            break
+    return size
+
+
+def _line(file: BinaryIO, program: Program, at: int, size: int, behind: int) -> _Line:
+    text = None
+    if size <= LINE_LIMIT:
+        file.seek(at)
+        text = file.read(size)
+    return _Line(program.begin + at, size, program.begin + behind, text, program)
