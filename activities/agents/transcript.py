@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,12 +26,16 @@ LINE_LIMIT = 4 * 1024 * 1024
 MOST_READ = 8 * 1024 * 1024
 """Bytes of lines after which a page ends."""
 
+MOST_PER_LINE = 100
+"""Entries of one line."""
+
 NAME_LIMIT = 100
 """Characters of a tool's name or a call's id."""
 
 BLOCK = 4096
 """Lines of plain text that begin in one block of so many bytes are one entry, wherever reading begins."""
 
+_AS_BYTES = "surrogateescape"
 _TERMINAL = re.compile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b\n]*(?:\x07|\x1b\\\\)|[@-Z^_])")
 """Colours, movements and titles of a terminal."""
 
@@ -107,6 +111,30 @@ def after(found: Sequence[Program], read: Read, offset: int, *, limit: int, long
     return Page(tuple(_entries(parsed, longest)), begin, parsed[-1].line.next if parsed else begin)
 
 
+def raw(found: Sequence[Program], offset: int) -> Iterator[tuple[bytes, int]]:
+    """Yield the output from an offset on, without secrets, each piece with the offset behind it.
+
+    A line that may still grow is left for later.
+    """
+    at = _line_begin(found, offset)
+    for program in found:
+        if not program.begin <= at < program.end:
+            continue
+        with opened(program.file) as file:
+            while at < program.end:
+                begin = at - program.begin
+                piece = _bytes(file, begin, min(begin + CHUNK, program.end - program.begin))
+                is_last = at + len(piece) >= program.end
+                if not (is_last and program.closed):
+                    piece = piece[: piece.rfind(b"\n") + 1] or (b"" if is_last else piece)
+                if not piece:
+                    return
+                ahead, behind = _around(file, begin, begin + len(piece), _AS_BYTES)
+                at += len(piece)
+                shown = redacted_between(ahead, piece.decode("utf-8", _AS_BYTES), behind)
+                yield shown.encode("utf-8", _AS_BYTES), at
+
+
 @dataclass(frozen=True)
 class _Parsed:
     line: _Line
@@ -142,7 +170,7 @@ def _parsed(line: _Line, read: Read) -> _Parsed:
         with suppress(ValueError, RecursionError):  # then it is plain text
             record = json.loads(line.text.decode("utf-8", "replace"))
     entries = read(record) if isinstance(record, dict) else None
-    return _Parsed(line, None if entries is None else (*_beginning(line), *entries))
+    return _Parsed(line, None if entries is None else (*_beginning(line), *islice(entries, MOST_PER_LINE)))
 
 
 def _beginning(line: _Line) -> Iterator[Entry]:
@@ -178,17 +206,22 @@ def _printed(lines: Sequence[_Line], longest: int) -> Iterator[Entry]:
     first, last = lines[0], lines[-1]
     yield from _beginning(first)
     with opened(first.program.file) as file:
-        begin, end = first.at - first.program.begin, last.at + last.size - first.program.begin
-        ahead, behind = _text(file, begin - LONGEST_SECRET, begin), _text(file, end, end + LONGEST_SECRET)
+        ahead, behind = _around(file, first.at - first.program.begin, last.at + last.size - first.program.begin)
     whole = b"\n".join(line.text or b"" for line in lines).decode("utf-8", "replace")
-    text, left_out = _shown(whole, longest, ahead, behind)
+    text, left_out = _shown(whole, longest + BLOCK, ahead, behind)
     if text.strip():
         yield Entry(kind=EntryKind.PRINTED, at=first.at, text=text, left_out=left_out)
 
 
-def _text(file: BinaryIO, begin: int, end: int) -> str:
-    file.seek(max(0, begin))
-    return file.read(max(0, end - max(0, begin))).decode("utf-8", "replace")
+def _around(file: BinaryIO, begin: int, end: int, errors: str = "replace") -> tuple[str, str]:
+    """Return the text before and behind a part of a file, as far as a secret may reach."""
+    ahead, behind = _bytes(file, max(0, begin - LONGEST_SECRET), begin), _bytes(file, end, end + LONGEST_SECRET)
+    return ahead.decode("utf-8", errors), behind.decode("utf-8", errors)
+
+
+def _bytes(file: BinaryIO, begin: int, end: int) -> bytes:
+    file.seek(begin)
+    return file.read(end - begin)
 
 
 def _shown(text: str, longest: int, ahead: str = "", behind: str = "") -> tuple[str, int]:
@@ -255,8 +288,7 @@ def _backwards(found: Sequence[Program], end: int) -> Iterator[_Line]:
 
 
 def _ends_line(file: BinaryIO, end: int) -> bool:
-    file.seek(end - 1)
-    return file.read(1) == b"\n"
+    return _bytes(file, end - 1, end) == b"\n"
 
 
 def _forwards(found: Sequence[Program], offset: int) -> Iterator[_Line]:
@@ -287,8 +319,5 @@ def _size_of_line(file: BinaryIO) -> int:
 
 
 def _line(file: BinaryIO, program: Program, at: int, size: int, behind: int) -> _Line:
-    text = None
-    if size <= LINE_LIMIT:
-        file.seek(at)
-        text = file.read(size)
+    text = _bytes(file, at, at + size) if size <= LINE_LIMIT else None
     return _Line(program.begin + at, size, program.begin + behind, text, program)

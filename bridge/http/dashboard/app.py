@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -10,15 +10,26 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from markupsafe import Markup
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bridge.http.dashboard.frame import live, render
 from bridge.http.dashboard.frame.live import Live, digest_of
-from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Note, Notes, Page, fields_of, nothing_here
+from bridge.http.dashboard.frame.page import (
+    Action,
+    Asked,
+    Done,
+    Form,
+    Note,
+    Notes,
+    Page,
+    Plain,
+    fields_of,
+    nothing_here,
+)
 from bridge.http.dashboard.frame.session import Session, Sessions
-from bridge.http.dashboard.pages import ACTIONS, PAGES
+from bridge.http.dashboard.pages import ACTIONS, PAGES, PLAIN
 from bridge.http.gates.gate import header
 from bridge.http.gates.origin import is_own
 from bridge.http.gates.rate import Rate
@@ -88,6 +99,7 @@ class _Dashboard:
                 Route("/ui/leave", self._leave, methods=["POST"]),
                 *(Route(f"/ui/live{page.path}", partial(self._stream, page)) for page in PAGES),
                 *(Route(f"/ui{page.path}", partial(self._show, page)) for page in PAGES),
+                *(Route(f"/ui{plain.path}", partial(self._send, plain)) for plain in PLAIN),
                 *(Route(f"/ui{each.path}", partial(self._carry_out, each), methods=["POST"]) for each in ACTIONS),
             ],
             redirect_slashes=False,
@@ -159,6 +171,22 @@ class _Dashboard:
         await self._live.watch.known()
         notes = self._notes.take(session.key, asked.query.get("said", ""))
         return HTMLResponse(await read(self._whole, page, replace(asked, query=_without(asked.query, "said")), notes))
+
+    async def _send(self, plain: Plain, request: Request) -> Response:
+        """Send a plain text as it is made; browsers show it, and take it for nothing else."""
+        session = self._session(request)
+        if session is None:
+            return self._stranger(request, "There is no session in this browser, or it is over.")
+        pieces = plain.pieces(self._service, _asked(request, session))
+        first = await read(next, pieces, b"")
+
+        async def body() -> AsyncIterator[bytes]:
+            piece = first
+            while piece:
+                yield piece
+                piece = await read(next, pieces, b"")
+
+        return StreamingResponse(body(), media_type="text/plain; charset=utf-8")
 
     async def _stream(self, page: Page, request: Request) -> Response:
         session = self._session(request)

@@ -1,51 +1,54 @@
-"""The prompt and the output of a job's program, as long as its files are kept, and only on the host where it ran."""
+"""The prompt and the output of a job's program, as long as its files are kept, and only on the host where it ran.
 
+All of it is shown without secrets (ruling A12).
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import Field
+
+from activities.agents import transcript
+from activities.agents.entries import Entry
+from activities.agents.registry import reader_of
+from activities.agents.transcript import Program
 from activities.redaction.redact import redacted
-from activities.runs.output import last_lines
-from activities.runs.regular_files import NotRegularError, content_of, size_of
-from activities.runs.status import newest_program
-from activities.store import attempts as stored_runs
+from activities.runs.regular_files import NotRegularError, content_of
+from activities.store import attempts as stored_attempts
+from activities.store.attempts import AttemptRow
 from bridge.operations.jobs import jobs
+from bridge.operations.jobs.views import Shown
 from bridge.operations.service import Service
-from workflows.model.errors import NotFoundError, RefusedError
+from workflows.model.errors import NotFoundError, RefusedError, UsageError
+from workflows.model.rows import JobRecord
+from workflows.model.states import JobState
 
+ENTRIES = 200
+"""Entries of a page, unless the caller says otherwise."""
 
-@dataclass(frozen=True)
-class Output:
-    """The end of the newest attempt's output, without secrets (ruling A12)."""
-
-    text: str = ""
-    size: int = 0
-    """The size of the whole output in bytes."""
-    file: str = ""
-    """The path of the whole output."""
-    problem: str = ""
-    """Why there is nothing to show."""
-
-
-def of_job(service: Service, job_id: str, limit: int) -> Output:
-    """Return at most `limit` characters of the output."""
-    job = jobs.get(service, job_id)
-    runs = stored_runs.of_job(service.store, job.job_id)
-    if not runs:
-        return Output(problem="it has not begun yet" if job.ended_at is None else "it never ran")
-    if runs[-1].host != service.settings.host:
-        return Output(problem=f"it is on the host {runs[-1].host}, not here")
-    program = newest_program(Path(runs[-1].run_dir))
-    file = (program or Path(runs[-1].run_dir)) / "stdout.log"
-    try:
-        file.lstat()
-    except FileNotFoundError:
-        return Output(problem="nothing yet" if job.ended_at is None else "it is not kept any more")
-    return Output(last_lines(file, limit), size_of(file), str(file))
-
+LONGEST = 4000
+"""Characters of an entry's text, unless the caller says otherwise."""
 
 PROMPT_FILES = ("prompt", "prompt.md")
 """The files of a prompt: for standard input, and for a program that reads a file."""
 MOST_OF_A_PROMPT = 16 * 1024 * 1024
+END = 2**62
+"""An offset behind every output."""
+
+
+class Log(Shown):
+    """A part of an attempt's transcript: what its agent said and did."""
+
+    job_id: str
+    state: JobState
+    attempt: int = Field(default=0, description="0 if the job has not begun yet.")
+    attempts: list[int] = Field(default=[], description="All attempts of the job.")
+    entries: list[Entry] = []
+    size: int = Field(default=0, description="Bytes of the whole output.")
+    earlier_cursor: int | None = Field(default=None, description="Pass it as `before` for the entries before these.")
+    next_cursor: int = Field(default=0, description="Pass it as `cursor` for the entries that follow.")
+    over: bool = Field(default=False, description="True if the attempt prints no more.")
 
 
 @dataclass(frozen=True)
@@ -57,22 +60,62 @@ class Told:
     prompt: str
 
 
+def log(
+    service: Service,
+    job_id: str,
+    attempt: int | None = None,
+    *,
+    before: int | None = None,
+    cursor: int | None = None,
+    limit: int = ENTRIES,
+    longest: int = LONGEST,
+) -> Log:
+    """Return about `limit` entries of an attempt, by default the last ones of the last attempt.
+
+    `before` returns those that end before an offset, `cursor` those that follow one.
+    """
+    if before is not None and cursor is not None:
+        raise UsageError("before and cursor exclude each other")
+    job, run, attempts = _attempt(service, job_id, attempt, "log")
+    if run is None:
+        return Log(job_id=job.job_id, state=job.state)
+    programs, read = _programs(job, run, attempts), reader_of(service.settings, job.runtime)
+    try:
+        if cursor is not None:
+            page = transcript.after(programs, read, cursor, limit=limit, longest=longest)
+        else:
+            at = END if before is None else before
+            page = transcript.before(programs, read, at, limit=limit, longest=longest)
+    except NotRegularError as error:
+        raise RefusedError(str(error), f"service job show {job.job_id}") from None
+    return Log(
+        job_id=job.job_id,
+        state=job.state,
+        attempt=run.attempt,
+        attempts=attempts,
+        entries=[_in_worktree(entry, run.worktree) for entry in page.entries],
+        size=programs[-1].end,
+        earlier_cursor=page.begin or None,
+        next_cursor=page.end,
+        over=programs[-1].closed,
+    )
+
+
+def raw(service: Service, job_id: str, attempt: int | None = None, cursor: int = 0) -> Iterator[tuple[bytes, int]]:
+    """Yield an attempt's whole output, each piece with the offset behind it."""
+    job, run, attempts = _attempt(service, job_id, attempt, "log --raw")
+    try:
+        yield from transcript.raw(_programs(job, run, attempts), cursor) if run else ()
+    except NotRegularError as error:
+        raise RefusedError(str(error), f"service job show {job.job_id}") from None
+
+
 def prompt(service: Service, job_id: str, attempt: int | None = None, most: int = MOST_OF_A_PROMPT) -> Told:
     """Return the prompt of an attempt, or of the last one; raise `NotFoundError` if no prompt is kept."""
-    job = jobs.get(service, job_id)
-    runs = {run.attempt: run for run in stored_runs.of_job(service.store, job.job_id)}
+    job, run, _ = _attempt(service, job_id, attempt, "prompt")
     look = f"service job show {job.job_id}"
-    if not runs:
-        raise NotFoundError(
-            f"{job.job_id} has not begun yet" if job.ended_at is None else f"{job.job_id} never ran", look
-        )
-    run = runs.get(max(runs) if attempt is None else attempt)
     if run is None:
-        raise NotFoundError(f"{job.job_id} has no attempt {attempt}; its attempts: {', '.join(map(str, runs))}", look)
-    if run.host != service.settings.host:
-        raise RefusedError(
-            f"attempt {run.attempt} ran on the host {run.host}", f"on {run.host}: service job prompt {job.job_id}"
-        )
+        raise NotFoundError(f"{job.job_id} has not begun yet", look)
     for file in PROMPT_FILES:
         try:
             text = content_of(Path(run.run_dir) / file, most).decode(errors="replace")
@@ -82,3 +125,44 @@ def prompt(service: Service, job_id: str, attempt: int | None = None, most: int 
             raise RefusedError(str(error), look) from None
         return Told(job.job_id, run.attempt, redacted(text))
     raise NotFoundError(f"the prompt of attempt {run.attempt} is not kept any more ([worker].keep_runs)", look)
+
+
+def _attempt(
+    service: Service, job_id: str, attempt: int | None, command: str
+) -> tuple[JobRecord, AttemptRow | None, list[int]]:
+    """Return a job, one of its attempts, and the numbers of all; no attempt if the job has not begun yet."""
+    job = jobs.get(service, job_id)
+    runs = {run.attempt: run for run in stored_attempts.of_job(service.store, job.job_id)}
+    look = f"service job show {job.job_id}"
+    if not runs and job.ended_at is not None:
+        raise NotFoundError(f"{job.job_id} never ran", look)
+    if not runs and attempt is None:
+        return job, None, []
+    run = runs.get(max(runs) if attempt is None else attempt)
+    if run is None:
+        others = f"its attempts: {', '.join(map(str, runs))}" if runs else "it has not begun yet"
+        raise NotFoundError(f"{job.job_id} has no attempt {attempt}; {others}", look)
+    if run.host != service.settings.host:
+        raise RefusedError(
+            f"attempt {run.attempt} ran on the host {run.host}", f"on {run.host}: service job {command} {job.job_id}"
+        )
+    return job, run, [*runs]
+
+
+def _programs(job: JobRecord, run: AttemptRow, attempts: Sequence[int]) -> tuple[Program, ...]:
+    """Return the outputs of an attempt's programs; raise `NotFoundError` if they are not kept any more."""
+    over = job.state.ended or run.ended_at is not None or run.attempt != max(attempts)
+    if over and not Path(run.run_dir).is_dir():
+        raise NotFoundError(
+            f"the output of attempt {run.attempt} is not kept any more ([worker].keep_runs)",
+            f"service job show {job.job_id}",
+        )
+    return transcript.programs(Path(run.run_dir), over=over)
+
+
+def _in_worktree(entry: Entry, worktree: str | None) -> Entry:
+    """Shorten the paths of an entry to those in the work folder."""
+    if not worktree or not (entry.files or entry.argument):
+        return entry
+    files = tuple(file.removeprefix(f"{worktree}/") for file in entry.files)
+    return entry.model_copy(update={"files": files, "argument": entry.argument.replace(f"{worktree}/", "")})

@@ -2,7 +2,7 @@
 
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
@@ -44,6 +44,14 @@ class Page:
     """An open page is rendered again when a row has changed, and after so many seconds."""
     fields: tuple[str, ...] = ()
     """The fields of a page that is a form: faults stand beside them, and the page does not change while it is open."""
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A plain text at a path, sent piece by piece; each piece is made in a thread of its own."""
+
+    path: str
+    pieces: Callable[[Service, Asked], Iterator[bytes]]
 
 
 @dataclass(frozen=True)

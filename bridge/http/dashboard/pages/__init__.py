@@ -1,6 +1,6 @@
 """The dashboard's pages and their actions, one module per subject; no module imports another."""
 
-from bridge.http.dashboard.frame.page import Action, Page
+from bridge.http.dashboard.frame.page import Action, Page, Plain
 from bridge.http.dashboard.pages import (
     agents,
     attention,
@@ -39,3 +39,4 @@ SUBJECTS = (
 
 PAGES: tuple[Page, ...] = tuple(page for subject in SUBJECTS for page in subject.PAGES)
 ACTIONS: tuple[Action, ...] = tuple(each for subject in SUBJECTS for each in getattr(subject, "ACTIONS", ()))
+PLAIN: tuple[Plain, ...] = tuple(each for subject in SUBJECTS for each in getattr(subject, "PLAIN", ()))

@@ -1,11 +1,11 @@
 """The page of one job: its facts, and the orders it accepts (ruling M3)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
-from bridge.http.dashboard.parts import diff_view, grid, legs
+from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, Plain, done
+from bridge.http.dashboard.parts import conversation, diff_view, grid, legs
 from bridge.http.dashboard.parts.slow_answers import Recent
 from bridge.operations.home import links
 from bridge.operations.jobs import jobs, output
@@ -17,7 +17,7 @@ from workflows.model.errors import ServiceError
 from workflows.model.states import Continuation, JobState
 from workflows.policy.decisions import decided
 
-OUTPUT_LETTERS, TAIL_LETTERS, PROMPT_LETTERS = 30_000, 6_000, 30_000
+PROMPT_LETTERS = 30_000
 PROMPT_BYTES = 4 * PROMPT_LETTERS + 64_000
 """Bytes read of a prompt: enough not to cut a secret where the redaction looks for it."""
 LISTS = ("findings", "tests_run", "needs")
@@ -43,6 +43,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
     result = (detail.payload or {}).get("service_result") or {}
     found = legs.branches_of(service, tree, told, only=job.job_id)
     running = job.state in OPEN
+    attempt = conversation.attempt_of(asked) or max((run.attempt for run in detail.attempts), default=None)
     workflow = job.job_id if job.continuation is Continuation.NONE else job.root_job_id
     return {
         "title": f"{grid.name_of(job)} ({job.job_id})",
@@ -60,8 +61,10 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "branch": found.legs[0] if found else None,
         "conflicts": [each for each in legs.conflicts_of(service, tree, told) if each.job_id == job.job_id],
         "diff": diff_view.of_job(service, job),
-        "told": _told(service, job.job_id, len(detail.attempts)),
-        "output": output.of_job(service, job.job_id, TAIL_LETTERS if running else OUTPUT_LETTERS),
+        "told": _told(service, job.job_id, attempt),
+        "talk": conversation.of_job(service, job.job_id, asked),
+        "attempts": [run.attempt for run in detail.attempts],
+        "attempt": attempt,
         "events": sorted([*told, *jobs.waits(service, job.job_id)], key=lambda event: event.at),
         "running": running,
         "web_ui": links.web_ui(service, workflow),
@@ -79,18 +82,24 @@ def _claimed(detail: JobDetail, result: Mapping[str, Any]) -> Mapping[str, objec
     }
 
 
-def _told(service: Service, job_id: str, attempts: int) -> _ShownPrompt:
-    """Return a job's prompt from a cache; an attempt's prompt never changes. Errors are not cached."""
+def _told(service: Service, job_id: str, attempt: int | None) -> _ShownPrompt:
+    """Return an attempt's prompt from a cache, since it never changes. Errors are not cached."""
     try:
-        key = (str(service.home.root), job_id, attempts)
-        return _prompts.get(key, lambda: _read_prompt(service, job_id))
+        key = (str(service.home.root), job_id, attempt)
+        return _prompts.get(key, lambda: _read_prompt(service, job_id, attempt))
     except ServiceError as error:
         return _ShownPrompt(problem=error.message)
 
 
-def _read_prompt(service: Service, job_id: str) -> _ShownPrompt:
-    told = output.prompt(service, job_id, most=PROMPT_BYTES)
+def _read_prompt(service: Service, job_id: str, attempt: int | None) -> _ShownPrompt:
+    told = output.prompt(service, job_id, attempt, most=PROMPT_BYTES)
     return _ShownPrompt(told.prompt[:PROMPT_LETTERS], told.attempt, cut=len(told.prompt) > PROMPT_LETTERS)
+
+
+def _raw(service: Service, asked: Asked) -> Iterator[bytes]:
+    begin = conversation.number_of(asked, "cursor") or 0
+    pieces = output.raw(service, asked.params["job_id"], conversation.attempt_of(asked), begin)
+    return (piece for piece, _ in pieces)
 
 
 async def _retry(service: Service, form: Form) -> Done:
@@ -107,6 +116,7 @@ async def _drop(service: Service, form: Form) -> Done:
 
 
 PAGES = (Page("/jobs/{job_id}", "job.html", _look, fresh_seconds=1.0),)
+PLAIN = (Plain("/jobs/{job_id}/raw", _raw),)
 ACTIONS = (
     Action("/jobs/{job_id}/retry", _retry),
     Action("/jobs/{job_id}/merge", _merge),

@@ -1,5 +1,6 @@
 """A job's page: everything known about it, and its actions (ruling M3)."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from sqlalchemy import update
 from activities.store import schema
 from bridge.http.dashboard.pages.job import PROMPT_LETTERS
 from bridge.operations.service import Service
+from tests.activities.agents.recorded import STREAMS
 from tests.activities.git.conftest import run_git
 from tests.bridge import seeds
 from tests.bridge.http.dashboard import planted
@@ -103,7 +105,6 @@ async def test_what_a_running_agent_prints_is_seen_as_it_comes(service: Service,
     one(service, state=JobState.RUNNING, ended_at=None)
     folder = printing(service, "thinking\n<b>password=hunter2hunter2</b>\n")
     shown = await ann.open(PAGE)
-    assert "What its agent prints" in shown.words
     assert "thinking" in shown.words
     assert "<b>password" not in shown.html
     with (folder / "stdout.log").open("a") as file:
@@ -111,14 +112,80 @@ async def test_what_a_running_agent_prints_is_seen_as_it_comes(service: Service,
     assert "further" in (await ann.open(PAGE)).words
 
 
-async def test_all_that_was_printed_is_there_afterwards_up_to_a_bound(service: Service, ann: Surfer) -> None:
+async def test_a_long_output_is_shown_by_its_end_and_earlier_parts_by_links(service: Service, ann: Surfer) -> None:
     one(service)
-    folder = printing(service, "first\n" + "a line of words\n" * 10_000 + "last\n")
+    printing(service, "first\n" + "a line of <words>\n" * 15_000 + "last\n")
+    shown, pages = await ann.open(PAGE), 1
+    assert "last What happened" in shown.words
+    while earlier := [link for link in shown.read.links if "&before=" in link]:
+        assert len(shown.html.encode()) < 150_000
+        shown, pages = await ann.open(earlier[0]), pages + 1
+    assert "first a line" in shown.words
+    assert pages < 12
+    assert f"{PAGE}?attempt=1#conversation" in shown.read.links
+
+
+async def test_a_conversation_has_what_was_said_and_each_call_with_its_result(service: Service, ann: Surfer) -> None:
+    one(service, runtime="runtime_b")
+    printing(service, (STREAMS / "claude" / "stream-json.stdout").read_text(), worktree="<REPO>")
     shown = await ann.open(PAGE)
-    assert "What its agent printed" in shown.words
-    assert " left out]" in shown.words
-    assert "last The end of it. The whole: less " + str(folder / "stdout.log") in shown.words
-    assert len(shown.html.encode()) < 150_000
+    assert "Write hello.txt File created successfully" in shown.words
+    assert "Bash git status --short ?? hello.txt Its result ```json" in shown.words
+    assert "1 710 tokens in, 150 out (this run)" in shown.words
+
+
+async def test_a_call_without_a_result_runs_until_the_attempt_ends(service: Service, ann: Surfer) -> None:
+    one(service, runtime="runtime_c", state=JobState.RUNNING, ended_at=None)
+    call = {"id": "c1", "function": {"name": "Bash", "arguments": '{"command": "ls"}'}}
+    folder = printing(service, json.dumps({"role": "assistant", "tool_calls": [call]}) + "\n")
+    assert "Bash ls runs" in (await ann.open(PAGE)).words
+    with (folder / "stdout.log").open("a") as file:
+        file.write('{"role":"tool","tool_call_id":"c1","content":"Command failed with exit code: 2."}\n')
+    assert "Bash ls failed Command failed" in (await ann.open(PAGE)).words
+
+
+async def test_each_attempt_has_its_conversation_and_its_prompt(service: Service, ann: Surfer) -> None:
+    one(service, attempt=2)
+    first = printing(service, "of the first\n")
+    (first / "prompt").write_text("do it")
+    second = first.with_name(f"{JOB}.2")
+    second.mkdir()
+    (second / "stdout.log").write_text("of the second\n")
+    (second / "prompt").write_text("do it again")
+    seeds.payload(service, JOB, {}, attempt=2, host=service.settings.host, run_dir=str(second))
+    newest = await ann.open(PAGE)
+    assert "of the second" in newest.words
+    assert "do it again" in newest.words
+    earlier = await ann.open(f"{PAGE}?attempt=1")
+    assert "of the first" in earlier.words
+    assert "The prompt of attempt 1 do it" in earlier.words
+    assert "has no attempt 7" in (await ann.open(f"{PAGE}?attempt=7")).words
+    assert (await ann.open(f"{PAGE}?attempt=x")).status == 400
+
+
+@pytest.mark.ruling("A12")
+async def test_the_raw_output_is_plain_text_without_secrets(service: Service, ann: Surfer) -> None:
+    one(service)
+    token = TOKENS["GitHub personal"]
+    printing(service, f"<script>alert(1)</script>\n{token}\n" + "x" * 300_000 + "\nthe end")
+    shown = await ann.open(PAGE)
+    for link in (link for link in shown.read.links if "/raw?" in link):
+        raw = await ann.open(link)
+        assert raw.status == 200
+        assert raw.headers["content-type"] == "text/plain; charset=utf-8"
+        assert raw.headers["x-content-type-options"] == "nosniff"
+        assert raw.html.endswith("the end")
+        assert token not in raw.html
+        assert raw.html.startswith("<script>" if "cursor" not in link else "xxx")
+    assert (await ann.open(f"{PAGE}/raw?attempt=7")).status == 404
+
+
+async def test_entries_that_grow_when_escaped_stay_within_the_page(service: Service, ann: Surfer) -> None:
+    one(service, runtime="runtime_c")
+    said = "".join(json.dumps({"role": "assistant", "content": '\u202e"<' * 600}) + "\n" for _ in range(300))
+    printing(service, said)
+    shown = await ann.open(PAGE)
+    assert 30_000 < len(shown.html.encode()) < 150_000
 
 
 @pytest.mark.ruling("P7.shown")
@@ -138,9 +205,12 @@ async def test_what_it_was_told_is_folded_escaped_and_without_secrets(service: S
 
 async def test_output_that_is_elsewhere_or_gone_is_said(service: Service, ann: Surfer) -> None:
     one(service)
-    assert "It never ran." in (await ann.open(PAGE)).words
+    assert f"Conversation {JOB} never ran." in (await ann.open(PAGE)).words
     seeds.payload(service, JOB, {}, host="another")
-    assert "It is on the host another, not here." in (await ann.open(PAGE)).words
+    assert "Conversation attempt 1 ran on the host another." in (await ann.open(PAGE)).words
+    with service.store.begin() as connection:
+        connection.execute(update(schema.attempts).values(host=service.settings.host, run_dir="/gone"))
+    assert "the output of attempt 1 is not kept any more" in (await ann.open(PAGE)).words
 
 
 async def test_faults_last_words_waits_and_events_are_told(service: Service, ann: Surfer) -> None:
