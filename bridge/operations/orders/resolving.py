@@ -113,7 +113,7 @@ def _agent(service: Service, whole: Tree, conflicts: Sequence[LeftOut], repo: Re
     names = dict.fromkeys([*first, *(job.agent for job in whole.jobs)])
     known = {each.worker.name: each for each in stored_agents.every(service.store)}
     order = [*(known[name] for name in names if name in known), *known.values()]
-    able = next((each for each in order if _able(service, each, repo)), None)
+    able = next((each for each in order if _able(service, each, repo.name)), None)
     if able is None:
         raise UsageError(
             f"no agent can merge on {repo.name}: it takes the capability implement and a policy that may write .git",
@@ -122,9 +122,14 @@ def _agent(service: Service, whole: Tree, conflicts: Sequence[LeftOut], repo: Re
     return able
 
 
-def _able(service: Service, agent: Agent, repo: Repo) -> bool:
+def possible(service: Service, repo: str) -> bool:
+    """Return whether any agent can resolve conflicts in a repository."""
+    return any(_able(service, each, repo) for each in stored_agents.every(service.store))
+
+
+def _able(service: Service, agent: Agent, repo: str) -> bool:
     try:
-        agent.check(Action.IMPLEMENT, repo.name)
+        agent.check(Action.IMPLEMENT, repo)
     except ServiceError:
         return False
     return may_commit(service.settings, agent.worker)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from bridge.http.dashboard.frame.page import Action, Asked, Page
 from bridge.http.dashboard.parts import resuming
+from bridge.operations.orders import resolving
 from bridge.operations.service import Service
 from bridge.operations.waiting import waiting
 
@@ -20,12 +21,19 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "waiting": found.total,
         "lately": waiting.lately(service),
         "running": waiting.running(service) if quiet else (),
+        "resolvers": _resolvers(service, found),
         "unused": quiet and waiting.nothing_ever_ran(service),
         "seen_of": resuming.seen_of,
         "form_of": resuming.form_of,
         "most": resuming.MOST,
         "durations": resuming.DURATIONS,
     }
+
+
+def _resolvers(service: Service, found: waiting.Waiting) -> set[str]:
+    """Return the repositories with a conflict that an agent can resolve."""
+    conflicting = {found.tasks[item.root_job_id].repo for item in found.items if item.knots}
+    return {repo for repo in conflicting if resolving.possible(service, repo)}
 
 
 PAGES = (Page("/", "attention.html", _look),)

@@ -279,7 +279,8 @@ async def test_when_nothing_waits_what_runs_is_shown(service: Service, ann: Surf
 
 async def test_where_nothing_ever_ran_it_says_how_to_begin(service: Service, ann: Surfer) -> None:
     shown = await ann.open("/ui/")
-    assert "service agent ask" in shown.words
+    assert "service init" in shown.words
+    assert {"/ui/new/repository", "/ui/new/agent", "/ui/new"} <= set(shown.read.links)
     seeds.write(service, seeds.task(root(1), state=TaskState.DONE))
     assert "Nothing was ever started" not in (await ann.open("/ui/")).words
 

@@ -23,7 +23,7 @@ def test_what_is_not_ours_is_what_its_makers_released(name: str, digest: str) ->
 def test_there_is_one_stylesheet_and_one_short_script_of_ours() -> None:
     ours = {path.name for path in STATIC.iterdir() if path.suffix in {".js", ".css"}} - set(VENDORED)
     assert ours == {"page.css", "page.js"}
-    assert len((STATIC / "page.js").read_text().splitlines()) <= 150
+    assert len((STATIC / "page.js").read_text().splitlines()) <= 200
 
 
 @pytest.mark.ruling("M5")

@@ -36,12 +36,18 @@
   const touched = new Map();
   const touch = ({ id, value, checked, tagName }) => { touched.delete(id); touched.set(id, { value, checked, unsent: tagName === "TEXTAREA" }); };  // the newest is last
   document.addEventListener("input", (event) => { if (event.target.id) touch(event.target); });
-  document.addEventListener("submit", ({ target }) => { for (const { id } of target.elements) if (touched.has(id)) touched.get(id).unsent = false; });
+  document.addEventListener("submit", ({ target, submitter }) => {
+    for (const { id } of target.elements) if (touched.has(id)) touched.get(id).unsent = false;
+    if (target.method !== "post") return;
+    idle(); submitter?.setAttribute("aria-busy", "true");
+    places = []; for (let at = target; at && at !== main(); at = at.parentElement) places.push([at, at.nextElementSibling]);
+  });
   document.addEventListener("toggle", (event) => {
     if (event.target.tagName === "DETAILS" && event.target.id) touched.set(event.target.id, { open: event.target.open });
   }, true);
   document.addEventListener("htmx:before:swap", ({ detail: { ctx } }) => {
     const form = ctx.sourceElement;
+    if (form.tagName === "FORM") $("page").prepend(notes);
     if (form.tagName !== "FORM" || ctx.response?.status >= 400) return;
     for (const field of form.elements) touched.delete(field.id);
     form.reset();
@@ -56,27 +62,40 @@
     }
   }
 
+  // What a form came to stands where it was sent, also where the form is gone by then; its button says that it waits.
+  const notes = $("notes"); let places = [];
+  const idle = () => { for (const each of document.querySelectorAll("[aria-busy]")) each.removeAttribute("aria-busy"); };
+  function place() {
+    if (!notes.children.length) return;
+    const [at, next] = places.find(([at, next]) => at.isConnected || next?.isConnected) ?? [];
+    if (at?.isConnected) at.append(notes); else next?.before(notes);
+  }
+
   function changed() {
-    giveBack();
+    giveBack(); place();
     for (const field of document.querySelectorAll("[data-typed]")) touch(field);
     tellTimes();
     if (here()) tellWaiting(Number(here().dataset.waiting));
   }
-  document.addEventListener("htmx:after:swap", ({ detail }) => { changed(); if (detail.ctx?.sourceElement.tagName === "FORM") show(); });
-  document.addEventListener("htmx:finally:request", changed);  // what came had a title of its own
+  document.addEventListener("htmx:after:swap", ({ detail }) => {
+    changed(); if (detail.ctx?.sourceElement.tagName !== "FORM") return;
+    show(); if (document.activeElement === document.body) notes.focus({ preventScroll: true });  // its button is gone
+  });
+  document.addEventListener("htmx:finally:request", () => { idle(); changed(); });  // what came had a title of its own
+  addEventListener("pageshow", idle);
 
   // What a form came to when there is no page to show for it; what was typed stays.
   function make(tag, values, ...inside) {
     const made = Object.assign(document.createElement(tag), values);
     made.append(...inside); return made;
   }
-  const note = (text) => make("p", { className: "note no" }, text), tell = (text) => { $("notes").replaceChildren(note(text)); show(); };
-  const show = () => $("notes").querySelector(".no")?.scrollIntoView({ block: "nearest" });  // what was refused is seen
+  const note = (text) => make("p", { className: "note no" }, text), tell = (text) => { notes.replaceChildren(note(text)); place(); show(); };
+  const show = () => { if (notes.children.length) notes.scrollIntoView({ block: "nearest" }); };
   // What was typed in a field that is gone. Who still types goes on in there, so that their letters are no keys.
   function keep(text) {
     if ([...document.querySelectorAll("textarea")].some((area) => area.value === text)) return;
     const area = make("textarea", { ariaLabel: "What you typed", value: text });
-    $("notes").append(note("This waits for nobody any more. What you typed is kept here, so that you can copy it."), area);
+    notes.append(note("This waits for nobody any more. What you typed is kept here, so that you can copy it."), area);
     if (document.activeElement === document.body) area.focus();
   }
   document.addEventListener("trouble", (event) => tell(event.detail.value));
