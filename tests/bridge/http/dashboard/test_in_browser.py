@@ -168,6 +168,26 @@ def test_what_was_sent_is_not_kept(tab: Tab, stage: Stage) -> None:
     until_shown(tab, "It is said")
 
 
+def test_a_button_waits_and_the_outcome_stands_beside_it_without_moving_it(tab: Tab, stage: Stage) -> None:
+    waiting: list[Route] = []
+    tab.route("**/ui/probe/answer", lambda route: waiting.append(route))
+    button = tab.locator("#send-two")
+    button.click()
+    assert button.get_attribute("aria-busy") == "true"
+    place = button.bounding_box()
+    waiting[0].continue_()
+    until_shown(tab, "It is said")
+    assert tab.locator("#item-two form #notes").inner_text() == "It is said"
+    assert (button.bounding_box(), button.get_attribute("aria-busy")) == (place, None)
+    assert tab.evaluate("document.activeElement.id") == "send-two"
+    for stage.number in (2, 3):
+        until_shown(tab, f"Probe {stage.number}")
+    assert tab.locator("#item-two form #notes").inner_text() == "It is said", "it outlives updates"
+    stage.items = ("one", "three")
+    tab.locator("#item-two").wait_for(state="detached")
+    assert tab.locator("#notes + #item-three").count() == 1, "the form is gone, its place is not"
+
+
 @pytest.mark.parametrize("answered", [True, False])
 def test_what_is_refused_at_the_end_of_a_long_page_is_seen(ann: Person, tab: Tab, stage: Stage, answered: bool) -> None:
     stage.items, stage.number = tuple(f"item{number}" for number in range(12)), 2
