@@ -140,8 +140,8 @@ def never_loaded_again(tab: Page) -> bool:
 
 
 def until_state(tab: Page, job: str, state: str) -> None:
-    """Wait until the grid shows this state of a job."""
-    row = tab.locator("[role=treegrid] tbody tr", has=tab.locator(f"a[href='/ui/jobs/{job}']"))
+    """Wait until the outline shows this state of a job."""
+    row = tab.locator(".outline .job", has=tab.locator(f"a[href='/ui/jobs/{job}']"))
     wait_for(lambda: row.count() == 1 and state in row.inner_text(), lambda: tab.inner_text("main")[:3000])
 
 

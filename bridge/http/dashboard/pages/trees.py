@@ -1,34 +1,70 @@
 """The page of one tree: state, jobs, spend, and the orders it accepts (ruling M3)."""
 
 import asyncio
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Note, Page
-from bridge.http.dashboard.parts import dag, grid, legs
+from bridge.http.dashboard.parts import dag, grid, legs, outline, timeline
 from bridge.operations.branches import publish
 from bridge.operations.home import links
 from bridge.operations.jobs import dependencies, jobs, rounds
+from bridge.operations.jobs.jobs import Tree
 from bridge.operations.orders import trees
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
+from workflows.model.rows import EventRecord, RoundRecord
 
 EVENTS = 60
 """Number of newest events shown; a command lists all."""
+
+
+@dataclass(frozen=True)
+class View:
+    """What the page shows of a tree. It is part of the address, so it stays through updates, and needs no scripts."""
+
+    path: str
+    clock: bool
+    """True if the timeline shows idle times in full."""
+    unfolded: tuple[str, ...]
+    """The keys of finished batches that the graph shows leg by leg, or `all`."""
+    folds: bool
+    """True if finished batches are folded otherwise."""
+
+    @property
+    def other_clock(self) -> str:
+        return self._address(clock=not self.clock, unfolded=self.unfolded)
+
+    @property
+    def whole(self) -> str:
+        return self._address(clock=self.clock, unfolded=() if "all" in self.unfolded else ("all",))
+
+    def unfold(self, key: str) -> str:
+        return self._address(clock=self.clock, unfolded=(*self.unfolded, key))
+
+    def fold(self, key: str) -> str:
+        return self._address(
+            clock=self.clock, unfolded=tuple(each for each in self.unfolded if each not in (key, "all"))
+        )
+
+    def _address(self, *, clock: bool, unfolded: tuple[str, ...]) -> str:
+        said = ({"time": "clock"} if clock else {}) | ({"unfold": ",".join(unfolded)} if unfolded else {})
+        return f"{self.path}?{urlencode(said, safe=',')}" if said else self.path
 
 
 def _look(service: Service, asked: Asked) -> Mapping[str, object]:
     tree = jobs.tree(service, asked.params["root"])
     root = tree.task.root_job_id
     told = jobs.events(service, root)
-    rows = tuple(grid.rows(tree.jobs))
     found = legs.branches_of(service, tree, told)
+    asked_of = rounds.of_tree(service, root)
     return {
         "title": tree.task.title,
         "tree": tree,
         "root": tree.jobs[0],
-        "rows": rows,
-        "by_id": {row.job.job_id: row for row in rows},
-        "picture": dag.draw([job.job_id for job in tree.jobs], dependencies.of_tree(service, tree)),
+        **_drawn(service, asked, tree, told, asked_of),
         "spend": grid.spend(tree),
         "branches": found,
         "finish": legs.finish_of(service, tree, told, found),
@@ -36,10 +72,32 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "conflicts": legs.conflicts_of(service, tree, told),
         "published": publish.of_tree(service, root),
         "may_publish": publish.is_possible(service, tree.task.repo),
-        "rounds": rounds.of_tree(service, root),
+        "rounds": asked_of,
         "events": told[-EVENTS:],
         "all_events": len(told),
         "web_ui": links.web_ui(service, root),
+    }
+
+
+def _drawn(
+    service: Service, asked: Asked, tree: Tree, told: Sequence[EventRecord], asked_of: Sequence[RoundRecord]
+) -> Mapping[str, object]:
+    """Return the tree's outline, timeline and graph, as the address wants them."""
+    root, folds = tree.task.root_job_id, len(tree.jobs) > outline.LARGE
+    unfolded = tuple(key for key in asked.query.get("unfold", "").split(",") if key)
+    view = View(f"/ui/trees/{root}", asked.query.get("time") == "clock", unfolded, folds)
+    follows = dependencies.of_tree(service, tree)
+    chains = outline.of_tree(tree.jobs, asked_of, over=tree.over)
+    shown = outline.of_tree(tree.jobs, over=tree.over, unfolded=unfolded) if unfolded else chains
+    course = timeline.Course(tree.jobs, told, jobs.waits(service, root), asked_of, follows, time.time())
+    return {
+        "view": view,
+        "chains": chains,
+        "by_id": {job.job_id: job for job in tree.jobs},
+        "name_of": grid.name_of,
+        "lasted": timeline.lasted,
+        "timeline": timeline.draw(course, cut=not view.clock),
+        "picture": dag.draw(shown, follows),
     }
 
 

@@ -1,39 +1,13 @@
-"""The jobs of a tree as rows of a tree grid, and the use of each of its bounds."""
+"""Names and times of jobs as pages show them, and the use of each of a tree's bounds."""
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bridge.http.dashboard.frame.render import count, money, span
 from bridge.operations.jobs.jobs import Tree
 from workflows.model.rows import JobRecord
 from workflows.model.states import Continuation
-from workflows.policy.decisions import decided
-
-
-@dataclass(frozen=True)
-class Row:
-    """A job, and its position among its siblings."""
-
-    job: JobRecord
-    level: int
-    place: int
-    of: int
-    parent: bool
-    """True if other rows are below it."""
-
-    @property
-    def name(self) -> str:
-        return name_of(self.job)
-
-    @property
-    def seconds(self) -> float | None:
-        return seconds_of(self.job)
-
-    @property
-    def decision(self) -> str:
-        return decided(self.job.state, self.job.decision)
 
 
 @dataclass(frozen=True)
@@ -48,23 +22,8 @@ class Used:
     left: str
 
 
-def rows(jobs: Sequence[JobRecord]) -> Iterator[Row]:
-    """Yield each job below its parent, in dispatch order."""
-    below: dict[str | None, list[JobRecord]] = {}
-    known = {job.job_id for job in jobs}
-    for job in jobs:
-        below.setdefault(job.parent_job_id if job.parent_job_id in known else None, []).append(job)
-    waiting = [(1, at, job) for at, job in reversed([*enumerate(below.get(None, ()), 1)])]
-    while waiting:
-        level, place, job = waiting.pop()
-        mine = below.get(job.job_id, [])
-        siblings = below[job.parent_job_id if job.parent_job_id in known else None]
-        yield Row(job, level, place, len(siblings), bool(mine))
-        waiting += [(level + 1, at, each) for at, each in reversed([*enumerate(mine, 1)])]
-
-
 def name_of(job: JobRecord) -> str:
-    """Return a job's name in the grid: the leg's, or for continuations the reason."""
+    """Return a job's name in its tree: the leg's, or for continuations the reason."""
     if job.delegation_id:
         return job.delegation_id
     match job.continuation:

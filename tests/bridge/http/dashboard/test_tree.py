@@ -1,13 +1,16 @@
-"""A tree's page: the grid, the picture, the spend, the rounds, and its orders (ruling M3)."""
+"""A tree's page: timeline, outline, graph, spend, rounds, and its orders (ruling M3)."""
 
 import json
 import os
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from bridge.machine.locks import FileLock
 from bridge.operations.service import Service
@@ -28,8 +31,7 @@ HOSTILE = "<script>alert(1)</script>\u202e\"'><img src=x>"
 
 
 def rows_of(html: str) -> list[str]:
-    body = html.split('role="treegrid"')[1].split("</table>")[0]
-    return re.findall(r"<tr aria-level.*?</tr>", body, re.DOTALL)
+    return re.findall(r'<li class="job".*?</li>', html, re.DOTALL)
 
 
 async def test_the_largest_tree_is_one_readable_page(service: Service, ann: Surfer) -> None:
@@ -42,23 +44,105 @@ async def test_the_largest_tree_is_one_readable_page(service: Service, ann: Surf
     assert len(shown.html.encode()) < 150_000
     assert seconds < 2, "generous: the machine may be busy"
     assert len(rows_of(shown.html)) == 64
-    svg = shown.html.split("<svg")[1].split("</svg>")[0]
-    linked = re.findall(r'<a href="/ui/jobs/([^"]+)"', svg)
-    assert len(linked) == len(set(linked)) == 64
-    assert svg.count("<path") >= 63
+    assert shown.html.count('<svg class="bars"') == 64, "the timeline has a row for each"
     assert " style=" not in shown.html
 
 
-async def test_the_grid_says_levels_places_and_what_stands_below(service: Service, ann: Surfer) -> None:
+async def test_a_page_takes_as_many_statements_for_64_jobs_as_for_8(service: Service, ann: Surfer) -> None:
+    taken = []
+    for jobs in (8, 64):
+        planted.played(service, jobs, 600, root=f"job-{jobs:012d}")
+        await ann.open(f"/ui/trees/job-{jobs:012d}")
+        with statements(service) as each:
+            await ann.open(f"/ui/trees/job-{jobs:012d}")
+        taken.append(len(each))
+    assert taken[0] == taken[1] < 25
+
+
+async def test_finished_batches_of_a_large_tree_are_folded_and_unfold_by_links(service: Service, ann: Surfer) -> None:
+    planted.played(service, 64, 600)
+    shown = await ann.open(TREE)
+    assert shown.html.count('<details id="batch-') == 5
+    assert not re.findall(r'<details id="batch-[^"]*" open', shown.html)
+    assert len(boxes_of(shown.html)) == 1 + 5, "the coordinator's jobs"
+    assert f"{TREE}?unfold=0#graph" in shown.read.links
+    one = await ann.open(f"{TREE}?unfold=0")
+    assert len(boxes_of(one.html)) == 1 + 5 + 12
+    assert f"{TREE}#graph" in one.read.links, "the way back"
+    assert f"{TREE}?unfold=0,13#graph" in one.read.links
+    whole = await ann.open(f"{TREE}?unfold=all")
+    assert len(boxes_of(whole.html)) == 64
+
+
+async def test_batches_that_run_or_are_few_are_shown(service: Service, ann: Surfer) -> None:
+    planted.played(service, 64, 600, live=True)
+    shown = await ann.open(TREE)
+    assert len(re.findall(r'<details id="batch-[^"]*" open', shown.html)) == 1
+    assert "Batch 5: 5 done, 1 failed, 4 running" in shown.words
+    planted.played(service, 8, 600, root="job-000000000008")
+    shown = await ann.open("/ui/trees/job-000000000008")
+    assert shown.html.count('<details id="batch-0" open') == 1
+    assert "unfold" not in shown.html
+
+
+async def test_idle_times_are_cut_short_and_shown_in_full_by_a_link(service: Service, ann: Surfer) -> None:
+    planted.played(service, 30, 5 * 86_400)
+    shown = await ann.open(TREE)
+    assert "Cut short: 3 d 12 h in which nothing ran" in shown.words
+    assert "waits 3 d 12 h for a person: Which store should the limiter use?" in shown.words
+    shown = await ann.open(f"{TREE}?time=clock")
+    assert "Cut short" not in shown.words
+    assert "Cut idle times short" in shown.words
+
+
+async def test_a_finished_tree_begins_with_its_final_summary(service: Service, ann: Surfer) -> None:
+    last = leg(
+        2, "x", delegation_id=None, continuation="finalize", summary="All is done.\nTwo things.", decision="approved"
+    )
+    root = seeds.job(state=JobState.SUCCEEDED, summary="Split.", queued_at=1.0)
+    seeds.write(service, seeds.task(state=TaskState.DONE, ended_at=2.0), root, leg(1, "a"), last)
+    card = (await ann.open(TREE)).html.split('aria-label="Where it stands"')[1].split("</section>")[0]
+    assert '<p class="text final">All is done.\nTwo things.</p>' in card
+    assert "decided <b>approved</b>" in card
+    assert "final" not in (await ann.open("/ui/trees/" + open_tree(service))).html.split("<h2")[0]
+
+
+def open_tree(service: Service) -> str:
+    root = "job-00000000000a"
+    seeds.write(service, seeds.task(root), seeds.job(root, summary="not yet"))
+    return root
+
+
+def boxes_of(html: str) -> list[str]:
+    svg = html.split('<svg role="group"')[1].split("</svg>")[0]
+    return re.findall(r'<a href="/ui/jobs/([^"]+)"', svg)
+
+
+@contextmanager
+def statements(service: Service) -> Iterator[list[str]]:
+    """Collect the SQL statements of a service."""
+    taken: list[str] = []
+
+    def take(*of: Any) -> None:
+        taken.append(of[2])
+
+    event.listen(service.store, "before_cursor_execute", take)
+    try:
+        yield taken
+    finally:
+        event.remove(service.store, "before_cursor_execute", take)
+
+
+async def test_the_outline_puts_each_job_below_the_one_that_led_to_it(service: Service, ann: Surfer) -> None:
     below = leg(3, "deep", parent_job_id=f"{ROOT}.1")
-    seeds.write(service, seeds.task(), seeds.job(), leg(1, "a"), leg(2, "b"), below)
-    root, a, deep, b = rows_of((await ann.open(TREE)).html)
-    assert 'aria-level="1" aria-posinset="1" aria-setsize="1" aria-expanded="true"' in root
-    assert 'aria-level="2" aria-posinset="1" aria-setsize="2" aria-expanded="true"' in a
-    assert 'aria-level="3" aria-posinset="1" aria-setsize="1"' in deep
-    assert "aria-expanded" not in deep
-    assert 'aria-level="2" aria-posinset="2"' in b
-    assert all('<th scope="row"' in row and 'href="/ui/jobs/' in row for row in (root, a, deep, b))
+    after = leg(4, "x", delegation_id=None, continuation="normal", parent_job_id=ROOT)
+    seeds.write(service, seeds.task(), seeds.job(), leg(1, "a"), leg(2, "b"), below, after)
+    shown = (await ann.open(TREE)).html
+    root, a, deep, b, then = rows_of(shown)
+    levels = [re.findall(r'class="name l(\d)"', row) for row in (root, a, deep, b, then)]
+    assert levels == [["1"], ["2"], ["3"], ["2"], ["1"]]
+    assert re.findall(r'<details id="batch-([^"]+)" open>', shown) == ["0", "1"]
+    assert f'href="/ui/jobs/{ROOT}.3#prompt"' in deep
 
 
 async def test_a_leg_is_told_with_everything_that_counts(service: Service, ann: Surfer) -> None:
@@ -71,9 +155,9 @@ async def test_a_leg_is_told_with_everything_that_counts(service: Service, ann: 
         "succeeded",
         "●",
         "scout",
-        "m-1 high",
+        " m-1 high",
         "review",
-        "3",
+        "attempt 3",
         "40 s",
         "1\u202f534",
         "$0.5",

@@ -74,11 +74,12 @@
   function changed() {
     giveBack(); place();
     for (const field of document.querySelectorAll("[data-typed]")) touch(field);
+    for (const { id } of document.querySelectorAll("main details[id][open]")) touched.set(id, { open: true });  // folds under nobody
     tellTimes();
     if (here()) tellWaiting(Number(here().dataset.waiting));
   }
   document.addEventListener("htmx:after:swap", ({ detail }) => {
-    changed(); if (detail.ctx?.sourceElement.tagName !== "FORM") return;
+    changed(); listen(); if (detail.ctx?.sourceElement.tagName !== "FORM") return;
     show(); if (document.activeElement === document.body) notes.focus({ preventScroll: true });  // its button is gone
   });
   document.addEventListener("htmx:finally:request", () => { idle(); changed(); });  // what came had a title of its own
@@ -108,16 +109,16 @@
   const gone = "The bridge does not answer; what is shown may be old. In a terminal: service daemon status";
   const over = "This session is over. For a new one, type: service dashboard";
   const crowded = "Too many pages of this session are open. This one stands still until you come back to it.";
-  let stream = null, again = 0, watches = false;
+  let stream = null, from = "", again = 0, watches = false;
   function banner(why) { $("offline").hidden = !why; $("offline").textContent = why; }
   function end(why, seconds) {
     stream.close(); stream = null; banner(why);
     if (seconds) again = setTimeout(listen, seconds * 1000);
   }
   function listen() {
-    clearTimeout(again); if (document.hidden && !watches) { stream?.close(); stream = null; }
+    clearTimeout(again); if ((document.hidden && !watches) || from !== main().dataset.live) { stream?.close(); stream = null; }
     if (stream || !main().dataset.live || (document.hidden && !watches)) return;
-    stream = new EventSource(main().dataset.live + main().dataset.seen);
+    from = main().dataset.live; stream = new EventSource(from + main().dataset.seen);
     stream.onopen = () => banner("");
     stream.onmessage = (event) => {
       main().dataset.seen = event.lastEventId;
@@ -164,6 +165,5 @@
     if (event.target.closest("input:not([type=checkbox], [type=radio]), textarea, select")) return;
     if (press(event.key)) event.preventDefault();
   });
-  changed();
-  listen();
+  changed(); listen();
 })();

@@ -1,0 +1,189 @@
+"""The outline of a tree: chains of jobs, the batches they delegated, and the rounds in which people were asked."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from bridge.http.dashboard.parts.grid import name_of, seconds_of
+from workflows.model.rows import JobRecord, RoundRecord
+from workflows.model.states import JobState
+from workflows.policy.decisions import decided
+
+LARGE = 20
+"""Trees with more jobs than this fold their finished batches."""
+
+_WORDS = {JobState.SUCCEEDED: "done"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A job in the outline."""
+
+    kind: ClassVar[str] = "job"
+    job: JobRecord
+    level: int
+
+    @property
+    def name(self) -> str:
+        return name_of(self.job)
+
+    @property
+    def seconds(self) -> float | None:
+        return seconds_of(self.job)
+
+    @property
+    def decision(self) -> str:
+        return decided(self.job.state, self.job.decision)
+
+    @property
+    def last_words(self) -> str:
+        return self.job.summary or self.job.reason
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round of questions or failures, at the place in the outline where it was opened."""
+
+    kind: ClassVar[str] = "round"
+    asked: RoundRecord
+    level: int
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The legs that a job delegated together."""
+
+    kind: ClassVar[str] = "batch"
+    key: str
+    """Its name in addresses and ids: unique in its tree, and never changed."""
+    number: int
+    """Its place among the batches of its coordinator, from 1."""
+    legs: "tuple[Chain, ...]"
+    level: int
+    finished: bool
+    """True if nothing of it runs any more, and its coordinator has gone on."""
+    folded: bool = False
+
+    @property
+    def says(self) -> str:
+        """Return how many legs ended in which state, such as "4 done, 1 failed"."""
+        states = Counter(leg.outcome.state for leg in self.legs)
+        return ", ".join(f"{number} {_WORDS.get(state, state)}" for state, number in states.items())
+
+    @property
+    def state(self) -> JobState:
+        """Return the state of its legs: that of the worst, or running while any of them is."""
+        states = {leg.outcome.state for leg in self.legs}
+        return next((state for state in _WORST_FIRST if state in states), JobState.SUCCEEDED)
+
+
+_WORST_FIRST = (
+    JobState.RUNNING,
+    JobState.QUEUED,
+    JobState.FAILED,
+    JobState.BLOCKED,
+    JobState.CANCELLED,
+    JobState.SKIPPED,
+)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A coordinator's job and its continuations, with everything in between; for most legs one job."""
+
+    parts: tuple[Line | Round | Batch, ...]
+
+    @property
+    def first(self) -> JobRecord:
+        return next(self.own)
+
+    @property
+    def outcome(self) -> JobRecord:
+        """Return the job with which it ended, or will end."""
+        return [*self.own][-1]
+
+    @property
+    def decision(self) -> str:
+        return decided(self.outcome.state, self.outcome.decision)
+
+    @property
+    def own(self) -> Iterator[JobRecord]:
+        """Yield its jobs, without those of its batches."""
+        return (part.job for part in self.parts if isinstance(part, Line))
+
+    @property
+    def jobs(self) -> Iterator[JobRecord]:
+        """Yield all its jobs, also those of its batches."""
+        for part in self.parts:
+            if isinstance(part, Line):
+                yield part.job
+            elif isinstance(part, Batch):
+                for leg in part.legs:
+                    yield from leg.jobs
+
+
+def of_tree(
+    jobs: Sequence[JobRecord], rounds: Sequence[RoundRecord] = (), *, over: bool = True, unfolded: Collection[str] = ()
+) -> tuple[Chain, ...]:
+    """Return the chains that no other job of the tree led to: one, unless rows are missing.
+
+    In a large tree, finished batches are folded, except those whose keys are in `unfolded`.
+    """
+    known = {job.job_id for job in jobs}
+    below: dict[str | None, list[JobRecord]] = {}
+    for job in jobs:
+        below.setdefault(job.parent_job_id if job.parent_job_id in known else None, []).append(job)
+    asked: dict[str, list[RoundRecord]] = {}
+    for each in rounds:
+        asked.setdefault(each.job_id if each.job_id in known else jobs[0].job_id, []).append(each)
+    folds = len(jobs) > LARGE and "all" not in unfolded
+    making = _Making(below, asked, over=over, folds=folds, unfolded=frozenset(unfolded))
+    return tuple(making.chain(job, 1) for job in below.get(None, ()))
+
+
+@dataclass(frozen=True)
+class _Making:
+    below: Mapping[str | None, Sequence[JobRecord]]
+    asked: Mapping[str, Sequence[RoundRecord]]
+    over: bool
+    folds: bool
+    unfolded: frozenset[str]
+
+    def chain(self, first: JobRecord, level: int) -> Chain:
+        parts: list[Line | Round | Batch] = []
+        waiting = [first]
+        while waiting:
+            job = waiting.pop(0)
+            batches, after = self._delegated(job)
+            parts.append(Line(job, level))
+            for at, legs in enumerate(batches, 1):
+                number = 1 + sum(isinstance(part, Batch) for part in parts)
+                parts.append(self._batch(job, at, number, legs, level, gone_on=bool(after) or at < len(batches)))
+            parts += [Round(each, level) for each in self.asked.get(job.job_id, ())]
+            waiting = [*after, *waiting]
+        return Chain(tuple(parts))
+
+    def _delegated(self, job: JobRecord) -> tuple[list[list[JobRecord]], list[JobRecord]]:
+        """Return the batches of a job, one per attempt that delegated, and the continuations after them."""
+        batches, after, again = list[list[JobRecord]](), list[JobRecord](), True
+        for child in self.below.get(job.job_id, ()):
+            if child.delegation_id is None:
+                after.append(child)
+                again = True
+            elif again or any(child.delegation_id == leg.delegation_id for leg in batches[-1]):
+                batches.append([child])
+                again = False
+            else:
+                batches[-1].append(child)
+        return batches, after
+
+    def _batch(
+        self, of: JobRecord, at: int, number: int, legs: Sequence[JobRecord], level: int, *, gone_on: bool
+    ) -> Batch:
+        key = (of.job_id.removeprefix(of.root_job_id).lstrip(".") or "0") + (f"-{at}" if at > 1 else "")
+        chains = tuple(self.chain(leg, level + 1) for leg in legs)
+        ended = all(job.state.ended for chain in chains for job in chain.jobs)
+        finished = ended and (gone_on or self.over)
+        folded = self.folds and finished and key not in self.unfolded
+        return Batch(key, number, chains, level + 1, finished, folded)

@@ -1,0 +1,357 @@
+"""The timeline of a tree: when each job ran, what it waited for, and which jobs decided how long it all took."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from bridge.http.dashboard.frame.render import one_line, span
+from bridge.http.dashboard.parts.grid import name_of
+from workflows.model.event_kinds import EventKind
+from workflows.model.rows import EventRecord, JobRecord, RoundRecord
+from workflows.model.states import JobState
+
+THIN = 0.4
+"""The least width of a bar in percent, so that a moment can still be seen and pointed at."""
+CUT, CUTS = 4.0, 40.0
+"""The width of an idle time that is cut short, and of all of them together at most."""
+TICKS, APART = 6, 12.0
+"""The number of labels on the axis, about, and the least distance between two of them."""
+STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800)
+DAY = 86_400
+
+Follows = Iterable[tuple[str, str]]
+"""Pairs of jobs: the second could only begin after the first."""
+
+
+class Kind(StrEnum):
+    """What a job does during a part of its time."""
+
+    RAN = "ran"
+    DEPENDENCY = "dependency"
+    PLACE = "place"
+    LIMIT = "limit"
+    PERSON = "person"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a job's time, in words too; of an attempt also its state."""
+
+    start: float
+    end: float
+    kind: Kind
+    words: str
+    state: str = ""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A part's place on the axis, in percent."""
+
+    x: float
+    width: float
+    part: Part
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A job's row."""
+
+    job: JobRecord
+    name: str
+    bars: tuple[Bar, ...]
+    took: float | None
+    """The seconds it ran; None if it never did."""
+    critical: bool
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A label of the axis."""
+
+    x: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Gap:
+    """An idle time that is cut short."""
+
+    x: float
+    width: float
+    words: str
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The course of a tree, from its first job's dispatch to its end, or to now."""
+
+    lanes: tuple[Lane, ...]
+    ticks: tuple[Tick, ...]
+    gaps: tuple[Gap, ...]
+    idle: bool
+    """True if some idle times are long enough to be cut short."""
+    kinds: frozenset[Kind]
+    """The kinds of parts that occur, for the legend."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """The rows that a timeline is made of."""
+
+    jobs: Sequence[JobRecord]
+    events: Sequence[EventRecord]
+    waits: Sequence[EventRecord]
+    """From when until when a runtime could not work."""
+    rounds: Sequence[RoundRecord]
+    follows: Follows
+    now: float
+
+
+def draw(course: Course, *, cut: bool) -> Timeline:
+    """Lay out a tree's course. `cut` shortens the times in which nothing ran, if they are most of it."""
+    parts = _parts(course)
+    every = [part for of_job in parts.values() for part in of_job]
+    start = min((job.queued_at for job in course.jobs), default=course.now)
+    end = max((part.end for part in every), default=start)
+    idle = [*_long(_idle(every, start, end), end - start)]
+    scale = _Scale(start, max(end, start + 1), idle if cut else ())
+    critical = _critical(course, parts)
+    return Timeline(
+        lanes=tuple(_lane(job, parts[job.job_id], scale, job.job_id in critical) for job in course.jobs),
+        ticks=tuple(_ticks(scale)),
+        gaps=tuple(_gap(begun, ended, every, scale) for begun, ended in scale.cuts),
+        idle=bool(idle),
+        kinds=frozenset(part.kind for part in every),
+    )
+
+
+def _lane(job: JobRecord, parts: Sequence[Part], scale: "_Scale", critical: bool) -> Lane:
+    ran = [part.end - part.start for part in parts if part.kind is Kind.RAN]
+    return Lane(job, name_of(job), tuple(map(scale.bar, parts)), sum(ran) if ran else None, critical)
+
+
+def lasted(seconds: float) -> str:
+    """Format a duration, a short one to the tenth of a second."""
+    return f"{seconds:.1f} s" if seconds < 10 else span(seconds)
+
+
+# What a job did when
+
+
+@dataclass
+class _Attempt:
+    queued: float | None = None
+    begun: float | None = None
+    ended: float | None = None
+    state: str = ""
+
+
+def _parts(course: Course) -> dict[str, list[Part]]:
+    """Return the parts of each job's time, in order."""
+    told = _by_job(course.events)
+    attempts = {job.job_id: _attempts(job, told.get(job.job_id, ())) for job in course.jobs}
+    names = {job.job_id: name_of(job) for job in course.jobs}
+    ends = {job_id: max(each.ended or course.now for each in found.values()) for job_id, found in attempts.items()}
+    before: dict[str, list[str]] = {}
+    for source, target in course.follows:
+        if source in ends:
+            before.setdefault(target, []).append(source)
+    deferred, asked = _by_job(course.waits), dict[str, list[RoundRecord]]()
+    for each in course.rounds:
+        asked.setdefault(each.job_id, []).append(each)
+    found = dict[str, list[Part]]()
+    for job in course.jobs:
+        last = max(before.get(job.job_id, ()), key=ends.__getitem__, default=None)
+        ready = (ends[last], names[last]) if last else None
+        own = _of_job(attempts[job.job_id], ready, deferred.get(job.job_id, ()), course.now)
+        parts = [*own, *_of_rounds(asked.get(job.job_id, ()), course.now)]
+        found[job.job_id] = sorted(parts, key=lambda part: part.start)
+    return found
+
+
+def _by_job(events: Iterable[EventRecord]) -> Mapping[str, Sequence[EventRecord]]:
+    found: dict[str, list[EventRecord]] = {}
+    for event in events:
+        found.setdefault(event.job_id, []).append(event)
+    return found
+
+
+def _attempts(job: JobRecord, events: Iterable[EventRecord]) -> dict[int, _Attempt]:
+    """Return the moments of each attempt: of the last one by the job's row, of earlier ones by the tree's events."""
+    found = {job.attempt: _Attempt()}
+    for event in events:
+        number = event.data.get("attempt")
+        attempt = found.setdefault(number, _Attempt()) if isinstance(number, int) else _Attempt()
+        match event.kind:
+            case EventKind.JOB_QUEUED:
+                attempt.queued = event.at
+            case EventKind.JOB_BEGUN:
+                attempt.begun = event.at
+            case EventKind.JOB_ENDED:
+                attempt.ended, attempt.state = event.at, str(event.data.get("state"))
+    first, last = found[min(found)], found[job.attempt]
+    first.queued = job.queued_at
+    last.state, last.ended = job.state, job.ended_at if job.state.ended else None
+    if job.state is JobState.QUEUED:
+        last.begun = None
+    elif job.started_at is not None:
+        last.begun = job.started_at
+    return dict(sorted(found.items()))
+
+
+def _of_job(
+    attempts: Mapping[int, _Attempt], ready: tuple[float, str] | None, waits: Sequence[EventRecord], now: float
+) -> Iterator[Part]:
+    """Yield the parts of a job's time. `ready` is when the last job that it depends on ended, and that job's name."""
+    before: float | None = None
+    for number, attempt in attempts.items():
+        queued = attempt.queued if attempt.queued is not None else before or attempt.begun or now
+        if before is not None and queued > before:
+            yield _wait(before, queued, Kind.PERSON, "for somebody to run it again")
+        until = attempt.begun or attempt.ended or now
+        if before is None and ready is not None and min(ready[0], until) > queued:
+            yield _wait(queued, min(ready[0], until), Kind.DEPENDENCY, f"for {one_line(ready[1], 60)}")
+            queued = min(ready[0], until)
+        if until > queued:
+            yield _wait(queued, until, Kind.PLACE, "for a free place" if before is None else "to be tried again")
+        which = f"attempt {number} " if len(attempts) > 1 else ""
+        mine = [each for each in waits if each.data.get("attempt") == number]
+        if attempt.begun is not None:
+            yield from _of_run(which, attempt.begun, attempt.ended or now, attempt.state, mine)
+        before = attempt.ended
+
+
+def _of_run(which: str, begun: float, ended: float, state: str, waits: Sequence[EventRecord]) -> Iterator[Part]:
+    """Yield the parts of an attempt: where its program ran, and where that waited for its runtime."""
+    at = begun
+    for each in sorted(waits, key=lambda wait: wait.at):
+        until = each.data.get("until")
+        start, end = max(at, each.at), min(ended, float(until) if isinstance(until, int | float) else each.at)
+        if end > start:
+            yield _ran(which, at, start, "")
+            yield Part(start, end, Kind.LIMIT, f"{_clock(start)}, {lasted(end - start)}: {one_line(each.message, 100)}")
+            at = end
+    yield _ran(which, at, ended, state)
+
+
+def _ran(which: str, start: float, end: float, state: str) -> Part:
+    if state == JobState.RUNNING:
+        return Part(start, end, Kind.RAN, f"{which}runs since {_clock(start)}", state)
+    words = f"{which}{state + ': ' if state else ''}ran {lasted(end - start)}, {_clock(start)} to {_clock(end)}"
+    return Part(start, max(start, end), Kind.RAN, words, state or JobState.RUNNING)
+
+
+def _of_rounds(rounds: Iterable[RoundRecord], now: float) -> Iterator[Part]:
+    for each in rounds:
+        about = each.questions[0].prompt if each.questions else "legs failed"
+        until = each.closed_at if each.end is not None and each.closed_at else now
+        if until > each.opened_at:
+            yield _wait(each.opened_at, until, Kind.PERSON, f"for a person: {one_line(about, 80)}")
+
+
+def _wait(start: float, end: float, kind: Kind, for_what: str) -> Part:
+    return Part(start, end, kind, f"{_clock(start)}: waits {lasted(end - start)} {for_what}")
+
+
+def _clock(at: float) -> str:
+    return f"{datetime.fromtimestamp(at).astimezone():%H:%M:%S}"
+
+
+# Which jobs decided how long it took
+
+
+def _critical(course: Course, parts: Mapping[str, Sequence[Part]]) -> set[str]:
+    """Return the critical path: back from the job that ended last, each time to the one that was awaited longest."""
+    ends = {job_id: max((part.end for part in mine), default=0.0) for job_id, mine in parts.items()}
+    before: dict[str, list[str]] = {}
+    for source, target in course.follows:
+        if source in ends:
+            before.setdefault(target, []).append(source)
+    path = set[str]()
+    job = max(ends, key=ends.__getitem__, default=None)
+    while job is not None and job not in path:
+        path.add(job)
+        job = max(before.get(job, ()), key=ends.__getitem__, default=None)
+    return path if len(path) > 1 else set()
+
+
+# The axis
+
+
+def _idle(parts: Iterable[Part], start: float, end: float) -> Iterator[tuple[float, float]]:
+    """Yield the times between start and end in which no job ran."""
+    at = start
+    for part in sorted((part for part in parts if part.kind is Kind.RAN), key=lambda part: part.start):
+        if part.start > at:
+            yield at, part.start
+        at = max(at, part.end)
+    if end > at:
+        yield at, end
+
+
+def _long(idle: Iterable[tuple[float, float]], whole: float) -> Iterator[tuple[float, float]]:
+    """Yield the idle times that are longer than a third of the time in which jobs ran."""
+    idle = [*idle]
+    ran = whole - sum(ended - begun for begun, ended in idle)
+    return ((begun, ended) for begun, ended in idle if ran > 0 and ended - begun > max(1.0, ran / 3))
+
+
+class _Scale:
+    """The places of moments on the axis, in percent. Cut times have a fixed width each, all else is proportional."""
+
+    def __init__(self, start: float, end: float, cuts: Sequence[tuple[float, float]]) -> None:
+        self.cuts = cuts
+        short = min(CUT, CUTS / len(cuts)) if cuts else 0.0
+        shown = end - start - sum(ended - begun for begun, ended in cuts)
+        per_second = (100 - short * len(cuts)) / max(shown, 1e-6)
+        self.pieces: list[tuple[float, float, float, float]] = []
+        """Start, end, place and width of each piece that is proportional."""
+        x = 0.0
+        for begun, ended in (*cuts, (end, end)):
+            self.pieces.append((start, begun, x, (begun - start) * per_second))
+            x, start = x + (begun - start) * per_second + short, ended
+        self.step = next((step for step in STEPS if shown / step <= TICKS), STEPS[-1])
+
+    def at(self, moment: float) -> float:
+        before, x = self.pieces[0][0], 0.0
+        for start, end, place, width in self.pieces:
+            if moment <= start:  # in the cut before this piece
+                return x + (place - x) * (moment - before) / (start - before) if start > before else place
+            if moment <= end:
+                return place + width * (moment - start) / (end - start)
+            before, x = end, place + width
+        return x
+
+    def bar(self, part: Part) -> Bar:
+        x = self.at(part.start)
+        width = max(THIN, self.at(part.end) - x)
+        return Bar(min(x, 100 - width), width, part)
+
+
+def _gap(begun: float, ended: float, parts: Iterable[Part], scale: _Scale) -> Gap:
+    waits = [part for part in parts if part.kind is not Kind.RAN and part.start < ended and part.end > begun]
+    longest = max(waits, key=lambda part: min(part.end, ended) - max(part.start, begun), default=None)
+    x = scale.at(begun)
+    why = f" ({longest.words})" if longest else ""
+    return Gap(x, scale.at(ended) - x, f"Cut short: {lasted(ended - begun)} in which nothing ran{why}")
+
+
+def _ticks(scale: _Scale) -> Iterator[Tick]:
+    """Yield a label where each piece of the axis begins, then one at every step, as far as there is room."""
+    last, day = -APART, ""
+    for start, end, *_ in scale.pieces:
+        shift = datetime.fromtimestamp(start).astimezone().utcoffset()
+        east = shift.total_seconds() if shift else 0.0
+        first = (start + east) // scale.step * scale.step - east
+        moments = [start, *(first + scale.step * n for n in range(1, int((end - first) / scale.step) + 1))]
+        for moment in moments:
+            x = scale.at(moment)
+            if x - last >= APART and x <= 100 - APART / 2:
+                when = datetime.fromtimestamp(moment).astimezone()
+                today = f"{when:%d %b}"
+                time = f"{when:%H:%M:%S}" if scale.step < 60 else f"{when:%H:%M}"
+                words = time if today == day else f"{today} {time}"
+                yield Tick(x, today if scale.step >= DAY and moment != start else words)
+                last, day = x, today

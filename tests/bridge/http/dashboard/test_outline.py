@@ -1,0 +1,82 @@
+"""The outline of a tree: batches under the jobs that delegated them, rounds where people were asked (ruling M3)."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from bridge.http.dashboard.parts.outline import LARGE, Batch, Chain, Line, Round, of_tree
+from tests.bridge import seeds
+from tests.bridge.http.dashboard.planted import ROOT, leg
+from workflows.model.rows import JobRecord
+from workflows.model.states import JobState
+
+pytestmark = pytest.mark.ruling("M3")
+
+
+def continuation(number: int, of: str = ROOT) -> JobRecord:
+    return leg(number, "x", delegation_id=None, continuation="normal", parent_job_id=of)
+
+
+def words(chain: Chain) -> Iterator[str | list[list[object]]]:
+    for part in chain.parts:
+        match part:
+            case Line():
+                yield part.name
+            case Round():
+                yield f"round {part.asked.number}"
+            case Batch():
+                yield [[*words(each)] for each in part.legs]
+
+
+def batches(chain: Chain) -> list[Batch]:
+    return [part for part in chain.parts if isinstance(part, Batch)]
+
+
+def test_batches_rounds_and_continuations_are_in_order() -> None:
+    jobs = [
+        seeds.job(),
+        leg(1, "a"),
+        leg(2, "b"),
+        leg(3, "deep", parent_job_id=f"{ROOT}.1"),
+        continuation(4),
+        leg(5, "c", parent_job_id=f"{ROOT}.4"),
+    ]
+    [chain] = of_tree(jobs, [seeds.round_()])
+    assert [*words(chain)] == ["root", [["a", [["deep"]]], ["b"]], "round 1", "continuation", [["c"]]]
+    assert [(each.key, each.number) for each in batches(chain)] == [("0", 1), ("4", 2)]
+    assert [job.job_id for job in chain.jobs if job.delegation_id == "deep"] == [f"{ROOT}.3"]
+
+
+def test_a_job_that_delegated_again_in_its_next_attempt_has_a_batch_for_each() -> None:
+    [chain] = of_tree([seeds.job(attempt=2), leg(1, "a"), leg(2, "b"), leg(3, "a"), leg(4, "b")])
+    assert [*words(chain)] == ["root", [["a"], ["b"]], [["a"], ["b"]]]
+    assert [each.key for each in batches(chain)] == ["0", "0-2"]
+
+
+def test_a_batch_is_finished_once_its_coordinator_has_gone_on() -> None:
+    jobs = [seeds.job(state=JobState.SUCCEEDED), leg(1, "a"), leg(2, "b", state=JobState.FAILED)]
+    assert [each.finished for each in batches(of_tree(jobs, over=False)[0])] == [False], "somebody has to decide"
+    assert [each.finished for each in batches(of_tree([*jobs, continuation(3)], over=False)[0])] == [True]
+    assert [each.finished for each in batches(of_tree(jobs, over=True)[0])] == [True]
+    running = [seeds.job(), leg(1, "a"), leg(2, "b", parent_job_id=f"{ROOT}.1", state=JobState.RUNNING)]
+    assert [each.finished for each in batches(of_tree([*running, continuation(3)])[0])] == [False]
+
+
+def test_only_large_trees_fold_and_what_is_unfolded_stays_so() -> None:
+    small = [seeds.job(), *(leg(number, f"leg-{number}") for number in range(1, LARGE))]
+    large = [*small, leg(LARGE, "one-more")]
+    assert [each.folded for each in batches(of_tree(small)[0])] == [False]
+    assert [each.folded for each in batches(of_tree(large)[0])] == [True]
+    assert [each.folded for each in batches(of_tree(large, unfolded=("0",))[0])] == [False]
+    assert [each.folded for each in batches(of_tree(large, unfolded=("all",))[0])] == [False]
+
+
+def test_a_batch_says_how_many_ended_how_and_shows_the_worst() -> None:
+    jobs = [seeds.job(), leg(1, "a"), leg(2, "b", state=JobState.FAILED), leg(3, "c")]
+    [batch] = batches(of_tree(jobs)[0])
+    assert (batch.says, batch.state) == ("2 done, 1 failed", JobState.FAILED)
+
+
+def test_rows_whose_parent_is_missing_are_shown_and_so_are_their_rounds() -> None:
+    chains = of_tree([seeds.job(), leg(2, "b", parent_job_id=f"{ROOT}.1")], [seeds.round_(job_id=f"{ROOT}.9")])
+    assert [[*words(each)] for each in chains] == [["root", "round 1"], ["b"]]
