@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cli.invocation.aliases import ALIASES, expanded
 from workflows.model.errors import ServiceError
 
 app = typer.Typer(help="Print a completion script for your shell.", no_args_is_help=True, rich_markup_mode=None)
@@ -170,8 +171,9 @@ _NEW = {"agent add", "repo add"}
 def candidates(words: Sequence[str]) -> list[Candidate]:
     """Return the completions of the last word, which is unfinished or empty."""
     *done, begun, apart = _joined(words)
+    done = expanded(done)
     if done[:1] == ["help"]:
-        return _helped(done[1:], begun)
+        return _helped(expanded(done[1:]), begun)
     command, path, arguments, waiting = _walked(done)
     option, equals, value = begun.partition("=")
     if equals and (found := _option(command, option)):
@@ -252,7 +254,7 @@ def _below(command: Any) -> list[Candidate]:
     from cli.main import NOUNS, Nouns
 
     if isinstance(command, Nouns):
-        return list(NOUNS.items())
+        return [*NOUNS.items(), *((alias, f"short for {path}") for alias, path in ALIASES.items())]
     below = getattr(command, "commands", {})
     return [(name, each.get_short_help_str(80)) for name, each in below.items() if not each.hidden]
 

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from cli.invocation.aliases import ALIASES, expanded
 from cli.invocation.calling import for_people
 from cli.invocation.help_texts import dress
 from cli.invocation.permitted import SERVED
+from cli.invocation.suggestions import corrected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -72,15 +74,6 @@ class Nouns(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | TyperGroup | None:
         return command_of(cmd_name) if cmd_name in NOUNS else None
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and args[0] not in NOUNS and not args[0].startswith("-"):
-            from workflows.contract.faults import nearest
-
-            near = nearest(args[0], NOUNS)
-            hint = f"Did you mean '{near}'?" if near else "'service --help' lists all."
-            ctx.fail(f"No such command '{args[0]}'. {hint}")
-        return super().resolve_command(ctx, args)
-
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(NOUNS.items()))
@@ -111,18 +104,32 @@ def leaves(command: Any, path: str) -> "Iterator[tuple[str, Any]]":
         yield from leaves(each, f"{path} {name}")
 
 
-def help_of(words: "Sequence[str]") -> str:
-    """Return the `--help` command for the command these words begin with."""
-    noun, *rest = [*words, ""]
-    if noun not in NOUNS:
-        return "service --help"
-    command, path = command_of(noun), f"service {noun}"
-    for word in rest:
+def walked(words: "Sequence[str]") -> "tuple[Any, list[str]]":
+    """Return the command or group that these words begin with, and its path; the root for none."""
+    if not words or words[0] not in NOUNS:
+        return root(), []
+    command, path = command_of(words[0]), [words[0]]
+    for word in words[1:]:
         below = getattr(command, "commands", {})
         if word not in below:
             break
-        command, path = below[word], f"{path} {word}"
-    return f"{path} --help"
+        command = below[word]
+        path.append(word)
+    return command, path
+
+
+def help_of(words: "Sequence[str]") -> str:
+    """Return the `--help` command for the command these words begin with."""
+    return " ".join(["service", *walked(words)[1], "--help"])
+
+
+def near_commands(words: "Sequence[str]") -> list[tuple[str, str]]:
+    """Return the commands that were probably meant by words that are no command, and each with its arguments."""
+    from cli.invocation import suggestions
+
+    known = [path for noun in NOUNS for path, leaf in leaves(command_of(noun), noun) if not leaf.hidden]
+    group = len(walked(words)[1])
+    return suggestions.near_commands(words, group, [*known, *NOUNS, *(() if group else ALIASES)])
 
 
 def _permitted(path: str, carry_out: "Callable[..., Any]") -> "Callable[..., Any]":
@@ -200,13 +207,15 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
     from cli.invocation.faults import INTERRUPTED, interrupted, misused
     from workflows.model.errors import ServiceError, UsageError
 
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    words = expanded(sys.argv[1:] if arguments is None else arguments)
     typed(words)
     command = root()
     try:
         code = command(words, prog_name="service", standalone_mode=False)
         return interrupted() if code == INTERRUPTED else code if isinstance(code, int) else 0
     except ServiceError as error:
+        if error.correction:
+            error.hint = corrected(words, *error.correction) or error.hint
         if isinstance(error, UsageError) and not error.hint:
             error.hint = help_of(words)
         tell_error(error)
@@ -217,7 +226,27 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else 0
     except typer.TyperException as misuse:
-        return misused(misuse, help_of(words))
+        message, commands = _suggested(misuse, words)
+        return misused(misuse, message, commands or [help_of(words)])
+
+
+def _suggested(misuse: typer.TyperException, words: "Sequence[str]") -> tuple[str, list[str]]:
+    """Return the message for an unknown command or option, and what was probably meant; "" for other errors."""
+    message = misuse.format_message()
+    if message.startswith("No such command"):
+        near = near_commands(words)
+        names = " or ".join(f"'{name}'" for name, _ in near)
+        unknown = f"No such command '{words[len(walked(words)[1])]}'."
+        return f"{unknown} Did you mean {names}?" if near else unknown, [each for _, each in near]
+    option = getattr(misuse, "option_name", None)
+    if option and message.startswith("No such option"):
+        from workflows.contract.faults import nearest
+
+        known = [name for each in walked(words)[0].params for name in (*each.opts, *each.secondary_opts)]
+        if near_option := nearest(option, [name for name in known if name.startswith("--")] + ["--help"]):
+            command = corrected(words, option, near_option)
+            return f"No such option: {option}. Did you mean {near_option}?", [command] if command else []
+    return "", []
 
 
 def run() -> None:

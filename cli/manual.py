@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cli.invocation.aliases import expanded
 from cli.invocation.options import Json
 from workflows.model.errors import NotFoundError
 
@@ -62,23 +63,17 @@ def text(name: str) -> str:
 
 
 def not_a_command(words: Sequence[str]) -> NotFoundError | None:
-    """Return the error for words that are no command, with the nearest page or command."""
-    from cli.main import NOUNS, command_of
+    """Return the error for words that are no command, with the nearest page or command; None for a command."""
+    from cli.main import near_commands, walked
 
-    first, *rest = words
-    if first not in NOUNS:
-        near = get_close_matches(first, [*(page.name for page in pages()), *NOUNS], n=1)
-        found = f"service help {near[0]}" if near else "service help"
-        return NotFoundError(f"there is no page and no command '{first}'", found)
-    command: Any = command_of(first)
-    done = first
-    for word in rest:
-        below = _below(command)
-        if word not in below:
-            near = get_close_matches(word, below, n=1)
-            return NotFoundError(f"there is no command '{done} {word}'", f"service help {' '.join([done, *near])}")
-        command, done = below[word], f"{done} {word}"
-    return None
+    path = walked(words)[1]
+    if path == list(words):
+        return None
+    wrong = " ".join(words[: len(path) + 1])
+    near = [] if path else get_close_matches(words[0], [page.name for page in pages()], n=1)
+    near += [name.removeprefix("service ") for name, _ in near_commands(words)]
+    what = f"there is no command '{wrong}'" if path else f"there is no page and no command '{wrong}'"
+    return NotFoundError(what, " ".join(["service help", *(near[:1] or path)]))
 
 
 def help_text(words: Sequence[str]) -> str:
@@ -88,13 +83,9 @@ def help_text(words: Sequence[str]) -> str:
     command: Any = root()
     context = command.context_class(command, info_name="service", **command.context_settings)
     for word in words:
-        command = _below(command).get(word) or command_of(word)
+        command = getattr(command, "commands", {}).get(word) or command_of(word)
         context = command.context_class(command, info_name=word, parent=context)
     return str(command.get_help(context))
-
-
-def _below(command: Any) -> dict[str, Any]:
-    return getattr(command, "commands", {})
 
 
 help_app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -113,7 +104,7 @@ def help_(
     elif name in {page.name for page in pages()}:
         _page(name, as_json=json)
     else:
-        _command(words, as_json=json)
+        _command(expanded(words), as_json=json)
 
 
 def _index(*, as_json: bool) -> None:

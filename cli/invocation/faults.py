@@ -3,7 +3,7 @@
 import errno
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
@@ -77,15 +77,18 @@ def if_interrupted(says: str, *commands: str) -> Iterator[None]:
         raise SystemExit(INTERRUPTED) from None
 
 
-def misused(misuse: "TyperException", command: str) -> int:
-    """Print a usage error of Typer in the form of all errors, or the help if nothing was typed."""
-    message = _wrong_number(misuse) or misuse.format_message()
+def misused(misuse: "TyperException", message: str, commands: Sequence[str]) -> int:
+    """Print a usage error of Typer in the form of all errors, or the help if nothing was typed.
+
+    `message` replaces Typer's own, unless it is empty.
+    """
+    message = message or _wrong_number(misuse) or misuse.format_message()
     context = getattr(misuse, "ctx", None)
     if type(misuse).__name__ == "NoArgsIsHelpError":
         tell(*map(help_texts.line, help_texts.uncoloured(message).rstrip("\n").split("\n")))
     else:
         usage = help_texts.usage_of(context) if context else ""
-        tell_fault(message, "usage", [command], usage)
+        tell_fault(message, "usage", commands, usage)
     return misuse.exit_code
 
 

@@ -5,6 +5,8 @@ up programs in the caller's environment.
 import os
 from collections.abc import Sequence
 
+from cli.invocation.aliases import expanded
+
 _NOUNS = {"dashboard", "demo", "doctor", "init", "runtime"}
 _COMMANDS = {("daemon", "start"), ("daemon", "stop"), ("daemon", "run"), ("bridge", "serve")}
 _BROWSER = "--web"
@@ -19,6 +21,7 @@ _DESCRIPTORS = ("/dev/fd/", "/proc/")
 
 def needed(words: Sequence[str]) -> bool:
     """Return whether this command must not be handed over; `words` follow `service`."""
+    words = expanded(words)
     named = [word for word in words if not word.startswith("-")]
     if not named:
         return False

@@ -11,6 +11,7 @@ import pytest
 from activities.settings.home import Home
 from bridge.operations.service import Service
 from cli.completion import candidates
+from cli.invocation.aliases import ALIASES
 from cli.main import NOUNS, main
 from tests.bridge import seeds
 
@@ -35,7 +36,7 @@ def offered(*words: str) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        ([""], list(NOUNS)),
+        ([""], [*NOUNS, *ALIASES]),
         (["jo"], ["job"]),
         (["job", "sh"], ["show"]),
         (["bridge", "token", ""], ["add", "list", "remove"]),

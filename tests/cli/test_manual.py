@@ -12,6 +12,7 @@ from activities.settings.home import Home
 from cli import manual
 from cli.completion import candidates
 from cli.drawing import markdown
+from cli.invocation.aliases import ALIASES
 from cli.main import NOUNS, main
 from tests.cli.terminal import typed
 from tests.documents import commands, leads_nowhere, wrong_in
@@ -105,7 +106,7 @@ def test_pages_and_commands_are_completed() -> None:
     def offered(*words: str) -> list[str]:
         return [word for word, _ in candidates(["help", *words])]
 
-    assert set(offered("")) == NAMES | set(NOUNS)
+    assert set(offered("")) == NAMES | set(NOUNS) | set(ALIASES)
     assert offered("box") == ["boxes"]
     assert offered("job", "tr") == ["tree"]
     assert offered("boxes", "") == []

@@ -10,7 +10,7 @@ JOB = "job-0123456789ab"
 
 WRONG: list[tuple[str, int, str]] = [
     ("nonsense", USAGE, "No such command 'nonsense'"),
-    ("jbo list", USAGE, "Did you mean 'job'?"),
+    ("jbo list", USAGE, "Did you mean 'service job list'?"),
     ("--nonsense", USAGE, "No such option: --nonsense"),
     ("agent list x", USAGE, "unexpected extra argument"),
     ("agent ask", USAGE, "the message is missing"),
@@ -38,7 +38,7 @@ WRONG: list[tuple[str, int, str]] = [
     ("daemon start --ui-port x", USAGE, "Invalid value for '--ui-port'"),
     ("daemon run --ui-port=-5", USAGE, "-5 is not in the range"),
     ("daemon logs nonsense", NOT_FOUND, "there is no log 'nonsense'"),
-    ("daemon stat", USAGE, "Did you mean 'start', 'status'?"),
+    ("daemon stat", USAGE, "Did you mean 'service daemon start' or 'service daemon status'?"),
     ("dashboard nonsense", USAGE, "'nonsense' is not a job id"),
     ("demo x", USAGE, "unexpected extra argument"),
     ("demo --home /", REFUSED, "/ is there already"),

@@ -1,9 +1,9 @@
 """Errors for people: a class per exit code (ruling K6), a sentence, the next command."""
 
 import copyreg
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 
 class Commands(str):
@@ -27,6 +27,8 @@ class ServiceError(Exception):
     status: ClassVar[int] = 500
     argument: str = ""
     """The argument that is wrong, for a surface that shows the error beside its field; empty if no single one is."""
+    correction: tuple[str, str] | None = None
+    """A name in the call that is unknown, and the known one that was probably meant."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -81,3 +83,16 @@ def argument(name: str) -> Iterator[None]:
     except ServiceError as error:
         error.argument = error.argument or name
         raise
+
+
+_Error = TypeVar("_Error", bound=ServiceError)
+
+
+def with_nearest(error: _Error, name: str, known: Iterable[str]) -> _Error:
+    """Add the known name that is close to an unknown one, if there is one, to the error about it."""
+    from workflows.contract.faults import nearest  # imported late: it loads pydantic
+
+    if near := nearest(name, known):
+        error.message += f"; did you mean {near}?"
+        error.correction = (name, near)
+    return error
