@@ -151,6 +151,15 @@ _FIXED: "Mapping[str, Sequence[str]]" = {
     "--runtime": _RUNTIMES,
     "--runtimes": _RUNTIMES,
     "--scope": ("read", "ask", "act"),
+    "--session": ("fresh", "tree"),
+    "--autonomy": ("auto", "read-only", "workspace-write", "danger-full-access"),
+    "job list --state": (  # of trees, and of jobs
+        *("queued", "running", "waiting", "ending", "blocked", "failed", "done", "cancelled", "succeeded", "skipped"),
+    ),
+    "memory list --state": ("pending", "confirmed", "retired"),
+    "pipeline runs --state": (
+        *("pending", "running", "awaiting_human", "succeeded", "failed", "blocked", "skipped", "cancelled"),
+    ),
 }
 _STORED: "Mapping[str, Sequence[str]]" = {
     **dict.fromkeys(("job_id", "job", "leg", "legs", "page", "--job", "--tree"), ("jobs",)),
@@ -264,8 +273,11 @@ def _values(name: str, path: str, begun: str) -> list[str]:
         return []
     keys = (f"{path} {name}", f"{path.partition(' ')[0]} {name}", name)
     kinds = next((_STORED[key] for key in keys if key in _STORED), ())
-    fixed = [each for each in _FIXED.get(name, ()) if each.startswith(begun)]
-    return [*fixed, *(each for kind in kinds for each in stored(kind, begun))]
+    fixed = next((_FIXED[key] for key in keys if key in _FIXED), ())
+    return [
+        *(word for word in fixed if word.startswith(begun)),
+        *(each for kind in kinds for each in stored(kind, begun)),
+    ]
 
 
 _QUERIES: Mapping[str, str] = {

@@ -64,10 +64,12 @@ def list_(
 
 
 def _list_trees(service: "Service", wanted: "TreeFilter", *, json: bool) -> None:
-    from bridge.operations.jobs import tree_list
+    from bridge.operations.jobs import jobs, tree_list
     from cli.drawing.words import tree_row
 
     found = tree_list.find(service, wanted)
+    if not found:
+        jobs.check_names(service, wanted.repo, wanted.agent)
     if json:
         from bridge.operations.jobs.views import listed
 
@@ -84,6 +86,8 @@ def _list_jobs(service: "Service", wanted: "JobFilter", *, json: bool) -> None:
     from cli.drawing.words import job_row
 
     found = jobs.find(service, wanted)
+    if not found:
+        jobs.check_names(service, wanted.repo, wanted.agent)
     if json:
         from bridge.operations.jobs.views import JobSummary
 

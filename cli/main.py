@@ -14,7 +14,6 @@ from cli.invocation.aliases import ALIASES, expanded
 from cli.invocation.calling import for_people
 from cli.invocation.help_texts import dress
 from cli.invocation.permitted import SERVED
-from cli.invocation.suggestions import corrected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -215,6 +214,8 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
         return interrupted() if code == INTERRUPTED else code if isinstance(code, int) else 0
     except ServiceError as error:
         if error.correction:
+            from cli.invocation.suggestions import corrected
+
             error.hint = corrected(words, *error.correction) or error.hint
         if isinstance(error, UsageError) and not error.hint:
             error.hint = help_of(words)
@@ -240,6 +241,7 @@ def _suggested(misuse: typer.TyperException, words: "Sequence[str]") -> tuple[st
         return f"{unknown} Did you mean {names}?" if near else unknown, [each for _, each in near]
     option = getattr(misuse, "option_name", None)
     if option and message.startswith("No such option"):
+        from cli.invocation.suggestions import corrected
         from workflows.contract.faults import nearest
 
         known = [name for each in walked(words)[0].params for name in (*each.opts, *each.secondary_opts)]

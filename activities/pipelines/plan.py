@@ -11,7 +11,7 @@ from activities.store.artifacts import Artifacts
 from activities.store.registry import agents, pipelines, repos
 from activities.store.registry.pipelines import Pipeline
 from activities.store.registry.repos import Repo
-from workflows.model.errors import NotFoundError, RefusedError, ServiceError
+from workflows.model.errors import NotFoundError, RefusedError, ServiceError, with_nearest
 from workflows.model.workers import Assignment, Worker
 from workflows.pipeline.definition import AgentStage, Definition, ShellStage
 from workflows.pipeline.payload import canonical_payload
@@ -116,8 +116,9 @@ def get(store: Engine, name: str) -> Pipeline:
     """Return a pipeline; raise NotFoundError with the known names if it is missing."""
     pipeline = pipelines.get(store, name)
     if pipeline is None:
-        known = ", ".join(each.name for each in pipelines.every(store)) or "none"
-        raise NotFoundError(f"no pipeline {name}; known: {known}", "service pipeline add FILE")
+        names = [each.name for each in pipelines.every(store)]
+        missing = NotFoundError(f"no pipeline {name}; known: {', '.join(names) or 'none'}", "service pipeline add FILE")
+        raise with_nearest(missing, name, names)
     return pipeline
 
 

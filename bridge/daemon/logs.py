@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from activities.runs.regular_files import appended, created, opened, size_of
 from activities.settings.home import Home
-from workflows.model.errors import NotFoundError
+from workflows.model.errors import NotFoundError, with_nearest
 
 log = logging.getLogger(__name__)
 
@@ -120,7 +120,8 @@ def follow(home: Home, chosen: list[str]) -> Iterator[tuple[str, str]]:
 def _path(home: Home, name: str) -> Path:
     if name not in names(home):
         there = ", ".join(names(home)) or "none yet"
-        raise NotFoundError(f"there is no log {name!r}; there are: {there}", "service daemon status")
+        missing = NotFoundError(f"there is no log {name!r}; there are: {there}", "service daemon status")
+        raise with_nearest(missing, name, names(home))
     return home.logs / f"{name}.log"
 
 

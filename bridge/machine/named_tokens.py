@@ -17,7 +17,7 @@ from activities.runs.regular_files import write_private
 from activities.settings.home import Home
 from bridge.machine.locks import FileLock
 from bridge.machine.watched_file import WatchedFile
-from workflows.model.errors import NotFoundError, RefusedError, UsageError
+from workflows.model.errors import NotFoundError, RefusedError, UsageError, with_nearest
 
 BYTES = 32
 LONGEST_NAME = 40
@@ -76,7 +76,8 @@ def add(home: Home, name: str, scope: str) -> str:
         what = "is taken by the service itself" if name in RESERVED else "is not a valid token name"
         raise UsageError(f"{name[:100]!r} {what}", "small letters, digits, `.`, `_`, `-`: service bridge token add ci")
     if scope not in list(Scope):
-        raise UsageError(f"{scope!r} is not a scope; use one of {', '.join(Scope)}", f"--scope {Scope.READ}")
+        error = UsageError(f"{scope!r} is not a scope; use one of {', '.join(Scope)}", f"--scope {Scope.READ}")
+        raise with_nearest(error, scope, Scope)
     token = secrets.token_urlsafe(BYTES)
     with _Changing(home) as changing:
         if any(each.name == name for each in changing.tokens):
@@ -91,7 +92,8 @@ def remove(home: Home, name: str) -> None:
     with _Changing(home) as changing:
         left = tuple(each for each in changing.tokens if each.name != name)
         if len(left) == len(changing.tokens):
-            raise NotFoundError(f"there is no token {name[:100]}", "service bridge token list")
+            missing = NotFoundError(f"there is no token {name[:100]}", "service bridge token list")
+            raise with_nearest(missing, name, (each.name for each in changing.tokens))
         changing.write(left)
 
 

@@ -4,11 +4,10 @@ import shlex
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from itertools import takewhile
-from math import prod
 
 _LONGEST = 200
 """The length of a command that is repeated in a suggestion; a longer one is typed again."""
-_CLOSE = 0.6
+_CLOSE = 0.65
 """The similarity of words that count as close."""
 _AS_GOOD = 0.1
 """How much less similar another suggestion may be than the best one."""
@@ -64,11 +63,11 @@ def _similar(plain: Sequence[str], group: int, path: Sequence[str]) -> tuple[flo
     wrong = plain[group]
     scores = [(0.0, 0)]
     if group < len(path) <= len(plain):
-        scores.append((prod(map(_ratio, plain, path)), len(path)))
+        alike = [_ratio(typed, word) for typed, word in zip(plain, path, strict=False)]
+        scores.append((sum(alike) / len(alike) if min(alike) >= _CLOSE else 0.0, len(path)))
     if len(path) > 1 or group:
-        alike = 1.0 if _SAME_MEANING.get(wrong, wrong) == path[-1] else _ratio(wrong, path[-1])
-        elsewhere = 1.0 if path[:-1] == plain[:group] else _ELSEWHERE
-        scores.append((alike * elsewhere, group + 1))
+        verb = 1.0 if _SAME_MEANING.get(wrong, wrong) == path[-1] else _ratio(wrong, path[-1])
+        scores.append((verb * (1.0 if path[:-1] == plain[:group] else _ELSEWHERE), group + 1))
     return max(scores)
 
 

@@ -4,16 +4,24 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from activities.settings.home import Home
+from bridge.machine.named_tokens import Scope
 from bridge.operations.service import Service
 from cli.completion import candidates
 from cli.invocation.aliases import ALIASES
 from cli.main import NOUNS, main
 from tests.bridge import seeds
+from workflows.contract.models import AutonomyPolicy
+from workflows.model.states import JobState
+from workflows.model.workers import SessionScope
+from workflows.pipeline.plan import RunState
+from workflows.policy.memory import MemoryState
+from workflows.policy.tree_states import TreeState
 
 pytestmark = pytest.mark.ruling("K6")
 ROOT = Path(__file__).parents[2]
@@ -49,6 +57,10 @@ def offered(*words: str) -> list[str]:
         (["agent", "ask", "scout", "hi", "--repo", "=", "ac"], ["acme/shop"]),
         (["agent", "ask", "scout", "hi", "--repo", "="], ["acme/shop"]),
         (["agent", "add", "x", "--runtime", "sh"], ["shell"]),
+        (["ask", "sc"], ["scout"]),
+        (["tree", "--w"], ["--watch", "--web"]),
+        (["sta"], ["start", "status"]),
+        (["job", "list", "--state", "s"], ["succeeded", "skipped"]),
         (["repo", "remove", "a"], ["acme/shop"]),
         (["job", "show", ""], [f"{seeds.ROOT}.1", seeds.ROOT]),
         (["job", "show", "--json", f"{seeds.ROOT}."], [f"{seeds.ROOT}.1"]),
@@ -61,6 +73,21 @@ def offered(*words: str) -> list[str]:
 )
 def test_what_is_offered(full: Home, words: list[str], found: list[str]) -> None:
     assert offered(*words) == found
+
+
+@pytest.mark.parametrize(
+    ("option", "values"),
+    [
+        ("job list --state", dict.fromkeys((*TreeState, *JobState))),
+        ("memory list --state", MemoryState),
+        ("pipeline runs --state", RunState),
+        ("agent add x --session", SessionScope),
+        ("agent add x --autonomy", AutonomyPolicy),
+        ("bridge token add x --scope", Scope),
+    ],
+)
+def test_every_value_of_an_option_is_offered(home: Home, option: str, values: Iterable[str]) -> None:
+    assert offered(*option.split(), "") == list(values)
 
 
 def test_nothing_is_made_where_there_is_no_home(

@@ -12,10 +12,10 @@ from activities.host.build_trial import Trial, build_trial
 from activities.redaction.redact import redacted
 from activities.runtimes import programs
 from activities.runtimes.programs import Program
-from activities.runtimes.table import KNOWN, RUNTIMES, SHELL, program_of
+from activities.runtimes.table import KNOWN, PROGRAMS, RUNTIMES, SHELL, program_of
 from activities.settings.model import RuntimeSection
 from bridge.operations.service import Service
-from workflows.model.errors import NotFoundError
+from workflows.model.errors import NotFoundError, with_nearest
 
 SECONDS = 20.0
 SAID = 200
@@ -45,7 +45,8 @@ def check(service: Service, name: str | None = None, *, build: bool = False) -> 
     """
     name = service.settings.runtime_named(name) if name else None
     if name is not None and name not in RUNTIMES:
-        raise NotFoundError(f"no runtime {name}; {KNOWN}", "service runtime list")
+        missing = NotFoundError(f"no runtime {name}; {KNOWN}", "service runtime list")
+        raise with_nearest(missing, name, (*RUNTIMES, *PROGRAMS))
     sections = service.settings.runtimes
     wanted = [name] if name else [*RUNTIMES]
     with ThreadPoolExecutor(len(RUNTIMES)) as pool:

@@ -16,7 +16,7 @@ from bridge.operations.jobs.belongs_to import NOTHING, Belonging
 from bridge.operations.service import Service
 from workflows.github.effective_jobs import chain_of
 from workflows.model import ids
-from workflows.model.errors import NotFoundError, UsageError
+from workflows.model.errors import NotFoundError, UsageError, with_nearest
 from workflows.model.rows import EventRecord, JobRecord, TaskRecord
 from workflows.model.settings import Bounds
 from workflows.model.spend import Ledger
@@ -78,7 +78,8 @@ class JobFilter:
 def find(service: Service, wanted: JobFilter) -> list[JobRecord]:
     """Return the newest jobs that match."""
     if wanted.state is not None and wanted.state not in list(JobState):
-        raise UsageError(f"{wanted.state!r} is not a job state; they are {', '.join(JobState)}")
+        error = UsageError(f"{wanted.state!r} is not a job state; they are {', '.join(JobState)}")
+        raise with_nearest(error, wanted.state, JobState)
     check_search(wanted.text)
     found = stored.find(
         service.store,
@@ -101,6 +102,16 @@ def check_search(text: str) -> None:
     """Refuse a search text that is too long."""
     if len(text) > LONGEST_SEARCH:
         raise UsageError(f"a search has at most {LONGEST_SEARCH} characters, not {len(text)}")
+
+
+def check_names(service: Service, repo: str | None, agent: str | None) -> None:
+    """Raise if a list without a job was narrowed to a repository or an agent that is unknown and never had one."""
+    from bridge.operations.registry import agents, repos  # imported late: reads seldom need them
+
+    if repo is not None and not stored.find(service.store, repo=repo, limit=1):
+        repos.get(service, repo)
+    if agent is not None and not stored.find(service.store, agent=agent, limit=1):
+        agents.get(service, agent)
 
 
 def titles(service: Service, found: Sequence[JobRecord]) -> dict[str, str]:

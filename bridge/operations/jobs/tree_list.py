@@ -9,7 +9,7 @@ from activities.store.tree_list import ListedTree, TreeFilter
 from bridge.operations.jobs import hosts
 from bridge.operations.jobs.jobs import check_search
 from bridge.operations.service import Service
-from workflows.model.errors import UsageError
+from workflows.model.errors import UsageError, with_nearest
 from workflows.model.rows import JobRecord, RoundRecord
 from workflows.model.states import JobState
 from workflows.policy.tree_states import TreeState, tree_state
@@ -80,7 +80,8 @@ def state_named(name: str | None) -> TreeState | None:
     if name in list(TreeState):
         return TreeState(name)
     way = f"service job list --jobs --state {name}" if name in list(JobState) else ""
-    raise UsageError(f"{name!r} is not a state of a tree; they are {', '.join(TreeState)}", way)
+    error = UsageError(f"{name!r} is not a state of a tree; they are {', '.join(TreeState)}", way)
+    raise error if way else with_nearest(error, name, TreeState)
 
 
 def find(service: Service, wanted: TreeFilter) -> list[TreeRow]:

@@ -17,7 +17,7 @@ from bridge.operations.service import Service
 from workflows.contract.models import Action, AutonomyPolicy, Delegation
 from workflows.contract.size_limits import storable
 from workflows.model import ids
-from workflows.model.errors import RefusedError, UsageError, argument
+from workflows.model.errors import RefusedError, UsageError, argument, with_nearest
 from workflows.model.settings import TreeSettings
 from workflows.model.workers import Assignment, Worker
 from workflows.policy.recipes import Recipe, caveat, expand
@@ -208,8 +208,9 @@ def _on_runtime(service: Service, worker: Worker, runtime: str | None) -> Worker
     if runtime in (None, worker.runtime):
         return worker
     if runtime not in DRIVEN:
-        others = ", ".join([*DRIVEN, *PROGRAMS])
-        raise UsageError(f"{runtime!r} is not a runtime for {worker.name}; use its own or one of {others}")
+        others = [*DRIVEN, *PROGRAMS]
+        error = UsageError(f"{runtime!r} is not a runtime for {worker.name}; use its own or one of {', '.join(others)}")
+        raise with_nearest(error, runtime or "", others)
     if runtime not in service.settings.configured_runtimes:
         known = ", ".join(service.settings.configured_runtimes) or "none"
         raise RefusedError(f"{runtime} is not configured; configured: {known}", "service config show")
@@ -236,5 +237,8 @@ def _runtimes(service: Service, wanted: tuple[str, ...]) -> tuple[str, ...]:
             f"or set [runtimes.<name>].command in {service.home.config}",
         )
     if missing := [name for name in wanted if name not in configured]:
-        raise UsageError(f"{missing[0]} is not configured; configured: {', '.join(configured)}", "service config show")
+        error = UsageError(
+            f"{missing[0]} is not configured; configured: {', '.join(configured)}", "service config show"
+        )
+        raise with_nearest(error, missing[0], configured)
     return wanted or configured

@@ -11,9 +11,8 @@ from activities.store import pipeline_runs as stored
 from bridge.operations import paging
 from bridge.operations.jobs.belongs_to import Belonging, belonging
 from bridge.operations.service import Service
-from workflows.contract.faults import did_you_mean
 from workflows.contract.models import Decision
-from workflows.model.errors import NotFoundError, RefusedError, UsageError
+from workflows.model.errors import NotFoundError, RefusedError, UsageError, with_nearest
 from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import RunState, StageOutcome, StageState, Trigger
 from workflows.pipeline.rows import RunRecord, StageRecord
@@ -151,8 +150,8 @@ def definition_of_run(service: Service, run_id: str) -> str:
 def list_runs(service: Service, wanted: RunFilter) -> RunList:
     """Return the newest runs that match."""
     if wanted.state is not None and wanted.state not in list(RunState):
-        near = did_you_mean(wanted.state, RunState)
-        raise UsageError(f"{wanted.state!r} is not a state of a run; they are {', '.join(RunState)}{near}")
+        error = UsageError(f"{wanted.state!r} is not a state of a run; they are {', '.join(RunState)}")
+        raise with_nearest(error, wanted.state, RunState)
     if not 1 <= wanted.limit <= MOST_LISTED:
         raise UsageError(f"limit must be 1 to {MOST_LISTED}, not {wanted.limit}")
     found = stored.find(

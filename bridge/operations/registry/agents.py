@@ -13,7 +13,7 @@ from bridge.operations.registry import repos
 from bridge.operations.registry.text_bounds import bounded, bounded_or_none
 from bridge.operations.service import Service
 from workflows.contract.models import WRITE_POLICIES, Action, AutonomyPolicy
-from workflows.model.errors import Commands, NotFoundError, RefusedError, UsageError, argument
+from workflows.model.errors import Commands, NotFoundError, RefusedError, UsageError, argument, with_nearest
 from workflows.model.workers import SessionScope, Worker
 from workflows.policy.preflight import NO_AGENT, RUNTIME_NAMES
 
@@ -59,10 +59,12 @@ def get(service: Service, name: str) -> Agent:
     """Return one agent; raise an error with the known names if it is not registered."""
     agent = stored.get(service.store, name)
     if agent is None:
-        known = ", ".join(agent.worker.name for agent in stored.every(service.store)) or "none"
+        names = [agent.worker.name for agent in stored.every(service.store)]
+        known = ", ".join(names) or "none"
         if name in {*RUNTIME_NAMES, *PROGRAMS}:
             raise NotFoundError(f"{name} {NO_AGENT}; known: {known}", f"service agent add NAME --runtime {name}")
-        raise NotFoundError(f"no agent {name}; known: {known}", f"service agent add {name} --runtime RUNTIME")
+        missing = NotFoundError(f"no agent {name}; known: {known}", f"service agent add {name} --runtime RUNTIME")
+        raise with_nearest(missing, name, names)
     return agent
 
 
@@ -146,7 +148,8 @@ def _check_name(name: str) -> None:
 
 def _check_runtime(runtime: str) -> None:
     if runtime not in RUNTIMES:
-        raise UsageError(f"{runtime!r} is not a runtime; {KNOWN}", "service runtime list")
+        error = UsageError(f"{runtime!r} is not a runtime; {KNOWN}", "service runtime list")
+        raise with_nearest(error, runtime, (*RUNTIMES, *PROGRAMS))
 
 
 def _policy(autonomy: str) -> AutonomyPolicy:
@@ -154,14 +157,16 @@ def _policy(autonomy: str) -> AutonomyPolicy:
         return AutonomyPolicy(autonomy)
     except ValueError:
         known = ", ".join(AutonomyPolicy)
-        raise UsageError(f"{autonomy!r} is not an autonomy policy; they are {known}") from None
+        error = UsageError(f"{autonomy!r} is not an autonomy policy; they are {known}")
+        raise with_nearest(error, autonomy, AutonomyPolicy) from None
 
 
 def _session(new: NewAgent) -> SessionScope:
     try:
         scope = SessionScope(new.session)
     except ValueError:
-        raise UsageError(f"{new.session!r} is not a session scope; use one of {', '.join(SessionScope)}") from None
+        error = UsageError(f"{new.session!r} is not a session scope; use one of {', '.join(SessionScope)}")
+        raise with_nearest(error, new.session, SessionScope) from None
     if scope is SessionScope.TREE and not RUNTIMES[new.runtime].sessions:
         why = f"the {new.runtime} runtime has no sessions to go on in"
         raise UsageError(why, "--session fresh, or another --runtime")
@@ -172,7 +177,8 @@ def _capabilities(name: str, words: str, policy: AutonomyPolicy) -> tuple[Action
     """Return the comma-separated capabilities; refuse implement without a write policy (ruling K3)."""
     capabilities = tuple(dict.fromkeys(word.strip() for word in words.split(",") if word.strip()))
     if unknown := [word for word in capabilities if word not in list(Action)]:
-        raise UsageError(f"{unknown[0]!r} is not a capability; they are {', '.join(Action)}")
+        error = UsageError(f"{unknown[0]!r} is not a capability; they are {', '.join(Action)}")
+        raise with_nearest(error, unknown[0], Action)
     if not capabilities:
         raise UsageError(f"agent {name} needs at least one capability", "--capabilities ask,review")
     if Action.IMPLEMENT in capabilities and policy not in WRITE_POLICIES:

@@ -15,7 +15,7 @@ from bridge.operations.jobs import jobs
 from bridge.operations.registry import agents, repos
 from bridge.operations.service import Service
 from workflows.contract.storable import unclean
-from workflows.model.errors import NotFoundError, RefusedError, UsageError
+from workflows.model.errors import NotFoundError, RefusedError, UsageError, with_nearest
 from workflows.policy.memory import CONTENT_LIMIT, KEY_LIMIT, Entry, MemoryState, Recalled
 
 _ID = re.compile(r"mem-([1-9][0-9]{0,8})")
@@ -112,7 +112,8 @@ def propose(service: Service, proposal: Proposal) -> Entry:
 def find(service: Service, wanted: MemoryFilter) -> list[Entry]:
     """Return the newest entries that match."""
     if wanted.state is not None and wanted.state not in list(MemoryState):
-        raise UsageError(f"{wanted.state!r} is not a state of memory; they are {', '.join(MemoryState)}")
+        error = UsageError(f"{wanted.state!r} is not a state of memory; they are {', '.join(MemoryState)}")
+        raise with_nearest(error, wanted.state, MemoryState)
     _not_both(wanted.agent, wanted.shared)
     state = MemoryState(wanted.state) if wanted.state else None
     return stored.find(service.store, Sought(wanted.agent, wanted.shared, wanted.repo, state), wanted.limit)

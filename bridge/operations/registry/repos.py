@@ -13,7 +13,15 @@ from bridge.operations.registry.text_bounds import bounded
 from bridge.operations.service import Service
 from workflows.contract.size_limits import storable
 from workflows.github.repository_name import github_of_remotes, host_of, is_github_name
-from workflows.model.errors import Commands, NotFoundError, RefusedError, ServiceError, UsageError, argument
+from workflows.model.errors import (
+    Commands,
+    NotFoundError,
+    RefusedError,
+    ServiceError,
+    UsageError,
+    argument,
+    with_nearest,
+)
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -56,8 +64,10 @@ def get(service: Service, name: str) -> Repo:
     """Return one repository; raise an error with the known names if it is not registered."""
     repo = stored.get(service.store, name)
     if repo is None:
-        known = ", ".join(repo.name for repo in stored.every(service.store)) or "none"
-        raise NotFoundError(f"no repository {name}; known: {known}", f"service repo add {name} PATH")
+        names = [repo.name for repo in stored.every(service.store)]
+        known = ", ".join(names) or "none"
+        missing = NotFoundError(f"no repository {name}; known: {known}", f"service repo add {name} PATH")
+        raise with_nearest(missing, name, names)
     return repo
 
 
