@@ -93,6 +93,6 @@ def with_nearest(error: _Error, name: str, known: Iterable[str]) -> _Error:
     from workflows.contract.faults import nearest  # imported late: it loads pydantic
 
     if near := nearest(name, known):
-        error.message += f"; did you mean {near}?"
+        error.message += f'; did you mean "{near}"?'
         error.correction = (name, near)
     return error
