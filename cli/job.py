@@ -64,12 +64,12 @@ def list_(
 
 
 def _list_trees(service: "Service", wanted: "TreeFilter", *, json: bool) -> None:
-    from bridge.operations.jobs import jobs, tree_list
+    from bridge.operations.jobs import tree_list
     from cli.drawing.words import tree_row
 
     found = tree_list.find(service, wanted)
     if not found:
-        jobs.check_names(service, wanted.repo, wanted.agent)
+        _check_names(service, wanted.repo, wanted.agent)
     if json:
         from bridge.operations.jobs.views import listed
 
@@ -81,13 +81,20 @@ def _list_trees(service: "Service", wanted: "TreeFilter", *, json: bool) -> None
         tell("to see what waits for you, with the commands: service attention")
 
 
+def _check_names(service: "Service", repo: str | None, agent: str | None) -> None:
+    from bridge.operations.registry import agents, repos
+
+    repos.check_used(service, repo)
+    agents.check_used(service, agent)
+
+
 def _list_jobs(service: "Service", wanted: "JobFilter", *, json: bool) -> None:
     from bridge.operations.jobs import jobs
     from cli.drawing.words import job_row
 
     found = jobs.find(service, wanted)
     if not found:
-        jobs.check_names(service, wanted.repo, wanted.agent)
+        _check_names(service, wanted.repo, wanted.agent)
     if json:
         from bridge.operations.jobs.views import JobSummary
 

@@ -104,16 +104,6 @@ def check_search(text: str) -> None:
         raise UsageError(f"a search has at most {LONGEST_SEARCH} characters, not {len(text)}")
 
 
-def check_names(service: Service, repo: str | None, agent: str | None) -> None:
-    """Raise if a list without a job was narrowed to a repository or an agent that is unknown and never had one."""
-    from bridge.operations.registry import agents, repos  # imported late: reads seldom need them
-
-    if repo is not None and not stored.find(service.store, repo=repo, limit=1):
-        repos.get(service, repo)
-    if agent is not None and not stored.find(service.store, agent=agent, limit=1):
-        agents.get(service, agent)
-
-
 def titles(service: Service, found: Sequence[JobRecord]) -> dict[str, str]:
     """Return the titles of the tasks of these trees, by root job id."""
     return stored.titles(service.store, {job.root_job_id for job in found})

@@ -7,6 +7,7 @@ from typing import Any
 
 from activities.redaction.redact import mapped
 from activities.runtimes.table import KNOWN, PROGRAMS, RUNTIMES
+from activities.store import jobs as stored_jobs
 from activities.store.registry import agents as stored
 from activities.store.registry.agents import Agent
 from bridge.operations.registry import repos
@@ -79,6 +80,12 @@ def only(service: Service, action: Action, repo: str) -> Agent:
         raise UsageError(f"which agent? {' and '.join(names)} can {action} on {repo}", ways)
     ways = Commands("service agent list", f"service agent allow NAME {repo}", "service init")
     raise RefusedError(f"no agent can {action} on {repo}", ways)
+
+
+def check_used(service: Service, name: str | None) -> None:
+    """Raise if a list is narrowed to an agent that is not registered and that never had a job."""
+    if name is not None and not stored_jobs.find(service.store, agent=name, limit=1):
+        get(service, name)
 
 
 def remove(service: Service, name: str) -> None:

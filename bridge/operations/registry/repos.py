@@ -103,6 +103,12 @@ def _shares(checkout: Path, common: Path) -> bool:
         return False
 
 
+def check_used(service: Service, name: str | None) -> None:
+    """Raise if a list is narrowed to a repository that is not registered and that no job ever worked on."""
+    if name is not None and not stored_jobs.find(service.store, repo=name, limit=1):
+        get(service, name)
+
+
 def remove(service: Service, name: str) -> None:
     """Remove a repository that no open job works on."""
     get(service, name)
