@@ -8,6 +8,9 @@ from cli.drawing.lines import headed
 from cli.drawing.output import asked, confirmed, tell, tell_error
 from cli.drawing.words import actor, clock, one_line
 
+LONGEST_LINE = 4095
+"""Bytes of a line that a terminal takes; it drops the rest."""
+
 if TYPE_CHECKING:
     from bridge.operations.service import Service
     from workflows.model.orders import ResumeOrder
@@ -76,8 +79,9 @@ def _answer(question: "QuestionRecord", said: Said, *, may_wait: bool) -> str | 
     from workflows.policy.answers import is_choice
 
     tell(*headed(f"{question.id}:", question.prompt), *_choices(question))
+    numbered = _numbered(question)
     while True:
-        text = asked("answer", "")
+        text = _typed("answer")
         if not text and may_wait:
             return None
         if not text:
@@ -85,12 +89,23 @@ def _answer(question: "QuestionRecord", said: Said, *, may_wait: bool) -> str | 
                 said.partial = True
                 return ""
             continue
-        text = _numbered(question).get(text, text)
+        if numbered and text.isdigit() and text not in numbered:
+            tell(f"there is no choice {text}: type a number from 1 to {len(numbered)}, or an answer in words")
+            continue
+        text = numbered.get(text, text)
         if not question.choices or is_choice(text, question.choices):
             return text
         if confirmed("that is not one of the choices; send it as the answer?"):
             said.other = True
             return text
+
+
+def _typed(question: str) -> str:
+    """Ask until the answer is whole: a terminal drops the end of a longer line."""
+    while len((text := asked(question, "")).encode()) >= LONGEST_LINE:
+        tell(f"a terminal takes {LONGEST_LINE:,} bytes in one line, and this was longer; to give the text as a file:")
+        tell("  Ctrl-C, then: service resume JOB VERB --file PATH")
+    return text
 
 
 def _numbered(question: "QuestionRecord") -> dict[str, str]:
@@ -113,15 +128,21 @@ def _decide(waiting: "RoundRecord", *, may_wait: bool) -> Said | None:
     verbs = {str(number): each for number, each in enumerate(waiting.verbs, 1)}
     for number, each in verbs.items():
         tell(f"    {number}) {each}")
-    verb = ""
-    while verb not in waiting.verbs:
-        typed = asked("what now", "" if may_wait else None)
-        if not typed:
+    while (verb := verbs.get(typed := _typed("what now"), typed)) not in waiting.verbs:
+        if not typed and may_wait:
             return None
-        verb = verbs.get(typed, typed)
-    if verb == "extend":
-        return Said(verb, asked("how much longer"))
-    return Said(verb, asked("instructions, if any", ""))
+        tell(f"type a number from 1 to {len(verbs)}, or one of the words; Ctrl-C leaves it as it is")
+    return Said(verb, _duration() if verb == "extend" else _typed("instructions, if any"))
+
+
+def _duration() -> str:
+    """Ask how much longer the pause may last, until the answer is a duration."""
+    from workflows.policy.answers import refuse_duration
+    from workflows.text.durations import abbreviated
+
+    while refusal := refuse_duration(typed := abbreviated(_typed("how much longer, such as 2h or 3 days"))):
+        tell(refusal.message)
+    return typed
 
 
 class Asker:

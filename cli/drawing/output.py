@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from workflows.model.errors import ServiceError
 
 _NAME = re.compile(r"[\w@/+.,#-]+(?: ago| days| said)?")
+_PASTE_SECONDS, _PASTE_PAUSE = 2.0, 0.02
 _OTHERS = re.compile(r"[^\x00-\x7f]")
 AS_JSON = "--json"
 _below: "Below | None" = None
@@ -195,6 +196,7 @@ def asked(question: str, default: str | None = None) -> str:
     import typer
 
     with _above():
+        _forget_keys()
         return str(typer.prompt(one_line(question), default=default, show_default=False, err=True)).strip()
 
 
@@ -203,7 +205,24 @@ def confirmed(question: str, *, default: bool = False) -> bool:
     import typer
 
     with _above():
+        _forget_keys()
         return typer.confirm(one_line(question), default=default, err=True)
+
+
+def _forget_keys() -> None:
+    """Discard what was typed before the question, or pasted below an answer: it was not meant for this question."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        return
+    import select
+    import termios
+    import time
+
+    until = time.monotonic() + _PASTE_SECONDS
+    with suppress(OSError, ValueError, termios.error):  # the terminal is gone
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
+        while select.select([sys.stdin], [], [], 0)[0] and time.monotonic() < until:
+            time.sleep(_PASTE_PAUSE)  # the rest of a paste follows as soon as there is room for it
+            termios.tcflush(sys.stdin, termios.TCIFLUSH)
 
 
 def tell_error(error: "ServiceError") -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from workflows.model.errors import UsageError
+from workflows.text.durations import abbreviated
 
 if TYPE_CHECKING:
     from bridge.operations.service import Service
@@ -24,7 +25,9 @@ Issue = Annotated[int | None, typer.Option("--issue", min=1, help="The issue it 
 Timeout = Annotated[
     str | None,
     typer.Option(
-        metavar="DURATION", help="Timeout of each attempt of its root, such as 1h30m; of a pipeline, of each stage."
+        callback=lambda typed: abbreviated(typed) if typed else typed,
+        metavar="DURATION",
+        help="Timeout of each attempt of its root, such as 1h30m; of a pipeline, of each stage.",
     ),
 ]
 Budget = Annotated[

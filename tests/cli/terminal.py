@@ -62,7 +62,7 @@ def typed(
     before: Callable[[], None] = nothing,
     environment: Mapping[str, str] | None = None,
 ) -> Printed:
-    """Run one command; both of its streams are terminals, and `keys` are typed into it."""
+    """Run one command; both of its streams are terminals. At each question a line of `keys` is typed."""
     (out, program_out), (err, program_err) = pty.openpty(), pty.openpty()
     for each in (program_out, program_err):
         tty.setraw(each)
@@ -70,8 +70,7 @@ def typed(
     place = dict(os.environ if environment is None else environment), os.getcwd()
     process = forking.Process(target=_run, args=(list(words), streams, place, before))
     process.start()
-    os.write(out, keys.encode())
-    said = _read(out, err, process.is_alive, (program_out, program_err))
+    said = _read(out, err, process.is_alive, (program_out, program_err), keys.splitlines(keepends=True))
     process.join(SECONDS)
     process.kill()
     return Printed(process.exitcode, said[out], said[err])
@@ -110,9 +109,9 @@ def _run(
         os._exit(99)
 
 
-def _read(out: int, err: int, lives: Callable[[], bool], ours: tuple[int, int]) -> dict[int, bytes]:
+def _read(out: int, err: int, lives: Callable[[], bool], ours: tuple[int, int], answers: list[str]) -> dict[int, bytes]:
     """Read until the process has ended and all its output is here. Our open side keeps the terminal from ending too
-    early.
+    early. An output that ends with a colon is a question: the next answer is typed.
     """
     said = {out: b"", err: b""}
     over = False
@@ -120,6 +119,8 @@ def _read(out: int, err: int, lives: Callable[[], bool], ours: tuple[int, int]) 
         ready, _, _ = select.select([out, err], [], [], 0.0 if over else 0.01)
         for each in ready:
             said[each] += os.read(each, 65536)
+            if each == err and answers and said[err].rstrip(b" ").endswith(b":"):
+                os.write(out, answers.pop(0).encode())
         if over and not ready:
             break
         over = over or not lives()

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflows.text.durations import LONGEST_SECONDS, DurationError, format_duration, parse_duration
+from workflows.text.durations import LONGEST_SECONDS, DurationError, abbreviated, format_duration, parse_duration
 
 
 @pytest.mark.ruling("A10")
@@ -44,6 +44,22 @@ def test_a_number_and_a_unit_combine_largest_first(text: str, seconds: float) ->
 def test_a_fault_shows_the_right_form(text: str, says: str) -> None:
     with pytest.raises(DurationError, match=says):
         parse_duration(text)
+
+
+@pytest.mark.ruling("A10")
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("2 days", "2d"),
+        ("1 Hour and 30 minutes", "1h30m"),
+        ("1h 30m", "1h30m"),
+        ("1.5 hrs", "1.5h"),
+        ("1 day, 2 hours, 5 secs", "1d2h5s"),
+        *((text, text) for text in ("2d", "250ms", "5 m 1 h", "1h1h", "soon", "2 daze", "-2 days", "30", "")),
+    ],
+)
+def test_a_duration_that_is_spelt_out_is_abbreviated_and_nothing_else_is(text: str, short: str) -> None:
+    assert abbreviated(text) == short
 
 
 @pytest.mark.ruling("A10")

@@ -120,7 +120,7 @@ def refuse_verb(verb: str, text: str, kind: RoundKind, ids: Sequence[str], what:
         return refusal
     if verb == Verb.ANSWER and not ((said := parse(text, ids)).by_id or said.guidance):
         return Refusal(ResumeFault.EMPTY_ANSWER, f"the answer is empty: {what} asks {', '.join(ids)}")
-    return _refuse_duration(text) if verb == Verb.EXTEND else None
+    return refuse_duration(text) if verb == Verb.EXTEND else None
 
 
 def refuse_length(text: str) -> Refusal | None:
@@ -131,7 +131,8 @@ def refuse_length(text: str) -> Refusal | None:
     return Refusal(ResumeFault.TOO_LONG, f"{message}: put them where the agents can read them, and say where that is")
 
 
-def _refuse_duration(text: str) -> Refusal | None:
+def refuse_duration(text: str) -> Refusal | None:
+    """Refuse a text that does not say how much longer a pause may last."""
     try:
         seconds = duration(text)
     except DurationError as error:

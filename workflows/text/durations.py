@@ -11,6 +11,8 @@ LONGEST_SECONDS = 3_650 * UNITS["d"]
 
 _NUMBER = r"[0-9]{1,12}(?:\.[0-9]{1,9})?"
 _DURATION = re.compile("".join(rf"(?:({_NUMBER}){unit})?" for unit in UNITS))
+_SPELT_UNIT = "days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s"
+_SPELT = re.compile(rf"({_NUMBER})\s*({_SPELT_UNIT})(?![a-z])\s*,?\s*(?:and\s+)?", re.IGNORECASE)
 _BARE = re.compile(r"[+-]?" + _NUMBER)
 
 
@@ -31,6 +33,12 @@ def parse_duration(text: str) -> float:
     if seconds > LONGEST_SECONDS:
         raise DurationError(f"must be at most {format_duration(LONGEST_SECONDS)}")
     return seconds
+
+
+def abbreviated(text: str) -> str:
+    """Abbreviate a duration that a person spelt out: `2 days` is `2d`. Return any other text unchanged."""
+    short = _SPELT.sub(lambda found: f"{found[1]}{found[2][0].lower()}", text.strip())
+    return short if _DURATION.fullmatch(short) else text
 
 
 def format_duration(seconds: float) -> str:

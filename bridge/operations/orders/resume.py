@@ -37,6 +37,7 @@ from workflows.model.refusals import Refusal, ResumeFault
 from workflows.model.rows import RoundRecord
 from workflows.policy.answers import ASKS_BACK, Verb, clean, refuse_length, refuse_order
 from workflows.temporal.delegation_tree import DelegationTree
+from workflows.text.durations import abbreviated
 from workflows.tree.commands import CloseTree
 
 PATIENCE = timedelta(seconds=4)
@@ -64,6 +65,8 @@ async def resume(service: Service, order: ResumeOrder) -> Verdict:
         near = nearest(order.verb, list(Verb))
         hint = f"service resume {order.job_id} {near}" if near else f"service resume {order.job_id}"
         raise UsageError(f"{short_line(redacted(order.verb))!r} is not a verb; use one of {', '.join(Verb)}", hint)
+    if order.verb == Verb.EXTEND:
+        order = order.model_copy(update={"text": abbreviated(order.text)})
     root = jobs.get(service, order.job_id).root_job_id
     if taken := _taken_before(service, root, order):
         return taken
