@@ -238,7 +238,7 @@ def test_every_way_to_a_tree_leads_to_its_page(
     [told] = [said for line in _lines(kept) if (said := json.loads(line))["root_job_id"] == job]
     assert (told["page"], f"or on the page {page}" in told["text"]) == (page, True)
     tab.goto(told["page"])
-    tab.get_by_role("link", name="Answer", exact=True).click()
+    tab.get_by_label("Where it stands").get_by_role("link", name="Answer", exact=True).click()
     until_shown(tab, "Which color?")
     script.service("resume", job, "answer", "red")
     script.until_over(job)

@@ -26,6 +26,12 @@ def test_there_is_one_stylesheet_and_one_short_script_of_ours() -> None:
     assert len((STATIC / "page.js").read_text().splitlines()) <= 200
 
 
+@pytest.mark.ruling("M7")
+def test_every_block_of_the_stylesheet_is_closed_before_the_next_begins() -> None:
+    blocks = (STATIC / "page.css").read_text().split("\n/* ")
+    assert [block[:60] for block in blocks if block.count("{") != block.count("}")] == []
+
+
 @pytest.mark.ruling("M5")
 def test_no_field_has_a_name_that_forms_have_a_meaning_for() -> None:
     """A script that reads `form` or `action` of a form would get the field, and send nothing at all."""
