@@ -40,7 +40,12 @@ def some(engine: Engine, round_ids: Collection[str]) -> list[RoundRecord]:
 
 def of_tree(engine: Engine, root: str) -> list[RoundRecord]:
     """Return every round of a tree, oldest first."""
-    query = select(schema.rounds).where(schema.rounds.c.root_job_id == root).order_by(schema.rounds.c.opened_at)
+    return of_trees(engine, [root])
+
+
+def of_trees(engine: Engine, roots: Collection[str]) -> list[RoundRecord]:
+    """Return every round of these trees, oldest first."""
+    query = select(schema.rounds).where(schema.rounds.c.root_job_id.in_(roots)).order_by(schema.rounds.c.opened_at)
     with engine.connect() as connection:
         return [_round(row) for row in connection.execute(query)]
 

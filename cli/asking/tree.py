@@ -148,23 +148,19 @@ def _watch_live(service: "Service", job_id: str) -> None:
 def _print_changes(service: "Service", job_id: str, *, json: bool) -> None:
     from bridge.operations.jobs import jobs
 
-    shown: list[str] = []
+    shown: list[dict[str, object]] = []
     while True:
         tree = jobs.tree(service, job_id)
-        view = list(lines(tree))
-        if _without_clock(view) != _without_clock(shown):
+        content = [row.model_dump(exclude={"revision"}) for row in (tree.task, *tree.jobs)]
+        if content != shown:
             if json:
                 from bridge.operations.jobs.views import WholeTree
 
                 say_json_line(WholeTree.of(tree))
             else:
-                say(*view, "")
+                say(*lines(tree), "")
         sys.stdout.flush()
         if tree.over:
             return
-        shown = view
+        shown = content
         time.sleep(_REDRAW)
-
-
-def _without_clock(view: list[str]) -> list[str]:
-    return [line for line in view if not line.startswith("  jobs ")]

@@ -30,13 +30,14 @@ class Look(StrEnum):
 END = "\x1b[0m"
 _STATES = {
     **dict.fromkeys(
-        ("succeeded", "done", "approved", "implemented", "confirmed", "ok", "yes", "works", "merged"), Look.GOOD
+        ("succeeded", "done", "approved", "implemented", "answered", "confirmed", "ok", "yes", "works", "merged"),
+        Look.GOOD,
     ),
     **dict.fromkeys(("running", "starting", "open", "active", "being worked on", "unmerged", "ending"), Look.GOES),
     **dict.fromkeys(("queued", "pending", "skipped", "cancelled", "retired", "closed", "-"), Look.QUIET),
     **dict.fromkeys(("not made yet", "no commits", "dropped", "gone"), Look.QUIET),
     **dict.fromkeys(("failed", "error", "wrong", "no", "rejected", "changes_requested"), Look.BAD),
-    **dict.fromkeys(("awaiting_human", "waiting for you", "warning", "warn"), Look.ASKS),
+    **dict.fromkeys(("awaiting_human", "waiting for you", "asks you", "warning", "warn"), Look.ASKS),
     "blocked": Look.STUCK,
 }
 OF_MARKS = {"·": "queued", "▶": "running", "✔": "succeeded", "✘": "failed", "■": "blocked", "○": "cancelled"} | {
@@ -137,15 +138,20 @@ def headed(head: str, text: str) -> list[str]:
 _BRANCHES = " │├└─"
 
 
-def tree_line(line: str) -> Line:
-    """Return one job's line with coloured branches and state; it is folded if it does not fit."""
+def tree_line(line: str, label: str = "") -> Line:
+    """Return one job's line with coloured branches, mark and state; it is folded if it does not fit.
+
+    `label` is how the line calls the state, if not by its own word.
+    """
     rest = line.lstrip(_BRANCHES)
     stem = line[: len(line) - len(rest)]
     state = OF_MARKS.get(rest[:1], "")
     below = stem.replace("├─", "│ ").replace("└─", "  ") + "  " + FOLDED
     if not state:
         return Line(line, below=below)
-    return Line(Piece(stem, Look.QUIET), Piece(rest[0], of_state(state)), *_marked(rest[1:], state), below=below)
+    return Line(
+        Piece(stem, Look.QUIET), Piece(rest[0], of_state(state)), *_marked(rest[1:], label or state), below=below
+    )
 
 
 def state_line(line: str, state: str) -> Line:

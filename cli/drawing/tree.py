@@ -4,8 +4,8 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cli.drawing.lines import prose, state_line, tree_line
-from cli.drawing.words import one_line
+from cli.drawing.lines import Line, headed, prose, state_line, tree_line
+from cli.drawing.words import clock, one_line
 
 if TYPE_CHECKING:
     from bridge.operations.jobs.jobs import Tree
@@ -22,14 +22,25 @@ _WAITS, _OVER = 3, 5
 
 def lines(tree: "Tree") -> Iterator[str]:
     """Yield the whole view, top down."""
-    from workflows.tree.details import nested
-
-    yield from (_title(tree), *_why(tree), _spent(tree), *_what_next(tree), "", *map(tree_line, nested(tree.jobs)))
+    yield _title(tree)
+    yield from headed("  final summary:", tree.final_summary) if tree.final_summary else ()
+    yield from (*_why(tree), _times(tree), _spent(tree), *_what_next(tree), "")
+    yield from (line for line, _ in _drawn(tree))
 
 
 def _title(tree: "Tree") -> str:
-    task = tree.task
-    return state_line(f"{task.task_id}  {task.state}  {one_line(task.title, WIDTH)}", task.state)
+    state = tree.state.words
+    return state_line(f"{tree.task.task_id}  {state}  {one_line(tree.task.title, WIDTH)}", state)
+
+
+def _times(tree: "Tree") -> str:
+    from workflows.text.durations import format_duration
+
+    task, now = tree.task, time.time()
+    took = f"{'took' if task.ended_at else 'for'} {format_duration(int(task.elapsed(now)))}"
+    waited = int(task.paused_seconds + (now - task.paused_since if task.paused_since else 0))
+    waits = f", and waited {format_duration(waited)} for people" if waited else ""
+    return prose(f"  started {clock(task.opened_at)}, {took}{waits}")
 
 
 def _why(tree: "Tree") -> Iterator[str]:
@@ -47,6 +58,9 @@ def _spent(tree: "Tree") -> str:
 
 def _what_next(tree: "Tree") -> Iterator[str]:
     task = tree.task
+    for waiting in tree.rounds:
+        if waiting.end is None:
+            yield from (prose(f"  asks you: {one_line(each.prompt, 2 * WIDTH)}") for each in waiting.questions)
     if task.next:
         yield f"  next: {task.next}"
     waits = {job.reason: job.next for job in tree.jobs if job.next and job.ended_at is None}
@@ -62,13 +76,57 @@ def view(tree: "Tree") -> "View":
 
 def _rows(tree: "Tree") -> "Iterator[Row]":
     from cli.drawing.viewport import Row
-    from workflows.tree.details import drawn
 
     places: dict[str, int] = {}
-    for place, (line, job) in enumerate(drawn(tree.jobs)):
+    for place, (line, job) in enumerate(_drawn(tree)):
         places[job.job_id] = place
         above = places.get(job.parent_job_id) if job.parent_job_id else None
-        yield Row(tree_line(line), _rank(job), str(job.state), above)
+        yield Row(line, _rank(job), str(job.state), above)
+
+
+def _drawn(tree: "Tree") -> "Iterator[tuple[Line, JobRecord]]":
+    """Yield a line per job, below the one that delegated or continued it, in order of dispatch."""
+    from workflows.policy.decisions import state_label
+    from workflows.tree.details import drawn
+
+    for stem, job in drawn(tree.jobs):
+        label = state_label(job, tree.rounds)
+        yield tree_line(f"{stem}{_job(job, label)}", label), job
+
+
+_MARKS = {"asks you": "⏸", "answered": "✔"}
+
+
+def _job(job: "JobRecord", label: str) -> str:
+    from workflows.policy.decisions import decided
+    from workflows.policy.prices import dollars
+    from workflows.tree.details import MARKS
+
+    number = job.job_id.removeprefix(job.root_job_id) or job.job_id
+    name = job.name if job.delegation_id or job.continuation == "none" else f"({job.name})"
+    decision = f" {word}" if (word := decided(job.state, job.decision)) else ""
+    parts = [
+        f"{label}{decision}",
+        *(["batch blocked"] if job.batch_blocked else []),
+        *([f"attempt {job.attempt}"] if job.attempt > 1 else []),
+        *_lasted(job),
+    ]
+    cost = dollars(job.cost_usd, assumed=job.price_assumed)
+    spent = f" [{job.usage.total:,} tokens, {cost}]" if job.usage.total else ""
+    head = f"{_MARKS.get(label, MARKS[job.state])} {number} {name} {job.agent} {job.action}: {', '.join(parts)}"
+    return f"{head}{spent}  {one_line(job.summary or job.reason, WIDTH)}".rstrip()
+
+
+def _lasted(job: "JobRecord") -> Iterator[str]:
+    """Yield how long a job ran, and how long it waited for its start, from a second on."""
+    from workflows.text.durations import format_duration
+
+    began = job.started_at or job.ended_at or time.time()
+    if (waited := int(began - job.queued_at)) > 0:
+        yield f"{'waited' if job.started_at or job.ended_at else 'waits'} {format_duration(waited)}"
+    if job.started_at:
+        ran = format_duration(max(0, int((job.ended_at or time.time()) - job.started_at)))
+        yield f"took {ran}" if job.ended_at else f"for {ran}"
 
 
 def _rank(job: "JobRecord") -> tuple[float, ...]:
@@ -87,7 +145,7 @@ def goes_on(tree: "Tree") -> str:
     now, used = time.time(), tree.spent
     running = [job for job in tree.jobs if job.state == "running"]
     queued = sum(job.state == "queued" for job in tree.jobs)
-    names = [f"{_name(job)} {format_duration(int(now - (job.started_at or now)))}" for job in running]
+    names = [f"{job.name} {format_duration(int(now - (job.started_at or now)))}" for job in running]
     parts = [f"running {', '.join(names[:NAMED])}" if names else ""]
     parts += [f"and {len(names) - NAMED} more" if len(names) > NAMED else "", f"{queued} queued" if queued else ""]
     if tree.task.state == "awaiting_human":
@@ -95,7 +153,3 @@ def goes_on(tree: "Tree") -> str:
     spent = f"{used.tokens:,} tokens, {dollars(used.cost_usd, assumed=used.price_assumed)}"
     doing = ", ".join(part for part in parts if part) or str(tree.task.state)
     return f"{doing}; {spent}, {format_duration(int(used.elapsed_seconds))}"
-
-
-def _name(job: "JobRecord") -> str:
-    return job.delegation_id or ("root" if job.continuation == "none" else f"({job.continuation})")

@@ -160,7 +160,7 @@ def in_words(detail: "JobDetail", page: str = "") -> list[str]:
     spent = f"{job.usage.input_tokens} in, {job.usage.output_tokens} out, {cost}" if job.usage.total else ""
     fields: list[tuple[str, object]] = [
         ("job", Line(Piece(job.job_id, link=page))),
-        ("state", state(job.state, job.reason)),
+        ("state", state(detail.state_label or job.state, job.reason)),
         ("agent is", _live(detail.live) if detail.live else ""),
         ("decision", state(decided(job.state, job.decision))),
         ("summary", job.summary),

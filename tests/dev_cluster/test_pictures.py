@@ -20,7 +20,7 @@ from tests.waiting import PATIENCE
 ROOT = Path(__file__).parents[2]
 PICTURES = sorted((ROOT / ".github/pictures").iterdir())
 DRAWN = [path for path in PICTURES if path.suffix == ".svg"]
-SEEN = ("changes_requested", "(replan)", "running", "done", "@keyframes")
+SEEN = ("changes_requested", "(new&#160;plan)", "running", "done", "@keyframes")
 GREEN = "\x1b[32m"
 
 

@@ -28,6 +28,16 @@ BATCH_BLOCKED = "its batch is blocked: "
 """How the reason of a job begins whose delegations are blocked."""
 
 
+_NAMES = {
+    Continuation.NONE: "root",
+    Continuation.NORMAL: "continuation",
+    Continuation.CORRECTIVE: "correction",
+    Continuation.REPLAN: "new plan",
+    Continuation.ANSWERED: "after the answer",
+    Continuation.FINALIZE: "summing up",
+}
+
+
 class JobRecord(Wire):
     """A job as people see it (rulings B2, B3)."""
 
@@ -68,6 +78,11 @@ class JobRecord(Wire):
     started_at: float | None = None
     ended_at: float | None = None
     preflight_failed: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of its leg; of a coordinator's own job, why it runs."""
+        return self.delegation_id or _NAMES[self.continuation]
 
     @property
     def batch_blocked(self) -> bool:

@@ -1,15 +1,30 @@
 """The job state of each decision (ruling A11), and the decisions shown beside the state."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 from workflows.contract.models import Decision
 from workflows.model.jobs import JobOutcome
+from workflows.model.rounds import RoundEnd
+from workflows.model.rows import JobRecord, RoundRecord
 from workflows.model.states import JobState
 
 
 def decided(state: StrEnum, decision: Decision | None) -> str:
     """Return the decision, or an empty text if the state shown beside it has the same word (blocked, failed)."""
     return decision.value if decision is not None and decision.value != state.value else ""
+
+
+def state_label(job: JobRecord, rounds: Iterable[RoundRecord]) -> str:
+    """Return a job's state for people. A job that blocked because it asked reads `asks you`, then `answered`."""
+    if job.state is JobState.BLOCKED:
+        for asked in rounds:
+            if any(question.job_id == job.job_id for question in asked.questions):
+                if asked.end is None:
+                    return "asks you"
+                if asked.end is RoundEnd.ANSWERED:
+                    return "answered"
+    return job.state.value
 
 
 def state_of(decision: Decision) -> JobState:

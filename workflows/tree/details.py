@@ -153,18 +153,18 @@ def spend(bounds: Bounds, used: Ledger) -> str:
 
 def nested(jobs: Iterable[JobRecord]) -> Iterator[str]:
     """Yield a line per job, under the one that delegated or continued it, in dispatch order."""
-    return (line for line, _ in drawn(jobs))
+    return (f"{stem}{_line(job)}" for stem, job in drawn(jobs))
 
 
 def drawn(jobs: Iterable[JobRecord]) -> Iterator[tuple[str, JobRecord]]:
-    """Yield the tree's lines in dispatch order, each with its job."""
+    """Yield the tree's jobs in dispatch order, each after the branches that lead to it."""
     children: dict[str | None, list[JobRecord]] = {}
     for job in jobs:
         children.setdefault(job.parent_job_id, []).append(job)
     waiting = [("", "", job) for job in reversed(children.get(None, []))]
     while waiting:
         stem, branch, job = waiting.pop()
-        yield f"{stem}{branch}{_line(job)}", job
+        yield f"{stem}{branch}", job
         below = children.get(job.job_id, [])
         inner = stem + _BELOW[branch]
         waiting += [(inner, "└─ " if child is below[-1] else "├─ ", child) for child in reversed(below)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from activities.store import attempts as stored_attempts
 from activities.store import events as stored_events
 from activities.store import jobs as stored
+from activities.store import rounds as stored_rounds
 from activities.store import trees as stored_trees
 from bridge.operations.jobs import belongs_to as belonging
 from bridge.operations.jobs import hosts
@@ -17,11 +18,13 @@ from bridge.operations.service import Service
 from workflows.github.effective_jobs import chain_of
 from workflows.model import ids
 from workflows.model.errors import NotFoundError, UsageError, with_nearest
-from workflows.model.rows import EventRecord, JobRecord, TaskRecord
+from workflows.model.rows import EventRecord, JobRecord, RoundRecord, TaskRecord
 from workflows.model.settings import Bounds
 from workflows.model.spend import Ledger
 from workflows.model.states import JobState
 from workflows.policy.bounds import ledger_of
+from workflows.policy.decisions import state_label
+from workflows.policy.tree_states import TreeState, tree_state
 from workflows.text.durations import clock
 
 if TYPE_CHECKING:
@@ -41,6 +44,8 @@ class JobDetail:
     worktree: str | None
     live: "RunStatus | None" = None
     attempts: tuple[stored_attempts.AttemptRow, ...] = ()
+    state_label: str = ""
+    """Its state for people."""
     belongs_to: Belonging = NOTHING
 
 
@@ -104,6 +109,13 @@ def check_search(text: str) -> None:
         raise UsageError(f"a search has at most {LONGEST_SEARCH} characters, not {len(text)}")
 
 
+def state_labels(service: Service, found: Sequence[JobRecord]) -> dict[str, str]:
+    """Return the state of each of these jobs for people, by job id (`state_label`)."""
+    asking = {job.root_job_id for job in found if job.state is JobState.BLOCKED}
+    rounds = stored_rounds.of_trees(service.store, asking) if asking else []
+    return {job.job_id: state_label(job, rounds) for job in found}
+
+
 def titles(service: Service, found: Sequence[JobRecord]) -> dict[str, str]:
     """Return the titles of the tasks of these trees, by root job id."""
     return stored.titles(service.store, {job.root_job_id for job in found})
@@ -117,11 +129,19 @@ class Tree:
     jobs: tuple[JobRecord, ...]
     bounds: Bounds
     belongs_to: Belonging = NOTHING
+    rounds: tuple[RoundRecord, ...] = ()
+    """The oldest first."""
 
     @property
     def over(self) -> bool:
         """Return whether the tree is closed and all its jobs have ended, so that nothing changes without an order."""
         return self.task.state.closed and all(job.state.ended for job in self.jobs)
+
+    @property
+    def state(self) -> TreeState:
+        """Return the state of the tree in one word."""
+        running = any(job.state is JobState.RUNNING for job in self.jobs)
+        return tree_state(self.task.state, self.task.waits_for, running=running)
 
     @property
     def final_summary(self) -> str:
@@ -150,7 +170,7 @@ def tree(service: Service, job_id: str) -> Tree:
     bounds = kept.start.settings.bounds if kept else service.settings.snapshot().bounds
     found = tuple(hosts.told(service, stored.tree(service.store, root)))
     belongs_to = belonging.belonging(service, found[0]) if found else NOTHING
-    return Tree(task, found, bounds, belongs_to)
+    return Tree(task, found, bounds, belongs_to, tuple(stored_rounds.of_tree(service.store, root)))
 
 
 def preflight_failures(service: Service) -> int:
@@ -204,6 +224,7 @@ def detail(service: Service, job_id: str) -> JobDetail:
         belongs_to=belonging.belonging(service, job),
         live=live(service, job),
         attempts=tuple(runs),
+        state_label=state_labels(service, [job])[job.job_id],
     )
 
 

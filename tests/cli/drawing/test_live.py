@@ -48,7 +48,7 @@ def watching(service: Service) -> Iterator[Seat]:
 def test_a_tall_tree_shows_what_matters_on_one_screen(watching: Seat) -> None:
     shown = watching.look().shown
     assert len(shown) == 24
-    assert shown[0].startswith("task-0123456789ab  open  build it all")
+    assert shown[0].startswith("task-0123456789ab  running  build it all")
     assert shown[1].startswith(SPEND)
     assert any("▶ .61 leg-61" in line for line in shown)
     assert any("✘ .83 leg-83" in line for line in shown)
