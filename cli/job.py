@@ -100,8 +100,8 @@ def _list_jobs(service: "Service", wanted: "JobFilter", *, json: bool) -> None:
 
         say_json([JobSummary.of(job) for job in found])
         return
-    link = link_of(address_of(service, "/ui/"))
-    say_table((Column("JOB", link=link), *HEADINGS[1:]), [job_row(job) for job in found], NOTHING)
+    link, labels = link_of(address_of(service, "/ui/")), jobs.state_labels(service, found)
+    say_table((Column("JOB", link=link), *HEADINGS[1:]), [job_row(job, labels[job.job_id]) for job in found], NOTHING)
 
 
 @app.command()

@@ -131,13 +131,13 @@ def tree_row(row: "TreeRow") -> tuple[str, ...]:
     )
 
 
-def job_row(job: "JobRecord") -> tuple[str, ...]:
-    """Return a table row for a job."""
+def job_row(job: "JobRecord", label: str) -> tuple[str, ...]:
+    """Return a table row for a job, with its state as `label`."""
     from workflows.policy.decisions import decided
 
     return (
         job.job_id,
-        job.state,
+        label,
         job.action,
         job.agent,
         job.repo,

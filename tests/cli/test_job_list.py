@@ -57,6 +57,14 @@ def test_json_has_the_keys_of_the_first_job_and_the_tree(answered: None, capsys:
     assert (tree["tree"]["state"], tree["tree"]["last_words"]) == ("done", "In memory.")
 
 
+def test_the_job_that_asked_reads_answered(answered: None, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = {line.split()[0]: line for line in printed(capsys, "--jobs").splitlines()[1:]}
+    assert " answered " in shown[ROOT]
+    assert " succeeded " in shown[LAST]
+    assert main(["job", "show", ROOT]) == 0
+    assert "\nstate    answered\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "found"),
     [

@@ -32,7 +32,7 @@ def on_terminal(home: Home, words: str, pager: str = "sed s/^/PAGED:/", **more: 
     return typed(words.split(), environment=environment)
 
 
-@pytest.mark.parametrize("words", ["job list", f"job tree {ROOT}", "job list --json"])
+@pytest.mark.parametrize("words", ["job list --jobs", f"job tree {ROOT}", "job list --jobs --json"])
 def test_a_long_text_goes_through_the_pager(home: Home, many: Service, words: str) -> None:
     printed = on_terminal(home, words)
     assert printed.code == 0
@@ -41,7 +41,7 @@ def test_a_long_text_goes_through_the_pager(home: Home, many: Service, words: st
     assert all(line.startswith("PAGED:") for line in lines)
 
 
-@pytest.mark.parametrize(("words", "pager"), [("job list --limit 3", "sed s/^/PAGED:/"), ("job list", "cat")])
+@pytest.mark.parametrize(("words", "pager"), [("job list --jobs --limit 3", "sed s/^/PAGED:/"), ("job list --jobs", "cat")])
 def test_a_short_one_does_not_nor_does_it_where_no_pager_is_wanted(
     home: Home, many: Service, words: str, pager: str
 ) -> None:
@@ -51,13 +51,13 @@ def test_a_short_one_does_not_nor_does_it_where_no_pager_is_wanted(
 
 
 def test_a_dumb_terminal_has_no_pager(home: Home, many: Service) -> None:
-    printed = on_terminal(home, "job list", TERM="dumb")
+    printed = on_terminal(home, "job list --jobs", TERM="dumb")
     assert b"PAGED" not in printed.out
     assert b"PREFLIGHT_FAILED:" in printed.out
 
 
 def test_a_pager_that_is_left_early_is_no_fault(home: Home, many: Service) -> None:
-    printed = on_terminal(home, "job list", "head -n 1")
+    printed = on_terminal(home, "job list --jobs", "head -n 1")
     assert (printed.code, printed.err) == (0, b"")
     assert printed.out.count(b"\n") == 1
 
@@ -70,7 +70,7 @@ def test_an_error_is_told_behind_what_was_said(home: Home, many: Service) -> Non
 
 def test_colours_in_a_pipe_are_no_pages(home: Home, many: Service) -> None:
     environment = {**os.environ, "SERVICE_HOME": str(home.root), "FORCE_COLOR": "1", "PAGER": "sed s/^/PAGED:/"}
-    command = [sys.executable, "-P", "-m", "cli.main", "job", "list"]
+    command = [sys.executable, "-P", "-m", "cli.main", "job", "list", "--jobs"]
     said = subprocess.run(command, env=environment, capture_output=True, check=True).stdout
     assert b"PAGED" not in said
     assert said.startswith(b"\x1b[1mJOB\x1b[0m ")
@@ -78,7 +78,7 @@ def test_colours_in_a_pipe_are_no_pages(home: Home, many: Service) -> None:
 
 def test_in_a_pipe_it_is_plain_whatever_the_terminal_would_be(home: Home, many: Service, tmp_path: Path) -> None:
     environment = {**os.environ, "SERVICE_HOME": str(home.root), "TERM": "xterm", "PAGER": "sed s/^/PAGED:/"}
-    command = [sys.executable, "-P", "-m", "cli.main", "job", "list"]
+    command = [sys.executable, "-P", "-m", "cli.main", "job", "list", "--jobs"]
     said = subprocess.run(command, env=environment, capture_output=True, check=True).stdout
     assert b"PAGED" not in said
     assert b"\x1b" not in said

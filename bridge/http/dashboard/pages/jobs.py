@@ -38,6 +38,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "said": said,
         "narrowed": any(said.values()),
         "jobs": shown,
+        "labels": jobs.state_labels(service, shown),
         "titles": jobs.titles(service, shown),
         "states": list(JobState),
         "repos": [repo.name for repo in repos.every(service)],

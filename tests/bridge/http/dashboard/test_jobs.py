@@ -64,6 +64,13 @@ async def test_a_continuation_and_a_failed_preflight_are_told(service: Service, 
     assert (links(shown), "Preflight failed: no agent mason" in shown.words) == ([f"/ui/trees/{ROOT}"], True)
 
 
+async def test_a_job_that_asked_reads_answered_once_it_is(service: Service, ann: Surfer) -> None:
+    seeds.write(service, seeds.task(), seeds.job(state=JobState.BLOCKED), seeds.round_())
+    assert "? asks you look" in (await ann.open("/ui/jobs")).words
+    seeds.write(service, seeds.round_(end="answered", closed_at=3.0, revision=2))
+    assert "● answered look" in (await ann.open("/ui/jobs")).words
+
+
 async def test_filters_narrow_and_keep_what_they_say(service: Service, ann: Surfer) -> None:
     other = "job-9999999999zz"
     seeds.repo(service)
