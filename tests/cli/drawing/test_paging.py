@@ -41,7 +41,9 @@ def test_a_long_text_goes_through_the_pager(home: Home, many: Service, words: st
     assert all(line.startswith("PAGED:") for line in lines)
 
 
-@pytest.mark.parametrize(("words", "pager"), [("job list --jobs --limit 3", "sed s/^/PAGED:/"), ("job list --jobs", "cat")])
+@pytest.mark.parametrize(
+    ("words", "pager"), [("job list --jobs --limit 3", "sed s/^/PAGED:/"), ("job list --jobs", "cat")]
+)
 def test_a_short_one_does_not_nor_does_it_where_no_pager_is_wanted(
     home: Home, many: Service, words: str, pager: str
 ) -> None:
