@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.drawing.output import say, say_fields, say_json, say_table, tell
+from cli.drawing.output import say, say_fields, say_json, say_next, say_table, tell
 from cli.drawing.tables import Column
 from cli.invocation.options import (
     Base,
@@ -64,6 +64,9 @@ def add(
     say(f"{name} is registered ({runtime})")
     if not agent.repos:
         say(f"it may work nowhere yet: service agent allow {name} OWNER/NAME")
+        return
+    verb = agent.worker.capabilities[0]
+    say_next(f'service agent {verb} {name} "MESSAGE" --repo {agent.repos[0]}', "service agent list")
 
 
 @app.command(name="list")
@@ -161,7 +164,7 @@ def start(
     import asyncio
 
     from bridge.operations.orders import new_jobs
-    from cli.asking.tree import follow
+    from cli.asking.tree import follow, follow_commands
 
     action, service = str(context.info_name), service_here()
     if not name:
@@ -174,7 +177,11 @@ def start(
     job_id = asyncio.run(new_jobs.start(service, new, token=token_here(service)))
     if wait:
         raise typer.Exit(follow(service, job_id, json=json))
-    say_json({"job_id": job_id}) if json else say(job_id, f"watch it: service job tree {job_id} --watch")
+    if json:
+        say_json({"job_id": job_id})
+    else:
+        say(job_id)
+        say_next(*follow_commands(job_id))
 
 
 def _meant(service: "Service", action: str, repo: str, first: str, message: str | None) -> tuple[str, str]:
@@ -273,7 +280,7 @@ def _orchestrate(
     import asyncio
 
     from bridge.operations.orders import new_jobs
-    from cli.asking.tree import follow
+    from cli.asking.tree import follow, follow_commands
     from workflows.policy.recipes import Recipe
 
     service = service_here()
@@ -290,4 +297,5 @@ def _orchestrate(
     if json:
         say_json({"job_id": job_id, "caveat": started.caveat})
         return
-    say(job_id, *told, f"watch it: service job tree {job_id} --watch")
+    say(job_id, *told)
+    say_next(*follow_commands(job_id))

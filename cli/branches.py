@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.drawing.lines import Line, Look, Piece, of_state, prose
-from cli.drawing.output import hand_over, page, say, say_json, say_table, tell
+from cli.drawing.output import hand_over, page, say, say_json, say_next, say_table, tell
 from cli.drawing.tables import Column
 from cli.invocation.options import Json, Wait, service_here, token_here
 from workflows.text.invisible import PREFIX
@@ -76,9 +76,10 @@ def merge(
     for each in done.left_out:
         say(prose(f"{each.says}; to go on:"), *(f"  {command}" for command in each.commands))
     if done.into_mine:
-        say(f"{done.task_branch} {done.into_mine} in {done.path}", f"clean up: service job drop {legs[0]}")
-    else:
-        say(f"take it over: git -C {shlex.quote(done.path)} merge {done.task_branch}")
+        say(f"{done.task_branch} {done.into_mine} in {done.path}")
+    take = [] if done.into_mine else [f"git -C {shlex.quote(done.path)} merge {done.task_branch}"]
+    clean = [] if done.left_out else [f"service job drop {legs[0]}"]
+    say_next(*take, *clean)
 
 
 def resolve(

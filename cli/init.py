@@ -106,7 +106,7 @@ def _checked(service: "Service", repo: str, *, json: bool) -> tuple[dict[str, An
         what = {"job_id": job_id, "state": last.state, "summary": last.summary, "reason": last.reason}
         code = 0 if tree.task.state == "done" else 1
     else:
-        what, code = {}, follow(service, job_id, json=False)
+        what, code = {}, follow(service, job_id, json=False, ends=False)
     if code:
         again, never = f"service job retry {job_id}", f"service job dismiss {job_id}"
         tell("it did not work; once that is put right:", f"  {again}", "or leave it be:", f"  {never}")

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli import branches as job_branches
+from cli.asking.tree import follow_commands
 from cli.dashboard import Web, address_of, open_page
 from cli.drawing.lines import of_state
-from cli.drawing.output import say, say_document, say_json, say_table, tell
+from cli.drawing.output import say, say_document, say_json, say_next, say_table, tell
 from cli.drawing.tables import Column
 from cli.invocation.options import Json, service_here
 
@@ -218,7 +219,8 @@ def kill(
         _say_over(killed, json=json)
         return
     how = "its agents are stopped" if now else "what runs finishes"
-    say(f"{killed.root_job_id} is being ended; {how}", f"watch it: service job tree {killed.root_job_id} --watch")
+    say(f"{killed.root_job_id} is being ended; {how}")
+    say_next(*follow_commands(killed.root_job_id))
 
 
 @app.command()
@@ -238,10 +240,11 @@ def _say_over(killed: "Killed", *, json: bool) -> None:
         unmerged = [leg.branch for leg in killed.unmerged]
         say_json({"root_job_id": root, "over": killed.over, "unmerged_branches": unmerged})
         return
-    going_on = (f"{root} is being ended", f"watch it: service job tree {root} --watch")
-    say(*((f"{root} is over",) if killed.over else going_on))
+    say(f"{root} is over" if killed.over else f"{root} is being ended")
     for leg in killed.unmerged:
         say(f"  not merged: {leg.branch} ({leg.merge or f'service job drop {leg.job_id} --force'})")
+    if not killed.over:
+        say_next(*follow_commands(root))
 
 
 @app.command()
@@ -257,7 +260,8 @@ def retry(job_id: JobId, json: Json = False) -> None:
         say_json({"job_id": retried.job_id, "reopened": retried.reopened})
         return
     opened = "; its tree is open again" if retried.reopened else ""
-    say(f"{job_id} runs again{opened}", f"watch it: service job tree {job_id} --watch")
+    say(f"{job_id} runs again{opened}")
+    say_next(*follow_commands(job_id))
 
 
 for verb in (

@@ -9,7 +9,7 @@ import typer
 
 from cli.dashboard import Web, open_page
 from cli.drawing.lines import of_state
-from cli.drawing.output import named, say, say_document, say_fields, say_json, say_table
+from cli.drawing.output import named, say, say_document, say_fields, say_json, say_next, say_table
 from cli.drawing.tables import Column
 from cli.drawing.words import LONGEST, ago, one_line, readable
 from cli.invocation.options import Base, Issue, Json, Pr, Timeout, Wait, service_here, token_here
@@ -55,7 +55,10 @@ def add(
         say_json(pipeline)
         return
     say(f"{pipeline.name} is registered")
-    say(f"run it: service pipeline run {pipeline.name}" if pipeline.enabled else "it is disabled")
+    if pipeline.enabled:
+        say_next(f"service pipeline run {pipeline.name}", f"service pipeline show {pipeline.name}")
+    else:
+        say("it is disabled")
 
 
 @app.command(name="list")
@@ -133,7 +136,11 @@ def run(
     run_id = asyncio.run(begun)
     if wait:
         raise typer.Exit(follow(service, run_id, json=json))
-    say_json({"run_id": run_id}) if json else say(run_id, f"watch it: service pipeline watch {run_id}")
+    if json:
+        say_json({"run_id": run_id})
+        return
+    say(run_id)
+    say_next(f"service pipeline watch {run_id}", "service attention")
 
 
 @app.command()
@@ -199,7 +206,8 @@ def cancel(run_id: RunId, json: Json = False) -> None:
     if json:
         say_json(shown)
         return
-    say(f"{run_id} is being ended", f"watch it: service pipeline watch {run_id}")
+    say(f"{run_id} is being ended")
+    say_next(f"service pipeline watch {run_id}", f"service pipeline show {run_id}")
 
 
 @app.command()

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.drawing.output import say, say_json
+from cli.drawing.output import say, say_json, say_next
 from cli.invocation.options import Json, service_here
 
 app = typer.Typer(rich_markup_mode=None)
@@ -29,6 +29,7 @@ def resume(
     from bridge.operations.jobs import rounds
     from bridge.operations.orders import resume as operation
     from cli.asking.questions import Said, ask
+    from cli.asking.tree import follow_commands
     from workflows.model.errors import Commands, UsageError
 
     service = service_here()
@@ -51,6 +52,7 @@ def resume(
         say_json({"job_id": job_id, "verb": said.verb, "message": verdict.message, "applied": verdict.applied})
     else:
         say(*verdict.message.split("\n"))
+        say_next(*follow_commands(job_id))
 
 
 def _read(path: Path) -> str:

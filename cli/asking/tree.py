@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from cli.asking.questions import Asker
-from cli.drawing.output import say, say_json, say_json_line, tell
+from cli.drawing.output import say, say_json, say_json_line, say_next, tell
 from cli.drawing.tree import goes_on, lines, view
 from cli.drawing.words import clock, event_in_words, in_words
 from cli.invocation.faults import left_alone
@@ -22,8 +22,11 @@ LINE_INTERVAL = 2.0
 _REDRAW = 0.3
 
 
-def follow(service: "Service", job_id: str, *, json: bool) -> int:
-    """Print each change once, then the end. Return 0 if the task is done, 1 if it ended otherwise."""
+def follow(service: "Service", job_id: str, *, json: bool, ends: bool = True) -> int:
+    """Print each change once, then the end; if the command `ends` there, also what to type next.
+
+    Return 0 if the task is done, 1 if it ended otherwise.
+    """
     from bridge.operations.jobs import jobs, views
     from cli.drawing.progress import progress
 
@@ -45,7 +48,12 @@ def follow(service: "Service", job_id: str, *, json: bool) -> int:
                 asker.look(tree.task.root_job_id)
     last = tree.jobs[-1].job_id if tree.jobs[-1].continuation != "none" else job_id
     detail = jobs.detail(service, last)
-    say_json(views.detail(detail)) if json else say(*in_words(detail))
+    if json:
+        say_json(views.detail(detail))
+    else:
+        say(*in_words(detail))
+    if ends and not json:
+        say_what_is_next(service, job_id)
     return 0 if tree.task.state == "done" else 1
 
 
@@ -132,6 +140,21 @@ def watch_tree(service: "Service", job_id: str, *, json: bool = False) -> None:
             _watch_live(service, job_id)
     else:
         _print_changes(service, job_id, json=json)
+    if not json:
+        say_what_is_next(service, job_id)
+
+
+def say_what_is_next(service: "Service", job_id: str) -> None:
+    """Print the commands that fit the tree's end."""
+    from bridge.operations.branches import task_line
+    from bridge.operations.jobs import jobs
+
+    say_next(*task_line.next_commands(service, jobs.tree(service, job_id)))
+
+
+def follow_commands(job_id: str) -> tuple[str, str]:
+    """Return the commands that fit a tree that was started or goes on."""
+    return f"service job tree {job_id} --watch", "service attention"
 
 
 def _watch_live(service: "Service", job_id: str) -> None:

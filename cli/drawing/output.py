@@ -76,6 +76,12 @@ def tell(*lines: str) -> None:
         sys.stderr.flush()
 
 
+def say_next(*commands: str) -> None:
+    """Print the commands that fit what was done, in one block below it. Without any, print nothing."""
+    if commands:
+        say("next:", *(f"  {command}" for command in commands))
+
+
 def say_json(value: Any) -> None:
     """Print one JSON document, indented."""
     say_json_text(_document(value, indent=2))

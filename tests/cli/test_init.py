@@ -244,7 +244,7 @@ def test_a_try_that_fails_says_how_to_go_on_and_is_told_by_the_exit_code(
         return "job-1"
 
     monkeypatch.setattr(new_jobs, "start", start)
-    monkeypatch.setattr(tree, "follow", lambda *_, json: ended)
+    monkeypatch.setattr(tree, "follow", lambda *_, **__: ended)
     monkeypatch.setattr(init, "runs", lambda _: True)
     assert main(["init", "--yes"]) == ended
     printed = capsys.readouterr()

@@ -34,6 +34,11 @@ def commands_of(told: str) -> list[str]:
     return [line.strip() for line in told.partition("try: ")[2].splitlines()]
 
 
+def next_of(told: str) -> list[str]:
+    """Return the commands of the last block `next:`."""
+    return [line.strip() for line in told.rpartition("next:\n")[2].splitlines() if line.startswith("  ")]
+
+
 def typed(script: Script, commands: list[str]) -> None:
     """Run the printed commands as a person would."""
     for command in commands:

@@ -1,13 +1,14 @@
 """Branches as people handle them: listed, judged, merged, dropped, and conflicts resolved until the tree continues."""
 
 import shlex
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.e2e.conflicts import WROTE, commands_of, conflicting, typed, writes
-from tests.e2e.script import Script, git, leg, played, states
+from tests.e2e.conflicts import WROTE, commands_of, conflicting, next_of, typed, writes
+from tests.e2e.script import Script, git, leg, played, states, until_paused
 
 VERIFIED = [leg("one"), leg("two"), leg("check", "review", deps=["one", "two"])]
 
@@ -83,6 +84,36 @@ def test_a_conflict_ends_when_one_leg_is_dropped(script: Script) -> None:
     service("job", "retry", f"{job}.3")
     service.wait_for(lambda: script.tree(job)["task"]["state"] == "done")
     assert states(script.tree(job))["see"] == "succeeded"
+
+
+@pytest.mark.ruling("O7")
+def test_the_commands_below_each_success_work(script: Script) -> None:
+    """Each is typed in the order in which it is printed, from the start of a job to the end of its branches."""
+    service, repo = script.service, script.service.repo
+    head = git(repo, "rev-parse", "HEAD").strip()
+    script.answers(none=writes(next_txt="1\n"))
+    words = ("agent", "implement", "dev", "do it", "--repo", "acme/shop")
+    started = service(*words).stdout
+    job = started.split()[0]
+    script.until_over(job)
+    done, asked = service(*words, "--wait").stdout, service("agent", "ask", "lead", "Why?", *words[4:], "--wait").stdout
+    assert next_of(service("job", "tree", job, "--watch").stdout) == [
+        f"service job {do} {job}" for do in ("diff", "merge")
+    ]
+    assert next_of(asked)[0].startswith("service job tree job-")
+    script.answers(none={"human_questions": [{"id": "color", "prompt": "which?"}]})
+    asking = script.ask()
+    until_paused(script, asking)
+    resumed = service("resume", asking, "answer", "color: red").stdout
+    for said, first in ((started, "service job tree"), (done, "service job diff"), (asked, ""), (resumed, "")):
+        commands = next_of(said)
+        assert (len(commands), commands[0].startswith(first)) == (2, True)
+        typed(script, commands)
+    merged = next_of(service("job", "merge", job).stdout)
+    assert [command.split()[0] for command in merged] == ["git", "service"]
+    subprocess.run(["sh", "-c", merged[0]], check=True, capture_output=True)
+    typed(script, merged[1:])
+    git(repo, "reset", "-q", "--hard", head)
 
 
 @pytest.mark.ruling("O7")
@@ -225,7 +256,7 @@ def test_a_tree_of_three_generations_is_merged_by_its_line_and_dropped(script: S
     mine = service("job", "merge", job, "--into-mine").stdout
     assert f"{done['task_branch']} fast-forwarded in {repo}" in mine
     assert (repo / "same.txt").read_text() == "both\n"
-    typed(script, [line.partition("clean up: ")[2] for line in mine.splitlines() if "clean up: " in line])
+    typed(script, next_of(mine))
     assert git(repo, "branch", "--list", f"service/{job}*", done["task_branch"]) == ""
     git(repo, "reset", "-q", "--hard", head)
 

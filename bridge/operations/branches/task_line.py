@@ -113,6 +113,19 @@ def offer(service: Service, tree: Tree, found: Branches) -> Offer:
     return Offer(fresh, tuple(against), out)
 
 
+def next_commands(service: Service, tree: Tree) -> tuple[str, ...]:
+    """Return what a person types after a tree that ended well: see its work and merge it, or see what happened."""
+    root = tree.task.root_job_id
+    if tree.task.state is not TaskState.DONE:
+        return ()
+    found = branches.of_tree(service, root)
+    offered = offer(service, tree, found)
+    fresh = [leg for leg in offered.fresh if leg not in offered.objected]
+    if not fresh:
+        return (f"service job tree {root}", f"service job events {root}")
+    return (f"service job diff {fresh[-1].job_id}", f"service job merge {root if len(fresh) > 1 else fresh[0].job_id}")
+
+
 def left_out(tree: Branches, head: str) -> Iterator[LeftOut]:
     """Yield the succeeded work that a head lacks, with its conflicts there and the commands that solve them."""
     repo, seen = Path(tree.path), replace(tree, head=head)
