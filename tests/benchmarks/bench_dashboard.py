@@ -1,8 +1,9 @@
-"""Cost of the dashboard's first page: `python -m tests.benchmarks.bench_dashboard [jobs] [waiting]`.
+"""Cost of the dashboard's pages: `python -m tests.benchmarks.bench_dashboard [jobs] [waiting]`.
 
 Uses a bridge of its own, over a store of many jobs in which many things of every kind wait. First it requests `GET
-/ui/` repeatedly, for its time and its size. Then it keeps idle pages open, each with its live stream, for the bridge's
-share of one processor. Prints figures for people; asserts nothing (ruling M8: 100 ms at the 95th percentile, 150 KB).
+/ui/` and other pages repeatedly, for their time and size: among them those of trees of 8, 64 and 200 jobs. Then it
+keeps idle pages open, each with its live stream, for the bridge's share of one processor. Prints figures for people;
+asserts nothing (ruling M8: 100 ms at the 95th percentile, 150 KB).
 """
 
 import asyncio
@@ -24,11 +25,14 @@ from bridge.operations.service import Service
 from tests.benchmarks.bench_bridge import answering, free_port
 from tests.benchmarks.bench_paused import Process, running
 from tests.bridge import seeds
+from tests.bridge.http.dashboard import planted
 from workflows.model.rows import RETRY, QuestionRecord
 from workflows.model.states import JobState, TaskState, WaitsFor
 
 TREE = 10
 """Number of jobs in each tree."""
+SIZES = (8, 64, 200)
+"""Numbers of jobs of the trees whose pages are measured."""
 CALLS, STREAMS, REST = 100, 50, 20.0
 PROMPT = "Which of the two should the limiter use, and what do we do with what is in the other one? " * 2
 
@@ -132,6 +136,9 @@ async def main(jobs: int, waiting: int) -> None:
         home.config.write_text("[temporal]\nport = 1\n")
         service = Service(home)
         fill(service, jobs, waiting)
+        trees = {size: f"job-{size:010d}ff" for size in SIZES}
+        for size, root in trees.items():
+            planted.played(service, size, 600, root=root)
         token.ensure(home)
         base = f"http://127.0.0.1:{port}"
         command = (sys.executable, "-P", "-m", "cli.main", "bridge", "serve", "--addr", f"127.0.0.1:{port}")
@@ -147,6 +154,7 @@ async def main(jobs: int, waiting: int) -> None:
                     "/ui/jobs",
                     "/ui/jobs?q=nobody+wrote+this",
                     "/ui/spend",
+                    *(f"/ui/trees/{root}" for root in trees.values()),
                 ):
                     await looking(client, bridge, path)
                 await resting(client, bridge)

@@ -44,7 +44,7 @@ async def test_the_largest_tree_is_one_readable_page(service: Service, ann: Surf
     assert len(shown.html.encode()) < 150_000
     assert seconds < 2, "generous: the machine may be busy"
     assert len(rows_of(shown.html)) == 64
-    assert shown.html.count('<svg class="bars"') == 64, "the timeline has a row for each"
+    assert shown.html.count('<svg class="lane"') == 64, "the timeline has a row for each"
     assert " style=" not in shown.html
 
 

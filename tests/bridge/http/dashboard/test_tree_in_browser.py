@@ -77,12 +77,14 @@ def test_what_was_unfolded_in_the_outline_stays_so_and_what_was_open_is_not_fold
     tab.keyboard.press("Enter")
     last = tab.locator("#batch-52")
     assert last.evaluate("(each) => each.open")
+    before = places(tab, "batch-0", "batch-13")
     goes_on(service, tab)
     assert tab.locator("#batch-0").evaluate("(each) => each.open")
     over = [leg(number, f"leg-{number}", parent_job_id=f"{ROOT}.52", revision=1000) for number in range(59, 63)]
     seeds.write(service, *over, leg(63, "x", delegation_id=None, parent_job_id=f"{ROOT}.52", summary="On it."))
     wait_for(lambda: "On it." in tab.inner_text(".outline"))
     assert last.evaluate("(each) => each.open"), "the batch has finished while somebody may read it"
+    assert places(tab, "batch-0", "batch-13") == before
 
 
 @pytest.mark.long

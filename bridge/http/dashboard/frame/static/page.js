@@ -74,7 +74,6 @@
   function changed() {
     giveBack(); place();
     for (const field of document.querySelectorAll("[data-typed]")) touch(field);
-    for (const { id } of document.querySelectorAll("main details[id][open]")) touched.set(id, { open: true });  // folds under nobody
     tellTimes();
     if (here()) tellWaiting(Number(here().dataset.waiting));
   }
