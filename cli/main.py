@@ -12,39 +12,51 @@ from typer.core import TyperCommand, TyperGroup
 
 from cli.invocation.aliases import ALIASES, expanded
 from cli.invocation.calling import for_people
-from cli.invocation.help_texts import dress
+from cli.invocation.help_texts import dress, write_panels
 from cli.invocation.permitted import SERVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-NOUNS = {
-    "agent": "register agents, and ask them",
-    "attention": "list what waits for a person",
-    "backup": "copy the home, while the service runs",
-    "bridge": "run the HTTP interface for programs, and manage its tokens",
-    "cluster": "make a Temporal server of your own ready",
-    "completion": "print a completion script for your shell",
-    "config": "check and show the settings",
-    "daemon": "run the server, the worker and the bridge",
-    "dashboard": "open the dashboard, where you see and do all of it",
-    "demo": "see it work, with no account, key or model",
-    "doctor": "check everything that the service depends on",
-    "gc": "free disk space",
-    "github": "show and preview what is written on pull requests and issues",
-    "help": "read the manual, and how a command is typed",
-    "init": "begin here: set up this repository and run the first job",
-    "job": "look at jobs and trees, end them, run parts of them again",
-    "memory": "write, confirm and recall what agents should know",
-    "orchestrate": "run a built-in recipe of several workers",
-    "pipeline": "register pipelines, run them, by hand or on a schedule",
-    "repo": "register repositories",
-    "restore": "restore a backup into a new home",
-    "resume": "answer a tree's questions, decide about its failures",
-    "result": "check, explain and render result objects",
-    "runtime": "see which programs can do the work here",
-    "spend": "show what was spent, by day, agent, repository and model",
+PANELS = {
+    "Begin": {
+        "init": "begin here: set up this repository and run the first job",
+        "demo": "see it work, with no account, key or model",
+        "dashboard": "open the dashboard, where you see and do all of it",
+        "help": "read the manual, and how a command is typed",
+    },
+    "Have work done": {
+        "agent": "register agents, and ask them",
+        "orchestrate": "run a built-in recipe of several workers",
+        "pipeline": "register pipelines, run them, by hand or on a schedule",
+    },
+    "See and decide": {
+        "attention": "list what waits for a person",
+        "resume": "answer a tree's questions, decide about its failures",
+        "job": "look at jobs and trees, merge them, end them, run parts again",
+        "memory": "write, confirm and recall what agents should know",
+        "spend": "show what was spent, by day, agent, repository and model",
+        "result": "check, explain and render result objects",
+    },
+    "Set up": {
+        "repo": "register repositories",
+        "runtime": "see which programs can do the work here",
+        "config": "check and show the settings",
+        "github": "show and preview what is written on pull requests and issues",
+        "completion": "print a completion script for your shell",
+    },
+    "Keep it running": {
+        "daemon": "run the server, the worker and the bridge",
+        "doctor": "check everything that the service depends on",
+        "gc": "free disk space",
+        "backup": "copy the home, while the service runs",
+        "restore": "restore a backup into a new home",
+        "bridge": "run the HTTP interface for programs, and manage its tokens",
+        "cluster": "make a Temporal server of your own ready",
+    },
 }
+"""The nouns by what people do with them, as `service --help` lists them."""
+NOUNS = {noun: says for panel in PANELS.values() for noun, says in panel.items()}
 _SHARED = {
     **dict.fromkeys(("backup", "restore", "gc", "config", "cluster"), "home"),
     **dict.fromkeys(("doctor", "runtime"), "health"),
@@ -74,8 +86,8 @@ class Nouns(TyperGroup):
         return command_of(cmd_name) if cmd_name in NOUNS else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(NOUNS.items()))
+        panels = PANELS | {"Short ways": {alias: f"service {path}" for alias, path in ALIASES.items()}}
+        write_panels(formatter, {heading: list(rows.items()) for heading, rows in panels.items()})
 
 
 @cache
@@ -89,7 +101,7 @@ def command_of(noun: str) -> TyperCommand | TyperGroup:
     typed._add_completion = False  # Typer's own completion knows less
     command = typer.main.get_command(typed)
     command.name = noun
-    dress(command)
+    dress(command, noun)
     for path, leaf in leaves(command, noun):
         leaf.callback = _permitted(path, _paged(path, leaf.callback))
     return command  # type: ignore[return-value]
@@ -196,7 +208,7 @@ def _root(
 def root() -> Any:
     """Return the root command."""
     command = typer.main.get_command(app)
-    dress(command)
+    dress(command, "")
     return command
 
 

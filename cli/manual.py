@@ -111,7 +111,11 @@ def _index(*, as_json: bool) -> None:
     from cli.drawing.output import say, say_json
 
     if as_json:
-        say_json([{"topic": page.name, "group": page.group, "says": page.says} for page in pages()])
+        from cli import commands
+
+        topics = [{"topic": page.name, "group": page.group, "says": page.says} for page in pages()]
+        catalogue = {"commands": list(commands.every()), "options": commands.options_of_all()}
+        say_json({"topics": topics, **catalogue, "exit_codes": commands.EXIT_CODES})
     else:
         say(*index())
 
@@ -138,6 +142,10 @@ def _command(words: list[str], *, as_json: bool) -> None:
     if wrong is not None:
         raise wrong
     if as_json:
-        say_json({"command": " ".join(words), "text": help_text(words)})
+        from cli import commands
+
+        path = " ".join(words)
+        found = next((vars(each) for each in commands.every() if each.command == path), {"command": path})
+        say_json(found | {"text": help_text(words)})
     else:
         raise typer.Exit(main.main([*words, "--help"]))

@@ -2,17 +2,19 @@
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from cli.drawing.lines import END, Line, Look, Piece
+from cli.invocation.examples import EXAMPLES
 from cli.invocation.parameters import Kind, kinds
 
 _NEEDED = r"\{([^{}]*)\}"
 _TWICE = ((r"\[(\[.*?\])\]", r"\1"), (r"\.{6}", "..."), (r"\.\.\.\]\.\.\.", "...]"))
 """Brackets and dots that some releases of Typer put around a placeholder that has its own."""
-_HEADING = "(?m)^(Usage:|[A-Z][a-z]+:$)"
+_HEADING = "(?m)^(Usage:|[A-Z][a-z ]+:$)"
 _STRONG = f"\x1b[{Look.STRONG.value}m"
 _TYPE = r" <[^<>]*>(\.\.\.)?$"
 """The type behind an argument's placeholder, which some releases of Typer print."""
@@ -20,16 +22,57 @@ _VALUES = {int: "N", float: "N", Path: "PATH"}
 """Placeholders of options whose value has no name of its own; of all others, `TEXT`."""
 
 
-def dress(command: Any) -> None:
-    """Apply this look to a command and all its subcommands."""
+VERB_PANELS = {
+    "agent": {"Ask": "ask review implement", "Register": "add list show remove allow deny"},
+    "job": {
+        "See": "list show tree events log prompt branches diff",
+        "Finish": "merge resolve gate publish drop",
+        "Decide": "retry kill dismiss",
+        "Reviews of your own": "open note close reviews",
+    },
+    "pipeline": {"Register": "add list show enable disable remove", "Run": "run runs watch cancel"},
+}
+"""The verbs of large groups by what people do with them; a verb that is not listed is below `Commands`."""
+
+
+def dress(command: Any, path: str) -> None:
+    """Apply this look to the command with this path after `service`, and to all its subcommands."""
     command.context_class = _context_of(command.context_class)
     command.short_help = command.short_help or _sentence(command.help or "")
     known = kinds(command.callback)
     for each in command.params:
         if each.metavar is None and not getattr(each, "is_flag", False):
             each.metavar = _placeholder(each, known[each.name])
-    for below in getattr(command, "commands", {}).values():
-        dress(below)
+    below = getattr(command, "commands", {})
+    if below and path in VERB_PANELS:
+        command.format_commands = partial(_write_verbs, below, VERB_PANELS[path])
+    if path in EXAMPLES:
+        command.format_epilog = partial(_write_example, EXAMPLES[path])
+    for name, each in below.items():
+        dress(each, f"{path} {name}".strip())
+
+
+def write_panels(formatter: Any, panels: Mapping[str, Sequence[tuple[str, str]]]) -> None:
+    """Write commands and their descriptions under headings, all in the same columns."""
+    width = max(len(name) for rows in panels.values() for name, _ in rows)
+    for heading, rows in panels.items():
+        with formatter.section(heading):
+            formatter.write_dl([(name.ljust(width), says) for name, says in rows])
+
+
+def _write_verbs(below: Mapping[str, Any], panels: Mapping[str, str], context: Any, formatter: Any) -> None:
+    del context
+    shown = {name: command.get_short_help_str(80) for name, command in below.items() if not command.hidden}
+    listed = {heading: [name for name in verbs.split() if name in shown] for heading, verbs in panels.items()}
+    others = [name for name in shown if name not in {name for verbs in listed.values() for name in verbs}]
+    listed |= {"Commands": others} if others else {}
+    write_panels(formatter, {heading: [(name, shown[name]) for name in verbs] for heading, verbs in listed.items()})
+
+
+def _write_example(example: str, context: Any, formatter: Any) -> None:
+    del context
+    with formatter.section("Example"):
+        formatter.write_text(example)
 
 
 def line(text: str) -> Line:

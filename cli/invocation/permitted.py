@@ -45,3 +45,31 @@ INSTEAD = {
     ),
 }
 """Commands for people, each with an agent's alternative."""
+
+READS, WRITES, DESTROYS = "reads", "writes", "destroys"
+_WRITTEN_BY_AGENTS = {"memory propose"}
+_READ_BY_PEOPLE = {
+    *("bridge token list", "config check", "config show", "daemon logs", "dashboard", "job prompt"),
+}
+_DESTROYS = {
+    *("agent remove", "bridge token", "bridge token remove", "gc", "github sync"),
+    *(
+        "job dismiss",
+        "job drop",
+        "job kill",
+        "pipeline cancel",
+        "pipeline remove",
+        "repo remove",
+        "repo sweep",
+        "resume",
+    ),
+}
+
+
+def effect(command: str) -> str:
+    """Return the most that a command does with any of its options: reads; writes; or destroys, that is removes or ends
+    what no other command brings back.
+    """
+    if command in _DESTROYS:
+        return DESTROYS
+    return READS if command in SERVED - _WRITTEN_BY_AGENTS | _READ_BY_PEOPLE else WRITES

@@ -11,6 +11,7 @@ from bridge.http.dashboard.pages import ACTIONS, PAGES
 from bridge.http.wire.webhook import PATH as WEBHOOK
 from bridge.operations.service import Service
 from cli import manual
+from cli.invocation.examples import EXAMPLES
 from cli.invocation.permitted import INSTEAD, SERVED
 from cli.main import NOUNS, command_of
 from tests.written import ROOT
@@ -58,6 +59,10 @@ def test_each_command_stands_in_it_or_is_said_to_be_on_the_command_line_alone() 
     alone = named(section().partition("On the command line alone:")[2])
     assert column("command line") & alone == set()
     assert column("command line") | alone == (SERVED | {*INSTEAD}) - HIDDEN
+
+
+def test_each_command_has_an_example_and_no_other_has() -> None:
+    assert EXAMPLES.keys() == (SERVED | INSTEAD.keys()) - HIDDEN
 
 
 def test_every_command_that_the_product_names_exists() -> None:

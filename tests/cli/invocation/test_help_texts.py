@@ -9,8 +9,9 @@ import pytest
 
 from cli.drawing.lines import END
 from cli.invocation import help_texts
+from cli.invocation.aliases import ALIASES
 from cli.invocation.faults import misused
-from cli.main import NOUNS, PAGED, command_of, leaves, main, root
+from cli.main import NOUNS, PAGED, PANELS, command_of, leaves, main, root
 from tests.cli.terminal import typed
 
 pytestmark = pytest.mark.ruling("K6")
@@ -65,7 +66,7 @@ def test_headings_are_strong_on_a_terminal_and_nothing_else_is(tmp_path: Path) -
     lines = printed.text.splitlines()
     assert lines[0].startswith(f"\x1b[1mUsage:{END} service job show")
     assert [line for line in lines[1:] if "\x1b" in line] == [
-        f"\x1b[1m{each}{END}" for each in ("Arguments:", "Options:")
+        f"\x1b[1m{each}{END}" for each in ("Arguments:", "Options:", "Example:")
     ]
     for other in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
         assert "\x1b" not in typed(["job", "show", "--help"], environment=environment | other).text
@@ -104,5 +105,15 @@ def test_what_is_paged_is_a_command() -> None:
 def test_the_first_help_text_lists_every_noun_on_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[lines.index("Commands:") + 1 :]] == list(NOUNS)
+    listed = lines[lines.index("Begin:") :]
+    assert [line[:-1] for line in listed if line.endswith(":")] == [*PANELS, "Short ways"]
+    assert [line.split()[0] for line in listed if line.startswith("  ")] == [*NOUNS, *ALIASES]
     assert root() is not None
+
+
+@pytest.mark.parametrize("noun", help_texts.VERB_PANELS)
+def test_a_large_group_lists_each_verb_once(noun: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([noun, "--help"]) == 0
+    listed = capsys.readouterr().out.partition("  -h, --help  ")[2]
+    named = re.findall(r"(?m)^  (\S+) ", listed)
+    assert sorted(named) == sorted(getattr(command_of(noun), "commands", {}))

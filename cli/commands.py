@@ -1,0 +1,121 @@
+"""The catalogue of commands, for `service help --json`, man pages and pages of documentation."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cli.invocation.aliases import ALIASES
+from cli.invocation.examples import EXAMPLES
+from cli.invocation.parameters import Kind, kinds
+from cli.invocation.permitted import SERVED, effect
+from cli.main import NOUNS, PANELS, command_of, leaves, root
+
+EXIT_CODES = {
+    0: "done",
+    1: "failed",
+    2: "typed wrongly",
+    3: "refused",
+    4: "not found",
+    5: "the service, Temporal or the store cannot be reached",
+    130: "ended by Ctrl-C",
+}
+_OWN_CODES = {
+    "cluster init": {3: "something has to be done by hand"},
+    "daemon status": {1: "nothing runs"},
+    "doctor": {1: "something is wrong"},
+    "gc": {1: "something could not be removed"},
+    "job gate": {3: "not ready to be merged"},
+    "result check": {1: "the result has faults"},
+    "result render": {1: "the result has faults"},
+    "runtime check": {1: "no runtime works"},
+}
+_WAITED = {1: "failed, or with --wait: the work did not succeed"}
+_TYPES = {str: "text", int: "integer", float: "number", bool: "flag", Path: "path"}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An option, or an argument by its placeholder."""
+
+    name: str
+    also: tuple[str, ...]
+    """Other ways to type the option; for a flag also the one that switches it off."""
+    value: str
+    """The placeholder of its value; "" for a flag."""
+    type: str
+    required: bool
+    repeated: bool
+    default: str | int | float | bool | None
+    least: float | None
+    most: float | None
+    help: str
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command as it is typed, and what it may do."""
+
+    command: str
+    group: str
+    alias: str | None
+    help: str
+    effect: str
+    """The most it does: it reads, writes or destroys."""
+    for_agents: bool
+    """Whether agents may call it, besides people."""
+    arguments: tuple[Parameter, ...]
+    options: tuple[Parameter, ...]
+    exit_codes: dict[int, str]
+    example: str
+
+
+def every() -> Iterator[Command]:
+    """Yield every command that people type, in the order of the help."""
+    groups = {noun: group for group, nouns in PANELS.items() for noun in nouns}
+    for noun in NOUNS:
+        for path, command in leaves(command_of(noun), noun):
+            if not command.hidden:
+                yield _described(path, command, groups[noun])
+
+
+def options_of_all() -> tuple[Parameter, ...]:
+    """Return the options of `service` itself."""
+    return tuple(_parameter(each, Kind(bool)) for each in root().params)
+
+
+def _described(path: str, command: Any, group: str) -> Command:
+    known = kinds(command.callback)
+    shown = [(each.param_type_name, _parameter(each, known[each.name])) for each in command.params]
+    options = tuple(parameter for kind, parameter in shown if kind == "option")
+    waits = _WAITED if any(option.name == "--wait" for option in options) else {}
+    return Command(
+        command=path,
+        group=group,
+        alias=next((alias for alias, meant in ALIASES.items() if meant == path), None),
+        help=" ".join((command.help or "").split()),
+        effect=effect(path),
+        for_agents=path in SERVED,
+        arguments=tuple(parameter for kind, parameter in shown if kind == "argument"),
+        options=options,
+        exit_codes=EXIT_CODES | waits | _OWN_CODES.get(path, {}),
+        example=EXAMPLES.get(path, ""),
+    )
+
+
+def _parameter(parameter: Any, kind: Kind) -> Parameter:
+    is_option = parameter.param_type_name == "option"
+    default = None if callable(parameter.default) else parameter.default
+    first, *also = parameter.opts if is_option else [parameter.metavar]
+    return Parameter(
+        name=first,
+        also=(*also, *(parameter.secondary_opts if is_option else ())),
+        value="" if kind.type is bool else parameter.metavar,
+        type=_TYPES.get(kind.type, "text"),
+        required=parameter.required,
+        repeated=parameter.nargs == -1 or getattr(parameter, "multiple", False),
+        default=str(default) if isinstance(default, Path) else default,
+        least=kind.least,
+        most=kind.most,
+        help=" ".join((parameter.help or "").split()),
+    )
