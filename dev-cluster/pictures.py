@@ -260,7 +260,7 @@ def pages(stage: Stage, job: str) -> None:
         page = context.new_page()
         code = dashboard_link.make(Home(stage.home), PERSON)
         page.goto(f"{status['bridge_url']}/ui/enter?code={code}&to=/ui/trees/{job}")
-        page.wait_for_selector("[role=treegrid]")
+        page.wait_for_selector(".outline")
         page.evaluate(
             "folder => document.body.innerHTML = document.body.innerHTML.replaceAll(folder, '~')",
             str(stage.checkout.parent),

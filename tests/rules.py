@@ -235,7 +235,7 @@ RULES: dict[str, dict[str, str]] = {
     "Dashboard": {
         "M1": "The first page lists what waits for people, oldest first, each with its actions in place.",
         "M2": "An action carries the round and digest that its page showed; an outdated one is refused, its text kept.",
-        "M3": "A tree's page: grid and picture of the same data, every leg's work, spend against bounds, rounds, orders.",
+        "M3": "A tree's page: timeline, outline and graph of the same data, every leg's work, spend, rounds, orders.",
         "M4": "Jobs, pipelines and runs, agents, memory, reviews, settings and spend have pages.",
         "M5": "Open pages get changes and reconnect where they were cut off; everything works without scripts.",
         "M6": "One-time links, signed sessions, forms only from own pages, no inline scripts; foreign text is escaped.",

@@ -72,6 +72,26 @@ class Batch:
         return ", ".join(f"{number} {_WORDS.get(state, state)}" for state, number in states.items())
 
     @property
+    def jobs(self) -> Iterator[JobRecord]:
+        """Yield all its jobs, also those that its legs led to."""
+        return (job for leg in self.legs for job in leg.jobs)
+
+    @property
+    def seconds(self) -> float | None:
+        """Return how long it took from its dispatch; None while a job of it goes on."""
+        ends = [job.ended_at for job in self.jobs if job.ended_at is not None]
+        whole = len(ends) == len([*self.jobs])
+        return max(ends) - min(job.queued_at for job in self.jobs) if whole else None
+
+    @property
+    def cost_usd(self) -> float:
+        return sum(job.cost_usd for job in self.jobs)
+
+    @property
+    def price_assumed(self) -> bool:
+        return any(job.price_assumed for job in self.jobs)
+
+    @property
     def state(self) -> JobState:
         """Return the state of its legs: that of the worst, or running while any of them is."""
         states = {leg.outcome.state for leg in self.legs}
@@ -119,8 +139,7 @@ class Chain:
             if isinstance(part, Line):
                 yield part.job
             elif isinstance(part, Batch):
-                for leg in part.legs:
-                    yield from leg.jobs
+                yield from part.jobs
 
 
 def of_tree(

@@ -77,6 +77,20 @@ def test_a_batch_says_how_many_ended_how_and_shows_the_worst() -> None:
     assert (batch.says, batch.state) == ("2 done, 1 failed", JobState.FAILED)
 
 
+def test_a_batch_took_from_its_dispatch_to_its_last_end() -> None:
+    below = leg(3, "deep", parent_job_id=f"{ROOT}.1", queued_at=15.0, ended_at=40.0, cost_usd=0.5)
+    jobs = [
+        seeds.job(),
+        leg(1, "a", queued_at=10.0, ended_at=12.0, cost_usd=1.0),
+        leg(2, "b", queued_at=10.0, ended_at=20.0),
+        below,
+    ]
+    [batch] = batches(of_tree(jobs)[0])
+    assert (batch.seconds, batch.cost_usd) == (30.0, 1.5)
+    running = below.model_copy(update={"ended_at": None})
+    assert batches(of_tree([*jobs[:3], running])[0])[0].seconds is None
+
+
 def test_rows_whose_parent_is_missing_are_shown_and_so_are_their_rounds() -> None:
     chains = of_tree([seeds.job(), leg(2, "b", parent_job_id=f"{ROOT}.1")], [seeds.round_(job_id=f"{ROOT}.9")])
     assert [[*words(each)] for each in chains] == [["root", "round 1"], ["b"]]
