@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.drawing.output import say, say_json, say_table, tell
-from cli.drawing.words import size
+from cli.drawing.words import size, work_in_sum
 from cli.invocation.options import Json, service_here
 
 if TYPE_CHECKING:
@@ -95,6 +95,9 @@ def gc(
         rows = [(room.what, str(room.count), size(room.bytes), WHAT[room.what]) for room in found.rooms if room.count]
         say_table(("KIND", "THINGS", "SIZE", "WHAT"), rows, f"nothing older than {found.older_than} can go")
         tell(*(f"kept: {why}" for why in found.kept))
+        if found.unmerged:
+            look = f"service repo sweep --older-than {found.older_than}"
+            tell(f"kept: {work_in_sum(found.unmerged)}; to look at them: {look}")
         if yes:
             say(f"freed {size(found.bytes)}")
         elif rows:

@@ -70,7 +70,7 @@ PAGED = {
     *("github comment-preview", "github status"),
     *("job branches", "job events", "job list", "job prompt", "job reviews", "job show", "job tree"),
     *("memory list", "memory recall", "memory show", "pipeline list", "pipeline runs", "pipeline show"),
-    *("repo list", "repo sweep", "result render", "result schema", "runtime check", "runtime list", "spend"),
+    *("repo list", "result render", "result schema", "runtime check", "runtime list", "spend"),
 }
 _LASTING = ("watch", "follow", "web")
 """Options whose output is shown as it comes."""

@@ -1,16 +1,34 @@
 """`service repo`: the repositories jobs may work on."""
 
+import shlex
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.drawing.output import say, say_json, say_table
+from cli.drawing.lines import of_state
+from cli.drawing.output import confirmed, say, say_json, say_table, tell
 from cli.drawing.tables import Column
+from cli.drawing.words import LONGEST, ago, one_line, size, work_in_sum
 from cli.invocation.options import Json, service_here
+
+if TYPE_CHECKING:
+    from bridge.operations.branches.unmerged import Choice, DroppedWork, UnmergedWork
 
 app = typer.Typer(help="Register repositories.", no_args_is_help=True, rich_markup_mode=None)
 LISTED = ("NAME", Column("PATH", least=20), Column("HOST", leaves=2), Column("GITHUB", leaves=1))
+UNMERGED = (
+    "TREE",
+    Column("STATE", look=of_state),
+    Column("TITLE", least=16, leaves=2, plain=60),
+    "ENDED",
+    Column("BRANCHES", right=True),
+    Column("COMMITS", leaves=1, right=True),
+    Column("SIZE", right=True),
+    Column("REPOSITORY", leaves=3),
+)
 SWEPT = (Column("REPOSITORY", leaves=1), "KIND", Column("NAME", least=20), Column("WHAT", least=16))
 
 
@@ -57,17 +75,46 @@ def remove(name: Annotated[str, typer.Argument(help="OWNER/NAME")], json: Json =
 @app.command()
 def sweep(
     name: Annotated[str | None, typer.Argument(help="OWNER/NAME; by default all of this host.")] = None,
-    yes: Annotated[bool, typer.Option("--yes/--dry-run", help="Remove what can be removed.")] = False,
+    unmerged: Annotated[bool, typer.Option("--unmerged", help="All unmerged branches of trees that are over.")] = False,
+    tree: Annotated[
+        list[str] | None, typer.Option(metavar="JOB", help="Unmerged branches of this tree; may be repeated.")
+    ] = None,
+    older_than: Annotated[
+        str | None, typer.Option(help="Unmerged branches of trees that ended longer ago, such as 30d.")
+    ] = None,
+    state: Annotated[
+        str | None, typer.Option(help="Unmerged branches of trees in this state: done, failed or cancelled.")
+    ] = None,
+    yes: Annotated[
+        bool | None, typer.Option("--yes/--dry-run", help="Remove what can be removed, or the branches you chose.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """List worktrees, merged branches and locks that killed processes left; never removes work that is nowhere else."""
+    """List worktrees, merged branches and locks that killed processes left; with an option, unmerged branches.
+
+    Work that is nowhere else is only removed where you choose it: by --tree, --older-than, --state or --unmerged. On a
+    terminal you are then asked once, with the list of what would go.
+    """
+    from bridge.operations.branches.unmerged import Choice
+
+    choice = Choice(name, tuple(tree or ()), older_than, state)
+    if unmerged or choice.made:
+        _sweep_unmerged(choice, yes=yes, json=json)
+    else:
+        _sweep_leftovers(name, yes=bool(yes), json=json)
+
+
+def _sweep_leftovers(name: str | None, *, yes: bool, json: bool) -> None:
+    from bridge.operations.branches import unmerged
     from bridge.operations.home import leftovers
     from cli.drawing.progress import progress
     from cli.invocation.faults import if_interrupted
 
+    service = service_here()
     stopped = if_interrupted("what is removed by now is gone, the rest is as it was", "service repo sweep")
     with stopped, progress() as step:
-        swept = leftovers.sweep(service_here(), name, yes=yes, step=step)
+        swept = leftovers.sweep(service, name, yes=yes, step=step)
+        works = [] if json else unmerged.find(service, unmerged.Choice(name), step)
     if json:
         say_json(swept)
         return
@@ -80,3 +127,57 @@ def sweep(
     say_table(SWEPT, rows, "nothing was left behind")
     if not yes and (count := sum(one.removable for one in swept)):
         say(f"nothing was removed; to remove {count}: service repo sweep {name + ' ' if name else ''}--yes")
+    if works:
+        say(f"{work_in_sum(works)}; to look at them: service repo sweep {name + ' ' if name else ''}--unmerged")
+
+
+def _sweep_unmerged(choice: "Choice", *, yes: bool | None, json: bool) -> None:
+    from bridge.operations.branches import unmerged
+    from cli.drawing.progress import progress
+    from cli.drawing.words import signed
+
+    service = service_here()
+    with progress() as step:
+        works = unmerged.find(service, choice, step)
+    if not json:
+        rows = [_work_row(work) for work in works]
+        say_table(UNMERGED, rows, "no unmerged branches of trees that are over")
+    if works and yes is None and not json and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():
+        say(work_in_sum(works))
+        yes = confirmed("Drop all of them? Their commits are on no branch of yours.")
+    done = unmerged.drop(service, works, actor=signed()) if yes else unmerged.DroppedWork((), ())
+    if json:
+        say_json({"unmerged": works, "dropped": done.dropped, "problems": done.problems})
+    elif works:
+        _say_dropped(works, done, yes=bool(yes))
+    if done.problems:
+        raise typer.Exit(1)
+
+
+def _say_dropped(works: "Sequence[UnmergedWork]", done: "DroppedWork", *, yes: bool) -> None:
+    from bridge.operations.branches import branches
+
+    if not yes:
+        say("nothing was dropped; to drop all that is listed, type it again with --yes")
+        return
+    for each in done.dropped:
+        say(f"{each.branch} is dropped", f"bring it back: {branches.restore(each.path, each.branch, each.head_sha)}")
+    tell(*(f"error: {problem}" for problem in done.problems))
+    if done.dropped:
+        path = shlex.quote(done.dropped[0].path)
+        say(f"git frees the room once nothing can bring them back any more, at the latest after: git -C {path} gc")
+
+
+def _work_row(work: "UnmergedWork") -> tuple[str, ...]:
+    count = str(len(work.branches))
+    title = one_line(work.title, LONGEST)
+    return (
+        work.root_job_id,
+        work.state.words,
+        title,
+        ago(work.ended_at),
+        count,
+        str(work.commits),
+        size(work.bytes),
+        work.repo,
+    )

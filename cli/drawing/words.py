@@ -15,6 +15,7 @@ from workflows.text.invisible import prefixed
 if TYPE_CHECKING:
     from activities.runs.status import RunStatus
     from bridge.operations.branches.branches import WayOut
+    from bridge.operations.branches.unmerged import UnmergedWork
     from bridge.operations.jobs.jobs import JobDetail
     from bridge.operations.jobs.tree_list import TreeRow
     from bridge.operations.registry.reviews import ReviewView
@@ -257,3 +258,11 @@ def size(count: int) -> str:
         if count >= unit:
             return f"{count / unit:.1f} {name}" if count < 10 * unit else f"{count / unit:.0f} {name}"
     return f"{count} bytes"
+
+
+def work_in_sum(works: "Sequence[UnmergedWork]") -> str:
+    """Return what unmerged branches cost together."""
+    count, oldest = sum(len(work.branches) for work in works), min(work.ended_at for work in works)
+    trees = f"{len(works)} tree{'' if len(works) == 1 else 's'}"
+    branches = f"{count} unmerged branch{'' if count == 1 else 'es'}"
+    return f"{branches} of {trees} take {size(sum(work.bytes for work in works))}, the oldest ended {ago(oldest)}"

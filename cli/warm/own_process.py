@@ -29,5 +29,5 @@ def needed(words: Sequence[str]) -> bool:
         return True
     if any(part in word for word in words for part in _DESCRIPTORS):
         return True
-    asks = named[0] == "resume" and not _VERBS & set(named)
+    asks = (named[0] == "resume" and not _VERBS & set(named)) or tuple(named[:2]) == ("repo", "sweep")
     return (asks or bool(_ON_A_TERMINAL & set(words))) and (os.isatty(0) or os.isatty(1))

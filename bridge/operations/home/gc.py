@@ -23,6 +23,8 @@ from activities.runs import orphans
 from activities.runs.run_folders import Key
 from activities.store import artifacts, attempts
 from activities.store.pipeline_runs import Over, over
+from bridge.operations.branches import unmerged
+from bridge.operations.branches.unmerged import UnmergedWork
 from bridge.operations.home import leftovers
 from bridge.operations.home.home_lock import by_itself
 from bridge.operations.home.overview import sizes
@@ -78,6 +80,8 @@ class Reclaimed:
     """Things that could not be removed."""
     bytes: int
     """Size of all things together."""
+    unmerged: tuple[UnmergedWork, ...] = ()
+    """Unmerged branches of the same trees, which stay."""
 
 
 @by_itself
@@ -100,6 +104,7 @@ def reclaim(service: Service, older_than: str, *, yes: bool) -> Reclaimed:
         kept=tuple(filter(None, kept)),
         problems=problems,
         bytes=sum(room.bytes for room in rooms),
+        unmerged=tuple(unmerged.find(service, unmerged.Choice(older_than=older_than))),
     )
 
 
