@@ -46,6 +46,7 @@ pytestmark = pytest.mark.ruling("K7")
         ("agent ask scout - --repo a/b", False, True),
         ("resume job-1", False, True),
         ("resume job-1 --round 3", False, True),
+        ("repo sweep --unmerged", False, True),
         ("resume job-1 answer yes", False, False),
         ("resume job-1 retry --file /dev/fd/63", True, True),
         ("result check /proc/self/fd/3", True, True),
