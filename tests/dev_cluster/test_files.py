@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 SCRIPTS = [
     *(
         ROOT / "dev-cluster" / name
-        for name in ("setup", "agents", "github-tools", "lock", "test", "up", "down", "demo", "pictures")
+        for name in ("setup", "agents", "github-tools", "lock", "test", "up", "down", "demo", "man", "pictures")
     ),
     ROOT / ".ci/run",
 ]
