@@ -16,6 +16,8 @@ LANE = 8
 """The height reserved for a line that passes a column of boxes."""
 ROOM = 1190
 """The width in which chains and batches are wrapped: that of the page."""
+COLUMN = 470
+"""The width in which the chain of a leg is wrapped if others depend on it, or it on others."""
 PAD, HEADING = 14, 30
 """The inner margin of a group, and the height of its heading."""
 TURN = 8
@@ -123,9 +125,13 @@ def box(name: str, batch: Batch | None = None) -> Picture:
 def _group(batch: Batch, after: Mapping[str, Sequence[str]], room: float) -> Picture:
     """Frame the legs of a batch: those that depend on each other in columns, all others in lines."""
     inside = room - 2 * PAD
-    drawn = {leg.first.job_id: _chain(leg, after, inside) for leg in batch.legs}
+    legs = {leg.first.job_id: leg for leg in batch.legs}
     pairs = [*_dependencies(batch, after)]
-    pieces = [_together(names, pairs, drawn, inside) for names in _connected([*drawn], pairs)]
+    pieces = []
+    for names in _connected([*legs], pairs):
+        column = inside if len(names) == 1 else min(inside, COLUMN)
+        drawn = {name: _chain(legs[name], after, column) for name in names}
+        pieces.append(_together(names, pairs, drawn, inside))
     inner = _flow(pieces, inside, joined=False)
     width, height = max(inner.width, WIDTH) + 2 * PAD, inner.height + HEADING + PAD
     name = f"batch-{batch.key}"

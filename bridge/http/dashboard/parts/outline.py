@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from bridge.http.dashboard.parts.grid import name_of, seconds_of
 from workflows.model.rows import JobRecord, RoundRecord
-from workflows.model.states import JobState
+from workflows.model.states import FAILING, JobState
 from workflows.policy.decisions import decided
 
 LARGE = 20
@@ -38,7 +38,9 @@ class Line:
 
     @property
     def last_words(self) -> str:
-        return self.job.summary or self.job.reason
+        """Return why a job failed, else its summary, else why it waits."""
+        failed = self.job.reason if self.job.state in FAILING else ""
+        return failed or self.job.summary or self.job.reason
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class Batch:
     @property
     def says(self) -> str:
         """Return how many legs ended in which state, such as "4 done, 1 failed"."""
-        states = Counter(leg.outcome.state for leg in self.legs)
+        states = Counter(leg.state for leg in self.legs)
         return ", ".join(f"{number} {_WORDS.get(state, state)}" for state, number in states.items())
 
     @property
@@ -94,7 +96,7 @@ class Batch:
     @property
     def state(self) -> JobState:
         """Return the state of its legs: that of the worst, or running while any of them is."""
-        states = {leg.outcome.state for leg in self.legs}
+        states = {leg.state for leg in self.legs}
         return next((state for state in _WORST_FIRST if state in states), JobState.SUCCEEDED)
 
 
@@ -122,6 +124,13 @@ class Chain:
     def outcome(self) -> JobRecord:
         """Return the job with which it ended, or will end."""
         return [*self.own][-1]
+
+    @property
+    def state(self) -> JobState:
+        """Return the state of its last job; running while its coordinator waits for a batch."""
+        waits = isinstance(last := self.parts[-1], Batch) and not last.finished
+        waits = waits or (isinstance(last, Round) and last.asked.end is None)
+        return JobState.RUNNING if waits else self.outcome.state
 
     @property
     def decision(self) -> str:
@@ -202,7 +211,7 @@ class _Making:
     ) -> Batch:
         key = (of.job_id.removeprefix(of.root_job_id).lstrip(".") or "0") + (f"-{at}" if at > 1 else "")
         chains = tuple(self.chain(leg, level + 1) for leg in legs)
-        ended = all(job.state.ended for chain in chains for job in chain.jobs)
+        ended = all(chain.state.ended and all(job.state.ended for job in chain.jobs) for chain in chains)
         finished = ended and (gone_on or self.over)
         folded = self.folds and finished and key not in self.unfolded
         return Batch(key, number, chains, level + 1, finished, folded)

@@ -77,6 +77,16 @@ def test_a_batch_says_how_many_ended_how_and_shows_the_worst() -> None:
     assert (batch.says, batch.state) == ("2 done, 1 failed", JobState.FAILED)
 
 
+def test_a_leg_runs_while_its_own_batch_or_a_person_is_waited_for() -> None:
+    below = leg(2, "deep", parent_job_id=f"{ROOT}.1", state=JobState.RUNNING)
+    [batch] = batches(of_tree([seeds.job(), leg(1, "a"), below], over=False)[0])
+    assert batch.says == "1 running"
+    asked = seeds.round_(job_id=f"{ROOT}.1")
+    [batch] = batches(of_tree([seeds.job(), leg(1, "a")], [asked], over=False)[0])
+    assert batch.says == "1 running"
+    assert not batch.finished
+
+
 def test_a_batch_took_from_its_dispatch_to_its_last_end() -> None:
     below = leg(3, "deep", parent_job_id=f"{ROOT}.1", queued_at=15.0, ended_at=40.0, cost_usd=0.5)
     jobs = [
