@@ -1,6 +1,7 @@
-"""The verbs of `service job` for branches: list, diff, merge, drop, resolve, gate and publish."""
+"""The verbs of `service job` for branches: list, diff, merge, drop, resolve, revise, gate and publish."""
 
 import contextlib
+import re
 import shlex
 import sys
 import time
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
     from bridge.operations.branches.branches import LegBranch
     from bridge.operations.branches.diffs import JobDiff
     from bridge.operations.branches.publish import PublishAnswer
+    from bridge.operations.orders.revising import Comment
     from bridge.operations.service import Service
 
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id; any job of a tree names the tree.")]
 
+_ON = re.compile(r"(?P<path>.+?):(?P<side>old:|new:)?(?P<line>[0-9]{1,9})=(?P<text>.*)", re.DOTALL)
 MERGE = "TO MERGE IT"
 HEADINGS = (
     Column("LEG", least=8),
@@ -114,6 +117,57 @@ def resolve(
     legs = ", ".join(each.leg for each in started.conflicts)
     say(f"{started.job_id}: {started.agent} merges {legs}", f"watch it: service job tree {started.job_id} --watch")
     say(f"when it has succeeded: service job merge {started.job_id}{' --into-mine' if with_mine else ''}")
+
+
+def revise(
+    job_id: Annotated[str, typer.Argument(metavar="JOB", help="A job id; a root stands for all work of its tree.")],
+    text: Annotated[str, typer.Argument(help="What to change; `-` reads it from standard input.")] = "",
+    on: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--on",
+            metavar="PATH:LINE=TEXT",
+            help="A comment on a line of the diff; PATH:old:LINE for a line that it removes. May be repeated.",
+        ),
+    ] = None,
+    agent: Annotated[
+        str, typer.Option("--agent", metavar="NAME", help="The agent that does it; by default the job's own.")
+    ] = "",
+    wait: Wait = False,
+    json: Json = False,
+) -> None:
+    """Send comments on a diff back, as the next instructions for the work. They start a job that goes on from it."""
+    import asyncio
+
+    from bridge.operations.orders import revising
+    from cli.asking.tree import follow
+    from cli.drawing.words import actor
+    from cli.invocation.options import text_of
+
+    service, said = service_here(), revising.Said(tuple(map(comment_of, on or ())), text_of(text))
+    made = asyncio.run(revising.revise(service, job_id, said, actor=actor(), channel="cli", agent=agent))
+    if wait:
+        raise typer.Exit(follow(service, made.job_id, json=json))
+    if json:
+        say_json(made)
+        return
+    if made.again:
+        say(f"{made.job_id} runs again with it", f"watch it: service job tree {made.job_id} --watch")
+        return
+    say(f"{made.job_id}: {made.agent} works on it", f"watch it: service job tree {made.job_id} --watch")
+    say(f"when it has succeeded: service job merge {made.job_id}")
+
+
+def comment_of(typed: str) -> "Comment":
+    """Read a comment as it is typed: `PATH:LINE=TEXT`, or `PATH:old:LINE=TEXT`."""
+    from bridge.operations.orders.revising import Comment
+    from workflows.model.errors import UsageError
+
+    found = _ON.fullmatch(typed)
+    if found is None:
+        example = "--on 'src/app.py:12=Use a set.'"
+        raise UsageError(f"{typed!r} is not a comment: it has the form PATH:LINE=TEXT", example)
+    return Comment(found["path"], int(found["line"]), found["text"], old=found["side"] == "old:")
 
 
 def gate(

@@ -270,6 +270,7 @@ for verb in (
     job_branches.merge,
     job_branches.drop,
     job_branches.resolve,
+    job_branches.revise,
     job_branches.gate,
     job_branches.publish,
 ):

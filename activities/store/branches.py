@@ -11,6 +11,7 @@ from workflows.model.event_payloads import BranchEvent, BranchEventKind
 from workflows.model.ids import root_of
 from workflows.model.rows import EventRecord
 from workflows.model.states import JobState, TaskState
+from workflows.text.digests import digest
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,10 @@ class Conflict:
 
 
 def tell(engine: Engine, kind: BranchEventKind, job_id: str, event: BranchEvent, message: str) -> None:
-    """Record a branch event once for each job, kind and commit."""
+    """Record a branch event once for each job, kind and commit, and for each set of comments."""
+    comments = f"-{digest(event.comments)[:12]}" if event.comments else ""
     record = EventRecord(
-        event_id=f"{job_id}-{kind}-{event.head_sha[:12]}",
+        event_id=f"{job_id}-{kind}-{event.head_sha[:12]}{comments}",
         job_id=job_id,
         root_job_id=root_of(job_id) or job_id,
         kind=kind.value,

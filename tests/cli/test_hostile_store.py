@@ -99,6 +99,7 @@ TABLE: dict[str, list[Words]] = {
     "job merge": [[ENDED], [f"{BLOCKED}.1"], [EVIL]],
     "job drop": [[ENDED], [ENDED, "--force"], [FAILED]],
     "job resolve": [[ROOT], [BLOCKED], [ENDED, "--with-mine"], [ROOT, "--agent", EVIL]],
+    "job revise": [[ENDED, EVIL, "--on", f"{EVIL}:1={EVIL}"], [ROOT, EVIL, "--agent", EVIL], [ENDED, "--on", EVIL]],
     "job gate": [[ROOT], [BLOCKED]],
     "job publish": [[ROOT, "--no-wait"], [ENDED, "--base", EVIL, "--no-wait"]],
     "job open": [["--pr", "7", "--head-sha", EVIL, "--workflow", EVIL]],

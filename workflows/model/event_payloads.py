@@ -328,6 +328,8 @@ class BranchEventKind(StrEnum):
 
     MERGED = "branch_merged"
     DROPPED = "branch_dropped"
+    REVISED = "branch_revised"
+    """A person commented on its diff, and a job works on the comments."""
     LINE_CONFLICT = "line_conflict"
     """It conflicts with the line of its chain and is not on it (ruling O3)."""
 
@@ -346,3 +348,6 @@ class BranchEvent(Payload):
     against: list[str] = []
     """The branches on the line that touch the same files."""
     files: list[str] = []
+    by: str = ""
+    """The job that works on a person's comments."""
+    comments: list[str] = []

@@ -44,6 +44,7 @@ from bridge.http.wire.schemas import (
     JobList,
     KillAnswer,
     KillRequest,
+    LineComment,
     MergeAnswer,
     MergeRequest,
     PublishRequest,
@@ -51,6 +52,8 @@ from bridge.http.wire.schemas import (
     ResolveRequest,
     ResumeAnswer,
     ResumeRequest,
+    ReviseAnswer,
+    ReviseRequest,
     TreeList,
 )
 from bridge.http.wire.stream_limit import HeldOpen
@@ -62,8 +65,9 @@ from bridge.operations.branches.publish import PublishAnswer
 from bridge.operations.idempotency import Answer, KeyReusedError
 from bridge.operations.jobs import jobs, tree_list
 from bridge.operations.jobs.views import Event, JobSummary, Tree, listed
-from bridge.operations.orders import resolving, trees
+from bridge.operations.orders import resolving, revising, trees
 from bridge.operations.orders.resume import resume
+from bridge.operations.orders.revising import Comment, Said
 from bridge.operations.orders.trees import RetryAnswer
 from bridge.operations.paging import page, place
 from bridge.operations.service import Service
@@ -284,6 +288,28 @@ def _add_branches(made: APIRouter, service: Service) -> None:
         return ResolveAnswer.model_validate(answer)
 
     @made.post(
+        "/v1/jobs/{job_id}/revise",
+        responses=errors(NotFoundError, RefusedError, KeyReusedError, *ORDER, *BODY),
+        openapi_extra=needs(Scope.ACT),
+    )
+    async def revise_job(
+        job_id: JobId, body: ReviseRequest, request: Request, idempotency_key: IdempotencyKey = None
+    ) -> ReviseAnswer:
+        """Send comments on a job's diff back, as the next instructions for the work."""
+        actor, comments = call_of(request.scope).actor, [_comment(each) for each in body.comments]
+        said = Said(comments, body.text, body.head)
+
+        async def send(root: str | None) -> Answer:
+            agent = body.agent or ""
+            return asdict(
+                await revising.revise(service, job_id, said, actor=actor, channel=CHANNEL, agent=agent, root=root)
+            )
+
+        answer = await repeatable(service, request, body, idempotency_key, trees.new_root_id, send)
+        created(request, answer["job_id"])
+        return ReviseAnswer.model_validate(answer)
+
+    @made.post(
         "/v1/jobs/{job_id}/drop",
         responses=errors(NotFoundError, RefusedError, *ORDER, *BODY),
         openapi_extra=needs(Scope.ACT),
@@ -292,6 +318,10 @@ def _add_branches(made: APIRouter, service: Service) -> None:
         """Remove the branch of a leg, or every branch of a root's tree: merged ones, or any with `force`."""
         force, actor = body is not None and body.force, call_of(request.scope).signed
         return await act(lambda: asyncio.to_thread(_dropped, service, job_id, actor, force))
+
+
+def _comment(said: LineComment) -> Comment:
+    return Comment(said.path, said.line, said.text, old=said.side == "old")
 
 
 def _gate(service: Service, job_id: str, pull_request: int | None) -> Gate:

@@ -235,6 +235,34 @@ class ResolveAnswer(BaseModel):
     conflicts: list[ConflictingWork]
 
 
+class LineComment(Body):
+    """A comment on a line of a diff."""
+
+    path: str = Field(min_length=1, max_length=4096, description="The file, as the diff names it.")
+    line: int = Field(ge=1, le=10**9, description="The line's number in that file.")
+    side: Literal["new", "old"] = Field(default="new", description="`old` for a line that the diff removes.")
+    text: str = Field(min_length=1, max_length=16_000)
+
+
+class ReviseRequest(Body):
+    """What a person says about a diff."""
+
+    text: str = Field(default="", max_length=100_000, description="About the whole of it.")
+    comments: list[LineComment] = Field(default=[], max_length=200)
+    head: str = Field(default="", max_length=64, description="The commit that was read; another one is refused.")
+    agent: str | None = Field(default=None, min_length=1, max_length=64, description="By default the job's own.")
+
+
+class ReviseAnswer(BaseModel):
+    """The job that works on the comments; `merge` takes a new one's work into the branch of the task."""
+
+    job_id: str
+    root_job_id: str = Field(description="The tree whose work was commented on.")
+    agent: str
+    task_branch: str
+    again: bool = Field(description="True if the leg itself runs again; false if the job is a new one.")
+
+
 class DropRequest(Body):
     """How a leg's branch is removed."""
 

@@ -77,7 +77,7 @@ async def start(service: Service, new: NewJob, root: str | None = None, token: s
     if root and stored_jobs.get(service.store, root):
         return root
     with argument("message"):
-        message = _checked(service, new.message)
+        message = checked(service, new.message)
     with argument("agent"):
         agent = agents.get(service, new.agent)
     with argument("repo"):
@@ -148,7 +148,7 @@ async def orchestrate(
     if root and (kept := stored_trees.get(service.store, root)):
         return Orchestrated(root, kept.start.caveat)
     with argument("goal"):
-        goal = _checked(service, new.goal)
+        goal = checked(service, new.goal)
     seconds = _seconds(new.timeout)
     with argument("runtimes"):
         runtimes = _runtimes(service, new.runtimes)
@@ -217,7 +217,7 @@ def _on_runtime(service: Service, worker: Worker, runtime: str | None) -> Worker
     return worker.model_copy(update={"runtime": runtime, "command": (), "model": None, "effort": None})
 
 
-def _checked(service: Service, message: str) -> str:
+def checked(service: Service, message: str) -> str:
     """Return the message in the form in which it is stored and read by agents (rulings B6, N7); refuse an empty one."""
     message = service.kept.hide(storable(message))
     if not message.strip():

@@ -1,6 +1,7 @@
 """Starting an agent that resolves the conflicts in a tree's work (ruling O6)."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from workflows.contract.models import Action
 from workflows.model.errors import Commands, RefusedError, ServiceError, UsageError
 from workflows.model.jobs import Work
 from workflows.model.states import JobState
+from workflows.model.workers import Worker
 from workflows.text.fences import inline
 from workflows.tree.state import TreeInput
 
@@ -31,7 +33,7 @@ MINE = "mine"
 """The name of the operator's own branch, beside those of legs."""
 
 BELONGING = ("pull_request", "issue", "github", "web", "about", "into", "head")
-"""The fields that a resolving tree copies from the conflicting one: what that belongs to."""
+"""The fields that a tree which goes on from the work of another copies from that: what it belongs to."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,9 @@ async def resolve(
     parts, conflicts = _conflicts(service, tree, Path(repo.path), with_mine=with_mine)
     chosen = _agent(service, whole, conflicts, repo, agent)
     if root is None or stored_jobs.get(service.store, root) is None:
-        start = _start(service, whole, tree, chosen, parts, conflicts, root)
+        message = "\n".join(_message(whole, conflicts))
+        start = going_on(service, whole, tree, chosen.worker, message, parts, root)
+        start = start.model_copy(update={"title": titled("Resolve the conflicts of", whole)})
         root = await trees.start(service, start, repo.host)
     return Resolving(root, tree.root_job_id, chosen.worker.name, tree.task_branch, tuple(conflicts))
 
@@ -109,54 +113,53 @@ def _agent(service: Service, whole: Tree, conflicts: Sequence[LeftOut], repo: Re
             )
         return agent
     left_out = {each.branch for each in conflicts}
-    first = [job.agent for job in whole.jobs if job.branch in left_out]
-    names = dict.fromkeys([*first, *(job.agent for job in whole.jobs)])
-    known = {each.worker.name: each for each in stored_agents.every(service.store)}
-    order = [*(known[name] for name in names if name in known), *known.values()]
-    able = next((each for each in order if _able(service, each, repo.name)), None)
-    if able is None:
+    able = implementers(service, whole, [job.agent for job in whole.jobs if job.branch in left_out])
+    chosen = next((each for each in able if may_commit(service.settings, each.worker)), None)
+    if chosen is None:
         raise UsageError(
             f"no agent can merge on {repo.name}: it takes the capability implement and a policy that may write .git",
             "service agent list",
         )
-    return able
+    return chosen
 
 
 def possible(service: Service, repo: str) -> bool:
     """Return whether any agent can resolve conflicts in a repository."""
-    return any(_able(service, each, repo) for each in stored_agents.every(service.store))
+    return any(
+        _may_implement(each, repo) and may_commit(service.settings, each.worker)
+        for each in stored_agents.every(service.store)
+    )
 
 
-def _able(service: Service, agent: Agent, repo: str) -> bool:
-    try:
+def implementers(service: Service, whole: Tree, first: Sequence[str]) -> Iterator[Agent]:
+    """Yield the agents that may implement on a tree's repository: those named first, others of the tree, all others."""
+    known = {each.worker.name: each for each in stored_agents.every(service.store)}
+    names = dict.fromkeys([*first, *(job.agent for job in whole.jobs), *known])
+    yield from (known[name] for name in names if name in known and _may_implement(known[name], whole.task.repo))
+
+
+def _may_implement(agent: Agent, repo: str) -> bool:
+    with suppress(ServiceError):
         agent.check(Action.IMPLEMENT, repo)
-    except ServiceError:
-        return False
-    return may_commit(service.settings, agent.worker)
+        return True
+    return False
 
 
-def _start(
-    service: Service,
-    whole: Tree,
-    tree: Branches,
-    agent: Agent,
-    parts: Sequence[Part],
-    conflicts: Sequence[LeftOut],
-    root: str | None,
+def going_on(
+    service: Service, whole: Tree, tree: Branches, worker: Worker, message: str, parts: Sequence[Part], root: str | None
 ) -> TreeInput:
-    message = "\n".join(_message(whole, conflicts))
+    """Return the input of a tree whose job begins from work of another tree, and has the branch of its task."""
     repo = branches.checkout(service, tree.repo)
-    start = new_jobs.tree_of(service, agent.worker, Action.IMPLEMENT, message, repo, root=root)
+    start = new_jobs.tree_of(service, worker, Action.IMPLEMENT, message, repo, root=root)
     known = stored_trees.get(service.store, tree.root_job_id)
     bound = known.start.assignment if known else start.assignment
-    belongs = {
-        name: getattr(bound, name) for name in ("pull_request", "issue", "github", "web", "about", "into", "head")
-    }
-    means = {"base": tree.base, "task_branch": tree.task_branch} | belongs
+    means = {"base": tree.base, "task_branch": tree.task_branch} | {name: getattr(bound, name) for name in BELONGING}
     line = tuple(Work(leg=each.leg, job_id=each.job_id, branch=each.branch, head=each.commit) for each in parts)
-    title = f"Resolve the conflicts of {whole.task.title}"[: new_jobs.TITLE_LENGTH]
-    assignment = start.assignment.model_copy(update=means)
-    return start.model_copy(update={"title": title, "assignment": assignment, "line": line})
+    return start.model_copy(update={"assignment": start.assignment.model_copy(update=means), "line": line})
+
+
+def titled(doing: str, whole: Tree) -> str:
+    return f"{doing} {whole.task.title}"[: new_jobs.TITLE_LENGTH]
 
 
 def _message(whole: Tree, conflicts: Sequence[LeftOut]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from bridge.operations.service import Service
 from tests.activities.git.conftest import run_git
 from tests.bridge import seeds
 from tests.bridge.conftest import bearer
-from tests.bridge.grown import FILE, grown
+from tests.bridge.grown import CODE, FILE, grown
 from tests.bridge.http.conftest import BASE, PLENTY
 from tests.bridge.reviewed import TASK_BRANCH, A, B, Reviewed, reviewed
 from tests.bridge.seeds import ROOT
@@ -134,4 +134,37 @@ async def test_a_conflict_is_given_to_an_agent(home: Home, tmp_path: Path, monke
     assert [(each["leg"], each["files"]) for each in told["conflicts"]] == [("docs", [FILE])]
     reads = named_tokens.add(made.service.home, "ann", "read")
     assert (await post(made.service, f"{ROOT}/resolve", token=reads)).status_code == 403
+    made.service.store.dispose()
+
+
+@pytest.mark.ruling("O6", "M2")
+async def test_comments_on_a_diff_are_given_to_an_agent(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[TreeInput] = []
+
+    async def start(_: Service, tree: TreeInput, host: str) -> str:
+        begun.append(tree)
+        return tree.root_job_id
+
+    made = grown(Service(home), tmp_path)
+    monkeypatch.setattr(trees, "start", start)
+    can: dict[str, Any] = {"capabilities": "implement", "autonomy": "workspace-write", "repos": ("acme/shop",)}
+    agents.add(made.service, NewAgent("dev", "shell", command="true", **can))
+    said = {"path": FILE, "line": 1, "text": "Say more."}
+    body = {"text": "Nearly.", "comments": [said], "head": made.heads["code"]}
+    told = (await post(made.service, f"{CODE}/revise", body)).json()
+    assert told == {
+        "job_id": begun[0].root_job_id,
+        "root_job_id": ROOT,
+        "agent": "dev",
+        "task_branch": TASK_BRANCH,
+        "again": False,
+    }
+    assert "Say more." in (begun[0].assignment.prompt.inline or "")
+    removed = await post(made.service, f"{CODE}/revise", {"comments": [said | {"side": "old"}]})
+    assert (removed.status_code, "does not show line 1 of the old" in removed.text) == (400, True)
+    assert (await post(made.service, f"{CODE}/revise", body | {"head": made.base})).status_code == 409
+    reads = named_tokens.add(made.service.home, "ann", "read")
+    assert (await post(made.service, f"{CODE}/revise", body, token=reads)).status_code == 403
     made.service.store.dispose()

@@ -38,5 +38,5 @@ def test_a_repository_s_name_fits_its_column(home: Home, tmp_path: Path) -> None
 
 
 def test_what_is_asked_is_made_storable(home: Home) -> None:
-    assert new_jobs._checked(Service(home), "look\udcff\0here") == "look\ufffd\ufffdhere"
+    assert new_jobs.checked(Service(home), "look\udcff\0here") == "look\ufffd\ufffdhere"
     assert bounded("label", "the label", "a\ud800") == "a\ufffd"

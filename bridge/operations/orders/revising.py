@@ -1,0 +1,271 @@
+"""Sending a person's comments on a diff back, as the next instructions for the work it shows.
+
+A leg about which its coordinator's failure round waits runs again with them (ruling F3). Otherwise a new job goes on
+from the work, as one does that resolves conflicts (ruling O6).
+"""
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from activities.git.merges.task_line import Part
+from activities.store import attempts
+from activities.store import branches as stored
+from activities.store import jobs as stored_jobs
+from activities.store import trees as stored_trees
+from bridge.operations.branches import branches, diffs, patches, task_line
+from bridge.operations.branches.branches import Branches, BranchState
+from bridge.operations.branches.diffs import JobDiff
+from bridge.operations.branches.foreign_commits import refuse_foreign
+from bridge.operations.branches.patches import FilePatch
+from bridge.operations.jobs import jobs, rounds
+from bridge.operations.jobs.jobs import Tree
+from bridge.operations.orders import new_jobs, resolving, resume, trees
+from bridge.operations.registry import agents
+from bridge.operations.service import Service
+from workflows.contract.models import Action, Delegation
+from workflows.contract.size_limits import fitted, storable
+from workflows.model.errors import RefusedError, UsageError
+from workflows.model.event_payloads import BranchEvent, BranchEventKind
+from workflows.model.orders import ResumeOrder, signed
+from workflows.model.rounds import RoundKind
+from workflows.model.rows import JobRecord, RoundRecord
+from workflows.model.workers import Worker
+from workflows.policy.answers import Verb
+from workflows.policy.assignments import ephemeral_worker
+from workflows.text.fences import inline
+
+READ_BYTES = 64 << 20
+"""Bytes of a diff in which the lines of comments are looked for."""
+MOST_COMMENTS = 200
+MOST_RECORDED = 50
+
+
+@dataclass(frozen=True)
+class Comment:
+    """A person's comment on a line of a diff."""
+
+    path: str
+    line: int
+    text: str
+    old: bool = False
+    """True for a line of the old file: one that the diff removes."""
+
+    @property
+    def place(self) -> str:
+        return f"{self.path}:{'old:' if self.old else ''}{self.line}"
+
+
+@dataclass(frozen=True)
+class Said:
+    """All that a person says about a diff."""
+
+    comments: Sequence[Comment] = ()
+    text: str = ""
+    """About the whole of it."""
+    head: str = ""
+    """The commit that the person read; empty if it doesn't matter."""
+
+
+@dataclass(frozen=True)
+class Revising:
+    """The job that works on the comments."""
+
+    job_id: str
+    root_job_id: str
+    """The tree whose work was commented on."""
+    agent: str
+    task_branch: str
+    again: bool
+    """True if the leg itself runs again; False if the job is a new one."""
+
+
+async def revise(
+    service: Service,
+    job_id: str,
+    said: Said,
+    *,
+    actor: str,
+    channel: str,
+    agent: str = "",
+    root: str | None = None,
+) -> Revising:
+    """Send comments on a job's diff, or with a root's id on all work of its tree, to an agent.
+
+    A job started under the id `root` before is returned.
+    """
+    job, whole = jobs.get(service, job_id), jobs.tree(service, job_id)
+    tree = branches.of_tree(service, whole.task.root_job_id)
+    if root and (started := stored_jobs.get(service.store, root)):
+        return Revising(root, tree.root_job_id, started.agent, tree.task_branch, again=False)
+    _refuse_early(job, whole, tree, said)
+    diff = diffs.of_tree(service, job_id) if _is_root(job) else diffs.of_job(service, job_id)
+    _refuse_stale(job_id, diff, said)
+    message = new_jobs.checked(service, "\n".join(_message(job, whole, said, _quoted(job_id, diff, said))))
+    waits = _failure_of(service, job)
+    if waits and not agent:
+        order = ResumeOrder(actor=actor, channel=channel, job_id=waits.coordinator_id, verb=Verb.RETRY, text=message)
+        exact = {"round": waits.number, "digest": waits.digest, "request_id": root or ""}
+        await resume.resume(service, order.model_copy(update=exact))
+        made = Revising(job_id, tree.root_job_id, job.agent, tree.task_branch, again=True)
+    else:
+        made = await _go_on(service, job, whole, tree, message, agent, root)
+    _record(service, tree, job, diff, said, made, signed(actor, channel))
+    return made
+
+
+def receiver(service: Service, job: JobRecord) -> str:
+    """Return the agent that gets comments on a job's diff; empty if no agent is able."""
+    with suppress(UsageError):
+        return _worker(service, job, jobs.tree(service, job.job_id), "").name
+    return ""
+
+
+def refusal(job: JobRecord, whole: Tree) -> str:
+    """Return why comments on a job's diff can't be sent now; empty if they can."""
+    if _is_root(job):
+        return "" if whole.over else f"{job.job_id} is still at work"
+    return "" if job.state.ended else f"{job.job_id} is still {job.state}"
+
+
+def _is_root(job: JobRecord) -> bool:
+    return job.job_id == job.root_job_id
+
+
+def _refuse_early(job: JobRecord, whole: Tree, tree: Branches, said: Said) -> None:
+    if not said.text.strip() and not said.comments:
+        raise UsageError("there is nothing to send: no comment and no text", f"service job diff {job.job_id}")
+    if len(said.comments) > MOST_COMMENTS:
+        raise UsageError(f"{len(said.comments)} comments are more than {MOST_COMMENTS}; send them in parts")
+    if empty := next((each for each in said.comments if not each.text.strip()), None):
+        raise UsageError(f"the comment on {empty.place} is empty")
+    if why_not := refusal(job, whole):
+        raise RefusedError(f"{why_not}; nothing was sent", f"service job tree {job.root_job_id} --watch")
+    if not tree.base:
+        raise RefusedError(
+            f"{tree.root_job_id} is of an earlier release, which kept no base: no job can go on from its work",
+            f"service job branches {tree.root_job_id}",
+        )
+
+
+def _refuse_stale(job_id: str, diff: JobDiff, said: Said) -> None:
+    if not diff.head or diff.head == diff.base:
+        raise RefusedError(f"{job_id} left no commits that a job could go on from", f"service job show {job_id}")
+    if said.head and said.head != diff.head:
+        raise RefusedError(
+            f"the diff of {job_id} has changed since it was read: it ended at {said.head[:10]}, and ends at"
+            f" {diff.head[:10]} now; nothing was sent",
+            f"service job diff {job_id}",
+        )
+
+
+def _quoted(job_id: str, diff: JobDiff, said: Said) -> dict[Comment, str]:
+    """Return the line that each comment is about; raise if the diff does not show it."""
+    if not said.comments:
+        return {}
+    text, _ = patches.beginning(diff.pieces(), READ_BYTES)
+    files: Mapping[str, FilePatch] = {each.path: each for each in patches.files(text)}
+    found = dict[Comment, str]()
+    show = f"service job diff {job_id}{' --tree' if diff.source == 'tree' else ''}"
+    for each in said.comments:
+        if each.path not in files:
+            raise UsageError(f"the diff of {job_id} has no file {each.path!r}", f"{show} --name-only")
+        line = patches.find(files[each.path], each.line, old=each.old)
+        if line is None:
+            side = "old" if each.old else "new"
+            raise UsageError(
+                f"the diff of {job_id} does not show line {each.line} of the {side} {each.path}: comment on a line that"
+                " it shows, or say it in the text",
+                show,
+            )
+        found[each] = line.text
+    return found
+
+
+def _message(job: JobRecord, whole: Tree, said: Said, quoted: Mapping[Comment, str]) -> Iterator[str]:
+    """Yield the instructions. Lines of the diff are quoted, since an agent wrote them."""
+    name = "all work" if _is_root(job) else f"the work of {inline(job.delegation_id or job.job_id)} ({job.job_id})"
+    yield f"Revise {name} in the task {inline(whole.task.title)}: a person has read its diff, and says what to change."
+    if said.text.strip():
+        yield f"\n{said.text.strip()}"
+    for each in said.comments:
+        side, line = "old" if each.old else "new", quoted[each].strip()
+        yield f"\n- {inline(f'{each.path}:{each.line}')} ({side}): > {inline(line) if line else 'an empty line'}"
+        yield f"\n{textwrap.indent(each.text.strip(), '  ')}"
+    yield "\nDo what each comment asks, and change nothing else. Run the tests."
+
+
+def _failure_of(service: Service, job: JobRecord) -> RoundRecord | None:
+    """Return the open round that asks what to do about this leg's failure."""
+    found = (each for each in rounds.open_of(service, job.root_job_id) if each.kind is RoundKind.FAILURE)
+    return next((each for each in found if job.job_id in {leg.job_id for leg in each.failing}), None)
+
+
+async def _go_on(
+    service: Service, job: JobRecord, whole: Tree, tree: Branches, message: str, agent: str, root: str | None
+) -> Revising:
+    repo, worker = branches.checkout(service, tree.repo), _worker(service, job, whole, agent)
+    if _is_root(job):
+        task_line.refuse_foreign_on(service, tree, "; nothing was started")
+        parts = task_line.parts_of(service, tree)
+    else:
+        leg = next(each for each in tree.legs if each.job_id == job.job_id)
+        if leg.state is not BranchState.MERGED:
+            refuse_foreign(service, tree, leg, "; nothing was started")
+        parts = [Part(leg.leg, leg.job_id, leg.branch, leg.head_sha or "")]
+    start = resolving.going_on(service, whole, tree, worker, message, parts, root)
+    start = start.model_copy(update={"title": resolving.titled("Revise", whole)})
+    started = await trees.start(service, start, repo.host)
+    return Revising(started, tree.root_job_id, worker.name, tree.task_branch, again=False)
+
+
+def _worker(service: Service, job: JobRecord, whole: Tree, wanted: str) -> Worker:
+    """Return the wanted agent, else the job's own worker, else another that may implement there."""
+    if wanted:
+        agent = agents.get(service, wanted)
+        agent.check(Action.IMPLEMENT, whole.task.repo)
+        return agent.worker
+    if job.ephemeral and (own := _ephemeral(service, job)) and Action.IMPLEMENT in own.capabilities:
+        return own
+    writers = [each.agent for each in whole.jobs if each.action is Action.IMPLEMENT and not each.ephemeral]
+    able = next(resolving.implementers(service, whole, [job.agent, *writers]), None)
+    if able is None:
+        raise UsageError(f"no agent may implement on {whole.task.repo}", "service agent list")
+    return able.worker
+
+
+def _ephemeral(service: Service, job: JobRecord) -> Worker | None:
+    """Return the ephemeral worker of a job, as its delegation described it."""
+    kept = stored_trees.get(service.store, job.root_job_id)
+    if kept is not None and _is_root(job):
+        return kept.start.assignment.worker
+    given = attempts.given_in(service.store, job.root_job_id).get(job.parent_job_id or "")
+    legs = [*(kept.start.legs if kept else ())]
+    with suppress(ValidationError):
+        legs += map(Delegation.model_validate, given.delegations if given else ())
+    found = next((each.ephemeral for each in legs if each.id == job.delegation_id and each.ephemeral), None)
+    return ephemeral_worker(job.delegation_id or "", found) if found else None
+
+
+def _record(
+    service: Service, tree: Branches, job: JobRecord, diff: JobDiff, said: Said, made: Revising, actor: str
+) -> None:
+    """Record on the job that was commented on who said what, and which job works on it."""
+    hide = service.kept.hide
+    texts = [said.text.strip()] if said.text.strip() else []
+    texts += [f"{each.place}: {each.text.strip()}" for each in said.comments]
+    event = BranchEvent(
+        actor=actor,
+        branch=job.branch or "",
+        head_sha=diff.head,
+        task_branch=tree.task_branch,
+        merged=False,
+        by=made.job_id,
+        comments=[fitted("reason", hide(storable(text))) for text in texts[:MOST_RECORDED]],
+    )
+    count = "a comment" if len(texts) == 1 else f"{len(texts)} comments"
+    message = f"{actor} sent {count} on its diff; {made.job_id} works on that"
+    stored.tell(service.store, BranchEventKind.REVISED, job.job_id, event, message)
