@@ -21,7 +21,7 @@ from tests.e2e.browser import (
     until_state,
 )
 from tests.e2e.conflicts import conflicting, typed, writes
-from tests.e2e.script import Script, leg, played, states, until_paused
+from tests.e2e.script import Script, git, leg, played, states, until_paused
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.long, pytest.mark.ruling("M3", "M8"), needs_browser]
@@ -130,6 +130,35 @@ def test_the_page_of_a_leg_tells_all_of_it_while_it_runs_and_afterwards(script: 
     tab.go_back()
     tab.locator(f"main a[href='/ui/trees/{job}']").click()
     until_standing(tab, "done")
+
+
+@pytest.mark.ruling("O6")
+def test_a_comment_on_a_line_goes_back_to_the_leg_and_what_comes_of_it_is_merged(script: Script, ann: Person) -> None:
+    script.answers(none={"delegations": [leg("make")]}, make=writes(made_txt="hello\nworld\n"))
+    job = script.ask()
+    script.until_over(job)
+    script.answers(none=writes(made_txt="hello\nall of you\n"))
+    tab = tree_page(script.service.seen, ann, job)
+    tab.get_by_role("link", name="make").first.click()
+    tab.get_by_role("link", name="Diff", exact=True).click()
+    tab.evaluate("window.neverLoadedAgain = true")
+    tab.locator("#file-1 button", has_text="2").press("Enter")
+    tab.get_by_label("Comment on made.txt, line 2").wait_for()
+    tab.keyboard.type("Greet everybody.")
+    pictures(tab, "comment")
+    assert never_loaded_again(tab)
+    tab.get_by_role("button", name="Send to dev").click()
+    until_shown(tab, "dev works on your comments")
+    new = tab.locator("main [href^='/ui/jobs/job-']").first.get_attribute("href") or ""
+    new = new.rpartition("/")[2]
+    script.until_over(new)
+    until_standing(tab, "done")
+    assert "- `made.txt:2` (new): > `world`\n\n  Greet everybody." in script.prompt(new)
+    assert script.service.json("job", "merge", new)["merged"] == [new]
+    task = f"service/{script.tree(job)['task']['task_id']}"
+    assert git(script.service.repo, "show", f"{task}:made.txt") == "hello\nall of you\n"
+    tab.goto(f"{ann.base}/ui/jobs/{new}/diff")
+    assert tab.locator("#file-1 .add").inner_text() == "all of you"
 
 
 def test_a_tree_is_ended_on_its_page_and_who_did_it_is_told(script: Script, ann: Person) -> None:

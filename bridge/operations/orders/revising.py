@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from activities.git.merges.task_line import Part
-from activities.store import attempts
+from activities.store import attempts, events
 from activities.store import branches as stored
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
@@ -30,9 +30,10 @@ from workflows.contract.models import Action, Delegation
 from workflows.contract.size_limits import fitted, storable
 from workflows.model.errors import RefusedError, UsageError
 from workflows.model.event_payloads import BranchEvent, BranchEventKind
+from workflows.model.ids import root_of
 from workflows.model.orders import ResumeOrder, signed
 from workflows.model.rounds import RoundKind
-from workflows.model.rows import JobRecord, RoundRecord
+from workflows.model.rows import EventRecord, JobRecord, RoundRecord
 from workflows.model.workers import Worker
 from workflows.policy.answers import Verb
 from workflows.policy.assignments import ephemeral_worker
@@ -122,6 +123,20 @@ def receiver(service: Service, job: JobRecord) -> str:
     with suppress(UsageError):
         return _worker(service, job, jobs.tree(service, job.job_id), "").name
     return ""
+
+
+def sent(service: Service, job: JobRecord) -> list[EventRecord]:
+    """Return the events of comments on a job's diff, oldest first."""
+    found = events.of_tree(service.store, job.root_job_id, kind=BranchEventKind.REVISED)
+    return [each for each in found if each.job_id == job.job_id]
+
+
+def received(service: Service, job: JobRecord) -> list[EventRecord]:
+    """Return the events of comments that a job works on, oldest first."""
+    kept = stored_trees.get(service.store, job.root_job_id) if _is_root(job) else None
+    roots = {root_of(each.job_id) for each in kept.start.line} if kept else {job.root_job_id}
+    found = [events.of_tree(service.store, root, kind=BranchEventKind.REVISED) for root in roots if root]
+    return [each for of_tree in found for each in of_tree if each.data.get("by") == job.job_id]
 
 
 def refusal(job: JobRecord, whole: Tree) -> str:

@@ -1,43 +1,89 @@
-"""The pages of diffs: of a job, and of all work of a tree (ruling M3)."""
+"""The pages of diffs, of a job and of all work of a tree, and comments on their lines (ruling M3)."""
 
 from collections.abc import Mapping
 
-from bridge.http.dashboard.frame.page import Action, Asked, Page
+from bridge.http.dashboard.frame.page import CHANNEL, Action, Asked, Done, Form, Note, Page
 from bridge.http.dashboard.parts import diff_view, grid
 from bridge.http.dashboard.parts.diff_view import DiffView, ReadDiff
 from bridge.operations.jobs import jobs
+from bridge.operations.jobs.jobs import Tree
+from bridge.operations.orders import revising
+from bridge.operations.orders.revising import Comment, Said
 from bridge.operations.service import Service
+from workflows.contract.models import Action as Asks
 from workflows.model.rows import JobRecord
 
 
 def _of_job(service: Service, asked: Asked) -> Mapping[str, object]:
-    job = jobs.get(service, asked.params["job_id"])
-    return _look(service, asked, job, diff_view.of_job(service, job), grid.name_of(job))
+    job, tree = jobs.get(service, asked.params["job_id"]), jobs.tree(service, asked.params["job_id"])
+    writers = [each.job_id for each in tree.jobs if each.action is Asks.IMPLEMENT]
+    if tree.over and writers == [tree.task.root_job_id] == [job.job_id]:
+        whole = diff_view.of_tree(service, tree)
+        if not whole.problem:
+            return _look(service, asked, job, tree, whole)
+    return _look(service, asked, job, tree, diff_view.of_job(service, job))
 
 
 def _of_tree(service: Service, asked: Asked) -> Mapping[str, object]:
     tree = jobs.tree(service, asked.params["root"])
-    return _look(service, asked, tree.jobs[0], diff_view.of_tree(service, tree), "the whole tree")
+    return _look(service, asked, tree.jobs[0], tree, diff_view.of_tree(service, tree))
 
 
-def _look(service: Service, asked: Asked, job: JobRecord, diff: ReadDiff, name: str) -> Mapping[str, object]:
-    view = DiffView(diff, asked)
-    task = jobs.tree(service, job.job_id).task
+def _look(service: Service, asked: Asked, job: JobRecord, tree: Tree, diff: ReadDiff) -> Mapping[str, object]:
+    comments = diff_view.comments_in(diff, asked)
+    view = DiffView(diff, asked, comments)
+    files = view.files()
+    whole = asked.path.startswith("/ui/trees/")
+    takes = _takes_comments(job, tree, diff)
     return {
+        "title": f"Diff of {'the whole tree' if whole else grid.name_of(job)} ({job.job_id})",
         "live": diff.source == "worktree",
-        "title": f"Diff of {name} ({job.job_id})",
-        "name": name,
+        "name": "the whole tree" if whole else grid.name_of(job),
+        "path": asked.path,
         "job": job,
-        "task": task,
-        "whole": diff.source == "tree",
+        "task": tree.task,
+        "whole": whole,
         "diff": diff,
         "view": view,
-        "files": view.files(),
+        "files": files,
+        "takes": takes,
+        "receiver": revising.receiver(service, job) if takes else "",
+        "comments": comments,
+        "opened": diff_view.opened(diff, asked),
+        "elsewhere": diff_view.elsewhere(comments, files),
+        "drafts": bool(comments) or bool(asked.typed.get("text")) or asked.typed.get("open") == "all",
+        "stale": asked.typed.get("head", diff.head) != diff.head,
+        "earlier": revising.sent(service, job),
     }
+
+
+def _takes_comments(job: JobRecord, tree: Tree, diff: ReadDiff) -> bool:
+    """Return whether comments on this diff can be sent: a root's id means the diff of its whole tree."""
+    of = "tree" if job.job_id == tree.task.root_job_id else "commits"
+    return diff.source == of and bool(diff.files) and not revising.refusal(job, tree)
+
+
+async def _comment(service: Service, form: Form) -> Done:
+    """Send the comments; any other button shows a page of the diff, with all that was typed."""
+    job_id = form.asked.params.get("job_id") or form.asked.params["root"]
+    if not form.text("send", ""):
+        return Done((), form.text("go", ""), status=200)
+    said = Said(tuple(_comments(form)), form.text("text", ""), form.text("head"))
+    made = await revising.revise(service, job_id, said, actor=form.actor, channel=CHANNEL)
+    if made.again:
+        return Done((Note("The leg runs again with your comments.", about=job_id),), f"/ui/jobs/{job_id}")
+    note = f"{made.agent} works on your comments. When it has succeeded, merge its job."
+    return Done((Note(note, hint=f"service job merge {made.job_id}", about=made.job_id),), f"/ui/trees/{made.job_id}")
+
+
+def _comments(form: Form) -> list[Comment]:
+    fields = [name for name in form.fields if diff_view.is_comment(name) and form.text(name).strip()]
+    found = [(*diff_view.line_of(name), form.text(name)) for name in fields]
+    return [Comment(path, line, text, old=old) for path, line, old, text in found]
 
 
 PAGES = (
     Page("/jobs/{job_id}/diff", "diff.html", _of_job, fresh_seconds=5.0),
     Page("/trees/{root}/diff", "diff.html", _of_tree),
 )
-ACTIONS: tuple[Action, ...] = ()
+ACTIONS = (Action("/jobs/{job_id}/diff", _comment), Action("/trees/{root}/diff", _comment))

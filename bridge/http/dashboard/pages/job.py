@@ -11,7 +11,7 @@ from bridge.operations.home import links
 from bridge.operations.jobs import jobs, output
 from bridge.operations.jobs.claimed_changes import claims, entry, in_sum
 from bridge.operations.jobs.jobs import JobDetail
-from bridge.operations.orders import trees
+from bridge.operations.orders import revising, trees
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError
 from workflows.model.states import Continuation, JobState
@@ -61,6 +61,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "branch": found.legs[0] if found else None,
         "conflicts": [each for each in legs.conflicts_of(service, tree, told) if each.job_id == job.job_id],
         "diff": diff_view.of_job(service, job),
+        "comments": revising.received(service, job),
         "told": _told(service, job.job_id, attempt),
         "talk": conversation.of_job(service, job.job_id, asked),
         "attempts": [run.attempt for run in detail.attempts],

@@ -1,5 +1,6 @@
 """A diff as its page shows it: files that fit are unfolded, others are loaded when they are unfolded (ruling M3)."""
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -15,7 +16,7 @@ from bridge.operations.branches.diffs import JobDiff
 from bridge.operations.branches.patches import FilePatch, Kind, Line
 from bridge.operations.jobs.jobs import Tree
 from bridge.operations.service import Service
-from workflows.model.errors import NotFoundError, ServiceError
+from workflows.model.errors import ServiceError
 from workflows.model.rows import JobRecord
 from workflows.text.invisible import visible
 
@@ -130,10 +131,12 @@ class DiffView:
         """`commented` are the fields of comments that are open, whose files are unfolded."""
         self.diff, self._asked = diff, asked
         self.split = asked.query.get("view") == "split"
-        self.only = self._number("file", len(diff.files))
+        self._commented = {line_of(each)[0] for each in commented}
+        self._target = _target(asked)
+        target = next((at for at, file in enumerate(diff.files, 1) if file.path == self._target[0]), 0)
+        self.only = self._number("file", len(diff.files)) or target
         first = self._number("from", len(diff.files)) or self.only or 1
         self.first = (first - 1) // FILES * FILES
-        self._commented = {path_of(each) for each in commented}
 
     @property
     def pages(self) -> tuple[tuple[str, str, bool], ...]:
@@ -164,16 +167,24 @@ class DiffView:
         lines, letters = LINES, LETTERS
         here = enumerate(self.diff.files[self.first : self.first + FILES], self.first + 1)
         for number, file in here:
-            wanted = number == self.only or (not self.only and file.path in self._commented)
+            wanted = number == self.only or (not self.only and lines > 0 and file.path in self._commented)
             fits = not self.only and len(file.text) <= letters and file.text.count("\n") <= lines
             alone = not self.only and lines == LINES and number == self.first + 1
             if not (wanted or fits or alone):
                 yield Part(number, file)
                 continue
-            part = _part(number, file, self._number("line", file.text.count("\n") + 1) if wanted else 0)
+            part = _part(number, file, self._start(file) if number == self.only else 0)
             lines -= len(part.lines)
             letters -= sum(len(line.text) for line in part.lines)
             yield part
+
+    def _start(self, file: FilePatch) -> int:
+        """Return the first line to show: the one in the address, or that of the part with the line to comment on."""
+        path, line, old = self._target
+        if path == file.path and "line" not in self._asked.query:
+            found = (at for at, each in enumerate(patches.lines(file)) if line == (each.old if old else each.new))
+            return next(found, 0) // LINES * LINES
+        return self._number("line", file.text.count("\n") + 1)
 
     def _shown(self, part: Part, code: "_Code") -> ShownFile:
         file, size = part.file, len(part.lines)
@@ -202,26 +213,58 @@ class DiffView:
         return int(said) if said.isascii() and said.isdigit() and len(said) < 9 and int(said) <= most else 0
 
 
+_FIELD = re.compile(r"c:([no])(\d{1,9}):(.+)", re.DOTALL)
+_PLACE = re.compile(r"(\d{1,9})([no]\d{1,9})")
+_ADDRESS = re.compile(r"(.+?):(old:|new:)?(\d{1,9})", re.DOTALL)
+
+
 def field_of(path: str, place: str) -> str:
     """Return the name of a comment's field. It names the line itself, so that it means no other one in a newer diff."""
     return f"c:{place}:{path}"
 
 
-def path_of(field: str) -> str:
-    return field.split(":", 2)[2]
+def is_comment(field: str) -> bool:
+    return _FIELD.fullmatch(field) is not None
 
 
-def comments_in(typed: Mapping[str, str]) -> dict[str, str]:
-    """Return the comments among the fields of a form."""
-    return {name: text for name, text in typed.items() if name.startswith("c:") and name.count(":") >= 2}
+def line_of(field: str) -> tuple[str, int, bool]:
+    """Return the line that a comment's field names: path, number, and whether it is one of the old file."""
+    found = _FIELD.fullmatch(field)
+    assert found is not None
+    return found[3], int(found[2]), found[1] == "o"
 
 
-def field_at(files: Sequence[FilePatch], place: str) -> str:
-    """Return the field of a line by the number of its file and its place there, such as `3n12`."""
-    number, side, line = place.partition("n") if "n" in place else place.partition("o")
-    if not (number.isdigit() and line.isdigit() and 0 < int(number) <= len(files)):
-        raise NotFoundError(f"the diff has no line {place[:40]}", "load the page again")
-    return field_of(files[int(number) - 1].path, f"{side}{line}")
+def comments_in(diff: ReadDiff, asked: Asked) -> dict[str, str]:
+    """Return the comments that are open, with what is typed in them, by field.
+
+    The address opens one (`?comment=PATH:LINE`), as the button of a line does.
+    """
+    found = {name: text for name, text in asked.typed.items() if is_comment(name)}
+    if field := opened(diff, asked):
+        found.setdefault(field, "")
+    found.pop(asked.typed.get("close", ""), None)
+    return found
+
+
+def opened(diff: ReadDiff, asked: Asked) -> str:
+    """Return the field of the comment that is being opened; empty if none is."""
+    if place := _PLACE.fullmatch(asked.typed.get("open", "")):
+        number = int(place[1])
+        return field_of(diff.files[number - 1].path, place[2]) if 0 < number <= len(diff.files) else ""
+    path, line, old = _target(asked)
+    return field_of(path, f"{'o' if old else 'n'}{line}") if path and not asked.typed else ""
+
+
+def _target(asked: Asked) -> tuple[str, int, bool]:
+    """Return the line that the address names for a comment; an empty path if it names none."""
+    found = _ADDRESS.fullmatch(asked.query.get("comment", ""))
+    return (found[1], int(found[3]), found[2] == "old:") if found else ("", 0, False)
+
+
+def elsewhere(comments: Mapping[str, str], files: Sequence[ShownFile]) -> dict[str, tuple[str, int, bool]]:
+    """Return the lines of comments on lines that the page does not show, by field."""
+    shown = {line.field for file in files for row in file.rows for line in row if line}
+    return {field: line_of(field) for field in comments if field not in shown}
 
 
 def _part(number: int, file: FilePatch, start: int) -> Part:

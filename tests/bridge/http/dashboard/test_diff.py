@@ -1,18 +1,25 @@
 """The pages of diffs: of a job, and of all work of a tree (ruling M3)."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from activities.store import trees as stored_trees
 from bridge.http.dashboard.parts import diff_view
 from bridge.operations.jobs import jobs
+from bridge.operations.orders import trees
+from bridge.operations.registry import agents
+from bridge.operations.registry.agents import NewAgent
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, run_git
 from tests.bridge import seeds
-from tests.bridge.grown import FILE, grown
+from tests.bridge.grown import CODE, FILE, Grown, grown
 from tests.bridge.http.dashboard import planted
 from tests.bridge.http.dashboard.planted import ROOT
-from tests.bridge.http.dashboard.surfer import Surfer
+from tests.bridge.http.dashboard.surfer import Sendable, Surfer
+from workflows.model.states import JobState, TaskState
+from workflows.tree.state import TreeInput
 
 pytestmark = pytest.mark.ruling("M3")
 
@@ -23,12 +30,13 @@ PAGE = f"/ui/jobs/{JOB}/diff"
 async def test_lines_have_numbers_signs_and_colours(service: Service, ann: Surfer, tmp_path: Path) -> None:
     planted.writers(service, tmp_path, {"a": ("limiter.py", 'limit = 2 < 3  # "two\n')})
     html, number = (await ann.open(PAGE)).html, "<span class=n>{}</span>".format
-    cut = f'<td class="code cut">limit = {number(1)}'
-    add = f'<td class="code add">limit = {number(2)} &lt; {number(3)}  <span class=c># &#34;two</span>'
-    assert f'<tr><td class="no">1<td class="no">{cut}' in html
-    assert f'<tr><td class="no"><td class="no">1{add}' in html
+    cut = f'<td class="code cut">limit = {number(1)}</td>'
+    add = f'<td class="code add">limit = {number(2)} &lt; {number(3)}  <span class=c># &#34;two</span></td>'
+    old, new = (f'<td class="no"><button name="open" value="1{side}1">1</button>' for side in "on")
+    assert f'<tr>{old}<td class="no">{cut}' in html
+    assert f'<tr><td class="no">{new}{add}' in html
     html = (await ann.open(f"{PAGE}?view=split")).html
-    assert f'<tr><td class="no">1{cut}</td><td class="no">1{add}' in html
+    assert f"<tr>{old}{cut}{new}{add}" in html
 
 
 async def test_a_view_is_kept_by_every_link(service: Service, ann: Surfer, tmp_path: Path) -> None:
@@ -91,3 +99,93 @@ async def test_addresses_that_mean_nothing_show_the_page(service: Service, ann: 
         shown = await ann.open(f"{PAGE}?{query}")
         assert (shown.status, "1 file" in shown.words) == (200, True), query
     assert (await ann.open("/ui/jobs/job-ffffffffffff.7/diff")).status == 404
+
+
+CODE_PAGE = f"/ui/jobs/{CODE}/diff"
+FIELD = f"c:n1:{FILE}"
+
+
+@pytest.fixture
+def tree(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Grown:
+    """Grow a tree whose legs' work can be commented on; a tree that is started only has its first rows."""
+
+    async def start(service: Service, tree: TreeInput, host: str) -> str:
+        root = tree.root_job_id
+        seeds.write(service, seeds.task(root, title=tree.title), seeds.job(root, action=tree.assignment.action))
+        stored_trees.begin(service.store, tree, host)
+        return root
+
+    monkeypatch.setattr(trees, "start", start)
+    can: dict[str, Any] = {"capabilities": "implement", "autonomy": "workspace-write", "repos": ("acme/shop",)}
+    made = grown(service, tmp_path)
+    agents.add(service, NewAgent("dev", "shell", command="true", **can))
+    return made
+
+
+async def opened(ann: Surfer, page: str = CODE_PAGE) -> Sendable:
+    """Open the comment on the first line."""
+    form = (await ann.open(page)).form(CODE_PAGE)
+    return (await ann.post(CODE_PAGE, form.fields | {"open": ["1n1"]})).form(CODE_PAGE)
+
+
+@pytest.mark.ruling("O6", "M5")
+async def test_comments_are_gathered_in_every_view_and_sent_at_once(ann: Surfer, tree: Grown) -> None:
+    form = await opened(ann)
+    form.fields |= {FIELD: ["Say <b>more</b>."], "text": ["Nearly."]}
+    split = await ann.send(form, "Side by side")
+    assert "1 comment , not sent yet" in split.words
+    assert "&lt;b&gt;more" in split.html
+    form = split.form(CODE_PAGE)
+    assert (form.fields[FIELD], form.fields["text"]) == (["Say <b>more</b>."], ["Nearly."])
+    sent = await ann.send(form, "Send to dev")
+    assert "dev works on your comments. When it has succeeded, merge its job." in sent.words
+    new = sent.address.rpartition("/trees/")[2].partition("?")[0]
+    words = (await ann.open(f"/ui/jobs/{new}")).words
+    assert "Comments it got" in words
+    assert f"{FILE}:1: Say <b>more</b>." in words
+    shown = await ann.open(CODE_PAGE)
+    assert f"ann@desk (dashboard) sent 2 comments on its diff; {new} works on that" in shown.words
+    assert f"/ui/jobs/{new}" in shown.read.links
+
+
+@pytest.mark.ruling("M2")
+async def test_comments_on_a_diff_that_has_changed_are_kept_and_not_sent(ann: Surfer, tree: Grown) -> None:
+    form = await opened(ann)
+    run_git(tree.repo, "checkout", "-q", f"service/{CODE}-code")
+    head = commit_file(tree.repo, FILE, "other code\n")
+    run_git(tree.repo, "checkout", "-q", "main")
+    row = jobs.get(tree.service, CODE)
+    seeds.write(tree.service, row.model_copy(update={"head_sha": head, "revision": 9}))
+    tree.ends(CODE, head)
+    form.fields[FIELD] = ["Why?"]
+    refused = await ann.send(form, "Send to dev")
+    assert refused.status == 409
+    assert "has changed since it was read" in refused.words
+    assert "The diff has changed since you read it." in refused.words
+    again = refused.form(CODE_PAGE)
+    assert (again.fields[FIELD], again.fields["head"]) == (["Why?"], [head])
+    assert "dev works on your comments" in (await ann.send(again, "Send to dev")).words
+
+
+@pytest.mark.ruling("M5")
+async def test_an_address_opens_a_comment_and_a_button_discards_it(ann: Surfer, tree: Grown) -> None:
+    shown = await ann.open(f"{CODE_PAGE}?comment={FILE}:1")
+    form = shown.form(CODE_PAGE)
+    assert "autofocus" in shown.html
+    assert form.fields[FIELD] == [""]
+    assert FIELD not in (await ann.send(form, "Discard")).form(CODE_PAGE).fields
+    far = (await ann.open(f"{CODE_PAGE}?comment=gone.txt:old:7")).form(CODE_PAGE)
+    far.fields["c:o7:gone.txt"] = ["Kept."]
+    refused = await ann.send(far, "Send to dev")
+    assert (refused.status, "has no file 'gone.txt'" in refused.words) == (400, True)
+    assert refused.form(CODE_PAGE).fields["c:o7:gone.txt"] == ["Kept."]
+
+
+async def test_what_still_goes_on_takes_no_comments(ann: Surfer, tree: Grown) -> None:
+    row = jobs.get(tree.service, CODE)
+    seeds.write(tree.service, row.model_copy(update={"state": JobState.RUNNING, "revision": 9}))
+    seeds.write(tree.service, seeds.task(revision=9, state=TaskState.OPEN))
+    for page in (CODE_PAGE, f"/ui/trees/{ROOT}/diff"):
+        shown = await ann.open(page)
+        assert 'name="open"' not in shown.html, page
+    assert "It can be commented on once it has ended." in shown.words
