@@ -60,6 +60,7 @@ EXAMPLES = {
     "job publish": f"service job publish {_TREE} --base main",
     "job resolve": f"service job resolve {_TREE} --wait",
     "job retry": f"service job retry {_LEG}",
+    "job revise": f"service job revise {_LEG} --on 'src/app.py:12=Use a set.' --wait",
     "job reviews": "service job reviews --pr 12",
     "job show": f"service job show {_LEG}",
     "job tree": f"service job tree {_TREE} --watch",
