@@ -1,4 +1,4 @@
-"""The verbs of `service job` for branches: list, diff, merge, drop, resolve, revise, gate and publish."""
+"""The verbs of `service job` for branches: list, diff, merge, drop, resolve, revise, review, gate and publish."""
 
 import contextlib
 import re
@@ -168,6 +168,34 @@ def comment_of(typed: str) -> "Comment":
         example = "--on 'src/app.py:12=Use a set.'"
         raise UsageError(f"{typed!r} is not a comment: it has the form PATH:LINE=TEXT", example)
     return Comment(found["path"], int(found["line"]), found["text"], old=found["side"] == "old:")
+
+
+def review(
+    job_id: JobId,
+    agent: Annotated[
+        str,
+        typer.Option("--agent", metavar="NAME", help="The agent that does it; by default who reviewed it before."),
+    ] = "",
+    wait: Wait = False,
+    json: Json = False,
+) -> None:
+    """Have an agent review what the reviews of a tree have not seen of its work. The gate counts its verdict."""
+    import asyncio
+
+    from bridge.operations.orders import reviewing
+    from cli.asking.tree import follow
+    from cli.drawing.words import signed
+
+    service = service_here()
+    started = asyncio.run(reviewing.review(service, job_id, actor=signed(), agent=agent))
+    if wait:
+        raise typer.Exit(follow(service, started.job_id, json=json))
+    if json:
+        say_json(started)
+        return
+    say(f"{started.job_id}: {started.agent} reviews {started.head[:7]}")
+    say(f"watch it: service job tree {started.job_id} --watch")
+    say(f"when it has succeeded: service job gate {started.root_job_id}")
 
 
 def gate(

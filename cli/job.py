@@ -271,6 +271,7 @@ for verb in (
     job_branches.drop,
     job_branches.resolve,
     job_branches.revise,
+    job_branches.review,
     job_branches.gate,
     job_branches.publish,
 ):

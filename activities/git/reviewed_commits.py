@@ -2,15 +2,20 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from activities.git.command import git
+from activities.git.command import all_printable, git
 
 _AS_THEY_ARE = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
 """Ignore replacements and grafts: an agent can write both into the repository to change a commit's parents or
 content.
 """
+
+SHOWN = 3
+"""Files that a sentence names."""
+_COMMIT = "\x02"
 
 MOST = 500
 """The most commits, all of them merges, that a head may have beyond the seen ones: merging legs never makes more."""
@@ -30,6 +35,40 @@ def saw_all(repo: Path, head: str, seen: tuple[str, ...]) -> bool:
     beyond = _listed(repo, f"--max-count={MOST}", (head,), seen)
     two_parents = len(beyond) < MOST and all(len(line.split()) == 3 for line in beyond)
     return two_parents and not (beyond and _changed_by_hand(repo, head, seen))
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """What a head has beyond the seen commits: commits, each with its subject, the newest first, and their files."""
+
+    commits: tuple[str, ...]
+    files: tuple[str, ...]
+
+    def __str__(self) -> str:
+        if not self.commits:
+            return ""
+        count, files = len(self.commits), ", ".join(self.files[:SHOWN])
+        more = f" and {len(self.files) - SHOWN} more" if len(self.files) > SHOWN else ""
+        said = f"{count} commit{'' if count == 1 else 's'}{' or more' if count == MOST else ''}"
+        return f"{said} in {files}{more}" if files else said
+
+
+@lru_cache(maxsize=256)
+def unseen(repo: Path, head: str, seen: tuple[str, ...]) -> Unseen:
+    """Return the commits of a head that are not among the seen ones, without those that change no file, as git's own
+    merges.
+    """
+    options = ("--remerge-diff", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv")
+    form = ("log", f"--max-count={MOST}", "-z", "--format=%x02%h %s")
+    said = git(repo, *form, *options, "--stdin", stdin=_revisions((head,), seen), env=_AS_THEY_ARE)
+    changed: dict[str, list[str]] = {}
+    for piece in said.decode(errors="backslashreplace").split("\0"):
+        if piece.startswith(_COMMIT):
+            changed[piece.removeprefix(_COMMIT)] = []
+        elif name := piece.strip("\n"):
+            [*changed.values()][-1].append(name)
+    files = sorted({file for names in changed.values() for file in names})
+    return Unseen(tuple(commit for commit, names in changed.items() if names), tuple(all_printable(files)))
 
 
 @lru_cache(maxsize=1024)

@@ -27,10 +27,10 @@ class Conflict:
 
 
 def tell(engine: Engine, kind: BranchEventKind, job_id: str, event: BranchEvent, message: str) -> None:
-    """Record a branch event once for each job, kind and commit, and for each set of comments."""
+    """Record a branch event once for each job, kind and commit, for each set of comments, and for each review."""
     comments = f"-{digest(event.comments)[:12]}" if event.comments else ""
     record = EventRecord(
-        event_id=f"{job_id}-{kind}-{event.head_sha[:12]}{comments}",
+        event_id=f"{job_id}-{kind}-{event.review or event.head_sha[:12]}{comments}",
         job_id=job_id,
         root_job_id=root_of(job_id) or job_id,
         kind=kind.value,

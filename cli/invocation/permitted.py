@@ -37,7 +37,7 @@ INSTEAD = {
             *("daemon install", "daemon run", "daemon start", "daemon stop", "daemon uninstall", "demo", "gc"),
             *("github sync", "init"),
             *("job close", "job dismiss", "job drop", "job kill", "job merge"),
-            *("job note", "job open", "job publish", "job resolve", "job retry", "job revise"),
+            *("job note", "job open", "job publish", "job resolve", "job retry", "job review", "job revise"),
             *("pipeline add", "pipeline cancel", "pipeline disable", "pipeline enable", "pipeline remove"),
             *("repo add", "repo remove", "repo sweep", "restore"),
         ),

@@ -98,6 +98,7 @@ TABLE: dict[str, list[Words]] = {
     "job diff": [[ENDED], [ENDED, "--stat"], [ENDED, "--name-only"], [ROOT]],
     "job merge": [[ENDED], [f"{BLOCKED}.1"], [EVIL]],
     "job drop": [[ENDED], [ENDED, "--force"], [FAILED]],
+    "job review": [[ROOT], [ENDED], [ROOT, "--agent", EVIL]],
     "job resolve": [[ROOT], [BLOCKED], [ENDED, "--with-mine"], [ROOT, "--agent", EVIL]],
     "job revise": [[ENDED, EVIL, "--on", f"{EVIL}:1={EVIL}"], [ROOT, EVIL, "--agent", EVIL], [ENDED, "--on", EVIL]],
     "job gate": [[ROOT], [BLOCKED]],

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from workflows.contract.models import Action, Decision, FailurePolicy, SynthesisRule
 from workflows.github.effective_jobs import Chain, Generation, Leg, chain_of
-from workflows.github.merge_gate_inputs import JobFacts, Look, Plan, Seen, Work
+from workflows.github.merge_gate_inputs import JobFacts, LaterReview, Look, Plan, Seen, Work
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import JobRecord
 from workflows.model.states import FAILING, Continuation, JobState, TaskState
@@ -31,6 +31,8 @@ class Verdict:
     state: GateState
     reasons: tuple[str, ...]
     head: str | None
+    unseen: tuple[str, ...] = ()
+    """The reviewing jobs that have not seen all of the head: a later review can."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class _Reason:
     says: str
     next: str
     failing: bool = True
+    unseen_by: str = ""
+    """The job that has not seen all of the head."""
 
     def __str__(self) -> str:
         return f"{' '.join(self.says.split())}; next: {self.next}"
@@ -53,7 +57,8 @@ def judge(seen: Seen) -> Verdict:
     state = GateState.PASSING
     if found:
         state = GateState.FAILING if found[0].failing else GateState.PENDING
-    return Verdict(state, tuple(map(str, found)), seen.head.sha)
+    unseen = tuple(reason.unseen_by for reason in found if reason.unseen_by)
+    return Verdict(state, tuple(map(str, found)), seen.head.sha, unseen)
 
 
 def _of_task(seen: Seen) -> Iterator[_Reason]:
@@ -95,6 +100,7 @@ def _of_work(seen: Seen) -> Iterator[_Reason]:
         yield from (each for each in _of_readers(seen, chain, readers, alone=alone) if each.failing)
         return
     yield from _of_readers(seen, chain, readers, alone=alone)
+    yield from _of_later(seen)
     yield from (reason for job in chain.standing() for reason in _unmerged(seen, job))
 
 
@@ -173,12 +179,38 @@ def _verdict(seen: Seen, job: JobRecord, outcome: JobRecord) -> Iterator[_Reason
         return
     if not _approves(outcome):
         yield _Reason(f"{_named(job)} {_ended(outcome)}", _show(outcome))
+    elif facts.look is Look.HERE or _settles(seen):
+        return
     elif facts.look is Look.ELSEWHERE:
         says = f"{_named(job)} looked at {facts.looked_at or 'something else'}, the head is {(head.sha or '')[:7]}"
-        yield _Reason(says, facts.look_again or _show(job), failing=False)
-    elif facts.look is Look.UNKNOWN:
+        says += f": it has not seen {facts.unseen}" if facts.unseen else ""
+        yield _Reason(says, facts.look_again or _show(job), failing=False, unseen_by=job.job_id if facts.unseen else "")
+    else:
         problem = facts.problem or "its run tells no commits"
-        yield _Reason(f"what {_named(job)} looked at is not known: {problem}", _show(job), failing=False)
+        says = f"what {_named(job)} looked at is not known: {problem}"
+        yield _Reason(says, _show(job), failing=False, unseen_by=job.job_id)
+
+
+def _settles(seen: Seen) -> bool:
+    """Return whether a later review of this head decides instead of what earlier ones have not seen, or will."""
+    later = seen.later
+    return later is not None and _is_of_head(seen, later) and not (later.over and _abstains(later.job))
+
+
+def _is_of_head(seen: Seen, later: LaterReview) -> bool:
+    return later.facts.look is Look.HERE or (later.head == seen.head.sha and not later.over)
+
+
+def _of_later(seen: Seen) -> Iterator[_Reason]:
+    """Yield the objection of a later review of this head."""
+    later = seen.later
+    if later is None or not _is_of_head(seen, later) or _abstains(later.job):
+        return
+    name = f"the later review {later.job.job_id}"
+    if not later.over:
+        yield _Reason(f"{name} is not done", f"service job tree {later.job.root_job_id} --watch", failing=False)
+    elif not _approves(later.job):
+        yield _Reason(f"{name} {_ended(later.job)}", _show(later.job))
 
 
 def _unmerged(seen: Seen, job: JobRecord) -> Iterator[_Reason]:

@@ -41,6 +41,8 @@ class JobFacts:
     """The commits it was given, for people."""
     problem: str = ""
     """The reason it is unknown what the job looked at."""
+    unseen: str = ""
+    """The commits and files of the head that it has not seen, for people."""
     look_again: str = ""
     """The command to continue with if the head has changed."""
 
@@ -68,6 +70,18 @@ class Head:
 
 
 @dataclass(frozen=True)
+class LaterReview:
+    """The last review that a person asked for of what the tree's own reviews have not seen."""
+
+    job: JobRecord
+    """The job with its verdict."""
+    over: bool
+    head: str
+    """The commit it was asked to review."""
+    facts: JobFacts = JobFacts()
+
+
+@dataclass(frozen=True)
 class Seen:
     """One tree, and the head it is judged for. Its rows decide whether it is done; the rest counts only then."""
 
@@ -80,3 +94,4 @@ class Seen:
     """The reason the tree was finalized, if it was."""
     facts: Mapping[str, JobFacts] = field(default_factory=dict)
     plans: Mapping[str, Plan] = field(default_factory=dict)
+    later: LaterReview | None = None

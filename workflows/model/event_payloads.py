@@ -332,6 +332,8 @@ class BranchEventKind(StrEnum):
     """A person commented on its diff, and a job works on the comments."""
     LINE_CONFLICT = "line_conflict"
     """It conflicts with the line of its chain and is not on it (ruling O3)."""
+    REVIEW_ASKED = "review_asked"
+    """A review of what the tree's own reviews have not seen (ruling L10)."""
 
 
 class BranchEvent(Payload):
@@ -344,6 +346,8 @@ class BranchEvent(Payload):
     merged: bool
     anyway: str = ""
     """The objection that was overridden by the merge."""
+    review: str = ""
+    """The job that was asked to review the commit."""
     leg: str = ""
     against: list[str] = []
     """The branches on the line that touch the same files."""

@@ -54,6 +54,8 @@ from bridge.http.wire.schemas import (
     ResumeRequest,
     ReviseAnswer,
     ReviseRequest,
+    ReviewAnswer,
+    ReviewRequest,
     TreeList,
 )
 from bridge.http.wire.stream_limit import HeldOpen
@@ -65,7 +67,7 @@ from bridge.operations.branches.publish import PublishAnswer
 from bridge.operations.idempotency import Answer, KeyReusedError
 from bridge.operations.jobs import jobs, tree_list
 from bridge.operations.jobs.views import Event, JobSummary, Tree, listed
-from bridge.operations.orders import resolving, revising, trees
+from bridge.operations.orders import resolving, reviewing, revising, trees
 from bridge.operations.orders.resume import resume
 from bridge.operations.orders.revising import Comment, Said
 from bridge.operations.orders.trees import RetryAnswer
@@ -308,6 +310,25 @@ def _add_branches(made: APIRouter, service: Service) -> None:
         answer = await repeatable(service, request, body, idempotency_key, trees.new_root_id, send)
         created(request, answer["job_id"])
         return ReviseAnswer.model_validate(answer)
+
+    @made.post(
+        "/v1/jobs/{job_id}/review",
+        responses=errors(NotFoundError, RefusedError, KeyReusedError, *ORDER, *BODY),
+        openapi_extra=needs(Scope.ACT),
+    )
+    async def review_job(
+        job_id: JobId, request: Request, body: ReviewRequest | None = None, idempotency_key: IdempotencyKey = None
+    ) -> ReviewAnswer:
+        """Start a review of what the reviews of a tree have not seen of its work."""
+        wanted, actor = body or ReviewRequest(), call_of(request.scope).signed
+
+        async def start(root: str | None) -> Answer:
+            agent = wanted.agent or ""
+            return asdict(await reviewing.review(service, job_id, actor=actor, agent=agent, root=root))
+
+        answer = await repeatable(service, request, wanted, idempotency_key, trees.new_root_id, start)
+        created(request, answer["job_id"])
+        return ReviewAnswer.model_validate(answer)
 
     @made.post(
         "/v1/jobs/{job_id}/drop",

@@ -263,6 +263,28 @@ class ReviseAnswer(BaseModel):
     again: bool = Field(description="True if the leg itself runs again; false if the job is a new one.")
 
 
+class ReviewRequest(Body):
+    """The agent that reviews what is unseen of a tree's work (ruling L10)."""
+
+    agent: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=64,
+        description="By default one that reviewed it before.",
+    )
+
+
+class ReviewAnswer(BaseModel):
+    """The job that reviews it; the gate counts its verdict."""
+
+    job_id: str
+    root_job_id: str
+    agent: str
+    head: str = Field(description="The commit that it reviews.")
+    commits: list[str] = Field(description="The unseen commits, each with its subject.")
+    files: list[str] = Field(description="The files they change.")
+
+
 class DropRequest(Body):
     """How a leg's branch is removed."""
 
@@ -292,6 +314,7 @@ class Gate(BaseModel):
     state: GateState
     reasons: list[str] = Field(description="Each with the next command; empty when the work is ready.")
     head: str | None = Field(description="The commit that was judged.")
+    unseen: list[str] = Field(default=[], description="Reviewing jobs that have not seen all of that commit.")
 
 
 class PublishRequest(Body):

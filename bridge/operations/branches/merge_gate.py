@@ -1,14 +1,14 @@
 """The merge gate of a tree: reads rows and commits, and applies the rules of `workflows/github/gate` (ruling L10)."""
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from activities.git import branches as git
 from activities.git import pull_requests
-from activities.git.reviewed_commits import holds, saw_all
+from activities.git.reviewed_commits import holds, saw_all, unseen
 from activities.store import attempts
+from activities.store import branches as stored
 from activities.store import events as stored_events
 from activities.store import rounds as stored_rounds
 from activities.store.attempts import Given
@@ -20,10 +20,12 @@ from bridge.operations.jobs import jobs
 from bridge.operations.jobs.jobs import Tree
 from bridge.operations.service import Service
 from workflows.contract.models import Action
+from workflows.github.effective_jobs import chain_of
 from workflows.github.merge_gate import Verdict, judge
-from workflows.github.merge_gate_inputs import Head, JobFacts, Look, Seen, Work
+from workflows.github.merge_gate_inputs import Head, JobFacts, LaterReview, Look, Seen, Work
 from workflows.model.errors import Commands, ServiceError
 from workflows.model.event_kinds import EventKind
+from workflows.model.event_payloads import BranchEventKind
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import JobRecord
 from workflows.model.states import Continuation, JobState, TaskState
@@ -71,7 +73,35 @@ def of_tree(
     )
     if head.sha is None:
         return judge(seen)
-    return judge(replace(seen, facts=_facts(tree, found, head, given, pull_request)))
+    facts = _facts(tree, found, head, given, pull_request)
+    return judge(replace(seen, facts=facts, later=_later(service, root, Path(found.path), head)))
+
+
+def seen_by(service: Service, tree: Tree, job_id: str) -> tuple[str, ...]:
+    """Return the commits a job was given, and its own; empty if they are unknown."""
+    given = attempts.given_in(service.store, tree.task.root_job_id).get(job_id)
+    job = next(each for each in tree.jobs if each.job_id == job_id)
+    return _seen(job, given) if given else ()
+
+
+def _seen(job: JobRecord, given: Given) -> tuple[str, ...]:
+    if given.base_sha is None or given.given is None:
+        return ()
+    own = (job.head_sha,) if job.action is Action.IMPLEMENT and job.head_sha else ()
+    return tuple(dict.fromkeys((given.base_sha, *given.given, *own)))
+
+
+def _later(service: Service, root: str, repo: Path, head: Head) -> LaterReview | None:
+    """Return the last review that was asked for of what the tree's reviews have not seen, with its verdict."""
+    told = [event for kind, _, event in stored.told(service.store, root) if kind is BranchEventKind.REVIEW_ASKED]
+    if not told:
+        return None
+    asked = told[-1]
+    tree = jobs.tree(service, asked.review)
+    given = attempts.given_in(service.store, asked.review).get(asked.review)
+    facts = _look(JobFacts(), repo, tree.jobs[0], head, given, None)
+    last = chain_of(tree.jobs, tree.jobs[0]).jobs[-1]
+    return LaterReview(last, tree.task.state.ended, asked.head_sha, facts)
 
 
 def _head(found: Branches) -> Head:
@@ -178,25 +208,23 @@ def _merging(found: Branches, leg: LegBranch) -> str:
 def _look(
     facts: JobFacts, repo: Path, job: JobRecord, head: Head, given: Given | None, pull_request: int | None
 ) -> JobFacts:
-    if given is None or given.base_sha is None or given.given is None:
+    commits = _seen(job, given) if given else ()
+    if not commits:
         return replace(facts, problem="its run tells no commits")
-    own = (job.head_sha,) if job.action is Action.IMPLEMENT and job.head_sha else ()
-    commits = tuple(dict.fromkeys((given.base_sha, *given.given, *own)))
     try:
         look = Look.HERE if saw_all(repo, head.sha or "", commits) else Look.ELSEWHERE
+        beyond = str(unseen(repo, head.sha or "", commits)) if look is Look.ELSEWHERE else ""
     except ServiceError:
         return replace(facts, problem="git does not know all of its commits any more")
     *merged, first = (each[:SHORT] for each in reversed(commits))
     looked_at = f"{first} with {' and '.join(reversed(merged))}" if merged else first
-    return replace(facts, look=look, looked_at=looked_at, look_again=_again(repo, job, head, commits, pull_request))
+    again = _again(job, pull_request) if beyond or pull_request else ""
+    return replace(facts, look=look, looked_at=looked_at, unseen=beyond, look_again=again)
 
 
-def _again(repo: Path, job: JobRecord, head: Head, commits: tuple[str, ...], pull_request: int | None) -> str:
-    """Return the command that reviews the pull request again; without one, the command that shows the unseen
-    commits.
-    """
+def _again(job: JobRecord, pull_request: int | None) -> str:
+    """Return the command that reviews the pull request, or what is unseen of the tree's work."""
     if pull_request is not None:
         agent = "AGENT" if job.ephemeral else job.agent
         return f'service agent review {agent} "MESSAGE" --repo {job.repo} --pr {pull_request}'
-    seen = " ".join(each[:12] for each in commits)
-    return f"git -C {shlex.quote(str(repo))} log -p --remerge-diff {(head.sha or '')[:12]} --not {seen}"
+    return f"service job review {job.root_job_id}"

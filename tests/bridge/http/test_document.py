@@ -62,6 +62,7 @@ def test_the_endpoints_of_the_spec_and_of_the_ruling_are_there(document: dict[st
         "POST /v1/jobs/{job_id}/merge",
         "POST /v1/jobs/{job_id}/resolve",
         "POST /v1/jobs/{job_id}/revise",
+        "POST /v1/jobs/{job_id}/review",
         "POST /v1/jobs/{job_id}/retry",
         "POST /v1/jobs/{job_id}/publish",
         "POST /v1/runs/{run_id}/cancel",

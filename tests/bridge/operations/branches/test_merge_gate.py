@@ -52,7 +52,7 @@ def test_merged_and_looked_at_it_is_ready(tree: Reviewed) -> None:
     assert verdict.reasons[1].endswith(f"is not in {TASK_BRANCH}; next: service job merge {B}")
     head = tree.merge("a", "b")
     assert judged(tree) == Verdict(GateState.PASSING, (), head)
-    assert to_jsonable_python(judged(tree)) == {"state": "passing", "reasons": [], "head": head}
+    assert to_jsonable_python(judged(tree)) == {"state": "passing", "reasons": [], "head": head, "unseen": []}
 
 
 def test_it_proposes_no_merge_that_would_be_refused(tree: Reviewed) -> None:
@@ -67,11 +67,11 @@ def test_a_head_that_moves_waits_for_a_new_look(tree: Reviewed) -> None:
     head = tree.commit(TASK_BRANCH)
     said = only(judged(tree))
     looked = f"{tree.base[:7]} with {tree.heads['a'][:7]} and {tree.heads['b'][:7]}"
-    assert f"looked at {looked}, the head is {head[:7]}" in said
-    command = said.partition("; next: ")[2].split()
-    assert command[:2] == ["git", "-C"]
-    shown = run_git(tree.repo, *command[3:])
-    assert [line for line in shown.splitlines() if line.startswith("+")][1:] == ["+later"], "what nobody looked at"
+    assert said == (
+        f"review leg v ({V}) looked at {looked}, the head is {head[:7]}: it has not seen 1 commit in later.txt; "
+        f"next: service job review {ROOT}"
+    )
+    assert judged(tree).unseen == (V,)
 
 
 def test_a_leg_that_a_person_went_on_with_was_not_looked_at(tree: Reviewed) -> None:

@@ -1,0 +1,136 @@
+"""Starting an agent that reviews what the reviews of a tree have not seen (ruling L10)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from activities.git.reviewed_commits import Unseen, unseen
+from activities.store import branches as stored
+from activities.store import trees as stored_trees
+from activities.store.registry import agents as stored_agents
+from activities.store.registry.agents import Agent
+from bridge.operations.branches import branches, merge_gate
+from bridge.operations.branches.branches import Branches
+from bridge.operations.jobs import jobs
+from bridge.operations.jobs.jobs import Tree
+from bridge.operations.orders import new_jobs, trees
+from bridge.operations.orders.resolving import BELONGING
+from bridge.operations.registry import agents
+from bridge.operations.service import Service
+from workflows.contract.models import Action
+from workflows.github.merge_gate import Verdict
+from workflows.model.errors import RefusedError, ServiceError, UsageError
+from workflows.model.event_payloads import BranchEvent, BranchEventKind
+from workflows.text.fences import inline
+from workflows.tree.state import TreeInput
+
+LISTED = 40
+"""Commits that the message of a review lists."""
+
+
+@dataclass(frozen=True)
+class Reviewing:
+    """A job that reviews what is unseen of a tree's work."""
+
+    job_id: str
+    root_job_id: str
+    agent: str
+    head: str
+    commits: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+async def review(service: Service, job_id: str, *, actor: str, agent: str = "", root: str | None = None) -> Reviewing:
+    """Start a review of the commit that the gate judges, told what the tree's own reviews have not seen of it.
+
+    The gate counts its verdict for that commit. A job started under this id before is returned.
+    """
+    whole = jobs.tree(service, job_id)
+    tree = branches.of_tree(service, whole.task.root_job_id)
+    if root and (before := stored_trees.get(service.store, root)):
+        asked = before.start.assignment
+        _tell(service, tree, asked.base, root, asked.worker.name, actor)
+        return Reviewing(root, tree.root_job_id, asked.worker.name, asked.base, (), ())
+    verdict = merge_gate.of_tree(service, tree.root_job_id, found=tree)
+    if not verdict.unseen or verdict.head is None:
+        root_id = tree.root_job_id
+        raise RefusedError(f"the reviews of {root_id} have nothing left to see", f"service job gate {root_id}")
+    repo = branches.checkout(service, tree.repo)
+    chosen = _agent(service, whole, verdict, agent)
+    seen = [merge_gate.seen_by(service, whole, each) for each in verdict.unseen]
+    new = _unseen(Path(repo.path), verdict.head, seen)
+    message = "\n".join(_message(whole, new, seen))
+    start = new_jobs.tree_of(service, chosen.worker, Action.REVIEW, message, repo, root=root)
+    started = await trees.start(service, _of(service, whole, start, verdict.head), repo.host)
+    _tell(service, tree, verdict.head, started, chosen.worker.name, actor)
+    return Reviewing(started, tree.root_job_id, chosen.worker.name, verdict.head, new.commits, new.files)
+
+
+def possible(service: Service, repo: str) -> bool:
+    """Return whether any agent can review a repository."""
+    return any(_able(each, repo) for each in stored_agents.every(service.store))
+
+
+def _agent(service: Service, whole: Tree, verdict: Verdict, wanted: str) -> Agent:
+    """Return the wanted agent, else the first able one: who has reviewed before, then others of the repository."""
+    repo = whole.task.repo
+    if wanted:
+        agent = agents.get(service, wanted)
+        agent.check(Action.REVIEW, repo)
+        return agent
+    known = {each.worker.name: each for each in stored_agents.every(service.store)}
+    before = [job.agent for job in whole.jobs if job.job_id in verdict.unseen]
+    order = [*(known[name] for name in before if name in known), *known.values()]
+    able = next((each for each in order if _able(each, repo)), None)
+    if able is None:
+        raise UsageError(f"no agent can review {repo}: it takes the capability review", "service agent list")
+    return able
+
+
+def _able(agent: Agent, repo: str) -> bool:
+    try:
+        agent.check(Action.REVIEW, repo)
+    except ServiceError:
+        return False
+    return True
+
+
+def _unseen(repo: Path, head: str, seen: Sequence[tuple[str, ...]]) -> Unseen:
+    """Return what at least one of the reviews has not seen; nothing if what they saw is unknown."""
+    each = [unseen(repo, head, commits) for commits in seen if commits]
+    commits = dict.fromkeys(commit for one in each for commit in one.commits)
+    return Unseen(tuple(commits), tuple(sorted({file for one in each for file in one.files})))
+
+
+def _of(service: Service, whole: Tree, start: TreeInput, head: str) -> TreeInput:
+    """Return a tree that begins from the head, and belongs to what the reviewed tree belongs to."""
+    known = stored_trees.get(service.store, whole.task.root_job_id)
+    bound = known.start.assignment if known else start.assignment
+    means = {"base": head} | {name: getattr(bound, name) for name in BELONGING}
+    title = f"Review what is new in {whole.task.title}"[: new_jobs.TITLE_LENGTH]
+    return start.model_copy(update={"title": title, "assignment": start.assignment.model_copy(update=means)})
+
+
+def _message(whole: Tree, new: Unseen, seen: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Yield the agent's message: what the earlier reviews have not seen."""
+    yield f"Review the work of the task {inline(whole.task.title)}, which is checked out here."
+    if not new.commits:
+        yield "What the earlier reviews looked at is not known: review all of it."
+        return
+    yield "Earlier reviews approved it without these commits. Judge whether the whole may be merged with them:"
+    yield ""
+    yield from (f"- {inline(commit)}" for commit in new.commits[:LISTED])
+    if len(new.commits) > LISTED:
+        yield f"- and {len(new.commits) - LISTED} more"
+    by_all = [commit[:12] for commit in seen[0] if all(commit in each for each in seen)]
+    yield ""
+    yield f"`git log -p --remerge-diff HEAD --not {' '.join(by_all)}` shows them. Change nothing."
+
+
+def _tell(service: Service, tree: Branches, head: str, job_id: str, agent: str, actor: str) -> None:
+    """Record the request in the reviewed tree, where the gate finds it."""
+    event = BranchEvent(
+        actor=actor, branch=tree.task_branch, head_sha=head, task_branch=tree.task_branch, merged=False, review=job_id
+    )
+    message = f"{actor} asked {agent} to review {head[:7]}: {job_id}"
+    stored.tell(service.store, BranchEventKind.REVIEW_ASKED, tree.root_job_id, event, message)
