@@ -224,6 +224,7 @@ def test_the_commands_that_a_page_prints_end_a_conflict(script: Script, ann: Per
     job = conflicting(script)
     tab = tree_page(script.service.seen, ann, job)
     until_standing(tab, "Work does not fit together")
+    tab.get_by_label("Where it stands").locator("summary", has_text="by hand").click()
     commands = tab.get_by_label("Where it stands").locator("pre").inner_text().splitlines()
     assert commands[-1] == f"service job retry {job}.3"
     typed(script, commands[:-1])

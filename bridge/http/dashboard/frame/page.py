@@ -102,6 +102,8 @@ class Note:
     """The command or step to take instead."""
     about: str = ""
     """The item it concerns, if several were acted on at once."""
+    page: str = ""
+    """The page of that item, if it is another one."""
     kept: str = ""
     """Text the person typed, if the page has no field for it any more."""
     argument: str = ""

@@ -12,7 +12,7 @@ from bridge.operations.branches import publish
 from bridge.operations.home import links
 from bridge.operations.jobs import dependencies, jobs, rounds
 from bridge.operations.jobs.jobs import Tree
-from bridge.operations.orders import trees
+from bridge.operations.orders import resolving, reviewing, trees
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
 from workflows.model.rows import EventRecord, RoundRecord
@@ -70,6 +70,8 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "finish": legs.finish_of(service, tree, told, found),
         "gate": legs.verdict_of(service, tree, told, found),
         "conflicts": legs.conflicts_of(service, tree, told),
+        "may_resolve": resolving.possible(service, tree.task.repo),
+        "may_review": reviewing.possible(service, tree.task.repo),
         "published": publish.of_tree(service, root),
         "may_publish": publish.is_possible(service, tree.task.repo),
         "rounds": asked_of,
@@ -129,11 +131,13 @@ async def _branches(service: Service, form: Form) -> Done:
 
 
 async def _finish(service: Service, form: Form) -> Done:
-    """Merge all work of a tree, drop it, or have an agent resolve what conflicts."""
+    """Merge all work of a tree, drop it, or have an agent resolve what conflicts or review what is unseen."""
     root = jobs.get(service, form.asked.params["root"]).root_job_id
     match form.text("do"):
         case "resolve":
             return await legs.resolved(service, root)
+        case "review":
+            return await legs.reviewed(service, root, form)
         case "drop":
             return Done((legs.dropped(service, root, form),))
         case _:

@@ -12,7 +12,7 @@ from bridge.operations.branches import branches, drops, merge_gate, merges, task
 from bridge.operations.branches.branches import Branches, WayOut
 from bridge.operations.branches.task_line import LeftOut
 from bridge.operations.jobs.jobs import Tree
-from bridge.operations.orders import resolving
+from bridge.operations.orders import resolving, reviewing
 from bridge.operations.orders.trees import Killed
 from bridge.operations.service import Service
 from workflows.contract.models import Action
@@ -91,7 +91,7 @@ def _moment(service: Service, tree: Tree, told: Sequence[EventRecord]) -> tuple[
 def merged(service: Service, job_ids: Sequence[str], form: Form) -> Done:
     """Merge these legs, all or none, and say how to get the result into the operator's own branch."""
     anyway = form.text("anyway", "") == "yes"
-    mine = form.text("mine", "") == "yes"
+    mine = form.text("do", "") == "merge-mine"
     what = merges.merge(service, job_ids, actor=form.signed, anyway=anyway, into_mine=mine)
     notes = [Note(f"is merged into {what.task_branch}", about=leg) for leg in what.merged]
     notes += [Note(f"was already merged into {what.task_branch}", about=leg) for leg in what.already]
@@ -125,7 +125,14 @@ async def resolved(service: Service, root: str) -> Done:
     started = await resolving.resolve(service, root)
     merge = f"service job merge {started.job_id}"
     said = f"{started.agent} brings the work together. When it has succeeded, merge its job."
-    return Done((Note(said, hint=merge, about=started.job_id),), f"/ui/trees/{started.job_id}")
+    return Done((Note(said, hint=merge, about=started.job_id, page=f"/ui/trees/{started.job_id}"),))
+
+
+async def reviewed(service: Service, root: str, form: Form) -> Done:
+    """Start the review of what the reviews of a tree have not seen."""
+    started = await reviewing.review(service, root, actor=form.signed)
+    said = f"{started.agent} reviews {started.head[:7]}. When it is done, this page shows whether the work is ready."
+    return Done((Note(said, about=started.job_id, page=f"/ui/trees/{started.job_id}"),))
 
 
 def over(killed: Killed) -> Done:

@@ -43,10 +43,10 @@ async def test_the_tree_is_merged_into_the_branch_of_its_task(tree: Grown, ann: 
 
 
 async def test_it_is_merged_into_the_checkout_and_dropped(tree: Grown, ann: Surfer) -> None:
-    shown = await press(ann, "Merge the tree", mine="yes")
+    shown = await press(ann, "Merge into my branch")
     assert f"{TASK_BRANCH} fast-forwarded in your checkout" in shown.words
     assert (tree.repo / FILE).read_text() == "code, mended\n"
-    assert "Merge the tree" not in shown.words
+    assert "Merge into my branch" not in shown.words
     refused = await press(ann, "Drop the tree")
     assert "dropping loses them" in refused.words
     gone = await press(ann, "Drop the tree", force="yes")
@@ -58,7 +58,7 @@ async def test_it_is_merged_into_the_checkout_and_dropped(tree: Grown, ann: Surf
 async def test_a_checkout_with_changes_is_refused_with_what_to_type(tree: Grown, ann: Surfer) -> None:
     commit_file(tree.repo, "mine.txt", "1\n")
     (tree.repo / "mine.txt").write_text("2\n")
-    shown = await press(ann, "Merge the tree", mine="yes")
+    shown = await press(ann, "Merge into my branch")
     assert "has 1 changed file(s) that are not committed; nothing was merged" in shown.words
     assert f"git -C {tree.repo} stash" in shown.words
     assert run_git(tree.repo, "branch", "--list", TASK_BRANCH) == ""

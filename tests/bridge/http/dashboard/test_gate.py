@@ -8,12 +8,16 @@ from sqlalchemy import update
 from activities.store import schema
 from bridge.operations.branches import merge_gate
 from bridge.operations.jobs import jobs
+from bridge.operations.orders import trees
+from bridge.operations.registry import agents
+from bridge.operations.registry.agents import NewAgent
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.http.dashboard.surfer import Surfer
 from tests.bridge.reviewed import TASK_BRANCH, A, B, V, reviewed
 from tests.bridge.seeds import ROOT
 from workflows.model.states import JobState, TaskState, WaitsFor
+from workflows.tree.state import TreeInput
 
 pytestmark = pytest.mark.ruling("L10", "M3")
 TREE = f"/ui/trees/{ROOT}"
@@ -32,6 +36,30 @@ async def test_a_done_tree_says_whether_it_is_ready(service: Service, ann: Surfe
     told = {"attempt": 2, "base_sha": tree.base, "given": list(tree.heads.values())}
     seeds.payload(service, V, {}, **told)
     assert f"Not to be merged , at {head[:7]} : review leg v" in (await ann.open(TREE)).words
+
+
+async def test_what_a_review_has_not_seen_is_said_and_asked_for(
+    service: Service, ann: Surfer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[TreeInput] = []
+
+    async def start(_: Service, new: TreeInput, host: str) -> str:
+        begun.append(new)
+        seeds.write(service, seeds.task(new.root_job_id, task_id=new.task_id), seeds.job(new.root_job_id))
+        return new.root_job_id
+
+    monkeypatch.setattr(trees, "start", start)
+    tree = reviewed(service, tmp_path)
+    tree.merge("a", "b")
+    head = tree.commit(TASK_BRANCH)
+    shown = await ann.open(TREE)
+    assert "it has not seen 1 commit in later.txt" in shown.words
+    assert "/ui/new/agent?repo=acme/shop" in shown.read.links, "nobody can review it yet"
+    agents.add(service, NewAgent("critic", "shell", command="cat", repos=("acme/shop",)))
+    shown = await ann.send((await ann.open(TREE)).form(f"{TREE}/finish"), "Ask for a review")
+    assert f"critic reviews {head[:7]}" in shown.words
+    assert f"/ui/trees/{begun[0].root_job_id}" in shown.read.links
+    assert f"the later review {begun[0].root_job_id} is not done" in shown.words
 
 
 @pytest.mark.parametrize("state", [each for each in TaskState if each is not TaskState.DONE])

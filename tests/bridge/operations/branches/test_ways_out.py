@@ -6,9 +6,13 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
+from activities.store import trees as stored_trees
 from bridge.operations.branches import branches, drops, merge_gate, merges
 from bridge.operations.branches.published_work import work_of
 from bridge.operations.jobs import jobs
+from bridge.operations.orders import trees
+from bridge.operations.registry import agents
+from bridge.operations.registry.agents import NewAgent
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, run_git
 from tests.bridge import seeds
@@ -20,6 +24,7 @@ from workflows.contract.models import Action
 from workflows.github.merge_gate import GateState
 from workflows.model.errors import ServiceError
 from workflows.model.states import JobState, TaskState, WaitsFor
+from workflows.tree.state import TreeInput
 
 pytestmark = pytest.mark.ruling("O7", "O6", "I5")
 TASK_BRANCH = f"service/{seeds.TASK}"
@@ -216,7 +221,13 @@ class TestGate:
         type_all(self.told(lined))
         assert states(lined)["fix"] == "merged"
 
-    def test_what_nobody_has_looked_at(self, tree: Reviewed) -> None:
+    def test_what_nobody_has_looked_at(self, tree: Reviewed, monkeypatch: pytest.MonkeyPatch) -> None:
+        async def start(service: Service, new: TreeInput, host: str) -> str:
+            stored_trees.begin(service.store, new, host)
+            return new.root_job_id
+
+        monkeypatch.setattr(trees, "start", start)
+        agents.add(tree.service, NewAgent("critic", "shell", command="cat", repos=("acme/shop",)))
         merge(tree, ROOT)
         tree.commit(TASK_BRANCH)
         type_all(self.told(tree))
