@@ -26,7 +26,7 @@ VERB_PANELS = {
     "agent": {"Ask": "ask review implement", "Register": "add list show remove allow deny"},
     "job": {
         "See": "list show tree events log prompt branches diff",
-        "Finish": "merge resolve gate review publish drop",
+        "Finish": "merge resolve revise review gate publish drop",
         "Decide": "retry kill dismiss",
         "Reviews of your own": "open note close reviews",
     },

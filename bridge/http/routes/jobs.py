@@ -52,10 +52,10 @@ from bridge.http.wire.schemas import (
     ResolveRequest,
     ResumeAnswer,
     ResumeRequest,
-    ReviseAnswer,
-    ReviseRequest,
     ReviewAnswer,
     ReviewRequest,
+    ReviseAnswer,
+    ReviseRequest,
     TreeList,
 )
 from bridge.http.wire.stream_limit import HeldOpen
