@@ -118,8 +118,9 @@ def _read(out: int, err: int, lives: Callable[[], bool], ours: tuple[int, int], 
     while True:
         ready, _, _ = select.select([out, err], [], [], 0.0 if over else 0.01)
         for each in ready:
-            said[each] += os.read(each, 65536)
-            if each == err and answers and said[err].rstrip(b" ").endswith(b":"):
+            piece = os.read(each, 65536)
+            said[each] += piece
+            if each == err and answers and piece.rstrip(b" ").endswith(b":"):
                 os.write(out, answers.pop(0).encode())
         if over and not ready:
             break
