@@ -154,10 +154,7 @@ def _parts(course: Course) -> dict[str, list[Part]]:
     attempts = {job.job_id: _attempts(job, told.get(job.job_id, ())) for job in course.jobs}
     names = {job.job_id: name_of(job) for job in course.jobs}
     ends = {job_id: max(each.ended or course.now for each in found.values()) for job_id, found in attempts.items()}
-    before: dict[str, list[str]] = {}
-    for source, target in course.follows:
-        if source in ends:
-            before.setdefault(target, []).append(source)
+    before = _before(course)
     deferred, asked = _by_job(course.waits), dict[str, list[RoundRecord]]()
     for each in course.rounds:
         asked.setdefault(each.job_id, []).append(each)
@@ -168,6 +165,16 @@ def _parts(course: Course) -> dict[str, list[Part]]:
         own = _of_job(attempts[job.job_id], ready, deferred.get(job.job_id, ()), course.now)
         parts = [*own, *_of_rounds(asked.get(job.job_id, ()), course.now)]
         found[job.job_id] = sorted(parts, key=lambda part: part.start)
+    return found
+
+
+def _before(course: Course) -> Mapping[str, Sequence[str]]:
+    """Return the jobs that each job had to wait for."""
+    known = {job.job_id for job in course.jobs}
+    found: dict[str, list[str]] = {}
+    for source, target in course.follows:
+        if source in known:
+            found.setdefault(target, []).append(source)
     return found
 
 
@@ -265,11 +272,7 @@ def _clock(at: float) -> str:
 def _critical(course: Course, parts: Mapping[str, Sequence[Part]]) -> set[str]:
     """Return the critical path: back from the job that ended last, each time to the one that was awaited longest."""
     ends = {job_id: max((part.end for part in mine), default=0.0) for job_id, mine in parts.items()}
-    before: dict[str, list[str]] = {}
-    for source, target in course.follows:
-        if source in ends:
-            before.setdefault(target, []).append(source)
-    path = set[str]()
+    before, path = _before(course), set[str]()
     job = max(ends, key=ends.__getitem__, default=None)
     while job is not None and job not in path:
         path.add(job)

@@ -54,6 +54,7 @@ def test_a_batch_unfolds_where_it_is_and_stays_so_through_updates(tab: Page, ser
     assert places(tab, "jobs", "timeline", "graph") == before
     goes_on(service, tab)
     assert tab.locator(BOXES).count() == few + 12
+    assert tab.url.endswith(f"/ui/trees/{ROOT}?unfold=0"), "so a reload shows it too"
     tab.get_by_role("link", name="Fold batch 1").click()
     wait_for(lambda: tab.locator(BOXES).count() == few)
     assert places(tab, "jobs", "timeline", "graph") == before

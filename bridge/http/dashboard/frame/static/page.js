@@ -115,7 +115,10 @@
     if (seconds) again = setTimeout(listen, seconds * 1000);
   }
   function listen() {
-    clearTimeout(again); if ((document.hidden && !watches) || from !== main().dataset.live) { stream?.close(); stream = null; }
+    clearTimeout(again);
+    const moved = from !== main().dataset.live;  // to another view, or another page
+    if (from && moved && main().dataset.live) history.replaceState(null, "", main().dataset.live.replace("/ui/live", "/ui").replace(/.seen=$/, ""));
+    if ((document.hidden && !watches) || moved) { stream?.close(); stream = null; }
     if (stream || !main().dataset.live || (document.hidden && !watches)) return;
     from = main().dataset.live; stream = new EventSource(from + main().dataset.seen);
     stream.onopen = () => banner("");
