@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from bridge.http.dashboard.frame.render import count, money, span
 from bridge.operations.jobs.jobs import Tree
 from workflows.model.rows import JobRecord
-from workflows.model.states import Continuation
 
 
 @dataclass(frozen=True)
@@ -24,17 +23,7 @@ class Used:
 
 def name_of(job: JobRecord) -> str:
     """Return a job's name in its tree: the leg's, or for continuations the reason."""
-    if job.delegation_id:
-        return job.delegation_id
-    match job.continuation:
-        case Continuation.NONE:
-            return "root"
-        case Continuation.NORMAL:
-            return "continuation"
-        case Continuation.FINALIZE:
-            return "summing up"
-        case _:
-            return f"{job.continuation} continuation"
+    return job.name
 
 
 def seconds_of(job: JobRecord) -> float | None:

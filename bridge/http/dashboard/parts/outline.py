@@ -8,7 +8,7 @@ from typing import ClassVar
 from bridge.http.dashboard.parts.grid import name_of, seconds_of
 from workflows.model.rows import JobRecord, RoundRecord
 from workflows.model.states import FAILING, JobState
-from workflows.policy.decisions import decided
+from workflows.policy.decisions import decided, state_label
 
 LARGE = 20
 """Trees with more jobs than this fold their finished batches."""
@@ -23,6 +23,8 @@ class Line:
     kind: ClassVar[str] = "job"
     job: JobRecord
     level: int
+    label: str
+    """Its state for people."""
 
     @property
     def name(self) -> str:
@@ -166,7 +168,7 @@ def of_tree(
     for each in rounds:
         asked.setdefault(each.job_id if each.job_id in known else jobs[0].job_id, []).append(each)
     folds = len(jobs) > LARGE and "all" not in unfolded
-    making = _Making(below, asked, over=over, folds=folds, unfolded=frozenset(unfolded))
+    making = _Making(below, asked, rounds, over=over, folds=folds, unfolded=frozenset(unfolded))
     return tuple(making.chain(job, 1) for job in below.get(None, ()))
 
 
@@ -174,6 +176,8 @@ def of_tree(
 class _Making:
     below: Mapping[str | None, Sequence[JobRecord]]
     asked: Mapping[str, Sequence[RoundRecord]]
+    """The rounds by the job after which they stand."""
+    rounds: Sequence[RoundRecord]
     over: bool
     folds: bool
     unfolded: frozenset[str]
@@ -184,7 +188,7 @@ class _Making:
         while waiting:
             job = waiting.pop(0)
             batches, after = self._delegated(job)
-            parts.append(Line(job, level))
+            parts.append(Line(job, level, state_label(job, self.rounds)))
             for at, legs in enumerate(batches, 1):
                 number = 1 + sum(isinstance(part, Batch) for part in parts)
                 parts.append(self._batch(job, at, number, legs, level, gone_on=bool(after) or at < len(batches)))
