@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from bridge.http.dashboard.frame.page import CHANNEL, Action, Asked, Done, Form, Note, Page
-from bridge.http.dashboard.parts import diff_view, grid
+from bridge.http.dashboard.parts import diff_view
 from bridge.http.dashboard.parts.diff_view import DiffView, ReadDiff
 from bridge.operations.jobs import jobs
 from bridge.operations.jobs.jobs import Tree
@@ -36,9 +36,9 @@ def _look(service: Service, asked: Asked, job: JobRecord, tree: Tree, diff: Read
     whole = asked.path.startswith("/ui/trees/")
     takes = _takes_comments(job, tree, diff)
     return {
-        "title": f"Diff of {'the whole tree' if whole else grid.name_of(job)} ({job.job_id})",
+        "title": f"Diff of {'the whole tree' if whole else job.name} ({job.job_id})",
         "live": diff.source == "worktree",
-        "name": "the whole tree" if whole else grid.name_of(job),
+        "name": "the whole tree" if whole else job.name,
         "path": asked.path,
         "job": job,
         "task": tree.task,

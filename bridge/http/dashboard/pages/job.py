@@ -46,16 +46,15 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
     attempt = conversation.attempt_of(asked) or max((run.attempt for run in detail.attempts), default=None)
     workflow = job.job_id if job.continuation is Continuation.NONE else job.root_job_id
     return {
-        "title": f"{grid.name_of(job)} ({job.job_id})",
+        "title": f"{job.name} ({job.job_id})",
         "detail": detail,
         "job": job,
-        "name": grid.name_of(job),
+        "name": job.name,
         "seconds": grid.seconds_of(job),
         "decision": decided(job.state, job.decision),
         "tree": tree,
         "came_from": next((each for each in tree.jobs if each.job_id == job.parent_job_id), None),
         "handed_out": tuple(each for each in tree.jobs if each.parent_job_id == job.job_id),
-        "name_of": grid.name_of,
         "lists": [(name.replace("_", " "), [*map(entry, result.get(name) or ())]) for name in LISTS],
         **_claimed(detail, result),
         "branch": found.legs[0] if found else None,

@@ -96,7 +96,6 @@ def _drawn(
         "view": view,
         "chains": chains,
         "by_id": {job.job_id: job for job in tree.jobs},
-        "name_of": grid.name_of,
         "lasted": timeline.lasted,
         "timeline": timeline.draw(course, cut=not view.clock),
         "picture": dag.draw(shown, follows),

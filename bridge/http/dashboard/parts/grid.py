@@ -1,4 +1,4 @@
-"""Names and times of jobs as pages show them, and the use of each of a tree's bounds."""
+"""Times of jobs as pages show them, and the use of each of a tree's bounds."""
 
 import time
 from collections import Counter
@@ -19,11 +19,6 @@ class Used:
     bound: float
     says: str
     left: str
-
-
-def name_of(job: JobRecord) -> str:
-    """Return a job's name in its tree: the leg's, or for continuations the reason."""
-    return job.name
 
 
 def seconds_of(job: JobRecord) -> float | None:

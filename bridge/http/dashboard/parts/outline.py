@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bridge.http.dashboard.parts.grid import name_of, seconds_of
+from bridge.http.dashboard.parts.grid import seconds_of
 from workflows.model.rows import JobRecord, RoundRecord
 from workflows.model.states import FAILING, JobState
 from workflows.policy.decisions import decided, state_label
@@ -28,7 +28,7 @@ class Line:
 
     @property
     def name(self) -> str:
-        return name_of(self.job)
+        return self.job.name
 
     @property
     def seconds(self) -> float | None:

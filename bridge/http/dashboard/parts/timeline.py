@@ -6,7 +6,6 @@ from datetime import datetime
 from enum import StrEnum
 
 from bridge.http.dashboard.frame.render import one_line, span
-from bridge.http.dashboard.parts.grid import name_of
 from workflows.model.event_kinds import EventKind
 from workflows.model.rows import EventRecord, JobRecord, RoundRecord
 from workflows.model.states import JobState
@@ -129,7 +128,7 @@ def draw(course: Course, *, cut: bool) -> Timeline:
 
 def _lane(job: JobRecord, parts: Sequence[Part], scale: "_Scale", critical: bool) -> Lane:
     ran = [part.end - part.start for part in parts if part.kind is Kind.RAN]
-    return Lane(job, name_of(job), tuple(map(scale.bar, parts)), sum(ran) if ran else None, critical)
+    return Lane(job, job.name, tuple(map(scale.bar, parts)), sum(ran) if ran else None, critical)
 
 
 def lasted(seconds: float) -> str:
@@ -152,7 +151,7 @@ def _parts(course: Course) -> dict[str, list[Part]]:
     """Return the parts of each job's time, in order."""
     told = _by_job(course.events)
     attempts = {job.job_id: _attempts(job, told.get(job.job_id, ())) for job in course.jobs}
-    names = {job.job_id: name_of(job) for job in course.jobs}
+    names = {job.job_id: job.name for job in course.jobs}
     ends = {job_id: max(each.ended or course.now for each in found.values()) for job_id, found in attempts.items()}
     before = _before(course)
     deferred, asked = _by_job(course.waits), dict[str, list[RoundRecord]]()
