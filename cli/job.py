@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli import branches as job_branches
+from cli import transcript
 from cli.asking.tree import follow_commands
 from cli.dashboard import Web, address_of, open_page
 from cli.drawing.lines import of_state
@@ -148,6 +149,9 @@ def prompt(
 
     told = output.prompt(service_here(), job_id, attempt)
     say_json(told) if json else say_document(told.prompt)
+
+
+app.command()(transcript.log)
 
 
 @app.command()

@@ -68,11 +68,11 @@ _SHARED = {
 PAGED = {
     *("agent list", "agent show", "attention", "config show", "daemon install", "doctor"),
     *("github comment-preview", "github status"),
-    *("job branches", "job events", "job list", "job prompt", "job reviews", "job show", "job tree"),
+    *("job branches", "job events", "job list", "job log", "job prompt", "job reviews", "job show", "job tree"),
     *("memory list", "memory recall", "memory show", "pipeline list", "pipeline runs", "pipeline show"),
     *("repo list", "result render", "result schema", "runtime check", "runtime list", "spend"),
 }
-_LASTING = ("watch", "follow", "web")
+_LASTING = ("watch", "follow", "web", "whole", "raw")
 """Options whose output is shown as it comes."""
 
 

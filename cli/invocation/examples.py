@@ -53,6 +53,7 @@ EXAMPLES = {
     "job gate": f"service job gate {_TREE} --pr 12",
     "job kill": f"service job kill {_TREE} --now",
     "job list": "service job list --repo acme/shop --state running",
+    "job log": f"service job log {_LEG} --follow",
     "job merge": f"service job merge {_TREE} --into-mine",
     "job note": f'service job note {_REVIEW} "half of it is read"',
     "job open": "service job open --pr 12 --head-sha 1f3a9c2 --workflow by-hand",

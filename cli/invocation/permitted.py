@@ -27,7 +27,7 @@ INSTEAD = {
     "resume": _ASK,
     **dict.fromkeys(("agent ask", "agent implement", "agent review", "pipeline run", *_RECIPES), _DELEGATE),
     **dict.fromkeys(("memory add", "memory confirm", "memory retire"), _PROPOSE),
-    **dict.fromkeys(("daemon logs", "dashboard", "job prompt"), _LOOK),
+    **dict.fromkeys(("daemon logs", "dashboard", "job log", "job prompt"), _LOOK),
     **dict.fromkeys(
         (
             *("agent add", "agent allow", "agent deny", "agent remove", "backup"),
@@ -49,7 +49,8 @@ INSTEAD = {
 READS, WRITES, DESTROYS = "reads", "writes", "destroys"
 _WRITTEN_BY_AGENTS = {"memory propose"}
 _READ_BY_PEOPLE = {
-    *("bridge token list", "config check", "config show", "daemon logs", "dashboard", "job prompt"),
+    *("bridge token list", "config check", "config show", "daemon logs", "dashboard"),
+    *("job log", "job prompt"),
 }
 _DESTROYS = {
     *("agent remove", "bridge token", "bridge token remove", "gc", "github sync"),

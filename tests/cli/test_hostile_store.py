@@ -88,6 +88,7 @@ TABLE: dict[str, list[Words]] = {
     "init": [["--name", EVIL], ["--yes", "--builder", EVIL], []],
     "job list": [[], ["--jobs"], ["--agent", EVIL], ["--state", EVIL], ["--search", EVIL]],
     "job show": [[ROOT], [ENDED], [FAILED], [RUNS], [BLOCKED], ["REVIEW"], [EVIL]],
+    "job log": [[ROOT], [ENDED], [FAILED, "--all"], [ENDED, "--raw"], [EVIL]],
     "job prompt": [[ROOT], [ENDED], [FAILED], [EVIL]],
     "job tree": [[ROOT], [BLOCKED], [DONE, "--watch"], [EVIL]],
     "job events": [[ROOT], [BLOCKED], [DONE, "--follow"]],

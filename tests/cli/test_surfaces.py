@@ -7,7 +7,7 @@ from fastapi.routing import APIRoute
 
 from activities.settings.home import Home
 from bridge.http.app import create_app
-from bridge.http.dashboard.pages import ACTIONS, PAGES
+from bridge.http.dashboard.pages import ACTIONS, PAGES, PLAIN
 from bridge.http.wire.webhook import PATH as WEBHOOK
 from bridge.operations.service import Service
 from cli import manual
@@ -48,7 +48,9 @@ def test_each_endpoint_stands_in_it(home: Home) -> None:
 
 
 def test_each_page_and_each_of_its_buttons_stands_in_it() -> None:
-    assert column("page") == {each.path for each in PAGES} | {each.path for each in ACTIONS}
+    assert column("page") == {page.path for page in PAGES} | {each.path for each in ACTIONS} | {
+        each.path for each in PLAIN
+    }
 
 
 def test_each_command_of_a_comment_stands_in_it() -> None:

@@ -17,6 +17,7 @@ from bridge.http.wire.call import CHANNEL, call_of, created, repeatable
 from bridge.http.wire.document import BODY, ORDER, errors
 from bridge.http.wire.errors import TooManyStreamsError
 from bridge.http.wire.parameters import (
+    AttemptNumber,
     Cursor,
     IdempotencyKey,
     IfNoneMatch,
@@ -26,6 +27,8 @@ from bridge.http.wire.parameters import (
     JudgedPullRequest,
     LastEventId,
     Limit,
+    LogBefore,
+    LogCursor,
     PullRequest,
     SearchText,
     Seen,
@@ -65,7 +68,8 @@ from bridge.machine.named_tokens import Scope
 from bridge.operations.branches import drops, merge_gate, merges, publish
 from bridge.operations.branches.publish import PublishAnswer
 from bridge.operations.idempotency import Answer, KeyReusedError
-from bridge.operations.jobs import jobs, tree_list
+from bridge.operations.jobs import jobs, output, tree_list
+from bridge.operations.jobs.output import Log
 from bridge.operations.jobs.views import Event, JobSummary, Tree, listed
 from bridge.operations.orders import resolving, reviewing, revising, trees
 from bridge.operations.orders.resume import resume
@@ -154,6 +158,17 @@ def _add_looks(made: APIRouter, service: Service) -> None:
     async def get_tree(job_id: JobId) -> Tree:
         """The tree a job belongs to: its task, all its jobs, its bounds."""
         return await read(projections.tree, service, job_id)
+
+    @made.get("/v1/jobs/{job_id}/log", responses=errors(NotFoundError, RefusedError), openapi_extra=needs(Scope.READ))
+    async def get_log(
+        job_id: JobId,
+        attempt: AttemptNumber = None,
+        before: LogBefore = None,
+        cursor: LogCursor = None,
+        limit: Limit = 50,
+    ) -> Log:
+        """What a job's agent said and did, by default the end; a page may have a few entries more than its limit."""
+        return await read(_log, service, job_id, attempt, before, cursor, limit)
 
     @made.get("/v1/jobs/{job_id}/gate", responses=errors(NotFoundError), openapi_extra=needs(Scope.READ))
     async def get_gate(job_id: JobId, pull_request: JudgedPullRequest = None) -> Gate:
@@ -343,6 +358,11 @@ def _add_branches(made: APIRouter, service: Service) -> None:
 
 def _comment(said: LineComment) -> Comment:
     return Comment(said.path, said.line, said.text, old=said.side == "old")
+
+
+def _log(service: Service, job_id: str, attempt: int | None, before: int | None, cursor: int | None, limit: int) -> Log:
+    found = output.log(service, job_id, attempt, before=before, cursor=cursor, limit=limit)
+    return projections.hidden(service, found)
 
 
 def _gate(service: Service, job_id: str, pull_request: int | None) -> Gate:

@@ -12,6 +12,7 @@ from workflows.pipeline.plan import RunState
 from workflows.policy.tree_states import TreeState
 
 LARGEST = 2**31 - 1
+LARGEST_OFFSET = 2**53 - 1
 JOB_PATTERN = r"^job-[0-9a-v]{12}(\.[1-9][0-9]{0,3})?$"
 DURATION_PATTERN = r"^([1-9][0-9]{0,2}d)?([1-9][0-9]{0,3}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,5}ms)?$"
 _JOB = {"pattern": JOB_PATTERN}
@@ -48,6 +49,15 @@ Seen = Annotated[int, Query(ge=0, le=LARGEST, description="`seq` of the last eve
 WholeTree = Annotated[
     bool | None,
     Query(description="True for the whole tree, false for this job alone; by default the tree if it is the root."),
+]
+AttemptNumber = Annotated[
+    int | None, Query(ge=1, le=LARGEST, description="Number of the attempt; the last one by default.")
+]
+LogBefore = Annotated[
+    int | None, Query(ge=0, le=LARGEST_OFFSET, description="`earlier_cursor` of the page after this one.")
+]
+LogCursor = Annotated[
+    int | None, Query(ge=0, le=LARGEST_OFFSET, description="`next_cursor` of the page before this one.")
 ]
 IfNoneMatch = Annotated[str | None, Header()]
 LastEventId = Annotated[str | None, Header(json_schema_extra={"pattern": "^[0-9]{1,9}$"})]

@@ -54,6 +54,7 @@ def test_the_endpoints_of_the_spec_and_of_the_ruling_are_there(document: dict[st
         "GET /v1/jobs/{job_id}/tree",
         "GET /v1/jobs/{job_id}/events",
         "GET /v1/jobs/{job_id}/gate",
+        "GET /v1/jobs/{job_id}/log",
         "GET /v1/reviews",
         "POST /v1/jobs/{job_id}/resume",
         "POST /v1/jobs/{job_id}/kill",

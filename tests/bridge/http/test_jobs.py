@@ -32,6 +32,37 @@ def assert_documented(service: Service, told: dict[str, Any], name: str) -> None
     assert "revision" not in told
 
 
+class TestLog:
+    async def test_it_is_read_back_and_followed_by_cursors(self, service: Service, call: httpx.AsyncClient) -> None:
+        seeds.write(service, seeds.task(), seeds.job(state=JobState.RUNNING, ended_at=None))
+        assert (await call.get(f"{JOB}/log")).json()["attempt"] == 0
+        folder = service.home.runs / f"{ROOT}.1"
+        folder.mkdir(parents=True)
+        output = folder / "stdout.log"
+        output.write_text("".join(f"{'x' * 4095} {n} {service.home.root}/a\n" for n in range(5)))
+        seeds.payload(service, ROOT, {}, host=service.settings.host, run_dir=str(folder))
+        last = (await call.get(f"{JOB}/log?limit=2")).json()
+        assert_documented(service, last, "Log")
+        assert_documented(service, last["entries"][0], "Entry")
+        assert [each["text"][-9:] for each in last["entries"]] == [" [path]/a"] * 2
+        earlier = (await call.get(f"{JOB}/log?before={last['earlier_cursor']}")).json()
+        assert (len(earlier["entries"]), earlier["earlier_cursor"]) == (3, None)
+        assert earlier["next_cursor"] == last["earlier_cursor"]
+        with output.open("a") as more:
+            more.write("one more\n")
+        following = (await call.get(f"{JOB}/log?cursor={last['next_cursor']}")).json()
+        assert [each["text"] for each in following["entries"]] == ["one more"]
+        assert following["over"] is False
+
+    async def test_what_cannot_be_read_is_refused(self, service: Service, call: httpx.AsyncClient) -> None:
+        seeds.write(service, seeds.task(), seeds.job())
+        seeds.payload(service, ROOT, {}, host="elsewhere")
+        statuses = [
+            (await call.get(f"{JOB}/log{query}")).status_code for query in ("", "?attempt=2", "?before=1&cursor=1")
+        ]
+        assert statuses == [409, 404, 400]
+
+
 @pytest.mark.ruling("J6")
 class TestProjection:
     async def test_it_has_the_fields_of_the_document_and_no_others(

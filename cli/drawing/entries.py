@@ -1,0 +1,57 @@
+"""The entries of a transcript as lines: each begins with a word of ours, and the agent's own lines are prefixed."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cli.drawing.lines import FOLDED, Line, Look, Piece
+from workflows.text.invisible import PREFIX, one_line, prefixed
+
+if TYPE_CHECKING:
+    from activities.agents.entries import Entry
+
+RESULT_LINES = 10
+"""Lines of a call's result that are shown; the raw output and `--json` have more."""
+
+_LOOKS = {"said": Look.STRONG, "tool": Look.GOES, "files": Look.GOOD, "usage": Look.QUIET, "note": Look.QUIET}
+_WORDS = {"files": "changed", "usage": "tokens"}
+
+
+def lines_of(entry: "Entry") -> Iterator[str]:
+    """Yield the lines of an entry."""
+    word = "failed" if entry.failed and entry.kind in ("result", "note") else _WORDS.get(entry.kind, entry.kind.value)
+    head = Piece(f"{word}:", Look.BAD if entry.failed else _LOOKS.get(entry.kind, Look.PLAIN))
+    match entry.kind:
+        case "tool":
+            yield _line(head, f" {entry.tool} {entry.argument}".rstrip())
+        case "files":
+            yield _line(head, f" {', '.join(entry.files)}")
+        case "usage" if entry.usage:
+            of = f" ({entry.text})" if entry.text else ""
+            yield _line(head, f" {entry.usage.input_tokens} in, {entry.usage.output_tokens} out{of}")
+        case "printed":
+            yield from map(_quoted, prefixed(entry.text))
+        case "result":
+            shown = prefixed(entry.text)
+            more = len(shown) - RESULT_LINES
+            yield from _headed(head, shown if more <= 1 else shown[:RESULT_LINES])
+            if more > 1:
+                yield Line(Piece(f"    {more} more lines", Look.QUIET))
+        case _:
+            yield from _headed(head, prefixed(entry.text))
+
+
+def _headed(head: Piece, text: list[str]) -> Iterator[str]:
+    """Yield a text behind its word, or below it if it has several lines."""
+    if len(text) == 1:
+        yield _line(head, f" {text[0].removeprefix(PREFIX)}".rstrip())
+    else:
+        yield Line(head)
+        yield from map(_quoted, text)
+
+
+def _line(head: Piece, text: str) -> Line:
+    return Line(head, one_line(text), below="  " + FOLDED)
+
+
+def _quoted(line: str) -> Line:
+    return Line(line, below=PREFIX)
