@@ -1,4 +1,4 @@
-"""The README's pictures, from a real run: `tree.svg` moves, `terminal.svg` and the pages stand still.
+"""The README's pictures, from a real run: `session.svg` is a recording, `terminal.svg` and the pages stand still.
 
 The agents are the demo's, which need no model, slowed down so that each state is seen; and one that asks people.
 """
@@ -16,7 +16,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -33,10 +32,12 @@ from tests.waiting import wait_for
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / ".github" / "pictures"
 PERSON, HOST = "ann@laptop", "laptop"
-COLUMNS, ROWS = 124, 19
+COLUMNS, ROWS = 124, 26
 PACE = 1.5
-SHORTEST, LONGEST, LAST = 0.9, 2.5, 6.0
-"""For how long a screen of the moving picture stands, in seconds."""
+SHORTEST, LONGEST, LAST, READERS_TIME = 0.5, 2.0, 3.0, 20.0
+"""For how long a screen of the recording stands, the last one, and all of them, in seconds."""
+KEYS, KEYS_STAND = 12, 0.12
+"""So many characters are typed at once in the recording, and stand so many seconds."""
 _PARTS = "{width} {height} {terminal_x} {terminal_y}\0{chrome}\0{styles}\0{matrix}"
 _FRAME = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">
@@ -99,7 +100,7 @@ class Terminal:
     """A shell in the checkout, and what it shows."""
 
     def __init__(self, stage: Stage, rows: int) -> None:
-        self.socket = str(stage.home.parent / "tmux")
+        self.socket, self.folder = str(stage.home.parent / "tmux"), str(stage.checkout.parent)
         usual = {name: value for name, value in stage.environment.items() if name not in ("NO_COLOR", "TMUX")}
         path = f"{SERVICE.parent}:{usual['PATH']}"
         self.environment = {**usual, "PATH": path, "LC_ALL": "C.UTF-8", "PAGER": "cat"}
@@ -127,28 +128,72 @@ class Terminal:
         """Count the prompts on the screen."""
         return sum(line.startswith("$") for line in self.tmux("capture-pane", "-p").split("\n"))
 
+    def waits(self) -> bool:
+        """Return whether the last line is a prompt without a command."""
+        return self.is_idle() and self.tmux("capture-pane", "-p").rstrip().rsplit("\n", 1)[-1] == "$"
+
     def screen(self) -> list[str]:
-        """Return the lines of the screen, with their colours."""
-        return self.tmux("capture-pane", "-p", "-e").rstrip("\n").split("\n")
+        """Return the lines of the screen, with their colours; the checkout's folder is the person's home."""
+        return self.tmux("capture-pane", "-p", "-e").replace(self.folder, "~").rstrip("\n").split("\n")
 
 
-def moving(stage: Stage, job: str) -> tuple[list[list[str]], list[float]]:
-    """Return each screen of the live view until the tree is over, and the seconds that it stood."""
-    screens: list[list[str]] = []
-    times: list[float] = []
+class Cast:
+    """A recording of a terminal: its screens, and the seconds that each stood."""
+
+    def __init__(self, shell: Terminal) -> None:
+        self.shell = shell
+        self.screens: list[list[str]] = []
+        self.seconds: list[float] = []
+        self._since = 0.0
+
+    def look(self, least: float) -> None:
+        """Keep the screen if it has changed. Each stands as long as it did, but within what a reader needs."""
+        screen, now = self.shell.screen(), time.monotonic()
+        if self.screens and screen == self.screens[-1]:
+            self.seconds[-1] = min(LONGEST, max(self.seconds[-1], now - self._since))
+        else:
+            self.screens.append(screen)
+            self.seconds.append(least)
+            self._since = now
+
+    def command(self, text: str) -> None:
+        """Type a command as a person would, and watch it until the shell waits again."""
+        for at in range(0, len(text), KEYS):
+            self.shell.tmux("send-keys", "-l", "--", text[at : at + KEYS])
+            wait_for(lambda end=at: text[end : end + KEYS].strip() in "\n".join(self.shell.screen()))
+            self.look(KEYS_STAND)
+        self.shell.tmux("send-keys", "Enter")
+        wait_for(self._over)
+        self.seconds[-1] = LONGEST
+
+    def _over(self) -> bool:
+        over = self.shell.waits()
+        self.look(SHORTEST)
+        return over
+
+    def finished(self) -> tuple[list[list[str]], list[float]]:
+        """Return all screens, in the time that a reader has."""
+        screens, seconds = without_clock(self.screens, self.seconds)
+        pace = min(1.0, (READERS_TIME - LAST) / sum(seconds[:-1]))
+        return screens, [*(pace * stood for stood in seconds[:-1]), LAST]
+
+
+def session(stage: Stage) -> tuple[str, Cast]:
+    """Record a task from its first command to the merge; return its job too."""
     with terminal(stage, ROWS) as shell:
-        shell.type(f"clear; service job tree {job} --watch")
-        wait_for(lambda: not shell.is_idle())
-        over = False
-        while not over:
-            over = shell.is_idle() and shell.prompts() > 0  # between its two commands the shell is idle too
-            screen = [line for line in shell.screen() if not line.startswith("$")]
-            if any("task-" in line for line in screen) and (not screens or screen != screens[-1]):
-                screens.append(screen)
-                times.append(time.monotonic())
-            time.sleep(0.05)
-    stood = (min(LONGEST, max(SHORTEST, b - a)) for a, b in pairwise(times))
-    return screens, [*stood, LAST]
+        cast = Cast(shell)
+        cast.command('service agent ask lead "Build a rate limiter, and have it verified."')
+        job = str(stage.look("job", "list")[0]["job_id"])
+        cast.command(f"service job tree {job} --watch")
+        shell.type("clear")
+        wait_for(lambda: shell.prompts() == 1)
+        for command in (
+            f"service job diff {job} --tree --stat",
+            f"service job merge {job} --into-mine",
+            "git log --oneline",
+        ):
+            cast.command(command)
+    return job, cast
 
 
 def still(stage: Stage, commands: Sequence[str], rows: int) -> list[str]:
@@ -284,9 +329,8 @@ def main() -> None:
     stage = Stage(folder / "home", silent=True)
     try:
         begin(stage)
-        job = ask(stage, "lead", "Build a rate limiter, and have it verified.")
-        screens, seconds = without_clock(*moving(stage, job))
-        draw("tree.svg", screens, seconds, "service job tree JOB --watch")
+        job, cast = session(stage)
+        draw("session.svg", *cast.finished(), "from a wish to a merged result")
         asking = ask(stage, "planner", "Add a limit for each customer.")
         wait_for(lambda: stage.look("job", "tree", asking)["task"]["state"] == "awaiting_human")
         pages(stage, job)

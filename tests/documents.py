@@ -8,11 +8,21 @@ from typing import Any
 from cli import manual
 from cli.invocation.aliases import expanded
 from cli.main import NOUNS, command_of, root
+from tests.written import ROOT
+
+DOCUMENTS = sorted(
+    path
+    for folder in ("", ".github", "workflows", "workflows/tree", "activities", "bridge", "tests", "cli/topics", "docs")
+    for path in (ROOT / folder).glob("*.md")
+)
+"""Every document for people."""
 
 _FENCED = re.compile(r"^ *```[^\n]*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"`(service\s[^`]+)`")
 _TYPED = re.compile(r"^\s*(?:\$ )?(?:[A-Z_]+=\S+ )*(service .*)$", re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"")
+_SCRIPT = re.compile(r"(?<![\w/])(dev-cluster/[\w.-]*\w)")
+_MODULE = re.compile(r"python3? (?:-P )?-m ([\w.]*\w)")
 _OPTION = re.compile(r"--[a-z][a-z-]*")
 
 
@@ -44,6 +54,13 @@ def leads_nowhere(page: Path) -> list[str]:
         if not to.exists() or (heading and heading not in anchors(to.read_text())):
             wrong.append(link)
     return wrong
+
+
+def missing_files(text: str) -> list[str]:
+    """Return the scripts (`dev-cluster/NAME`) and modules (`python -m NAME`) in a document that do not exist."""
+    modules = [name.replace(".", "/") for name in _MODULE.findall(text) if name.startswith(("tests", "cli", "bridge"))]
+    named = [*_SCRIPT.findall(text), *(f"{name}.py" if (ROOT / f"{name}.py").exists() else name for name in modules)]
+    return [name for name in named if not (ROOT / name).exists()]
 
 
 def commands(text: str) -> Iterator[str]:

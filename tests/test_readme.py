@@ -7,16 +7,11 @@ from pathlib import Path
 import pytest
 
 from cli import manual
-from tests.documents import commands, leads_nowhere, links, wrong_in
+from tests.documents import DOCUMENTS, commands, leads_nowhere, links, missing_files, wrong_in
 from tests.written import ROOT
 
 pytestmark = pytest.mark.ruling("K6")
 README = ROOT / "README.md"
-DOCUMENTS = sorted(
-    path
-    for folder in ("", ".github", "workflows", "workflows/tree", "activities", "bridge", "tests", "cli/topics")
-    for path in (ROOT / folder).glob("*.md")
-)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -32,6 +27,18 @@ def test_its_commands_exist() -> None:
     typed = list(commands(README.read_text()))
     assert len(typed) > 30
     assert [command for command in typed if wrong_in(command)] == []
+
+
+def test_the_first_page_of_the_site_has_existing_commands_and_leads_to_a_page_for_each_task() -> None:
+    text = (ROOT / "docs/index.md").read_text()
+    assert [command for command in commands(text) if wrong_in(command)] == []
+    tasks = {"start", "teams", "questions", "review", "pipelines", "pull-requests", "limits", "recover"}
+    assert {f"../cli/topics/{name}.md" for name in tasks} <= set(links(text))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_scripts_and_modules_that_are_typed_exist(document: Path) -> None:
+    assert missing_files(document.read_text()) == []
 
 
 def test_it_leads_to_every_page_of_the_manual() -> None:
@@ -55,7 +62,7 @@ def test_the_page_of_the_package_needs_no_repository_around_it() -> None:
 
 def test_people_come_first() -> None:
     text = README.read_text()
-    order = ["pictures/tree.svg", "## Set-up", "service init", "## Why not just", "## A tour", "## The manual"]
+    order = ["pictures/session.svg", "## Set-up", "service init", "## Why not just", "## A tour", "## The manual"]
     assert sorted(order, key=text.index) == order
 
 
