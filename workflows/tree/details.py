@@ -104,7 +104,7 @@ def wrote(records: Records) -> str:
 def _label(job: JobRecord) -> str:
     """Return a job's name among those of its tree: its leg, `root`, or for a continuation its number and cause."""
     number = job.job_id.removeprefix(job.root_job_id)
-    return job.delegation_id or (f"{number} ({job.continuation})" if number else "root")
+    return job.delegation_id or (f"{number} ({job.name})" if number else "root")
 
 
 def _became(job: JobRecord) -> str:

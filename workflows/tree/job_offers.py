@@ -15,14 +15,6 @@ from workflows.tree.state import Offer
 from workflows.tree.step import Step
 
 WAITS = "waits for a free place on its host"
-_CONTINUES = {
-    Continuation.NORMAL: "goes on after its legs",
-    Continuation.CORRECTIVE: "corrects its delegations",
-    Continuation.REPLAN: "plans again",
-    Continuation.ANSWERED: "goes on after an answer",
-    Continuation.FINALIZE: "writes the final summary",
-}
-"""Why a coordinator runs again, in the words of Temporal's web UI."""
 
 
 def offer_leg(step: Step, run: JobRun) -> None:
@@ -44,7 +36,8 @@ def _summary(step: Step, run: JobRun) -> str:
     """Return an attempt's path in the tree, who does what, and the tree's title."""
     work = f"{run.assignment.worker.name} {run.assignment.action}"
     again = f"attempt {run.attempt}" if run.attempt > 1 else ""
-    work = ", ".join(part for part in (work, _CONTINUES.get(run.continuation, ""), again) if part)
+    why = "" if run.continuation is Continuation.NONE else step.state.jobs[run.job_id].name
+    work = ", ".join(part for part in (work, why, again) if part)
     return summary_line(step.state.path_of(run.job_id), work, step.state.input.title)
 
 
