@@ -90,6 +90,16 @@ class Program:
             f"{self.login}, or set {self.keys[0]} and start the daemon anew: service daemon stop; service daemon start"
         )
 
+    def update(self, path: str) -> str:
+        """Return the command that updates the program where it is installed: by uv, by Homebrew, or by npm."""
+        parts = Path(os.path.realpath(path)).parts
+        if "uv" in parts and "tools" in parts[:-1]:
+            return f"uv tool upgrade {parts[parts.index('tools') + 1]}"
+        if "Cellar" in parts[:-1]:
+            return f"brew upgrade {parts[parts.index('Cellar') + 1]}"
+        command, note, more = self.install.partition(" (")
+        return f"{command}@latest{note}{more}"
+
     def home(self, environ: Mapping[str, str] = os.environ) -> Path:
         """Return the folder with the program's login, which is the user's own, so that a login by hand is
         valid here.

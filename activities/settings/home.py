@@ -3,6 +3,7 @@
 import errno
 import os
 import pwd
+import shlex
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,6 +60,11 @@ class Home:
             raise self._impossible(error) from None
         if not stat.S_ISDIR(found.st_mode):
             raise self._impossible(NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)))
+        if found.st_mode & stat.S_ISVTX and found.st_mode & stat.S_IWOTH:
+            raise RefusedError(
+                f"{self.root} is shared by all accounts, so it cannot be the service home",
+                f"export SERVICE_HOME={shlex.quote(str(self.root / 'service'))}",
+            )
         if found.st_uid != os.geteuid():
             who = _name(found.st_uid)
             raise RefusedError(

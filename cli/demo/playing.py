@@ -52,7 +52,7 @@ def _failed(stage: Stage, error: ServiceError) -> int:
 
 def _kept(stage: Stage, told: Told) -> list[str]:
     """Print and return the commands to look around in the kept demo, and the one that ends it."""
-    look = [f"job tree {told.job_id}"] if told.job_id else []
+    look = [f"job tree {told.job_id}", f"job merge {told.job_id}"] if told.job_id else []
     looking = [stage.typed(words) for words in (*look, "job list", "daemon status", "dashboard")]
     ending = f"{stage.typed('daemon stop')} && rm -rf {shlex.quote(str(stage.home))}"
     stage.tell("", "It goes on running. Look around:", *(f"  {each}" for each in looking))
@@ -66,7 +66,8 @@ def _kept(stage: Stage, told: Told) -> list[str]:
 
 
 def _cleared(stage: Stage, told: Told) -> list[str]:
-    stage.clear(told.job_id if not told.jobs else "")
+    with stage.waiting("everything to stop"):
+        stage.clear(told.job_id if not told.jobs else "")
     stage.tell("", "Stopped and removed. To keep it and look around: service demo --keep")
     return []
 

@@ -9,14 +9,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bridge.machine.ports import is_free
 from cli.drawing.output import flush, say
+from cli.drawing.progress import progress
+from cli.drawing.screens import can_move
 from workflows.model.errors import RefusedError, ServiceError
 
 SERVICE = (sys.executable, "-P", "-c", "from cli.warm.start import run; run()")
@@ -61,15 +63,26 @@ class Stage:
             say(*lines)
             flush()
 
+    @contextmanager
+    def waiting(self, what: str) -> Iterator[None]:
+        """Say what a step waits for: on a progress line on a terminal, else as a line of the story."""
+        if not self.silent and not can_move(sys.stderr):
+            self.tell(f"{INDENT}waiting for {what} …")
+        with progress(f"waiting for {what}"):
+            yield
+
     def service(self, *words: str) -> None:
         """Run a command, and show its output below it."""
         self._show(words)
-        self.tell(*(f"{INDENT}{line}" for line in self._run(words).splitlines()))
+        with progress(f"waiting for service {words[0]} {words[1]}"):
+            said = self._run(words)
+        self.tell(*(f"{INDENT}{line}" for line in said.splitlines()))
 
-    def read(self, *words: str) -> Any:
+    def read(self, *words: str, waits_for: str) -> Any:
         """Show a command, and return its JSON output."""
         self._show(words)
-        return self.look(*words)
+        with self.waiting(waits_for):
+            return self.look(*words)
 
     def look(self, *words: str) -> Any:
         """Return the JSON output of a command that the story does not show."""
@@ -118,13 +131,9 @@ class Stage:
         self.tell("", f"  $ service {shlex.join(words)}")
 
     def _run(self, words: tuple[str, ...]) -> str:
-        beside = None if not self.silent and sys.stderr.isatty() else subprocess.PIPE  # progress, on a terminal
-        command = [*SERVICE, *words]
-        done = subprocess.run(
-            command, env=self.environment, stdout=subprocess.PIPE, stderr=beside, text=True, check=False
-        )
+        done = subprocess.run([*SERVICE, *words], env=self.environment, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            said = f"{done.stdout}{done.stderr or ''}".strip()
+            said = f"{done.stdout}{done.stderr}".strip()
             why = f"service {words[0]} {words[1]} ended with exit code {done.returncode}"
             raise CommandFailedError(f"{why}\n{said}" if said else why)
         return done.stdout

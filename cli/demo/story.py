@@ -39,8 +39,9 @@ def the_daemon(stage: Stage, told: Told) -> None:
     for lacking in doctor.git(Service(Home(stage.home))):
         if lacking.level is Level.WRONG:
             raise CommandFailedError(lacking.says, lacking.fix)
-    _name_a_box(stage)
-    state = stage.read("daemon", "start")["state"]
+    with stage.waiting("a look at the boxes of this machine"):
+        _name_a_box(stage)
+    state = stage.read("daemon", "start", waits_for="the server, the worker and the bridge to start")["state"]
     where = f"Temporal at {state['temporal_address']}, its web UI at {state['ui_url']}"
     stage.tell(f"{INDENT}{where}", f"{INDENT}all of it in {stage.home}")
 
@@ -88,9 +89,9 @@ def a_team(stage: Stage, told: Told) -> None:
 
 def a_tree(stage: Stage, told: Told) -> None:
     """The lead delegates two parts and a check. The check fails, the lead plans again, and the second round passes."""
-    told.job_id = stage.read("agent", "ask", "lead", GOAL, "--repo", REPO)["job_id"]
+    told.job_id = stage.read("agent", "ask", "lead", GOAL, "--repo", REPO, waits_for="the tree to start")["job_id"]
     stage.watch("job", "tree", told.job_id, "--watch")
-    shown: dict[str, Any] = stage.read("job", "tree", told.job_id)
+    shown: dict[str, Any] = stage.read("job", "tree", told.job_id, waits_for="its end")
     if shown["task"]["state"] != "done":
         why = f"the task should be done, and it is {shown['task']['state']}: {shown['task']['reason']}"
         raise CommandFailedError(why)

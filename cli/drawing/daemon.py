@@ -122,12 +122,16 @@ def _child(child: "ChildState") -> Line:
 def _taken(running: int, hosts: "Iterable[HostNow]") -> str:
     working = [host for host in hosts if host.works]
     slots = sum(host.slots for host in working)
-    return f"{running} running on {slots} slots" if working else f"{running} running, no worker is there"
+    if not working:
+        return f"{running} running, no worker is there"
+    if running > slots:
+        return f"{slots} running on {slots} slots, {running - slots} put off or just ended"
+    return f"{running} running on {slots} slots"
 
 
 def _hosts(hosts: "tuple[HostNow, ...]") -> Iterator[str | Piece]:
     for number, host in enumerate(hosts[:_FEW]):
-        yield f"{', ' if number else ''}{host.name} {host.running} of {host.slots}"
+        yield f"{', ' if number else ''}{host.name} {min(host.running, host.slots)} of {host.slots}"
         if not host.works:
             yield Piece(" (no worker)", Look.BAD)
     if len(hosts) > _FEW:

@@ -4,6 +4,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,8 +15,11 @@ from activities.runs.regular_files import write_private
 from activities.settings.home import Home
 from activities.settings.in_use import Change, File, Told
 from activities.store.registry import hosts
+from activities.store.waiting import Counts
 from bridge.machine.daemon_state import VIEWS, ChildPhase, ChildState, DaemonState, Phase
 from bridge.machine.locks import FileLock
+from bridge.operations.home.overview import Disk, HostNow, Overview
+from bridge.operations.jobs.spend import Used
 from bridge.operations.service import Service
 from bridge.operations.settings import Process
 from cli.daemon import app
@@ -115,6 +119,15 @@ def test_status_says_how_to_open_the_dashboard_when_there_is_one(running: Home) 
     state = STATE.model_copy(update={"bridge_url": "http://127.0.0.1:8791"})
     write_private(running.daemon_state, state.model_dump_json())
     assert "dashboard        service dashboard" in CliRunner().invoke(app, ["status"]).stdout.splitlines()
+
+
+@pytest.mark.ruling("K6", "C8")
+def test_no_more_jobs_run_than_there_are_slots(home: Home) -> None:
+    counts, now = Counts(queued=2, running=15, paused=0, blocked=0), HostNow("a", slots=8, running=15, works=True)
+    found = Overview(counts, (now, replace(now, name="b", slots=0, running=0)), Used(), Disk(0, True, (), 0))
+    queue, hosts, *_ = map(str, daemon.figures(found))
+    assert queue == "queue            8 running on 8 slots, 7 put off or just ended, 2 queued"
+    assert hosts == "hosts            a 8 of 8, b 0 of 0"
 
 
 @pytest.mark.ruling("K6")

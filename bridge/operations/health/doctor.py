@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,11 +36,13 @@ OPENED_SECONDS = 7 * 86_400.0
 
 
 def examine(service: Service, step: Step = unheard) -> list[Finding]:
-    """Run every check; one that fails does not hide the others."""
+    """Run every check; one that fails does not hide the others, but without a home nothing that is in it is checked."""
     found = list[Finding]()
     for number, check in enumerate(CHECKS, 1):
         step(f"looking at {check.__name__}, {number} of {len(CHECKS)}")
         found += _carefully(check, service)
+        if check is home and not healthy(found[-1:]):
+            break
     return found
 
 
@@ -95,8 +99,9 @@ def repositories(service: Service) -> Iterator[Finding]:
 
 def home(service: Service) -> Iterator[Finding]:
     root = service.home.root
+    service.home.trust()
     if not root.exists():
-        yield Finding("home", Level.OK, f"{root} is made at first use")
+        yield _to_be_made(root)
         return
     usable(service.home)
     opened = secure_home.every(root, time.time() - OPENED_SECONDS)
@@ -105,6 +110,18 @@ def home(service: Service) -> Iterator[Finding]:
         yield Finding("home", Level.WARNING, f"{at}: {each.said}", f"less '{service.home.opened}'")
     if not opened:
         yield Finding("home", Level.OK, f"{root}, private")
+
+
+def _to_be_made(root: Path) -> Finding:
+    """Try whether a folder can be made where the home would be."""
+    place = next(parent for parent in root.parents if parent.exists())
+    try:
+        os.rmdir(tempfile.mkdtemp(dir=place))
+    except OSError as error:
+        why = "it is a file" if place.is_file() else error.strerror
+        says = f"{root} cannot be the service home: nothing can be made in {place}: {why}"
+        return Finding("home", Level.WRONG, says, "export SERVICE_HOME=/some/folder")
+    return Finding("home", Level.OK, f"{root} is made at first use")
 
 
 def disk(service: Service) -> Iterator[Finding]:

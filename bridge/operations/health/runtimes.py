@@ -108,7 +108,7 @@ def _program(name: str, program: Program, section: RuntimeSection, path: str, en
     says, fix = login[logged_in], program.way_in if logged_in is False else ""
     if version < program.minimum:
         says += f"; older than {'.'.join(map(str, program.minimum))}, with which it is known to work"
-        fix = fix or program.install
+        fix = "; ".join(filter(None, (program.update(path), fix)))
     return Runtime(
         name=name,
         program=program.name,

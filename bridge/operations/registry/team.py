@@ -54,8 +54,8 @@ def usable(found: Sequence[Runtime]) -> list[Runtime]:
         why = "; ".join(f"{each.program}: {each.says}" for each in programs)
         fixes = [each.fix for each in programs if each.fix]
         raise RefusedError(
-            f"nothing was registered: one agent program is needed, and there is none that works ({why})",
-            Commands(*fixes, "service init"),
+            f"nothing was registered: one agent program is needed, and none works ({why}); the demo needs none",
+            Commands(*fixes, "service init", "service demo"),
         )
     return usable
 

@@ -161,3 +161,15 @@ def test_the_example_of_a_check_has_the_policy_of_its_program() -> None:
     assert isinstance(legs, list)
     (check,) = (leg["ephemeral"] for leg in legs if leg.get("synthesis_rule") is SynthesisRule.VERIFY)
     assert check["autonomy_policy"] is DRIVEN[check["runtime"]].builds_with
+
+
+@pytest.mark.parametrize(
+    ("path", "command"),
+    [
+        ("/usr/lib/node_modules/@openai/codex/bin/codex.js", "npm install -g @openai/codex@latest"),
+        ("/home/ann/.local/share/uv/tools/codex-cli/bin/codex", "uv tool upgrade codex-cli"),
+        ("/opt/homebrew/Cellar/codex/1.2.3/bin/codex", "brew upgrade codex"),
+    ],
+)
+def test_an_update_is_by_what_installed_the_program(path: str, command: str) -> None:
+    assert CODEX.update(path) == command

@@ -32,7 +32,16 @@ def test_a_home_of_another_account_is_not_read(root: Path, monkeypatch: pytest.M
         assert "run this as" in refused.value.hint
 
 
-@pytest.mark.parametrize("mode", [0o770, 0o707, 0o1777])
+def test_a_folder_that_all_accounts_share_is_left_as_it_is(root: Path) -> None:
+    root.chmod(0o1777)
+    with pytest.raises(RefusedError, match="is shared by all accounts") as refused:
+        load(Home(root))
+    assert refused.value.hint == f"export SERVICE_HOME={root}/service"
+    (root / "service").mkdir(mode=0o700)
+    assert load(Home(root / "service")).settings
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707])
 def test_a_home_that_others_may_write_to_is_not_read(root: Path, mode: int) -> None:
     root.chmod(mode)
     with pytest.raises(RefusedError, match="other accounts may write") as refused:

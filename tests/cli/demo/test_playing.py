@@ -65,6 +65,8 @@ def test_it_tells_the_story_and_leaves_nothing(tmp_path: Path, capsys: pytest.Ca
     assert main(["demo"]) == 0
     said = capsys.readouterr().out
     assert "implemented: It is built." in said
+    assert "    waiting for the server, the worker and the bridge to start …\n" in said
+    assert "    waiting for everything to stop …\n" in said
     assert said.endswith("Stopped and removed. To keep it and look around: service demo --keep\n")
     assert left(tmp_path) == []
     typed_before_the_end, last = typed.read_text().splitlines()[:-1], typed.read_text().splitlines()[-1]
@@ -80,6 +82,7 @@ def test_what_is_kept_says_how_to_look_at_it(tmp_path: Path, capsys: pytest.Capt
     said = capsys.readouterr().out
     assert f"SERVICE_HOME='{tmp_path}/a b' " in said
     assert "job tree job-1\n" in said
+    assert "job merge job-1\n" in said
     assert "http://127.0.0.1:1/namespaces/service/workflows" in said
     assert said.endswith(f"daemon stop && rm -rf '{tmp_path}/a b'\n")
     assert (tmp_path / "a b/demo/hello/hello.py").exists()

@@ -58,6 +58,18 @@ def test_a_home_others_may_read_is_closed_by_the_look_at_it(home: Home) -> None:
     assert home.root.stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.parametrize("place", ["file", "file/below", "shared", "/proc/none"])
+def test_an_impossible_home_is_said_once_and_nothing_in_it_is_looked_at(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o1777)
+    *well, last = doctor.examine(Service(Home(tmp_path / place)))
+    assert [finding.about for finding in (*well, last)] == ["python", "git", "home"]
+    assert doctor.healthy(well)
+    assert "cannot be the service home" in last.says
+    assert last.fix.startswith("export SERVICE_HOME=/")
+
+
 @pytest.mark.skipif(os.getuid() == 0, reason="nothing is closed to root")
 def test_a_home_that_cannot_be_written_is_wrong(home: Home) -> None:
     home.root.chmod(0o500)

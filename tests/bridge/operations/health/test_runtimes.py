@@ -75,7 +75,7 @@ def test_without_a_login_it_says_how_to_log_in(home: Home, install: Install) -> 
 def test_an_old_one_works_perhaps_and_says_how_to_update(home: Home, install: Install, key: str) -> None:
     install("echo 0.0.1")
     found = seen(home)
-    assert (found.works, found.version, found.fix) == (True, "0.0.1", CLAUDE.install)
+    assert (found.works, found.version, found.fix) == (True, "0.0.1", f"{CLAUDE.install}@latest")
     assert "older than" in found.says
 
 
