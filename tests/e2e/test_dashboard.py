@@ -85,6 +85,34 @@ def test_every_half_that_is_gone_is_said_and_the_page_comes_back_by_itself(scrip
     ann.forgive("ERR_CONNECTION_RESET")
 
 
+@pytest.mark.ruling("M4")
+def test_a_task_is_started_on_the_page_by_keys_alone(script: Script, ann: Person) -> None:
+    script.answers(none={"decision": "approved", "summary": "nothing is wrong"})
+    tab = ann.enter(script.service.seen)
+    tab.keyboard.press("g")
+    tab.keyboard.press("n")
+    tab.wait_for_url("**/ui/new")
+    tab.keyboard.type("look at it, please")
+    for field in ("repo", "agent", "action-1", "base", "budget"):
+        tab.keyboard.press("Tab")
+        assert tab.evaluate("document.activeElement.id") == field
+        if field == "agent":
+            tab.keyboard.type("lead")
+    tab.keyboard.type("much")
+    tab.keyboard.press("Enter")
+    until_shown(tab, "'much' is not a number of dollars")
+    pictures(tab, "new-fault")
+    assert tab.evaluate("document.activeElement.id") == "budget", "where to go on"
+    assert tab.input_value("#message") == "look at it, please"
+    tab.keyboard.press("ControlOrMeta+a")
+    tab.keyboard.type("5")
+    tab.keyboard.press("Enter")
+    tab.wait_for_url("**/ui/trees/**")
+    until_standing(tab, "nothing is wrong")
+    until_standing(tab, "done")
+    ann.forgive("400")
+
+
 @contextmanager
 def gone(script: Script, member: str) -> Iterator[None]:
     """Kill a process with -9, and prevent its daemon from restarting it meanwhile."""

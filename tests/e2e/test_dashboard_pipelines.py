@@ -94,6 +94,7 @@ def test_a_pipeline_is_started_watched_refused_and_cancelled(script: Script, ann
     (script.plans / "go").touch()
     until_shown(tab, "goes on")
     looked_at(tab, "run")
+    tab.locator("summary", has_text="Cancel the run").click()
     press(tab, "Cancel the run")
     until_shown(tab, "The run is being ended")
     wait_for(lambda: runs(script) == ["cancelled"])

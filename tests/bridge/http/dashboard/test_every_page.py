@@ -52,6 +52,18 @@ def test_no_page_is_wider_than_the_screen(browser: Browser, bridge: Live, servic
     assert wide == [], "\n".join(map(str, wide))
 
 
+def test_a_finger_meets_everything_that_is_pressed_on_a_phone(browser: Browser, bridge: Live, service: Service) -> None:
+    small = []
+    with person(browser, bridge.url, width=360, touch=True) as ann:
+        tab = ann.enter(service)
+        for path in ADDRESSES:
+            tab.goto(f"{bridge.url}{path}")
+            tab.evaluate(UNFOLD)
+            small += [(path, each) for each in tab.evaluate(SMALL)]
+        ann.forgive("404")
+    assert small == [], "\n".join(map(str, small))
+
+
 def test_scripts_and_forms_can_do_their_work(browser: Browser, bridge: Live, service: Service) -> None:
     """A field named like a form's property hides it; an element without an id loses its state when the page changes."""
     odd = []
@@ -85,6 +97,12 @@ UNFOLD = "document.querySelectorAll('main details').forEach((each) => { each.ope
 WIDEST = """[...document.querySelectorAll("body *")].filter((e) =>
   e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".wide, .dag, nav")
 ).slice(0, 4).map((e) => `${e.tagName}.${e.className} ${e.textContent.slice(0, 40)}`)"""
+SMALL = """[...document.querySelectorAll("a, button, summary, input:not([type=hidden]), select, textarea")].filter((e) => {
+  const inText = e.tagName === "A" && getComputedStyle(e).display === "inline";
+  const pressed = /checkbox|radio/.test(e.type) && e.closest("label") || e;
+  return e.checkVisibility() && !inText && !e.closest(".skip, svg") && pressed.getBoundingClientRect().height < 43.5;
+}).map((e) => e.outerHTML.slice(0, 120))"""
+"""Links within a text are as high as its lines."""
 ODD = """(() => {
   const all = (selector) => [...document.querySelectorAll(selector)];
   const hiding = (e) => e.name in HTMLFormElement.prototype || e.name === "form";
