@@ -100,9 +100,9 @@ WIDEST = """[...document.querySelectorAll("body *")].filter((e) =>
 SMALL = """[...document.querySelectorAll("a, button, summary, input:not([type=hidden]), select, textarea")].filter((e) => {
   const inText = e.tagName === "A" && getComputedStyle(e).display === "inline";
   const pressed = /checkbox|radio/.test(e.type) && e.closest("label") || e;
-  return e.checkVisibility() && !inText && !e.closest(".skip, svg") && pressed.getBoundingClientRect().height < 43.5;
+  return e.checkVisibility() && !inText && !e.closest(".skip, svg, .diff") && pressed.getBoundingClientRect().height < 43.5;
 }).map((e) => e.outerHTML.slice(0, 120))"""
-"""Links within a text are as high as its lines."""
+"""Links within a text, and the numbers of lines, are as high as a line."""
 ODD = """(() => {
   const all = (selector) => [...document.querySelectorAll(selector)];
   const hiding = (e) => e.name in HTMLFormElement.prototype || e.name === "form";
