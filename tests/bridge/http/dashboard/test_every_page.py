@@ -97,10 +97,12 @@ UNFOLD = "document.querySelectorAll('main details').forEach((each) => { each.ope
 WIDEST = """[...document.querySelectorAll("body *")].filter((e) =>
   e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".wide, .dag, nav")
 ).slice(0, 4).map((e) => `${e.tagName}.${e.className} ${e.textContent.slice(0, 40)}`)"""
-SMALL = """[...document.querySelectorAll("a, button, summary, input:not([type=hidden]), select, textarea")].filter((e) => {
+SMALL = """[...document.querySelectorAll("a, button, summary, input:not([type=hidden]), select, textarea")]
+.filter((e) => {
   const inText = e.tagName === "A" && getComputedStyle(e).display === "inline";
   const pressed = /checkbox|radio/.test(e.type) && e.closest("label") || e;
-  return e.checkVisibility() && !inText && !e.closest(".skip, svg, .diff") && pressed.getBoundingClientRect().height < 43.5;
+  const counts = e.checkVisibility() && !inText && !e.closest(".skip, svg, .diff");
+  return counts && pressed.getBoundingClientRect().height < 43.5;
 }).map((e) => e.outerHTML.slice(0, 120))"""
 """Links within a text, and the numbers of lines, are as high as a line."""
 ODD = """(() => {
