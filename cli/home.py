@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.drawing.output import say, say_json, say_table, tell
-from cli.drawing.words import size, work_in_sum
+from cli.drawing.words import work_in_sum
 from cli.invocation.options import Json, service_here
+from workflows.text.sizes import format_size
 
 if TYPE_CHECKING:
     from bridge.operations.home.backup import Backup
@@ -38,7 +39,7 @@ def _lines(made: "Backup", first: str) -> list[str]:
     """Return the backup's content and the notes on it."""
     from cli.drawing.words import clock
 
-    held = f"{made.files} files, {size(made.bytes)}, version {made.version}"
+    held = f"{made.files} files, {format_size(made.bytes)}, version {made.version}"
     return [first, f"{held}, as of {clock(made.made_at.timestamp())}", *(f"note: {note}" for note in made.notes)]
 
 
@@ -92,16 +93,18 @@ def gc(
     if json:
         say_json(found)
     else:
-        rows = [(room.what, str(room.count), size(room.bytes), WHAT[room.what]) for room in found.rooms if room.count]
+        rooms = (room for room in found.rooms if room.count)
+        rows = [(room.what, str(room.count), format_size(room.bytes), WHAT[room.what]) for room in rooms]
         say_table(("KIND", "THINGS", "SIZE", "WHAT"), rows, f"nothing older than {found.older_than} can go")
         tell(*(f"kept: {why}" for why in found.kept))
         if found.unmerged:
             look = f"service repo sweep --older-than {found.older_than}"
             tell(f"kept: {work_in_sum(found.unmerged)}; to look at them: {look}")
+        held = format_size(found.bytes)
         if yes:
-            say(f"freed {size(found.bytes)}")
+            say(f"freed {held}")
         elif rows:
-            say(f"nothing was removed; to free {size(found.bytes)}: service gc --older-than {found.older_than} --yes")
+            say(f"nothing was removed; to free {held}: service gc --older-than {found.older_than} --yes")
         tell(*(f"error: {problem}" for problem in found.problems))
     if found.problems:
         raise typer.Exit(1)

@@ -11,8 +11,9 @@ import typer
 from cli.drawing.lines import of_state
 from cli.drawing.output import confirmed, say, say_json, say_table, tell
 from cli.drawing.tables import Column
-from cli.drawing.words import LONGEST, ago, one_line, size, work_in_sum
+from cli.drawing.words import LONGEST, ago, one_line, work_in_sum
 from cli.invocation.options import Json, service_here
+from workflows.text.sizes import format_size
 
 if TYPE_CHECKING:
     from bridge.operations.branches.unmerged import Choice, DroppedWork, UnmergedWork
@@ -178,6 +179,6 @@ def _work_row(work: "UnmergedWork") -> tuple[str, ...]:
         ago(work.ended_at),
         count,
         str(work.commits),
-        size(work.bytes),
+        format_size(work.bytes),
         work.repo,
     )

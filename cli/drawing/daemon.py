@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cli.drawing.lines import FOLDED, Line, Look, Piece, of_state
 from cli.drawing.screens import can_move
-from cli.drawing.words import size
+from workflows.text.sizes import format_size
 
 if TYPE_CHECKING:
     from bridge.machine.daemon_state import ChildState, DaemonStatus
@@ -140,8 +140,8 @@ def _hosts(hosts: "tuple[HostNow, ...]") -> Iterator[str | Piece]:
 
 def _disk(disk: "Disk") -> Iterator[str]:
     parts = sorted(disk.parts, key=lambda part: -part.bytes)
-    told = ", ".join(f"{part.name} {_more(part.whole)}{size(part.bytes)}" for part in parts)
-    yield f"{_more(disk.whole)}{size(disk.bytes)}, {size(disk.free)} free{f': {told}' if told else ''}"
+    told = ", ".join(f"{part.name} {_more(part.whole)}{format_size(part.bytes)}" for part in parts)
+    yield f"{_more(disk.whole)}{format_size(disk.bytes)}, {format_size(disk.free)} free{f': {told}' if told else ''}"
 
 
 def _more(whole: bool) -> str:

@@ -11,6 +11,7 @@ from bridge.operations.jobs.claimed_changes import claims, entry, in_sum
 from cli.drawing.lines import FOLDED, Line, Look, Piece, headed, in_fields, of_state, path, prose
 from cli.drawing.widths import cut
 from workflows.text.invisible import prefixed
+from workflows.text.sizes import format_size
 
 if TYPE_CHECKING:
     from activities.runs.status import RunStatus
@@ -248,21 +249,10 @@ def observed(changes: Sequence[str], seen: dict[str, Any]) -> Iterator[str]:
     yield prose(f"observed: {in_sum(seen)}")
 
 
-_SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
-"""Decimal units, as disks are sold."""
-
-
-def size(count: int) -> str:
-    """Format a byte count in the largest unit that fits."""
-    for unit, name in _SIZES:
-        if count >= unit:
-            return f"{count / unit:.1f} {name}" if count < 10 * unit else f"{count / unit:.0f} {name}"
-    return f"{count} bytes"
-
-
 def work_in_sum(works: "Sequence[UnmergedWork]") -> str:
     """Return what unmerged branches cost together."""
     count, oldest = sum(len(work.branches) for work in works), min(work.ended_at for work in works)
     trees = f"{len(works)} tree{'' if len(works) == 1 else 's'}"
     branches = f"{count} unmerged branch{'' if count == 1 else 'es'}"
-    return f"{branches} of {trees} take {size(sum(work.bytes for work in works))}, the oldest ended {ago(oldest)}"
+    held = format_size(sum(work.bytes for work in works))
+    return f"{branches} of {trees} take {held}, the oldest ended {ago(oldest)}"

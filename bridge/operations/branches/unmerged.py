@@ -2,7 +2,8 @@
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,6 +85,16 @@ def find(service: Service, choice: Choice, step: Step = unheard) -> list[Unmerge
             if is_meant and state in (None, _state_of(task)) and age < before:
                 found += _measured(repo, task, branches)
     return sorted(found, key=lambda work: (-work.bytes, work.root_job_id))
+
+
+def remaining(service: Service, works: Sequence[UnmergedWork]) -> list[UnmergedWork]:
+    """Return those of which a branch still exists."""
+    checkouts = {repo.name: Path(repo.path) for repo in repos.every(service)} if works else {}
+    there: dict[str, Collection[str]] = {}
+    for name in {work.repo for work in works} & checkouts.keys():
+        with suppress(ServiceError):
+            there[name] = references(common_directory(checkouts[name]))
+    return [work for work in works if any(f"refs/heads/{name}" in there.get(work.repo, ()) for name in work.branches)]
 
 
 def drop(service: Service, chosen: Sequence[UnmergedWork], *, actor: str) -> DroppedWork:

@@ -10,10 +10,11 @@ from activities.runs.status import RunStatus, Stage
 from bridge.operations.branches.branches import BranchState, LegBranch
 from bridge.operations.jobs.jobs import JobDetail
 from cli.branches import _row
-from cli.drawing.words import clock, in_words, readable, size
+from cli.drawing.words import clock, in_words, readable
 from tests import rows
 from tests.bridge import seeds
 from workflows.model.states import JobState, TaskState, WaitsFor
+from workflows.text.sizes import format_size
 
 
 @pytest.mark.parametrize(
@@ -91,4 +92,4 @@ def test_a_job_of_a_deleted_tree_says_why_it_is_over_and_what_starts_it_anew(sta
     ],
 )
 def test_bytes_are_told_in_the_largest_unit_that_fits(count: int, told: str) -> None:
-    assert size(count) == told
+    assert format_size(count) == told

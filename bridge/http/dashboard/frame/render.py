@@ -15,6 +15,7 @@ from activities.redaction.redact import redacted
 from workflows.contract.faults import first
 from workflows.policy.prices import dollars
 from workflows.text.invisible import visible
+from workflows.text.sizes import format_size
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
@@ -43,6 +44,7 @@ def environment() -> Environment:
     made.filters |= {"ago": ago, "until": until, "span": span, "count": count, "money": money, "one_line": one_line}
     made.filters["without_secrets"] = redacted
     made.filters["first_faults"] = first
+    made.filters["size"] = format_size
     made.globals["asset"] = asset
     return made
 

@@ -4,6 +4,7 @@ from bridge.http.dashboard.frame.page import Action, Page, Plain
 from bridge.http.dashboard.pages import (
     agents,
     attention,
+    branches,
     diffs,
     doctor,
     job,
@@ -23,6 +24,7 @@ SUBJECTS = (
     attention,
     new,
     tree_list,
+    branches,
     trees,
     job,
     jobs,

@@ -46,6 +46,7 @@ ADDRESSES = (  # at least one of every page
     "/ui/",
     *("/ui/new", "/ui/new/repository", "/ui/new/agent", "/ui/new/pipeline"),
     "/ui/trees",
+    "/ui/branches",
     "/ui/jobs",
     "/ui/jobs?q=%3Cscript%3Ewindow.pwned%3D4%3C/script%3E",
     f"/ui/trees/{ROOT}",
