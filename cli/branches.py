@@ -120,7 +120,7 @@ def resolve(
 
 
 def revise(
-    job_id: Annotated[str, typer.Argument(metavar="JOB", help="A job id; a root stands for all work of its tree.")],
+    job_id: Annotated[str, typer.Argument(metavar="JOB", help="A job id.")],
     text: Annotated[str, typer.Argument(help="What to change; `-` reads it from standard input.")] = "",
     on: Annotated[
         list[str] | None,
@@ -133,6 +133,9 @@ def revise(
     agent: Annotated[
         str, typer.Option("--agent", metavar="NAME", help="The agent that does it; by default the job's own.")
     ] = "",
+    tree: Annotated[
+        bool, typer.Option("--tree", help="About all work of the job's tree, as `job diff --tree` shows it.")
+    ] = False,
     wait: Wait = False,
     json: Json = False,
 ) -> None:
@@ -144,7 +147,8 @@ def revise(
     from cli.drawing.words import actor
     from cli.invocation.options import text_of
 
-    service, said = service_here(), revising.Said(tuple(map(comment_of, on or ())), text_of(text))
+    service = service_here()
+    said = revising.Said(tuple(map(comment_of, on or ())), text_of(text), whole=tree)
     made = asyncio.run(revising.revise(service, job_id, said, actor=actor(), channel="cli", agent=agent))
     if wait:
         raise typer.Exit(follow(service, made.job_id, json=json))

@@ -314,7 +314,7 @@ def _add_branches(made: APIRouter, service: Service) -> None:
     ) -> ReviseAnswer:
         """Send comments on a job's diff back, as the next instructions for the work."""
         actor, comments = call_of(request.scope).actor, [_comment(each) for each in body.comments]
-        said = Said(comments, body.text, body.head)
+        said = Said(comments, body.text, body.head, body.whole_tree)
 
         async def send(root: str | None) -> Answer:
             agent = body.agent or ""

@@ -250,6 +250,7 @@ class ReviseRequest(Body):
     text: str = Field(default="", max_length=100_000, description="About the whole of it.")
     comments: list[LineComment] = Field(default=[], max_length=200)
     head: str = Field(default="", max_length=64, description="The commit that was read; another one is refused.")
+    whole_tree: bool = Field(default=False, description="It is about all work of the job's tree.")
     agent: str | None = Field(default=None, min_length=1, max_length=64, description="By default the job's own.")
 
 

@@ -69,6 +69,8 @@ class Said:
     """About the whole of it."""
     head: str = ""
     """The commit that the person read; empty if it doesn't matter."""
+    whole: bool = False
+    """True if it is about all work of the job's tree; False if about the job's own."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ async def revise(
     agent: str = "",
     root: str | None = None,
 ) -> Revising:
-    """Send comments on a job's diff, or with a root's id on all work of its tree, to an agent.
+    """Send comments on the diff of a job, or of its tree, to an agent.
 
     A job started under the id `root` before is returned.
     """
@@ -103,17 +105,17 @@ async def revise(
     if root and (started := stored_jobs.get(service.store, root)):
         return Revising(root, tree.root_job_id, started.agent, tree.task_branch, again=False)
     _refuse_early(job, whole, tree, said)
-    diff = diffs.of_tree(service, job_id) if _is_root(job) else diffs.of_job(service, job_id)
+    diff = diffs.of_tree(service, job_id) if said.whole else diffs.of_job(service, job_id)
     _refuse_stale(job_id, diff, said)
     message = new_jobs.checked(service, "\n".join(_message(job, whole, said, _quoted(job_id, diff, said))))
-    waits = _failure_of(service, job)
-    if waits and not agent:
+    waits = None if said.whole or agent else _failure_of(service, job)
+    if waits:
         order = ResumeOrder(actor=actor, channel=channel, job_id=waits.coordinator_id, verb=Verb.RETRY, text=message)
         exact = {"round": waits.number, "digest": waits.digest, "request_id": root or ""}
         await resume.resume(service, order.model_copy(update=exact))
         made = Revising(job_id, tree.root_job_id, job.agent, tree.task_branch, again=True)
     else:
-        made = await _go_on(service, job, whole, tree, message, agent, root)
+        made = await _go_on(service, job, whole, tree, said, message, agent, root)
     _record(service, tree, job, diff, said, made, signed(actor, channel))
     return made
 
@@ -139,10 +141,10 @@ def received(service: Service, job: JobRecord) -> list[EventRecord]:
     return [each for of_tree in found for each in of_tree if each.data.get("by") == job.job_id]
 
 
-def refusal(job: JobRecord, whole: Tree) -> str:
-    """Return why comments on a job's diff can't be sent now; empty if they can."""
-    if _is_root(job):
-        return "" if whole.over else f"{job.job_id} is still at work"
+def refusal(job: JobRecord, tree: Tree, *, whole: bool) -> str:
+    """Return why comments on the diff of a job, or of its whole tree, can't be sent now; empty if they can."""
+    if whole:
+        return "" if tree.over else f"{job.root_job_id} is still at work"
     return "" if job.state.ended else f"{job.job_id} is still {job.state}"
 
 
@@ -157,7 +159,7 @@ def _refuse_early(job: JobRecord, whole: Tree, tree: Branches, said: Said) -> No
         raise UsageError(f"{len(said.comments)} comments are more than {MOST_COMMENTS}; send them in parts")
     if empty := next((each for each in said.comments if not each.text.strip()), None):
         raise UsageError(f"the comment on {empty.place} is empty")
-    if why_not := refusal(job, whole):
+    if why_not := refusal(job, whole, whole=said.whole):
         raise RefusedError(f"{why_not}; nothing was sent", f"service job tree {job.root_job_id} --watch")
     if not tree.base:
         raise RefusedError(
@@ -202,7 +204,7 @@ def _quoted(job_id: str, diff: JobDiff, said: Said) -> dict[Comment, str]:
 
 def _message(job: JobRecord, whole: Tree, said: Said, quoted: Mapping[Comment, str]) -> Iterator[str]:
     """Yield the instructions. Lines of the diff are quoted, since an agent wrote them."""
-    name = "all work" if _is_root(job) else f"the work of {inline(job.delegation_id or job.job_id)} ({job.job_id})"
+    name = "all work" if said.whole else f"the work of {inline(job.delegation_id or job.job_id)} ({job.job_id})"
     yield f"Revise {name} in the task {inline(whole.task.title)}: a person has read its diff, and says what to change."
     if said.text.strip():
         yield f"\n{said.text.strip()}"
@@ -220,10 +222,17 @@ def _failure_of(service: Service, job: JobRecord) -> RoundRecord | None:
 
 
 async def _go_on(
-    service: Service, job: JobRecord, whole: Tree, tree: Branches, message: str, agent: str, root: str | None
+    service: Service,
+    job: JobRecord,
+    whole: Tree,
+    tree: Branches,
+    said: Said,
+    message: str,
+    agent: str,
+    root: str | None,
 ) -> Revising:
     repo, worker = branches.checkout(service, tree.repo), _worker(service, job, whole, agent)
-    if _is_root(job):
+    if said.whole:
         task_line.refuse_foreign_on(service, tree, "; nothing was started")
         parts = task_line.parts_of(service, tree)
     else:

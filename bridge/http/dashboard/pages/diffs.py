@@ -10,17 +10,11 @@ from bridge.operations.jobs.jobs import Tree
 from bridge.operations.orders import revising
 from bridge.operations.orders.revising import Comment, Said
 from bridge.operations.service import Service
-from workflows.contract.models import Action as Asks
 from workflows.model.rows import JobRecord
 
 
 def _of_job(service: Service, asked: Asked) -> Mapping[str, object]:
     job, tree = jobs.get(service, asked.params["job_id"]), jobs.tree(service, asked.params["job_id"])
-    writers = [each.job_id for each in tree.jobs if each.action is Asks.IMPLEMENT]
-    if tree.over and writers == [tree.task.root_job_id] == [job.job_id]:
-        whole = diff_view.of_tree(service, tree)
-        if not whole.problem:
-            return _look(service, asked, job, tree, whole)
     return _look(service, asked, job, tree, diff_view.of_job(service, job))
 
 
@@ -34,7 +28,7 @@ def _look(service: Service, asked: Asked, job: JobRecord, tree: Tree, diff: Read
     view = DiffView(diff, asked, comments)
     files = view.files()
     whole = asked.path.startswith("/ui/trees/")
-    takes = _takes_comments(job, tree, diff)
+    takes = bool(diff.head) and bool(diff.files) and not revising.refusal(job, tree, whole=whole)
     return {
         "title": f"Diff of {'the whole tree' if whole else job.name} ({job.job_id})",
         "live": diff.source == "worktree",
@@ -57,18 +51,13 @@ def _look(service: Service, asked: Asked, job: JobRecord, tree: Tree, diff: Read
     }
 
 
-def _takes_comments(job: JobRecord, tree: Tree, diff: ReadDiff) -> bool:
-    """Return whether comments on this diff can be sent: a root's id means the diff of its whole tree."""
-    of = "tree" if job.job_id == tree.task.root_job_id else "commits"
-    return diff.source == of and bool(diff.files) and not revising.refusal(job, tree)
-
-
 async def _comment(service: Service, form: Form) -> Done:
     """Send the comments; any other button shows a page of the diff, with all that was typed."""
-    job_id = form.asked.params.get("job_id") or form.asked.params["root"]
+    whole = "root" in form.asked.params
+    job_id = form.asked.params["root" if whole else "job_id"]
     if not form.text("send", ""):
         return Done((), form.text("go", ""), status=200)
-    said = Said(tuple(_comments(form)), form.text("text", ""), form.text("head"))
+    said = Said(tuple(_comments(form)), form.text("text", ""), form.text("head"), whole)
     made = await revising.revise(service, job_id, said, actor=form.actor, channel=CHANNEL)
     if made.again:
         return Done((Note("The leg runs again with your comments.", about=job_id),), f"/ui/jobs/{job_id}")

@@ -181,6 +181,17 @@ async def test_an_address_opens_a_comment_and_a_button_discards_it(ann: Surfer, 
     assert refused.form(CODE_PAGE).fields["c:o7:gone.txt"] == ["Kept."]
 
 
+@pytest.mark.ruling("O6")
+async def test_a_comment_on_the_diff_of_a_tree_is_about_all_of_its_work(ann: Surfer, tree: Grown) -> None:
+    page = f"/ui/trees/{ROOT}/diff"
+    form = (await ann.open(f"{page}?comment={FILE}:1")).form(page)
+    form.fields[FIELD] = ["Why?"]
+    sent = await ann.send(form, "Send to dev")
+    new = stored_trees.get(tree.service.store, sent.address.rpartition("/trees/")[2].partition("?")[0])
+    assert new is not None
+    assert [each.leg for each in new.start.line] == ["code", "docs", "fix"]
+
+
 async def test_what_still_goes_on_takes_no_comments(ann: Surfer, tree: Grown) -> None:
     row = jobs.get(tree.service, CODE)
     seeds.write(tree.service, row.model_copy(update={"state": JobState.RUNNING, "revision": 9}))

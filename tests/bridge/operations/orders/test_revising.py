@@ -58,8 +58,10 @@ def add(service: Service, name: str, can: str = "implement", autonomy: str = "wo
     )
 
 
-async def said(tree: Grown, job_id: str, *comments: Comment, text: str = "", head: str = "", **more: Any) -> Revising:
-    what = Said(comments, text, head)
+async def said(
+    tree: Grown, job_id: str, *comments: Comment, text: str = "", head: str = "", whole: bool = False, **more: Any
+) -> Revising:
+    what = Said(comments, text, head, whole)
     return await revise(tree.service, job_id, what, actor="ann", channel="cli", **more)
 
 
@@ -78,8 +80,8 @@ async def test_a_new_job_goes_on_from_the_legs_work_and_gets_the_comments(tree: 
     )
 
 
-async def test_a_root_stands_for_all_work_of_its_tree(tree: Grown, begun: list[TreeInput]) -> None:
-    await said(tree, ROOT, Comment(FILE, 1, "No."))
+async def test_comments_may_be_about_all_work_of_a_tree(tree: Grown, begun: list[TreeInput]) -> None:
+    await said(tree, DOCS, Comment(FILE, 1, "No."), whole=True)
     assert [each.leg for each in begun[0].line] == ["code", "docs", "fix"]
     assert "Revise all work in the task `the app`" in (begun[0].assignment.prompt.inline or "")
     assert "> `code, mended`" in (begun[0].assignment.prompt.inline or "")
@@ -190,5 +192,6 @@ async def test_work_that_goes_on_and_foreign_commits_are_refused(tree: Grown, be
     seeds.write(tree.service, row.model_copy(update={"state": JobState.RUNNING, "revision": 2}))
     seeds.write(tree.service, seeds.task(revision=2, state=TaskState.OPEN))
     assert f"{CODE} is still running" in (await refused(tree, CODE, text="x")).message
-    assert f"{ROOT} is still at work" in (await refused(tree, ROOT, text="x")).message
+    assert f"{ROOT} is still at work" in (await refused(tree, DOCS, text="x", whole=True)).message
+    assert f"{ROOT} left no commits" in (await refused(tree, ROOT, text="x")).message
     assert begun == []
