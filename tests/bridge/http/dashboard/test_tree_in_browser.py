@@ -88,6 +88,17 @@ def test_what_was_unfolded_in_the_outline_stays_so_and_what_was_open_is_not_fold
     assert places(tab, "batch-0", "batch-13") == before
 
 
+def test_a_graph_scrolls_in_its_own_box_until_it_is_made_to_fit(tab: Page, service: Service) -> None:
+    tab.set_viewport_size({"width": 600, "height": 900})
+    hidden = "(box) => box.scrollWidth - box.clientWidth"
+    box = tab.locator(".dag")
+    assert box.evaluate(hidden) > 300
+    tab.get_by_label("Fit the width").check()
+    assert box.evaluate(hidden) == 0
+    goes_on(service, tab)
+    assert box.evaluate(hidden) == 0
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("jobs", [1, 8, 64, 200])
 def test_every_size_fits_every_screen_and_is_for_everybody(
