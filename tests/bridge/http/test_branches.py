@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from activities.settings.home import Home
+from activities.store import trees as stored_trees
 from bridge.http.app import create_app
 from bridge.machine import named_tokens
 from bridge.operations.orders import trees
@@ -135,6 +136,23 @@ async def test_a_conflict_is_given_to_an_agent(home: Home, tmp_path: Path, monke
     reads = named_tokens.add(made.service.home, "ann", "read")
     assert (await post(made.service, f"{ROOT}/resolve", token=reads)).status_code == 403
     made.service.store.dispose()
+
+
+async def test_what_is_unseen_is_given_to_a_reviewer(tree: Reviewed, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def start(service: Service, new: TreeInput, host: str) -> str:
+        stored_trees.begin(service.store, new, host)
+        return new.root_job_id
+
+    monkeypatch.setattr(trees, "start", start)
+    tree.merge("a", "b")
+    nothing = await post(tree.service, f"{ROOT}/review")
+    assert (nothing.status_code, "nothing left to see" in nothing.text) == (409, True)
+    head = tree.commit(TASK_BRANCH)
+    agents.add(tree.service, NewAgent("critic", "shell", command="cat", repos=("acme/shop",)))
+    told = (await post(tree.service, f"{ROOT}/review", {"agent": "critic"})).json()
+    assert (told["root_job_id"], told["agent"], told["head"], told["files"]) == (ROOT, "critic", head, ["later.txt"])
+    asks = named_tokens.add(tree.service.home, "ann", "ask")
+    assert (await post(tree.service, f"{ROOT}/review", token=asks)).status_code == 403
 
 
 @pytest.mark.ruling("O6", "M2")

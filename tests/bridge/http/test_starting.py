@@ -71,6 +71,7 @@ class TestAsk:
             ("scout", {"model": ""}, 400, "model must be"),
             ("scout", {"timeout": "90"}, 400, "the timeout '90' needs a unit"),
             ("scout", {"timeout": "0s"}, 400, "the timeout '0s' must be positive"),
+            ("scout", {"budget": 0}, 400, "budget must be"),
         ],
     )
     async def test_its_gates_are_those_of_the_command_line(

@@ -67,7 +67,9 @@ def finish_of(service: Service, tree: Tree, told: Sequence[EventRecord], found: 
     """Return the orders that the page offers; None while the tree is running, or if its branches can't be read here."""
     if found is None or found.problem or not tree.over:
         return None
-    return _finishes.get((*_moment(service, tree, told), found.head), lambda: _finish(service, tree, found))
+    checked_out = git.commit(Path(found.path), "HEAD")
+    moment = (*_moment(service, tree, told), found.head, checked_out)
+    return _finishes.get(moment, lambda: _finish(service, tree, found))
 
 
 def _finish(service: Service, tree: Tree, found: Branches) -> Finish:
