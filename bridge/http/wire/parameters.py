@@ -54,7 +54,12 @@ AttemptNumber = Annotated[
     int | None, Query(ge=1, le=LARGEST, description="Number of the attempt; the last one by default.")
 ]
 LogBefore = Annotated[
-    int | None, Query(ge=0, le=LARGEST_OFFSET, description="`earlier_cursor` of the page after this one.")
+    int | None,
+    Query(
+        ge=0,
+        le=LARGEST_OFFSET,
+        description="`earlier_cursor` of the page after this one; takes precedence over `cursor`.",
+    ),
 ]
 LogCursor = Annotated[
     int | None, Query(ge=0, le=LARGEST_OFFSET, description="`next_cursor` of the page before this one.")

@@ -20,7 +20,7 @@ from activities.store.attempts import AttemptRow
 from bridge.operations.jobs import jobs
 from bridge.operations.jobs.views import Shown
 from bridge.operations.service import Service
-from workflows.model.errors import NotFoundError, RefusedError, UsageError
+from workflows.model.errors import NotFoundError, RefusedError
 from workflows.model.rows import JobRecord
 from workflows.model.states import JobState
 
@@ -72,16 +72,14 @@ def log(
 ) -> Log:
     """Return about `limit` entries of an attempt, by default the last ones of the last attempt.
 
-    `before` returns those that end before an offset, `cursor` those that follow one.
+    `before` returns those that end before an offset, `cursor` those that follow one; `before` takes precedence.
     """
-    if before is not None and cursor is not None:
-        raise UsageError("before and cursor exclude each other")
     job, run, attempts = _attempt(service, job_id, attempt, "log")
     if run is None:
         return Log(job_id=job.job_id, state=job.state)
     programs, read = _programs(job, run, attempts), reader_of(service.settings, job.runtime)
     try:
-        if cursor is not None:
+        if cursor is not None and before is None:
             page = transcript.after(programs, read, cursor, limit=limit, longest=longest)
         else:
             at = END if before is None else before
