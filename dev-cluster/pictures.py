@@ -295,6 +295,14 @@ def _smaller(png: bytes) -> bytes:
     return done.stdout if done.returncode == 0 and 0 < len(done.stdout) < len(png) else png
 
 
+def _at_home(page: Page, stage: Stage) -> None:
+    """Show folders of this machine as a person's home."""
+    for folder in (stage.checkout.parent, stage.home.parent, ROOT):
+        page.evaluate(
+            "folder => document.body.innerHTML = document.body.innerHTML.replaceAll(folder, '~')", str(folder)
+        )
+
+
 def pages(stage: Stage, job: str) -> None:
     """Write pictures of the dashboard and of Temporal's web UI, in a browser."""
     from activities.settings.home import Home
@@ -306,14 +314,14 @@ def pages(stage: Stage, job: str) -> None:
         code = dashboard_link.make(Home(stage.home), PERSON)
         page.goto(f"{status['bridge_url']}/ui/enter?code={code}&to=/ui/trees/{job}")
         page.wait_for_selector(".outline")
-        page.evaluate(
-            "folder => document.body.innerHTML = document.body.innerHTML.replaceAll(folder, '~')",
-            str(stage.checkout.parent),
-        )
+        _at_home(page, stage)
         shot(page, "dashboard.png", 760)
-        page.goto(f"{status['ui_url']}/namespaces/{status['namespace']}/workflows")
-        page.wait_for_selector(f"text={job}")
+        page.goto(f"{status['ui_url']}/namespaces/{status['namespace']}/workflows/{job}")
+        page.wait_for_selector("text=run_job")
         page.wait_for_timeout(1500)
+        _at_home(page, stage)
+        page.get_by_role("heading", name="Timeline").evaluate("heading => heading.scrollIntoView()")
+        page.wait_for_timeout(500)
         shot(page, "temporal.png", 620)
 
 
