@@ -167,7 +167,8 @@ class DiffView:
         lines, letters = LINES, LETTERS
         here = enumerate(self.diff.files[self.first : self.first + FILES], self.first + 1)
         for number, file in here:
-            wanted = number == self.only or (not self.only and lines > 0 and file.path in self._commented)
+            kept = file.path in self._commented or f"unfolded-{number}" in self._asked.typed
+            wanted = number == self.only or (lines > 0 and kept)
             fits = not self.only and len(file.text) <= letters and file.text.count("\n") <= lines
             alone = not self.only and lines == LINES and number == self.first + 1
             if not (wanted or fits or alone):

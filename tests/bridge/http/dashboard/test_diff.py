@@ -57,6 +57,21 @@ async def test_a_large_file_is_read_part_by_part(service: Service, ann: Surfer, 
     assert all(f" line {n};" in seen for n in range(1, 1001))
 
 
+async def test_a_file_that_was_unfolded_stays_so_when_a_comment_is_opened(
+    service: Service, ann: Surfer, tmp_path: Path
+) -> None:
+    repo = planted.writers(service, tmp_path, {"a": ("a.txt", "a line\n")})
+    run_git(repo, "checkout", "-q", f"service/{JOB}")
+    head = commit_file(repo, "b.txt", "another line\n" * 400)
+    run_git(repo, "checkout", "-q", "main")
+    seeds.write(service, jobs.get(service, JOB).model_copy(update={"head_sha": head, "revision": 9}))
+    form = (await ann.open(PAGE)).form(PAGE)
+    folded = await ann.post(PAGE, form.fields | {"open": ["1n1"]})
+    assert "another line" not in folded.words
+    kept = await ann.post(PAGE, form.fields | {"open": ["1n1"], "unfolded-2": [""]})
+    assert "another line" in kept.words
+
+
 async def test_no_diff_takes_the_page_down(service: Service, ann: Surfer, tmp_path: Path) -> None:
     """Thousands of files, and one of megabytes with a single endless line."""
     repo = planted.writers(service, tmp_path, {"a": ("endless.js", "x" * 3_000_000)})
