@@ -130,7 +130,12 @@ def test_ready_is_a_word_and_zero_and_everything_else_a_reason_and_three(
     assert main(["job", "gate", V]) == 0
     assert capsys.readouterr().out == "ready\n"
     assert main(["job", "gate", ROOT, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"state": "passing", "reasons": [], "head": head}
+    assert json.loads(capsys.readouterr().out) == {
+        "state": "passing",
+        "reasons": [],
+        "head": head,
+        "unseen": [],
+    }
     tree.write(2, v={"decision": "changes_requested"})
     assert main(["job", "gate", ROOT, "--json"]) == 3
     assert json.loads(capsys.readouterr().out)["state"] == "failing"

@@ -69,7 +69,7 @@ def test_a_closed_input_is_an_empty_one(home: Home) -> None:
 
 def test_an_input_that_is_no_text_is_an_error(home: Home, tmp_path: Path) -> None:
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
-    for words in ("memory add k -", "agent ask scout - --repo acme/shop", "orchestrate verifier -"):
+    for words in ("memory add k -", "agent ask scout - --repo acme/shop", "orchestrate verifier - --repo acme/shop"):
         done = service(words, f"<{tmp_path / 'bytes'}", PYTHONIOENCODING="utf-8")
         assert (done.returncode, done.stderr.splitlines()[0]) == (2, "error: standard input is not UTF-8 text")
 

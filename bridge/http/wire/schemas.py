@@ -315,7 +315,7 @@ class Gate(BaseModel):
     state: GateState
     reasons: list[str] = Field(description="Each with the next command; empty when the work is ready.")
     head: str | None = Field(description="The commit that was judged.")
-    unseen: list[str] = Field(default=[], description="Reviewing jobs that have not seen all of that commit.")
+    unseen: list[str] = Field(description="Reviewing jobs that have not seen all of that commit.")
 
 
 class PublishRequest(Body):

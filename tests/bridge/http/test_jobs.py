@@ -348,7 +348,8 @@ class TestGate:
         assert (told["state"], told["head"]) == ("pending", None)
         assert told["reasons"][0].endswith(f"next: service job merge {ROOT}.1 {ROOT}.2")
         head = tree.merge("a", "b")
-        assert (await call.get(f"{JOB}/gate")).json() == {"state": "passing", "reasons": [], "head": head}
+        ready = {"state": "passing", "reasons": [], "head": head, "unseen": []}
+        assert (await call.get(f"{JOB}/gate")).json() == ready
 
     async def test_it_fetches_nothing_and_tells_no_path(
         self, service: Service, call: httpx.AsyncClient, tmp_path: Path
@@ -358,7 +359,8 @@ class TestGate:
         assert told["reasons"][0].endswith(f"is not fetched yet; next: service job gate {ROOT} --pr 7")
         tree.merge("a", "b")
         tree.commit(TASK_BRANCH)
-        told = (await call.get(f"{JOB}/gate")).json()
-        assert "next: git -C [path] log" in told["reasons"][0]
+        answer = await call.get(f"{JOB}/gate")
+        assert answer.json()["reasons"][0].endswith(f"next: service job review {ROOT}")
+        assert str(tmp_path) not in answer.text
         assert (await call.get("/v1/jobs/job-ffffffffffff/gate")).status_code == 404
         assert (await call.get(f"{JOB}/gate?pull_request=0")).status_code == 400
