@@ -2,12 +2,16 @@
 
 from dataclasses import dataclass
 
+from pydantic import ConfigDict
+
 from workflows.contract.size_limits import MOST_TOKENS
 from workflows.model.wire import Wire
 
 
 class Usage(Wire):
-    """Tokens a job used, as far as its runtime reports them."""
+    """Tokens, as far as the runtime reports them."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     input_tokens: int = 0
     output_tokens: int = 0

@@ -18,9 +18,10 @@ from bridge.http.wire.schemas import Job, Links
 from bridge.machine.daemon_state import DaemonState, read_state
 from bridge.machine.watched_file import WatchedFile
 from bridge.operations.jobs import hosts, jobs
-from bridge.operations.jobs.views import Tree, Usage
+from bridge.operations.jobs.views import Tree
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError
+from workflows.model.spend import Usage
 from workflows.model.states import JobState
 from workflows.policy.host_availability import HostSeen
 

@@ -7,7 +7,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from bridge.operations.jobs.belongs_to import Belonging
 from bridge.operations.jobs.jobs import JobDetail
 from bridge.operations.jobs.tree_list import TreeRow, TreeSummary
-from workflows.model import spend
 from workflows.model.rows import EventRecord, JobRecord, RoundRecord, TaskRecord
 from workflows.model.settings import Bounds
 from workflows.model.spend import Ledger
@@ -31,15 +30,10 @@ class Shown(BaseModel):
         return cls.model_validate(row, from_attributes=True)
 
 
-class Usage(Shown, spend.Usage):
-    """Tokens, as far as the runtime reports them."""
-
-
 class JobSummary(Shown, JobRecord):
     """A job in a list."""
 
     next: str = Field(default="", description="What happens next, and the command that moves it.")
-    usage: Usage = Usage()
 
 
 class ListedTree(JobSummary):

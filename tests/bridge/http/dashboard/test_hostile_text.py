@@ -47,7 +47,7 @@ async def test_what_was_written_is_text(service: Service, ann: Surfer, tmp_path:
 async def test_it_is_there_to_be_read(service: Service, ann: Surfer, tmp_path: Path) -> None:
     """Without this check the other tests might test nothing."""
     sow(service, tmp_path)
-    without = {"/ui/pipelines", "/ui/doctor", "/ui/spend", "/ui/settings"}
+    without = {"/ui/branches", "/ui/pipelines", "/ui/doctor", "/ui/spend", "/ui/settings"}
     without |= {path for path in ADDRESSES if path.startswith("/ui/new")}
     for path in ADDRESSES:
         shown = await ann.open(path)
