@@ -9,9 +9,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +43,6 @@ class Stage:
     home: Path
     silent: bool = False
     """True if nothing is printed, because a program reads the result."""
-    ports: Mapping[str, str] = field(default_factory=lambda: _free_ports())
-    """Free ports, so that the demo runs beside a service in use and beside other demos."""
 
     @property
     def checkout(self) -> Path:
@@ -55,7 +53,7 @@ class Stage:
     def environment(self) -> dict[str, str]:
         """Return an environment without variables that name another cluster or home."""
         ours = {name: value for name, value in os.environ.items() if not name.startswith(_OF_OTHERS)}
-        return {**ours, **self.ports, "SERVICE_HOME": str(self.home), "TEMPORAL_CONFIG_FILE": os.devnull}
+        return {**ours, "SERVICE_HOME": str(self.home), "TEMPORAL_CONFIG_FILE": os.devnull}
 
     def tell(self, *lines: str) -> None:
         """Print lines of the story, and flush them before a command prints its own."""
@@ -143,25 +141,28 @@ def make(wanted: Path | None, *, silent: bool) -> Stage:
     """Make the folder. Refuse one that holds something, since it is removed at the end."""
     try:
         if wanted is None:
-            return Stage(Path(tempfile.mkdtemp(prefix="service-demo-")).resolve(), silent)
-        if wanted.exists() and (not wanted.is_dir() or any(wanted.iterdir())):
+            wanted = Path(tempfile.mkdtemp(prefix="service-demo-"))
+        elif wanted.exists() and (not wanted.is_dir() or any(wanted.iterdir())):
             why = f"{wanted} is there already, and the demo would remove it at its end"
             raise RefusedError(why, "name a folder that does not exist yet: service demo --home FOLDER")
         wanted.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (wanted / "config.toml").write_text(_free_ports())
         return Stage(wanted.resolve(), silent)
     except (OSError, ValueError) as error:
         why = f"the demo's folder cannot be made: {getattr(error, 'strerror', None) or error}"
         raise ServiceError(why, "name another one: service demo --home FOLDER") from None
 
 
-def _free_ports() -> dict[str, str]:
-    """Choose free ports at random: two demos that begin at one moment would find the same next free one."""
-    names = ("SERVICE_TEMPORAL_PORT", "SERVICE_TEMPORAL_UI_PORT", "SERVICE_BRIDGE_PORT")
+def _free_ports() -> str:
+    """Return settings with free ports, so that the demo runs beside a service in use and beside other demos.
+
+    They are chosen at random: two demos that begin at one moment would find the same next free one.
+    """
     for _ in range(TRIES):
         first = secrets.choice(LANES)
-        if all(is_free(first + number) for number in range(len(names))):
-            return {name: str(first + number) for number, name in enumerate(names)}
-    return {}
+        if all(is_free(first + number) for number in range(3)):
+            return f"[temporal]\nport = {first}\nui_port = {first + 1}\n\n[bridge]\nport = {first + 2}\n"
+    return ""
 
 
 def _own_name() -> str:

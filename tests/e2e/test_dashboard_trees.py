@@ -253,7 +253,7 @@ def test_every_way_to_a_tree_leads_to_its_page(
     until_standing(tab, "Which color?")
     pictures(tab, "paused")
 
-    tab.get_by_role("link", name="The same in Temporal").click()
+    tab.get_by_role("link", name="Open in Temporal").click()
     until_shown(tab, job)
     assert f"/workflows/{job}" in tab.url
     page = f"{ann.base}/ui/trees/{job}"

@@ -226,7 +226,7 @@ async def test_what_agents_wrote_is_text(service: Service, ann: Surfer) -> None:
 async def test_the_page_leads_to_temporal_while_its_web_ui_is_there(service: Service, ann: Surfer) -> None:
     seeds.write(service, seeds.task(), seeds.job())
     assert "Temporal does not answer" in (await ann.open(TREE)).words
-    assert "The same in Temporal" not in (await ann.open(TREE)).words
+    assert "Open in Temporal" not in (await ann.open(TREE)).words
     lock = FileLock.take(service.home.daemon_lock, wait=0)
     assert lock
     lock.mark(os.getpid())
