@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 ROOT = Path(__file__).parents[1]
 PAGES = {
-    "docs/index.md": "index.md",
+    "dev-cluster/site/index.md": "index.md",
     "README.md": "tour.md",
     "cli/topics/README.md": "manual/index.md",
     ".github/SECURITY.md": "project/security.md",
@@ -84,7 +84,7 @@ def stage(folder: Path) -> None:
             to.write_text(moved(source, known), encoding="utf-8")
         else:
             shutil.copyfile(source, to)
-    shutil.copyfile(ROOT / "docs/zensical.toml", folder / "zensical.toml")
+    shutil.copyfile(ROOT / "dev-cluster/site/zensical.toml", folder / "zensical.toml")
 
 
 class _Page(HTMLParser):

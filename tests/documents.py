@@ -12,7 +12,10 @@ from tests.written import ROOT
 
 DOCUMENTS = sorted(
     path
-    for folder in ("", ".github", "workflows", "workflows/tree", "activities", "bridge", "tests", "cli/topics", "docs")
+    for folder in (
+        *("", ".github", "workflows", "workflows/tree", "activities", "bridge", "tests"),
+        *("cli/topics", "dev-cluster/site"),
+    )
     for path in (ROOT / folder).glob("*.md")
 )
 """Every document for people."""

@@ -30,10 +30,10 @@ def test_its_commands_exist() -> None:
 
 
 def test_the_first_page_of_the_site_has_existing_commands_and_leads_to_a_page_for_each_task() -> None:
-    text = (ROOT / "docs/index.md").read_text()
+    text = (ROOT / "dev-cluster/site/index.md").read_text()
     assert [command for command in commands(text) if wrong_in(command)] == []
     tasks = {"start", "teams", "questions", "review", "pipelines", "pull-requests", "limits", "recover"}
-    assert {f"../cli/topics/{name}.md" for name in tasks} <= set(links(text))
+    assert {f"../../cli/topics/{name}.md" for name in tasks} <= set(links(text))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
