@@ -110,7 +110,7 @@ def show(name: Name, json: Json = False) -> None:
 
 @app.command()
 def remove(name: Name, json: Json = False) -> None:
-    """Forget an agent; jobs it has are carried to their end."""
+    """Forget an agent. Jobs that it has already go on to their end."""
     from bridge.operations.registry import agents
 
     agents.remove(service_here(), name)
@@ -129,7 +129,7 @@ def allow(name: Name, repo: Annotated[str, typer.Argument(help="OWNER/NAME")], j
 
 @app.command()
 def deny(name: Name, repo: Annotated[str, typer.Argument(help="OWNER/NAME")], json: Json = False) -> None:
-    """Stop letting an agent work on a repository; jobs it has there are carried to their end."""
+    """Stop letting an agent work on a repository. Jobs that it has there already go on to their end."""
     from bridge.operations.registry import agents
 
     service = service_here()
@@ -244,7 +244,7 @@ def orchestrate(
 
 
 for recipe, says in (
-    ("review-panel", "Several reviewers, each with one lens, on different runtimes."),
+    ("review-panel", "Several reviewers, each with one question in mind, on different runtimes."),
     ("decompose-and-verify", "Parallel implementation legs, and a gate that verifies them."),
 ):
     orchestrate_app.command(recipe, help=says)(orchestrate)

@@ -101,7 +101,7 @@ def resolve(
     wait: Wait = False,
     json: Json = False,
 ) -> None:
-    """Have an agent bring together what conflicts in the work of a tree. Its job is merged like any other."""
+    """Have an agent resolve the merge conflicts in the work of a tree. Its job is merged like any other."""
     import asyncio
 
     from bridge.operations.orders import resolving
@@ -139,7 +139,7 @@ def revise(
     wait: Wait = False,
     json: Json = False,
 ) -> None:
-    """Send comments on a diff back, as the next instructions for the work. They start a job that goes on from it."""
+    """Start a job that changes the work as your comments on its diff say."""
     import asyncio
 
     from bridge.operations.orders import revising
@@ -183,7 +183,7 @@ def review(
     wait: Wait = False,
     json: Json = False,
 ) -> None:
-    """Have an agent review what the reviews of a tree have not seen of its work. The gate counts its verdict."""
+    """Start a review of the commits that no review of the tree has seen. Its verdict counts for the gate."""
     import asyncio
 
     from bridge.operations.orders import reviewing
@@ -236,7 +236,7 @@ def branches(job_id: JobId, json: Json = False) -> None:
     at = f"is at {found.head[:12]}" if found.head else "is made by the first merge"
     say(f"task branch {found.task_branch}" if found.problem else f"task branch {found.task_branch} {at}")
     if found.problem:
-        say(f"the repository cannot be seen: {found.problem}")
+        say(f"the repository cannot be read: {found.problem}")
     offer = task_line.offer(service, jobs.tree(service, found.root_job_id), found)
     fresh = {leg.job_id for leg in offer.fresh}
     rows = (_row(leg, leg.merge if leg.job_id in fresh else "") for leg in found.legs)
@@ -291,7 +291,7 @@ def diff(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Show what a job changed; for one that may not write, what it changed and lost."""
+    """Show what a job changed; for a job that may not write, the changes that were thrown away."""
     from bridge.operations.branches import diffs
 
     found = diffs.of_tree(service_here(), job_id) if tree else diffs.of_job(service_here(), job_id)

@@ -108,7 +108,7 @@ def _list_jobs(service: "Service", wanted: "JobFilter", *, json: bool) -> None:
 
 @app.command()
 def show(job_id: JobId, json: Json = False, web: Web = False) -> None:
-    """Show one job: its state and why, its result, what was observed, what to type next."""
+    """Show one job: its state and why, its result, its claimed and observed changes, and the next command."""
 
     from bridge.operations.branches import branches
     from bridge.operations.home import links
@@ -143,7 +143,7 @@ def prompt(
     attempt: Annotated[int | None, typer.Option(min=1, help="Number of the attempt; the last one by default.")] = None,
     json: Json = False,
 ) -> None:
-    """Print what a job's program was told, without secrets. For people."""
+    """Print the prompt that a job's program got, without secrets. For people."""
 
     from bridge.operations.jobs import output
 
@@ -212,7 +212,7 @@ def kill(
     now: Annotated[bool, typer.Option("--now", help="Also stop running agents.")] = False,
     json: Json = False,
 ) -> None:
-    """End a tree: what runs finishes, nothing more starts, one last job sums up."""
+    """End a tree: running jobs finish, no new ones start, and one last job writes the summary."""
     import asyncio
 
     from bridge.operations.orders import trees
@@ -307,7 +307,7 @@ def reviews(
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at most.")] = 50,
     json: Json = False,
 ) -> None:
-    """List the reviews people recorded, newest first: what their authors say, no gate reads it."""
+    """List the reviews that people recorded with `job open`, newest first. They don't count for the gate."""
     from bridge.operations.registry import reviews as recorded
     from cli.drawing.words import review_row
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 PANELS = {
     "Begin": {
-        "init": "begin here: set up this repository and run the first job",
+        "init": "set up this repository and run a first job",
         "demo": "see it work, with no account, key or model",
-        "dashboard": "open the dashboard, where you see and do all of it",
+        "dashboard": "open the dashboard in the browser",
         "help": "read the manual, and how a command is typed",
     },
     "Have work done": {
@@ -32,8 +32,8 @@ PANELS = {
     },
     "See and decide": {
         "attention": "list what waits for a person",
-        "resume": "answer a tree's questions, decide about its failures",
-        "job": "look at jobs and trees, merge them, end them, run parts again",
+        "resume": "answer a paused tree's questions, or decide about failures",
+        "job": "list, show, merge, retry and end jobs and their trees",
         "memory": "write, confirm and recall what agents should know",
         "spend": "show what was spent, by day, agent, repository and model",
         "result": "check, explain and render result objects",
@@ -52,7 +52,7 @@ PANELS = {
         "backup": "copy the home, while the service runs",
         "restore": "restore a backup into a new home",
         "bridge": "run the HTTP interface for programs, and manage its tokens",
-        "cluster": "make a Temporal server of your own ready",
+        "cluster": "prepare a Temporal server of your own",
     },
 }
 """The nouns by what people do with them, as `service --help` lists them."""
@@ -86,7 +86,7 @@ class Nouns(TyperGroup):
         return command_of(cmd_name) if cmd_name in NOUNS else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        panels = PANELS | {"Short ways": {alias: f"service {path}" for alias, path in ALIASES.items()}}
+        panels = PANELS | {"Aliases": {alias: f"service {path}" for alias, path in ALIASES.items()}}
         write_panels(formatter, {heading: list(rows.items()) for heading, rows in panels.items()})
 
 

@@ -86,15 +86,13 @@ def sweep(
     state: Annotated[
         str | None, typer.Option(help="Unmerged branches of trees in this state: done, failed or cancelled.")
     ] = None,
-    yes: Annotated[
-        bool | None, typer.Option("--yes/--dry-run", help="Remove what can be removed, or the branches you chose.")
-    ] = None,
+    yes: Annotated[bool | None, typer.Option("--yes/--dry-run", help="Remove without asking, or only list.")] = None,
     json: Json = False,
 ) -> None:
     """List worktrees, merged branches and locks that killed processes left; with an option, unmerged branches.
 
-    Work that is nowhere else is only removed where you choose it: by --tree, --older-than, --state or --unmerged. On a
-    terminal you are then asked once, with the list of what would go.
+    Commits that are nowhere else are removed only with --unmerged, --tree, --older-than or --state. On a terminal you
+    are then asked once, with the list of what would go.
     """
     from bridge.operations.branches.unmerged import Choice
 
@@ -166,7 +164,7 @@ def _say_dropped(works: "Sequence[UnmergedWork]", done: "DroppedWork", *, yes: b
     tell(*(f"error: {problem}" for problem in done.problems))
     if done.dropped:
         path = shlex.quote(done.dropped[0].path)
-        say(f"git frees the room once nothing can bring them back any more, at the latest after: git -C {path} gc")
+        say(f"git frees the disk space when it prunes these commits, which takes weeks by default: git -C {path} gc")
 
 
 def _work_row(work: "UnmergedWork") -> tuple[str, ...]:

@@ -125,7 +125,7 @@ def _taken(running: int, hosts: "Iterable[HostNow]") -> str:
     if not working:
         return f"{running} running, no worker is there"
     if running > slots:
-        return f"{slots} running on {slots} slots, {running - slots} put off or just ended"
+        return f"{slots} running on {slots} slots, {running - slots} waiting to be tried again or just ended"
     return f"{running} running on {slots} slots"
 
 

@@ -10,7 +10,7 @@ EXAMPLES = {
     "agent allow": "service agent allow scout acme/web",
     "agent ask": 'service agent ask scout "How are orders priced?" --wait',
     "agent deny": "service agent deny scout acme/web",
-    "agent implement": 'service agent implement lead "Build a rate limiter" --base main',
+    "agent implement": 'service agent implement builder "Raise the limit to 100" --base main',
     "agent list": "service agent list --json",
     "agent remove": "service agent remove scout",
     "agent review": 'service agent review scout "Is it safe to merge?" --pr 12',

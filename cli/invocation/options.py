@@ -33,7 +33,8 @@ Timeout = Annotated[
 Budget = Annotated[
     float | None,
     typer.Option(
-        metavar="DOLLARS", help="The most its tree may cost; at most the setting orchestrate.max_delegation_cost_usd."
+        metavar="DOLLARS",
+        help="Limit of what the whole tree may cost; no higher than orchestrate.max_delegation_cost_usd.",
     ),
 ]
 RepoHere = Annotated[

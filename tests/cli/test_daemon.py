@@ -126,7 +126,7 @@ def test_no_more_jobs_run_than_there_are_slots(home: Home) -> None:
     counts, now = Counts(queued=2, running=15, paused=0, blocked=0), HostNow("a", slots=8, running=15, works=True)
     found = Overview(counts, (now, replace(now, name="b", slots=0, running=0)), Used(), Disk(0, True, (), 0))
     queue, hosts, *_ = map(str, daemon.figures(found))
-    assert queue == "queue            8 running on 8 slots, 7 put off or just ended, 2 queued"
+    assert queue == "queue            8 running on 8 slots, 7 waiting to be tried again or just ended, 2 queued"
     assert hosts == "hosts            a 8 of 8, b 0 of 0"
 
 

@@ -278,7 +278,7 @@ def test_what_cannot_be_merged_is_refused_in_a_sentence(script: Script) -> None:
     moved = service.repo.rename(service.tmp / "moved")
     try:
         assert "has acme/shop moved?" in service("job", "merge", f"{job}.2", code=4).stderr
-        assert "the repository cannot be seen" in service("job", "branches", job).stdout
+        assert "the repository cannot be read" in service("job", "branches", job).stdout
     finally:
         moved.rename(service.repo)
 

@@ -197,7 +197,7 @@ def test_a_tree_is_ended_now_on_its_page_and_its_agents_stop(script: Script, ann
 def test_a_conflict_is_told_and_ends_when_one_leg_is_dropped_on_the_page(script: Script, ann: Person) -> None:
     job = conflicting(script)
     tab = tree_page(script.service.seen, ann, job)
-    until_standing(tab, "Work does not fit together")
+    until_standing(tab, "Merge conflict")
     tab.get_by_role("button", name="Merge all 2").click()
     until_shown(tab, "conflicts with leg left")
     assert "in same.txt; nothing was changed" in tab.inner_text("#notes")
@@ -223,14 +223,14 @@ def test_a_conflict_is_told_and_ends_when_one_leg_is_dropped_on_the_page(script:
 def test_the_commands_that_a_page_prints_end_a_conflict(script: Script, ann: Person) -> None:
     job = conflicting(script)
     tab = tree_page(script.service.seen, ann, job)
-    until_standing(tab, "Work does not fit together")
+    until_standing(tab, "Merge conflict")
     tab.get_by_label("Where it stands").locator("summary", has_text="by hand").click()
     commands = tab.get_by_label("Where it stands").locator("pre").inner_text().splitlines()
     assert commands[-1] == f"service job retry {job}.3"
     typed(script, commands[:-1])
     tab.get_by_role("button", name="Run see again").click()
     until_standing(tab, "done")
-    assert "Work does not fit together" not in tab.inner_text("main")
+    assert "Merge conflict" not in tab.inner_text("main")
 
 
 def test_every_way_to_a_tree_leads_to_its_page(

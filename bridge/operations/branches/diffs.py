@@ -86,7 +86,7 @@ def of_tree(service: Service, job_id: str) -> JobDiff:
     tree = branches.of_tree(service, jobs.get(service, job_id).root_job_id)
     root = tree.root_job_id
     if tree.problem:
-        raise NotFoundError(f"the repository cannot be seen: {tree.problem}", tree.way_on)
+        raise NotFoundError(f"the repository cannot be read: {tree.problem}", tree.way_on)
     if not tree.base:
         raise RefusedError(f"{root} has no base yet, or is of a release that kept none", f"service job branches {root}")
     line = draw(Path(tree.path), tree.base, tree.head or tree.base, task_line.parts_of(service, tree))

@@ -108,7 +108,7 @@ def _head(found: Branches) -> Head:
     """Choose the head to judge: the task's branch; before any merge the tree's line, else the tree's only branch."""
     root = found.root_job_id
     if found.problem:
-        return Head(found.task_branch, None, f"the repository cannot be seen: {found.problem}", found.way_on)
+        return Head(found.task_branch, None, f"the repository cannot be read: {found.problem}", found.way_on)
     if found.head:
         return Head(found.task_branch, found.head)
     if found.line:

@@ -74,7 +74,8 @@ def _refuse_early(whole: Tree, tree: Branches) -> None:
         raise RefusedError(f"{tree.root_job_id} is still at work", f"service job tree {tree.root_job_id} --watch")
     if not tree.base:
         raise RefusedError(
-            f"{tree.root_job_id} is of an earlier release, which kept no base: its conflicts cannot be found",
+            f"{tree.root_job_id} was started by an earlier release, which did not record its base:"
+            " its conflicts cannot be found",
             f"service job branches {tree.root_job_id}",
         )
 

@@ -54,7 +54,7 @@ async def review(service: Service, job_id: str, *, actor: str, agent: str = "", 
     verdict = merge_gate.of_tree(service, tree.root_job_id, found=tree)
     if not verdict.unseen or verdict.head is None:
         root_id = tree.root_job_id
-        raise RefusedError(f"the reviews of {root_id} have nothing left to see", f"service job gate {root_id}")
+        raise RefusedError(f"the reviews of {root_id} have seen all of its work", f"service job gate {root_id}")
     repo = branches.checkout(service, tree.repo)
     chosen = _agent(service, whole, verdict, agent)
     seen = [merge_gate.seen_by(service, whole, each) for each in verdict.unseen]
@@ -83,7 +83,7 @@ def _agent(service: Service, whole: Tree, verdict: Verdict, wanted: str) -> Agen
     order = [*(known[name] for name in before if name in known), *known.values()]
     able = next((each for each in order if _able(each, repo)), None)
     if able is None:
-        raise UsageError(f"no agent can review {repo}: it takes the capability review", "service agent list")
+        raise UsageError(f"no agent that may work on {repo} has the capability review", "service agent list")
     return able
 
 

@@ -163,7 +163,8 @@ def _refuse_early(job: JobRecord, whole: Tree, tree: Branches, said: Said) -> No
         raise RefusedError(f"{why_not}; nothing was sent", f"service job tree {job.root_job_id} --watch")
     if not tree.base:
         raise RefusedError(
-            f"{tree.root_job_id} is of an earlier release, which kept no base: no job can go on from its work",
+            f"{tree.root_job_id} was started by an earlier release, which did not record its base:"
+            " no job can go on from its work",
             f"service job branches {tree.root_job_id}",
         )
 

@@ -106,7 +106,7 @@ def test_the_first_help_text_lists_every_noun_on_a_line(capsys: pytest.CaptureFi
     assert main(["--help"]) == 0
     lines = capsys.readouterr().out.splitlines()
     listed = lines[lines.index("Begin:") :]
-    assert [line[:-1] for line in listed if line.endswith(":")] == [*PANELS, "Short ways"]
+    assert [line[:-1] for line in listed if line.endswith(":")] == [*PANELS, "Aliases"]
     assert [line.split()[0] for line in listed if line.startswith("  ")] == [*NOUNS, *ALIASES]
     assert root() is not None
 

@@ -36,13 +36,13 @@ async def _drop(service: Service, form: Form) -> Done:
     if not chosen:
         raise UsageError("no tree is chosen; nothing was dropped")
     if form.text("sure", "") != "yes":
-        raise UsageError("tick that their commits may go; nothing was dropped")
+        raise UsageError("nothing was dropped: confirm that these commits are merged nowhere")
     done = await asyncio.to_thread(_dropped, service, chosen, form.signed)
     WORK.begin(service)
     notes = [Note(problem, done=False) for problem in done.problems]
     if done.dropped:
         first = done.dropped[0]
-        said = f"{len(done.dropped)} branches are dropped. Each can be brought back, as the first."
+        said = f"{len(done.dropped)} branches are dropped. To bring back the first (and others likewise):"
         notes.insert(0, Note(said, hint=branches.restore(first.path, first.branch, first.head_sha)))
     return Done(tuple(notes))
 

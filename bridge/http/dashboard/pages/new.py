@@ -32,7 +32,7 @@ MEANS = ("model", "effort", "pull_request", "issue", "base", "timeout", "budget"
 RECIPE = "recipe:"
 """The beginning of a recipe's name among the names of agents, which have no colon."""
 RECIPES = {
-    Recipe.REVIEW_PANEL: "several reviewers, each with one lens",
+    Recipe.REVIEW_PANEL: "several reviewers, each with one question in mind",
     Recipe.DECOMPOSE_AND_VERIFY: "parallel implementations, and a check",
     Recipe.VERIFIER: "one implementation, and a check",
 }
@@ -42,7 +42,7 @@ DOES = {
     Action.IMPLEMENT: "changes files, on a branch of its own",
 }
 AUTONOMY = {
-    AutonomyPolicy.AUTO: "reads only, enforced by its program",
+    AutonomyPolicy.AUTO: "the usual: reads, and changes nothing",
     AutonomyPolicy.READ_ONLY: "reads, and changes nothing",
     AutonomyPolicy.WORKSPACE_WRITE: "writes in the worktree of its job",
     AutonomyPolicy.DANGER_FULL_ACCESS: "does all that the service's own account may",

@@ -116,7 +116,7 @@ def dropped(service: Service, job_id: str, form: Form) -> Note:
     back = branches.restore(first.path, first.branch, first.head_sha)
     said = f"{first.branch} is dropped. It can be brought back."
     if others:
-        said = f"{len(gone.dropped)} branches are dropped. Each can be brought back, as the first."
+        said = f"{len(gone.dropped)} branches are dropped. To bring back the first (and others likewise):"
     if gone.stays:
         said += f" {gone.stays} stays: its work is not in the branch you have checked out."
     return Note(said, hint=back, about=job_id)

@@ -31,8 +31,8 @@ async def press(ann: Surfer, button: str, **fields: str) -> Shown:
 
 async def test_the_tree_is_merged_into_the_branch_of_its_task(tree: Grown, ann: Surfer) -> None:
     html = (await ann.open(TREE)).html
-    assert html.index("Merge the tree") < html.index("Merge all"), "the first button"
-    shown = await press(ann, "Merge the tree")
+    assert html.index("Merge into the task branch") < html.index("Merge all"), "the first button"
+    shown = await press(ann, "Merge into the task branch")
     assert run_git(tree.repo, "rev-parse", TASK_BRANCH) == tree.line
     assert not (tree.repo / FILE).exists()
     assert f"leg docs ({DOCS}) is left out" in shown.words

@@ -288,7 +288,7 @@ async def test_a_conflict_that_blocks_is_told_with_every_command_of_the_way_out(
         row = schema.attempts.c.job_id == JOB
         connection.execute(update(schema.attempts).where(row).values(diagnostics={"conflict": clash}))
     shown = await ann.open(page)
-    assert "Work does not fit together" in shown.words
+    assert "Merge conflict" in shown.words
     assert "in limiter.py." in shown.words
     assert "by hand" in shown.words
     assert f"service job retry {JOB}" in shown.words

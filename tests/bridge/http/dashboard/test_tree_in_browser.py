@@ -93,7 +93,7 @@ def test_a_graph_scrolls_in_its_own_box_until_it_is_made_to_fit(tab: Page, servi
     hidden = "(box) => box.scrollWidth - box.clientWidth"
     box = tab.locator(".dag")
     assert box.evaluate(hidden) > 300
-    tab.get_by_label("Fit the width").check()
+    tab.get_by_label("Fit to the window").check()
     assert box.evaluate(hidden) == 0
     goes_on(service, tab)
     assert box.evaluate(hidden) == 0

@@ -96,7 +96,7 @@ async def test_the_gate_waits_for_it_and_counts_its_verdict(tree: Reviewed, begu
         f"the later review {started.job_id} is not done; next: service job tree {started.job_id} --watch",
     )
     assert (waits.state, waits.unseen) == (GateState.PENDING, ())
-    with pytest.raises(RefusedError, match="nothing left to see"):
+    with pytest.raises(RefusedError, match="have seen all of its work"):
         await ask(tree)
     ends(tree, started, decision="approved")
     assert judged(tree) == Verdict(GateState.PASSING, (), started.head)
@@ -133,7 +133,7 @@ async def test_nobody_who_can_is_said(tree: Reviewed, begun: list[TreeInput]) ->
     with pytest.raises(NotFoundError, match="no agent nobody"):
         await ask(tree, "nobody")
     agents.deny(tree.service, "critic", "acme/shop")
-    with pytest.raises(UsageError, match="no agent can review acme/shop"):
+    with pytest.raises(UsageError, match="no agent that may work on acme/shop has the capability review"):
         await ask(tree)
     assert begun == []
 
