@@ -68,7 +68,7 @@ Read = Callable[[Record], Iterator[Entry] | None]
 
 
 def said(text: object, kind: EntryKind = EntryKind.SAID, *, inner: bool = False) -> Iterator[Entry]:
-    """Yield an entry for a text, unless it is blank or no text."""
+    """Yield an entry, unless the text is blank or not a string."""
     if isinstance(text, str) and text.strip():
         yield Entry(kind=kind, text=text.strip("\n"), inner=inner)
 
@@ -90,7 +90,7 @@ def tool(name: str, arguments: object, call: str, *, writers: tuple[str, ...] = 
 
 
 def argument_of(arguments: object) -> str:
-    """Return the argument that says most about a call, on one line; else all of them."""
+    """Return a call's main argument on one line; all arguments if none is known as the main one."""
     if isinstance(arguments, Mapping):
         telling = next((value for key in _TELLING if (value := text_of(arguments, key))), None)
         arguments = telling or (json.dumps(arguments, ensure_ascii=False) if arguments else "")

@@ -92,7 +92,7 @@ def _of_a_job(engine: Engine, wanted: TreeFilter) -> list[ColumnElement[bool]]:
 
 
 def _is_in(state: TreeState) -> ColumnElement[bool]:
-    """Match the tasks that `tree_state` gives this state, with and without a running job."""
+    """Return the condition for trees in this state, as `tree_state` defines it."""
     runs = select(jobs.c.job_id).where(jobs.c.root_job_id == tasks.c.root_job_id, jobs.c.state == JobState.RUNNING)
 
     def task(*, running: bool) -> ColumnElement[bool]:

@@ -101,7 +101,7 @@ def _answer(question: "QuestionRecord", said: Said, *, may_wait: bool) -> str | 
 
 
 def _typed(question: str) -> str:
-    """Ask until the answer is whole: a terminal drops the end of a longer line."""
+    """Ask again while an answer reaches the terminal's limit of a line, which may have cut it."""
     while len((text := asked(question, "")).encode()) >= LONGEST_LINE:
         tell(f"a terminal takes {LONGEST_LINE:,} bytes in one line, and this was longer; to give the text as a file:")
         tell("  Ctrl-C, then: service resume JOB VERB --file PATH")

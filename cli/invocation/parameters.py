@@ -39,7 +39,7 @@ def _kind(hint: Any, *extras: Any) -> Kind:
 
 
 def _value_type(hint: Any) -> type:
-    """Return the type of one value: `Path` of `list[Path] | None`."""
+    """Return the element type of an annotation without list and None: `Path` for `list[Path] | None`."""
     if isinstance(hint, types.UnionType):
         return _value_type(next(arm for arm in get_args(hint) if arm is not types.NoneType))
     if get_origin(hint) is list:

@@ -192,7 +192,7 @@ def _verdict(seen: Seen, job: JobRecord, outcome: JobRecord) -> Iterator[_Reason
 
 
 def _settles(seen: Seen) -> bool:
-    """Return whether a later review of this head decides instead of what earlier ones have not seen, or will."""
+    """Return whether a later review of this head replaces the earlier ones, now or once it has ended."""
     later = seen.later
     return later is not None and _is_of_head(seen, later) and not (later.over and _abstains(later.job))
 

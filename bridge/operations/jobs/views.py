@@ -77,7 +77,7 @@ class WholeTree(Tree):
 
 
 def listed(row: TreeRow) -> ListedTree:
-    """Return a tree in a list."""
+    """Return the view of a tree: its first job, with `tree` added."""
     return ListedTree.model_validate(row.root.model_dump() | {"tree": row.tree})
 
 

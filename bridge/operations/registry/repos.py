@@ -74,7 +74,7 @@ def get(service: Service, name: str) -> Repo:
 def here(service: Service, folder: Path) -> Repo:
     """Return the registered repository of a folder, which may be below its top or in another of its worktrees.
 
-    A folder outside of all git repositories stands for the only registered one.
+    Outside git, return the only registered repository; raise if there are several.
     """
     known = every(service)
     names = ", ".join(repo.name for repo in known) or "none"

@@ -39,7 +39,7 @@ class Turn:
 
     @property
     def is_outcome(self) -> bool:
-        """Return whether the agent said the result of its job, which the page shows in words."""
+        """Return whether this message has the job's result object, which the page shows in words."""
         return self.entry.kind is EntryKind.SAID and KEY in self.entry.text
 
 

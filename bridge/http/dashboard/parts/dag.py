@@ -155,7 +155,7 @@ def _dependencies(batch: Batch, after: Mapping[str, Sequence[str]]) -> Iterator[
 
 
 def _connected(names: Sequence[str], pairs: Sequence[tuple[str, str]]) -> list[list[str]]:
-    """Return the names in groups that no pair joins, in order."""
+    """Return the connected components, in the order of `names`."""
     group = {name: [name] for name in names}
     for one, other in pairs:
         if group[one] is not group[other]:
@@ -228,7 +228,7 @@ def _lines(pieces: Sequence[Picture], room: float, across: float) -> list[list[P
 
 
 def _back(out: Point, between: float, into: Point) -> tuple[Point, ...]:
-    """Return the way from the end of a line to the begin of the next one, between the two."""
+    """Return the points of an edge from the end of a row back to the start of the next one."""
     right, left = out[0] + TURN, into[0] - TURN
     return (out, (right, out[1]), (right, between), (left, between), (left, into[1]), into)
 
@@ -335,7 +335,7 @@ def _tops(columns: _Columns) -> dict[_Item, float]:
 def _points(
     source: str, target: str, layers: Mapping[str, int], columns: _Columns, y: Mapping[_Item, float]
 ) -> tuple[Point, ...]:
-    """Return the way of a line: straight past its own column and those between, curved from one column to the next."""
+    """Return the points of an edge: straight across columns, curved between them."""
     xs, out = columns.edges, columns.drawn[source].out
     x, y_out = xs[layers[source]] + out[0], y[source] + out[1]
     points, edge = [(x, y_out)], xs[layers[source] + 1] - ACROSS

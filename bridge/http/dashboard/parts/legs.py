@@ -131,7 +131,7 @@ async def resolved(service: Service, root: str) -> Done:
 
 
 async def reviewed(service: Service, root: str, form: Form) -> Done:
-    """Start the review of what the reviews of a tree have not seen."""
+    """Start a review of the commits that no review of the tree has seen."""
     started = await reviewing.review(service, root, actor=form.signed)
     said = f"{started.agent} reviews {started.head[:7]}. When it is done, this page shows whether the work is ready."
     return Done((Note(said, about=started.job_id, page=f"/ui/trees/{started.job_id}"),))

@@ -185,7 +185,7 @@ def _by_job(events: Iterable[EventRecord]) -> Mapping[str, Sequence[EventRecord]
 
 
 def _attempts(job: JobRecord, events: Iterable[EventRecord]) -> dict[int, _Attempt]:
-    """Return the moments of each attempt: of the last one by the job's row, of earlier ones by the tree's events."""
+    """Return when each attempt was queued, started and ended: the last from the job's row, earlier ones from events."""
     found = {job.attempt: _Attempt()}
     for event in events:
         number = event.data.get("attempt")
