@@ -37,9 +37,13 @@ def lead() -> Result:
 
 def builder() -> Result:
     """Write the files of its leg."""
-    leg = os.environ["SERVICE_DELEGATION_ID"]
-    name = "LIMITER.md" if leg == "docs" else "limiter.py"
-    text = {"limiter": FAULTY, "limiter-again": RIGHT, "docs": "# Limiter\n\n`allowed(count, limit)`\n"}[leg]
+    files = {
+        "limiter": ("limiter.py", FAULTY),
+        "limiter-again": ("limiter.py", RIGHT),
+        "docs": ("LIMITER.md", "# Limiter\n\n`allowed(count, limit)`\n"),
+    }
+    asked = ("COMMENTS.md", "This script only notes that somebody asked for changes; a real agent makes them.\n")
+    name, text = files.get(os.environ["SERVICE_DELEGATION_ID"], asked)
     Path(name).write_text(text)
     return {"decision": "implemented", "summary": f"Wrote {name}.", "changes_made": [f"{name}: new"]}
 

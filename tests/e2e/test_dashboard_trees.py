@@ -143,7 +143,9 @@ def test_a_comment_on_a_line_goes_back_to_the_leg_and_what_comes_of_it_is_merged
     tab.get_by_role("link", name="Diff", exact=True).click()
     tab.evaluate("window.neverLoadedAgain = true")
     tab.locator("#file-1 button", has_text="2").press("Enter")
-    tab.get_by_label("Comment on made.txt, line 2").wait_for()
+    field = tab.get_by_label("Comment on made.txt, line 2")
+    field.wait_for()
+    assert field.bounding_box()["width"] > 400, "it stands below the whole line, not in the column of numbers"  # type: ignore[index]
     tab.keyboard.type("Greet everybody.")
     pictures(tab, "comment")
     assert never_loaded_again(tab)
