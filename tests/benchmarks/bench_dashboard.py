@@ -33,7 +33,8 @@ TREE = 10
 """Number of jobs in each tree."""
 SIZES = (8, 64, 200)
 """Numbers of jobs of the trees whose pages are measured."""
-CALLS, STREAMS, REST = 100, 50, 20.0
+CALLS, STREAMS, REST = 60, 50, 20.0
+"""Requests of each page: all together stay below the rate limit of 600 a minute."""
 PROMPT = "Which of the two should the limiter use, and what do we do with what is in the other one? " * 2
 
 
