@@ -63,7 +63,7 @@ class Command:
     effect: str
     """The most it does: it reads, writes or destroys."""
     for_agents: bool
-    """Whether agents may call it, besides people."""
+    """True if agents may call it too."""
     arguments: tuple[Parameter, ...]
     options: tuple[Parameter, ...]
     exit_codes: dict[int, str]

@@ -52,6 +52,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     "github/merge_gate.py": (
         ("L10", "{Decision.CHANGES_REQUESTED, Decision.BLOCKED,", "{Decision.BLOCKED,"),
         ("L10", "frozenset({FailurePolicy.CONTINUE, FailurePolicy.ESCALATE})", "frozenset({FailurePolicy.CONTINUE})"),
+        ("L10", "(later.head == seen.head.sha and not later.over)", "not later.over"),
         ("O1", "if head.foreign:", "if head.foreign and head.sha is None:"),
     ),
     "github/comment_permission.py": (

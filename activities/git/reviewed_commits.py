@@ -39,7 +39,7 @@ def saw_all(repo: Path, head: str, seen: tuple[str, ...]) -> bool:
 
 @dataclass(frozen=True)
 class Unseen:
-    """What a head has beyond the seen commits: commits, each with its subject, the newest first, and their files."""
+    """The commits of a head beyond the seen ones, each with its subject, newest first, and the files they change."""
 
     commits: tuple[str, ...]
     files: tuple[str, ...]

@@ -10,7 +10,7 @@ from tests import rows
 from tests.rows import ROOT
 from workflows.contract.models import Action, Decision, FailurePolicy, SynthesisRule
 from workflows.github.merge_gate import GateState, Verdict, judge
-from workflows.github.merge_gate_inputs import Head, JobFacts, Look, Plan, Seen, Work
+from workflows.github.merge_gate_inputs import Head, JobFacts, LaterReview, Look, Plan, Seen, Work
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.rows import FailingRecord, JobRecord
 from workflows.model.states import Continuation, JobState, TaskState, WaitsFor
@@ -359,6 +359,34 @@ def test_the_verdict(case: Case) -> None:
         assert words in reason
         assert "; next: " in reason
     assert verdict.head == case.seen.head.sha
+
+
+UNSEEN = replace(ELSEWHERE, unseen="1 commit in later.txt")
+
+
+def later(decision: str | None, head: str = HEAD, look: Look = Look.HERE, *, over: bool = True) -> Seen:
+    """Return the task whose review has not seen all of the head, with a review of the rest that a person asked for."""
+    job = rows.job("job-later", decision=decision, state=JobState.SUCCEEDED if over else JobState.RUNNING)
+    review = LaterReview(job, over, head, JobFacts(look=look))
+    return replace(of(A, V, END, a=MERGED, v=UNSEEN), later=review)
+
+
+@pytest.mark.parametrize(
+    ("seen", "state", "unseen"),
+    [
+        (later("approved"), PASSING, ()),
+        (later("changes_requested"), FAILING, ()),
+        (later(None, look=Look.UNKNOWN, over=False), PENDING, ()),
+        (later("skipped"), PENDING, (V.job_id,)),
+        (later("approved", "b" * 40, Look.ELSEWHERE), PENDING, (V.job_id,)),
+        (later(None, "b" * 40, Look.UNKNOWN, over=False), PENDING, (V.job_id,)),
+        (replace(later("approved"), jobs=(LEAD, A, reader(2, "v", "changes_requested"), END)), FAILING, ()),
+    ],
+    ids=["approves", "rejects", "runs", "abstains", "of another head", "runs on another head", "against a rejection"],
+)
+def test_a_later_review_decides_about_its_head_alone(seen: Seen, state: GateState, unseen: tuple[str, ...]) -> None:
+    verdict = judge(seen)
+    assert (verdict.state, verdict.unseen) == (state, unseen), verdict.reasons
 
 
 @pytest.mark.parametrize("decision", [each for each in Decision if each not in {"approved", "implemented"}])

@@ -3,14 +3,14 @@
 from fastapi import APIRouter, Request
 
 from bridge.http.wire.authorization import needs
-from bridge.http.wire.call import created, repeatable
+from bridge.http.wire.call import start_once
 from bridge.http.wire.document import BODY, ORDER, errors
 from bridge.http.wire.parameters import IdempotencyKey
 from bridge.http.wire.schemas import AskAnswer, AskRequest, OrchestrateAnswer, OrchestrateRequest
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.machine.named_tokens import Scope
 from bridge.operations.idempotency import Answer, KeyReusedError
-from bridge.operations.orders import new_jobs, trees
+from bridge.operations.orders import new_jobs
 from bridge.operations.service import Service
 from workflows.contract.models import Action
 from workflows.model.errors import NotFoundError, RefusedError
@@ -53,9 +53,7 @@ def router(service: Service) -> APIRouter:
             started = await new_jobs.orchestrate(service, new, root=root)
             return {"job_id": started.job_id, "caveat": started.caveat}
 
-        answer = await repeatable(service, request, body, idempotency_key, trees.new_root_id, start)
-        created(request, answer["job_id"])
-        return OrchestrateAnswer(**answer)
+        return OrchestrateAnswer(**await start_once(service, request, body, idempotency_key, start))
 
     return made
 
@@ -68,6 +66,4 @@ async def _start(
     async def start(root: str | None) -> Answer:
         return {"job_id": await new_jobs.start(service, new, root)}
 
-    answer = AskAnswer(**await repeatable(service, request, body, key, trees.new_root_id, start))
-    created(request, answer.job_id)
-    return answer
+    return AskAnswer(**await start_once(service, request, body, key, start))

@@ -13,7 +13,7 @@ from activities.store.tree_list import TreeFilter
 from bridge.http.routes.event_stream import look, resumed_at, stream
 from bridge.http.wire import projections, stream_limit
 from bridge.http.wire.authorization import needs
-from bridge.http.wire.call import CHANNEL, call_of, created, repeatable
+from bridge.http.wire.call import CHANNEL, call_of, repeatable, start_once
 from bridge.http.wire.document import BODY, ORDER, errors
 from bridge.http.wire.errors import TooManyStreamsError
 from bridge.http.wire.parameters import (
@@ -94,6 +94,7 @@ def router(service: Service) -> APIRouter:
     _add_orders(made, service)
     _add_publish(made, service)
     _add_branches(made, service)
+    _add_follow_ups(made, service)
     return made
 
 
@@ -167,7 +168,7 @@ def _add_looks(made: APIRouter, service: Service) -> None:
         cursor: LogCursor = None,
         limit: Limit = 50,
     ) -> Log:
-        """What a job's agent said and did, by default the end; a page may have a few entries more than its limit."""
+        """Return a part of a job's transcript, by default its end; it may have a few entries more than its limit."""
         return await read(_log, service, job_id, attempt, before, cursor, limit)
 
     @made.get("/v1/jobs/{job_id}/gate", responses=errors(NotFoundError), openapi_extra=needs(Scope.READ))
@@ -287,6 +288,20 @@ def _add_branches(made: APIRouter, service: Service) -> None:
         return await act(lambda: asyncio.to_thread(_merged, service, (job_id, *wanted.then), actor, wanted))
 
     @made.post(
+        "/v1/jobs/{job_id}/drop",
+        responses=errors(NotFoundError, RefusedError, *ORDER, *BODY),
+        openapi_extra=needs(Scope.ACT),
+    )
+    async def drop_job(job_id: JobId, request: Request, body: DropRequest | None = None) -> DropAnswer:
+        """Remove the branch of a leg, or every branch of a root's tree: merged ones, or any with `force`."""
+        force, actor = body is not None and body.force, call_of(request.scope).signed
+        return await act(lambda: asyncio.to_thread(_dropped, service, job_id, actor, force))
+
+
+def _add_follow_ups(made: APIRouter, service: Service) -> None:
+    """Add the endpoints that start a job about the work of a tree."""
+
+    @made.post(
         "/v1/jobs/{job_id}/resolve",
         responses=errors(NotFoundError, RefusedError, KeyReusedError, *ORDER, *BODY),
         openapi_extra=needs(Scope.ACT),
@@ -300,9 +315,7 @@ def _add_branches(made: APIRouter, service: Service) -> None:
         async def start(root: str | None) -> Answer:
             return asdict(await resolving.resolve(service, job_id, agent=wanted.agent or "", root=root))
 
-        answer = await repeatable(service, request, wanted, idempotency_key, trees.new_root_id, start)
-        created(request, answer["job_id"])
-        return ResolveAnswer.model_validate(answer)
+        return ResolveAnswer.model_validate(await start_once(service, request, wanted, idempotency_key, start))
 
     @made.post(
         "/v1/jobs/{job_id}/revise",
@@ -322,9 +335,7 @@ def _add_branches(made: APIRouter, service: Service) -> None:
                 await revising.revise(service, job_id, said, actor=actor, channel=CHANNEL, agent=agent, root=root)
             )
 
-        answer = await repeatable(service, request, body, idempotency_key, trees.new_root_id, send)
-        created(request, answer["job_id"])
-        return ReviseAnswer.model_validate(answer)
+        return ReviseAnswer.model_validate(await start_once(service, request, body, idempotency_key, send))
 
     @made.post(
         "/v1/jobs/{job_id}/review",
@@ -341,19 +352,7 @@ def _add_branches(made: APIRouter, service: Service) -> None:
             agent = wanted.agent or ""
             return asdict(await reviewing.review(service, job_id, actor=actor, agent=agent, root=root))
 
-        answer = await repeatable(service, request, wanted, idempotency_key, trees.new_root_id, start)
-        created(request, answer["job_id"])
-        return ReviewAnswer.model_validate(answer)
-
-    @made.post(
-        "/v1/jobs/{job_id}/drop",
-        responses=errors(NotFoundError, RefusedError, *ORDER, *BODY),
-        openapi_extra=needs(Scope.ACT),
-    )
-    async def drop_job(job_id: JobId, request: Request, body: DropRequest | None = None) -> DropAnswer:
-        """Remove the branch of a leg, or every branch of a root's tree: merged ones, or any with `force`."""
-        force, actor = body is not None and body.force, call_of(request.scope).signed
-        return await act(lambda: asyncio.to_thread(_dropped, service, job_id, actor, force))
+        return ReviewAnswer.model_validate(await start_once(service, request, wanted, idempotency_key, start))
 
 
 def _comment(said: LineComment) -> Comment:

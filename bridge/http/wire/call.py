@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from bridge.http.wire.thread_pools import act
 from bridge.machine.named_tokens import Scope as TokenScope
 from bridge.operations.idempotency import Act, Answer, once
+from bridge.operations.orders.trees import new_root_id
 from bridge.operations.service import Service
 from workflows.model.orders import signed
 
@@ -73,3 +74,10 @@ async def repeatable(
 def created(request: Request, made: str) -> None:
     """Record the created id in the audit line."""
     call_of(request.scope).created.append(made)
+
+
+async def start_once(service: Service, request: Request, body: BaseModel, key: str | None, start: Act) -> Answer:
+    """Start a tree once per idempotency key, and record its job's id in the audit line."""
+    answer = await repeatable(service, request, body, key, new_root_id, start)
+    created(request, answer["job_id"])
+    return answer

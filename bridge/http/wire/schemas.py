@@ -70,7 +70,7 @@ class Belonging(Body):
 
 
 class TaskRequest(Belonging):
-    """What every new tree may be given beside its message (C4)."""
+    """The options of every new tree, beside its message (C4)."""
 
     budget: float | None = Field(
         default=None,
@@ -245,7 +245,7 @@ class LineComment(Body):
 
 
 class ReviseRequest(Body):
-    """What a person says about a diff."""
+    """A person's comments on a diff."""
 
     text: str = Field(default="", max_length=100_000, description="About the whole of it.")
     comments: list[LineComment] = Field(default=[], max_length=200)

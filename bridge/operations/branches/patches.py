@@ -48,7 +48,7 @@ class FilePatch:
     added: int = 0
     removed: int = 0
     remarks: tuple[str, ...] = ()
-    """What happened to the file besides its lines: `new`, `deleted`, `renamed from …`, `mode … → …`, `binary`."""
+    """Changes of the file besides its lines: `new`, `deleted`, `renamed from …`, `mode … → …`, `binary`."""
 
 
 Pair = tuple[Line | None, Line | None]

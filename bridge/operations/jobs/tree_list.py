@@ -17,7 +17,7 @@ from workflows.text.durations import clock
 
 
 class Awaited(StrEnum):
-    """Who or what has to come before a tree goes on."""
+    """The kinds of things that a tree waits for."""
 
     NOBODY = ""
     PERSON = "person"
@@ -30,7 +30,7 @@ class Awaited(StrEnum):
 
 @dataclass(frozen=True)
 class TreeWait:
-    """What a tree waits for."""
+    """The person or thing that a tree waits for."""
 
     who: Awaited = Awaited.NOBODY
     what: str = ""

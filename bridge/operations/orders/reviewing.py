@@ -54,7 +54,7 @@ async def review(service: Service, job_id: str, *, actor: str, agent: str = "", 
     verdict = merge_gate.of_tree(service, tree.root_job_id, found=tree)
     if not verdict.unseen or verdict.head is None:
         root_id = tree.root_job_id
-        raise RefusedError(f"the reviews of {root_id} have seen all of its work", f"service job gate {root_id}")
+        raise RefusedError(f"{root_id} has no commit that still needs a review", f"service job gate {root_id}")
     repo = branches.checkout(service, tree.repo)
     chosen = _agent(service, whole, verdict, agent)
     seen = [merge_gate.seen_by(service, whole, each) for each in verdict.unseen]

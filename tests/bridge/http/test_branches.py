@@ -146,7 +146,7 @@ async def test_what_is_unseen_is_given_to_a_reviewer(tree: Reviewed, monkeypatch
     monkeypatch.setattr(trees, "start", start)
     tree.merge("a", "b")
     nothing = await post(tree.service, f"{ROOT}/review")
-    assert (nothing.status_code, "have seen all of its work" in nothing.text) == (409, True)
+    assert (nothing.status_code, "has no commit that still needs a review" in nothing.text) == (409, True)
     head = tree.commit(TASK_BRANCH)
     agents.add(tree.service, NewAgent("critic", "shell", command="cat", repos=("acme/shop",)))
     told = (await post(tree.service, f"{ROOT}/review", {"agent": "critic"})).json()

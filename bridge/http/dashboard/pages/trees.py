@@ -23,7 +23,7 @@ EVENTS = 60
 
 @dataclass(frozen=True)
 class View:
-    """What the page shows of a tree. It is part of the address, so it stays through updates, and needs no scripts."""
+    """The chosen view of a tree. It is part of the address, so it survives updates and needs no scripts."""
 
     path: str
     clock: bool

@@ -45,7 +45,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Conversation:
-    """What the page shows of an attempt; without a log, why there is nothing to show."""
+    """The transcript of an attempt on its page, or the reason why there is none."""
 
     problem: str = ""
     log: Log | None = None

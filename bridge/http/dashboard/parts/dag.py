@@ -21,7 +21,7 @@ COLUMN = 470
 PAD, HEADING = 14, 30
 """The inner margin of a group, and the height of its heading."""
 TURN = 8
-"""How far a line goes on where it turns back to the next line of boxes."""
+"""The distance that an edge goes past the end of a row before it turns back."""
 
 Point = tuple[float, float]
 Size = tuple[float, float]
@@ -82,7 +82,7 @@ class Picture:
     """The box or group to which lines from before lead, and below the one from which lines lead on."""
     leaves: str = ""
     out: Point = (WIDTH, HEIGHT / 2)
-    """Where lines lead on. They come in at the left, in the middle of a box at the top."""
+    """The point where outgoing edges start. Incoming edges end at the left, halfway down the first box."""
     box: Size = (WIDTH, HEIGHT)
 
     def at(self, x: float, y: float) -> "Picture":

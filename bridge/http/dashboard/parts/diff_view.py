@@ -34,7 +34,7 @@ UNSEEN = "has invisible characters, shown as escapes"
 
 @dataclass(frozen=True)
 class ReadDiff:
-    """The files of a diff, or the reason that there is none."""
+    """The files of a diff, or the reason why there are none."""
 
     source: str = ""
     base: str = ""

@@ -24,7 +24,7 @@ Follows = Iterable[tuple[str, str]]
 
 
 class Kind(StrEnum):
-    """What a job does during a part of its time."""
+    """The kinds of parts of a bar: running, or waiting for something."""
 
     RAN = "ran"
     DEPENDENCY = "dependency"

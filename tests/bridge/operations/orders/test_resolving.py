@@ -9,13 +9,13 @@ from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
 from activities.store.registry import agents as stored_agents
 from bridge.operations.branches import branches, drops, merges
-from bridge.operations.orders import resolving, trees
+from bridge.operations.orders import resolving
 from bridge.operations.registry import agents
 from bridge.operations.registry.agents import NewAgent
-from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, run_git
 from tests.bridge import seeds
-from tests.bridge.grown import DOCS, FILE, TASK_BRANCH, Grown, grown
+from tests.bridge.grown import DOCS, FILE, TASK_BRANCH, Grown
+from tests.bridge.operations.orders.team import add
 from tests.bridge.seeds import ROOT
 from tests.bridge.typist import of_hint, type_all
 from workflows.contract.models import Action
@@ -24,34 +24,6 @@ from workflows.model.states import JobState, TaskState
 from workflows.tree.state import TreeInput
 
 pytestmark = pytest.mark.ruling("O6", "O7")
-
-
-@pytest.fixture
-def tree(home: Home, tmp_path: Path) -> Grown:
-    made = grown(Service(home), tmp_path)
-    add(made.service, "dev")
-    return made
-
-
-@pytest.fixture
-def begun(monkeypatch: pytest.MonkeyPatch) -> list[TreeInput]:
-    """Return the list of trees that were started."""
-    found: list[TreeInput] = []
-
-    async def start(_: Service, tree: TreeInput, host: str) -> str:
-        assert host
-        found.append(tree)
-        return tree.root_job_id
-
-    monkeypatch.setattr(trees, "start", start)
-    return found
-
-
-def add(service: Service, name: str, autonomy: str = "workspace-write", can: str = "implement") -> None:
-    agents.add(
-        service,
-        NewAgent(name, "shell", command="true", capabilities=can, autonomy=autonomy, repos=("acme/shop",)),
-    )
 
 
 async def test_it_begins_from_all_of_the_tree_and_is_told_what_to_merge(tree: Grown, begun: list[TreeInput]) -> None:

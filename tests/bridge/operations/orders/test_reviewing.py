@@ -96,7 +96,7 @@ async def test_the_gate_waits_for_it_and_counts_its_verdict(tree: Reviewed, begu
         f"the later review {started.job_id} is not done; next: service job tree {started.job_id} --watch",
     )
     assert (waits.state, waits.unseen) == (GateState.PENDING, ())
-    with pytest.raises(RefusedError, match="have seen all of its work"):
+    with pytest.raises(RefusedError, match="has no commit that still needs a review"):
         await ask(tree)
     ends(tree, started, decision="approved")
     assert judged(tree) == Verdict(GateState.PASSING, (), started.head)

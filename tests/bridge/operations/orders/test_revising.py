@@ -1,21 +1,18 @@
 """Sending comments on a diff back, as the next instructions for the work (rulings F3, M2, O1, O6)."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from activities.settings.home import Home
 from activities.store.registry import agents as stored_agents
 from bridge.operations.jobs import jobs
-from bridge.operations.orders import resume, revising, trees
+from bridge.operations.orders import resume, revising
 from bridge.operations.orders.revising import Comment, Revising, Said, revise
-from bridge.operations.registry import agents
-from bridge.operations.registry.agents import NewAgent
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, run_git
 from tests.bridge import seeds
-from tests.bridge.grown import CODE, DOCS, FILE, TASK_BRANCH, Grown, grown
+from tests.bridge.grown import CODE, DOCS, FILE, TASK_BRANCH, Grown
+from tests.bridge.operations.orders.team import add
 from tests.bridge.seeds import ROOT
 from tests.bridge.typist import of_hint, type_all
 from workflows.contract.models import Action
@@ -29,33 +26,6 @@ from workflows.tree.state import TreeInput
 pytestmark = pytest.mark.ruling("O6", "M2")
 
 ON_CODE = Comment(FILE, 1, "Say what it is.\nIn one word.")
-
-
-@pytest.fixture
-def tree(home: Home, tmp_path: Path) -> Grown:
-    made = grown(Service(home), tmp_path)
-    add(made.service, "dev")
-    return made
-
-
-@pytest.fixture
-def begun(monkeypatch: pytest.MonkeyPatch) -> list[TreeInput]:
-    """Return the list of trees that were started."""
-    found: list[TreeInput] = []
-
-    async def start(_: Service, tree: TreeInput, host: str) -> str:
-        assert host
-        found.append(tree)
-        return tree.root_job_id
-
-    monkeypatch.setattr(trees, "start", start)
-    return found
-
-
-def add(service: Service, name: str, can: str = "implement", autonomy: str = "workspace-write") -> None:
-    agents.add(
-        service, NewAgent(name, "shell", command="true", capabilities=can, autonomy=autonomy, repos=("acme/shop",))
-    )
 
 
 async def said(
