@@ -3,6 +3,7 @@
 import shlex
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -114,6 +115,20 @@ def test_the_commands_below_each_success_work(script: Script) -> None:
     subprocess.run(["sh", "-c", merged[0]], check=True, capture_output=True)
     typed(script, merged[1:])
     git(repo, "reset", "-q", "--hard", head)
+
+
+@pytest.mark.ruling("O7")
+def test_the_commands_below_what_is_registered_work(script: Script, tmp_path: Path) -> None:
+    service, file = script.service, tmp_path / "hello.yaml"
+    words = ("--runtime", "shell", "--command", "cat", "--repo", "acme/shop")
+    ask, shows = next_of(service("agent", "add", "helper", *words).stdout)
+    assert ask.startswith("service agent ask helper ")
+    typed(script, [ask, shows])
+    file.write_text("name: hello\nrepo: acme/shop\nstages:\n  - {id: say, kind: shell, command: echo hello}\n")
+    run, shows = next_of(service("pipeline", "add", str(file)).stdout)
+    watch, waiting = next_of(service(*run.split()[1:]).stdout)
+    assert watch.startswith("service pipeline watch prun-")
+    typed(script, [shows, watch, waiting])
 
 
 @pytest.mark.ruling("O7")
