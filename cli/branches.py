@@ -115,8 +115,14 @@ def resolve(
         say_json(started)
         return
     legs = ", ".join(each.leg for each in started.conflicts)
-    say(f"{started.job_id}: {started.agent} merges {legs}", f"watch it: service job tree {started.job_id} --watch")
-    say(f"when it has succeeded: service job merge {started.job_id}{' --into-mine' if with_mine else ''}")
+    mine = " --into-mine" if with_mine else ""
+    _say_started(started.job_id, f"{started.agent} merges {legs}", f"service job merge {started.job_id}{mine}")
+
+
+def _say_started(job_id: str, does: str, then: str) -> None:
+    """Say what a new job does, how to watch it, and the command for when it has succeeded."""
+    say(f"{job_id}: {does}")
+    say_next(f"service job tree {job_id} --watch", then)
 
 
 def revise(
@@ -155,11 +161,8 @@ def revise(
     if json:
         say_json(made)
         return
-    if made.again:
-        say(f"{made.job_id} runs again with it", f"watch it: service job tree {made.job_id} --watch")
-        return
-    say(f"{made.job_id}: {made.agent} works on it", f"watch it: service job tree {made.job_id} --watch")
-    say(f"when it has succeeded: service job merge {made.job_id}")
+    does = "runs again with your comments" if made.again else f"{made.agent} works on your comments"
+    _say_started(made.job_id, does, f"service job merge {made.job_id}")
 
 
 def comment_of(typed: str) -> "Comment":
@@ -197,9 +200,8 @@ def review(
     if json:
         say_json(started)
         return
-    say(f"{started.job_id}: {started.agent} reviews {started.head[:7]}")
-    say(f"watch it: service job tree {started.job_id} --watch")
-    say(f"when it has succeeded: service job gate {started.root_job_id}")
+    does = f"{started.agent} reviews {started.head[:7]}"
+    _say_started(started.job_id, does, f"service job gate {started.root_job_id}")
 
 
 def gate(

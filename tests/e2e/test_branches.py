@@ -203,7 +203,7 @@ def test_what_a_line_leaves_out_is_resolved_by_an_agent(script: Script) -> None:
     assert "Not on the line: leg `docs`" in told
     assert "nothing of this tree" not in service("job", "branches", new).stdout
     assert service.json("job", "gate", job)["state"] == "passing"
-    merge = said.strip().rpartition("when it has succeeded: service ")[2]
+    merge = next_of(said)[-1].removeprefix("service ")
     assert service.json(*merge.split())["merged"] == [new]
     assert service.json("job", "merge", job)["left_out"] == []
     task = f"service/{script.tree(job)['task']['task_id']}"
@@ -247,7 +247,7 @@ def test_a_conflict_with_the_branch_that_is_checked_out_is_resolved_by_an_agent(
     resolver(script, "leg/mine")
     said = service(*shlex.split(refused[0])[1:]).stdout
     script.until_over(said.partition(":")[0])
-    merge = said.strip().rpartition("when it has succeeded: service ")[2]
+    merge = next_of(said)[-1].removeprefix("service ")
     assert "fast-forwarded" in service(*merge.split()).stdout
     assert (repo / "same.txt").read_text() == "both\n"
     git(repo, "reset", "-q", "--hard", head)
