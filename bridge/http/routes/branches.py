@@ -1,0 +1,155 @@
+"""The work of a tree: merging, dropping and publishing it, and starting jobs about it (rulings L9, L10, O6)."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from fastapi import APIRouter, Request
+
+from activities.git.merges.task_branch import TaskBranchConflict
+from bridge.http.wire import projections
+from bridge.http.wire.authorization import needs
+from bridge.http.wire.call import CHANNEL, call_of, start_once
+from bridge.http.wire.document import BODY, ORDER, errors
+from bridge.http.wire.parameters import IdempotencyKey, JobId
+from bridge.http.wire.schemas import (
+    DropAnswer,
+    DropRequest,
+    LineComment,
+    MergeAnswer,
+    MergeRequest,
+    PublishRequest,
+    ResolveAnswer,
+    ResolveRequest,
+    ReviewAnswer,
+    ReviewRequest,
+    ReviseAnswer,
+    ReviseRequest,
+)
+from bridge.http.wire.strict_route import StrictRoute
+from bridge.http.wire.thread_pools import act
+from bridge.machine.named_tokens import Scope
+from bridge.operations.branches import drops, merges, publish
+from bridge.operations.branches.publish import PublishAnswer
+from bridge.operations.idempotency import Answer, KeyReusedError
+from bridge.operations.orders import resolving, reviewing, revising
+from bridge.operations.orders.revising import Comment, Said
+from bridge.operations.service import Service
+from workflows.model.errors import NotFoundError, RefusedError
+
+
+def router(service: Service) -> APIRouter:
+    made = APIRouter(route_class=StrictRoute, tags=["jobs"])
+    _add_publish(made, service)
+    _add_branches(made, service)
+    _add_follow_ups(made, service)
+    return made
+
+
+def _add_publish(made: APIRouter, service: Service) -> None:
+    @made.post(
+        "/v1/jobs/{job_id}/publish",
+        responses=errors(NotFoundError, RefusedError, *ORDER, *BODY),
+        openapi_extra=needs(Scope.ACT),
+    )
+    async def publish_job(job_id: JobId, request: Request, body: PublishRequest | None = None) -> PublishAnswer:
+        """Publish a tree's or a leg's work as a pull request; a repeated call changes nothing."""
+        base, actor = body.base if body else None, call_of(request.scope).signed
+        return await act(lambda: asyncio.to_thread(_published, service, job_id, actor, base))
+
+
+def _add_branches(made: APIRouter, service: Service) -> None:
+    @made.post(
+        "/v1/jobs/{job_id}/merge",
+        responses=errors(NotFoundError, RefusedError, TaskBranchConflict, *ORDER, *BODY),
+        openapi_extra=needs(Scope.ACT),
+    )
+    async def merge_job(job_id: JobId, request: Request, body: MergeRequest | None = None) -> MergeAnswer:
+        """Merge a leg, and others behind it, or all work of a root's tree, into the branch of the task: all or none."""
+        wanted, actor = body or MergeRequest(), call_of(request.scope).signed
+        return await act(lambda: asyncio.to_thread(_merged, service, (job_id, *wanted.then), actor, wanted))
+
+    @made.post(
+        "/v1/jobs/{job_id}/drop",
+        responses=errors(NotFoundError, RefusedError, *ORDER, *BODY),
+        openapi_extra=needs(Scope.ACT),
+    )
+    async def drop_job(job_id: JobId, request: Request, body: DropRequest | None = None) -> DropAnswer:
+        """Remove the branch of a leg, or every branch of a root's tree: merged ones, or any with `force`."""
+        force, actor = body is not None and body.force, call_of(request.scope).signed
+        return await act(lambda: asyncio.to_thread(_dropped, service, job_id, actor, force))
+
+
+def _add_follow_ups(made: APIRouter, service: Service) -> None:
+    """Add the endpoints that start a job about the work of a tree."""
+
+    @made.post(
+        "/v1/jobs/{job_id}/resolve",
+        responses=errors(NotFoundError, RefusedError, KeyReusedError, *ORDER, *BODY),
+        openapi_extra=needs(Scope.ACT),
+    )
+    async def resolve_job(
+        job_id: JobId, request: Request, body: ResolveRequest | None = None, idempotency_key: IdempotencyKey = None
+    ) -> ResolveAnswer:
+        """Start a job that resolves the conflicts in the work of a tree."""
+        wanted = body or ResolveRequest()
+
+        async def start(root: str | None) -> Answer:
+            return asdict(await resolving.resolve(service, job_id, agent=wanted.agent or "", root=root))
+
+        return ResolveAnswer.model_validate(await start_once(service, request, wanted, idempotency_key, start))
+
+    @made.post(
+        "/v1/jobs/{job_id}/revise",
+        responses=errors(NotFoundError, RefusedError, KeyReusedError, *ORDER, *BODY),
+        openapi_extra=needs(Scope.ACT),
+    )
+    async def revise_job(
+        job_id: JobId, body: ReviseRequest, request: Request, idempotency_key: IdempotencyKey = None
+    ) -> ReviseAnswer:
+        """Send comments on a job's diff back, as the next instructions for the work."""
+        actor, comments = call_of(request.scope).actor, [_comment(each) for each in body.comments]
+        said = Said(comments, body.text, body.head, body.whole_tree)
+
+        async def send(root: str | None) -> Answer:
+            agent = body.agent or ""
+            return asdict(
+                await revising.revise(service, job_id, said, actor=actor, channel=CHANNEL, agent=agent, root=root)
+            )
+
+        return ReviseAnswer.model_validate(await start_once(service, request, body, idempotency_key, send))
+
+    @made.post(
+        "/v1/jobs/{job_id}/review",
+        responses=errors(NotFoundError, RefusedError, KeyReusedError, *ORDER, *BODY),
+        openapi_extra=needs(Scope.ACT),
+    )
+    async def review_job(
+        job_id: JobId, request: Request, body: ReviewRequest | None = None, idempotency_key: IdempotencyKey = None
+    ) -> ReviewAnswer:
+        """Start a review of what the reviews of a tree have not seen of its work."""
+        wanted, actor = body or ReviewRequest(), call_of(request.scope).signed
+
+        async def start(root: str | None) -> Answer:
+            agent = wanted.agent or ""
+            return asdict(await reviewing.review(service, job_id, actor=actor, agent=agent, root=root))
+
+        return ReviewAnswer.model_validate(await start_once(service, request, wanted, idempotency_key, start))
+
+
+def _comment(said: LineComment) -> Comment:
+    return Comment(said.path, said.line, said.text, old=said.side == "old")
+
+
+def _published(service: Service, job_id: str, actor: str, base: str | None) -> PublishAnswer:
+    return projections.hidden(service, publish.publish(service, job_id, actor=actor, base=base))
+
+
+def _merged(service: Service, job_ids: Sequence[str], actor: str, wanted: MergeRequest) -> MergeAnswer:
+    done = merges.merge(service, job_ids, actor=actor, anyway=wanted.anyway)
+    return projections.shown(service, MergeAnswer, done)
+
+
+def _dropped(service: Service, job_id: str, actor: str, force: bool) -> DropAnswer:
+    gone = drops.drop(service, job_id, actor=actor, force=force)
+    return DropAnswer.model_validate(gone, from_attributes=True)
