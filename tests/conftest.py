@@ -18,7 +18,7 @@ from tests.depth import cases
 ROOT = Path(__file__).parent
 PURE = ("text", "secrets", "contract", "policy", "tree", "pipeline")
 """Rings without external parts: their failures are the most precise, and known in seconds."""
-WAITING = ("e2e", "temporal", "bridge", "activities")
+WAITING = ("fleet", "e2e", "temporal", "bridge", "activities")
 """Rings that wait for servers and processes, longest first, so that parallel workers end at about the same time."""
 
 

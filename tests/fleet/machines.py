@@ -1,0 +1,123 @@
+"""Machines of a fleet: homes with names, ports and network lines of their own, on one server and one database."""
+
+import os
+import signal
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bridge.machine import daemon_state
+from tests.e2e.conftest import Installed, lane
+from tests.fleet.lines import Line
+from tests.postgres import Postgres
+from tests.unboxed import shell
+
+GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@example.invalid")
+
+
+@dataclass(frozen=True)
+class Machine(Installed):
+    """One host of a fleet: `service` is typed there by calling it."""
+
+    name: str = ""
+    lines: tuple[Line, ...] = ()
+    """Its lines to the Temporal server and to the database."""
+    common: str = ""
+    """The settings that all hosts have."""
+
+    def configure(self, more: str = "", **worker: str) -> None:
+        """Write its `config.toml`: the fleet's settings, those of its worker, and `more`."""
+        own = "".join(f"{key} = {value}\n" for key, value in {"host": f'"{self.name}"', **worker}.items())
+        (self.home / "config.toml").write_text(f'{shell("""env = ["PROOF"]""")}{self.common}[worker]\n{own}{more}')
+
+    def cut_off(self) -> None:
+        """Cut it off from server and database; its agents run on."""
+        for line in self.lines:
+            line.cut()
+
+    def connect(self) -> None:
+        for line in self.lines:
+            line.mend()
+
+    def crash(self) -> None:
+        """Kill everything that runs on it with -9: the daemon, its members, the agents."""
+        state = daemon_state.status(self.seen.home).state
+        assert state is not None
+        os.kill(state.pid, signal.SIGSTOP)  # it starts nothing again
+        for pid in _of_home(self.home):
+            os.kill(pid, signal.SIGKILL)
+
+
+@dataclass
+class Fleet:
+    """A namespace, a database, and the machines on them."""
+
+    folder: Path
+    temporal: str
+    """The server's address."""
+    postgres: Postgres
+    database: str
+    namespace: str
+    machines: list[Machine] = field(default_factory=list)
+
+    def host(self, name: str, more: str = "", **worker: str) -> Machine:
+        """Make a machine; the first one's seal key is every other's."""
+        tmp = self.folder / name
+        tmp.mkdir()
+        address, port = self.temporal.rsplit(":", 1)
+        lines = (Line((address, int(port))), Line(("127.0.0.1", self.postgres.port)))
+        url = self.postgres.database(self.database, lines[1].port)
+        common = f'[temporal]\naddress = "{lines[0].address}"\nnamespace = "{self.namespace}"\n[store]\nurl = "{url}"\n'
+        made = Machine(tmp / "home", tmp / "shop", tmp, lane(), name, lines, common)
+        made.home.mkdir(mode=0o700)
+        made.configure(more, **worker)
+        if self.machines:
+            key = made.home / "seal.key"
+            key.write_bytes((self.machines[0].home / "seal.key").read_bytes())
+            key.chmod(0o600)
+        else:
+            made("cluster", "init")
+        self.machines.append(made)
+        return made
+
+    def hub(self) -> Path:
+        """Create a bare repository with a commit, as a remote that all hosts reach."""
+        bare, work = self.folder / "hub.git", self.folder / "hub-work"
+        for words in (
+            ("init", "-q", "--bare", "-b", "main", str(bare)),
+            ("clone", "-q", str(bare), str(work)),
+            ("-C", str(work), "commit", "-q", "--allow-empty", "-m", "first"),
+            ("-C", str(work), "push", "-q", "origin", "HEAD:main"),
+        ):
+            subprocess.run([*GIT, *words], check=True, capture_output=True)
+        return bare
+
+    def close(self) -> None:
+        for machine in self.machines:
+            machine.connect()
+            machine("daemon", "stop")
+            for pid in _of_home(machine.home):
+                os.kill(pid, signal.SIGKILL)
+            for line in machine.lines:
+                line.close()
+
+
+def checkout(machine: Machine) -> Path:
+    """Create a repository with a commit on a machine."""
+    subprocess.run([*GIT, "init", "-q", "-b", "main", str(machine.repo)], check=True)
+    subprocess.run([*GIT, "-C", str(machine.repo), "commit", "-q", "--allow-empty", "-m", "first"], check=True)
+    return machine.repo
+
+
+def _of_home(home: Path) -> list[int]:
+    """Return the processes that work for a home, agents included."""
+    marks, found = (f"SERVICE_HOME={home}".encode(), str(home).encode()), []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            environment, command = (path / "environ").read_bytes(), (path / "cmdline").read_bytes()
+        except OSError:  # it has ended, or is of another account
+            continue
+        ours = marks[0] in environment.split(b"\0") or marks[1] in command
+        if ours and int(path.name) != os.getpid() and b"typist" not in command:
+            found.append(int(path.name))
+    return found
