@@ -12,9 +12,11 @@ from temporalio.service import RPCError
 
 from activities.ended_outside import OutsideWatch
 from activities.git.work_folder import delete_later
+from activities.host import identity
 from activities.host.context import Context
 from activities.runs import orphans
 from activities.runs.run_folders import Key
+from activities.sealing import seal_key
 from activities.store import artifacts, attempts
 from activities.store.registry import hosts
 from workflows.model.errors import ServiceError
@@ -107,8 +109,16 @@ async def _keep_seen(context: Context, started_at: float) -> None:
 
 def _see(context: Context, started_at: float) -> None:
     """Record that the host is alive. A store that is away for a while does not end the worker."""
-    slots, held = context.settings.worker.max_parallel_jobs, context.room.held
     try:
-        hosts.see(context.store, context.host, slots=slots, started_at=started_at, held=held)
+        hosts.see(
+            context.store,
+            context.host,
+            slots=context.settings.worker.max_parallel_jobs,
+            started_at=started_at,
+            held=context.room.held,
+            machine=identity.machine(context.home.root),
+            key=seal_key.fingerprint(seal_key.ensure(context.home.root)),
+            address=identity.bridge_address(context.home, context.settings),
+        )
     except SQLAlchemyError as error:
         log.warning("cannot record the heartbeat of this host in the store: %s", error)

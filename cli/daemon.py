@@ -105,7 +105,7 @@ def _say_hosts(found: "list[Host]") -> None:
 
     say()
     headings = ("HOST", "SEEN", "VERSION", "RUNNING", "SLOTS")
-    seen = {host.name: f"stopped {ago(host.stopped_at)}" if host.stopped_at else ago(host.seen_at) for host in found}
+    seen = {host.name: f"{'stopped ' if host.stopped_at else ''}{ago(host.last_sign_at)}" for host in found}
     rows = [(host.name, seen[host.name], host.version, str(host.running), str(host.slots)) for host in found]
     say_table(headings, rows, "no host was ever seen; on each: service daemon start")
 

@@ -272,6 +272,9 @@ RULES: dict[str, dict[str, str]] = {
         "P7.given": "A program gets its whole prompt directly, and isn't told to read it from a file.",
         "P7.shown": "People can read a job's prompt, by attempt, without secrets.",
     },
+    "A fleet": {
+        "Q1": "Hosts of one store are judged by the store's clock; what they must have in common is in it.",
+    },
     "The engine's own promises": {
         "engine:total": "Any event is accepted in any state; one that makes no sense changes nothing.",
         "engine:restores": "A tree restored from its stored state goes on as if nothing had happened.",

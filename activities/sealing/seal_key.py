@@ -83,6 +83,11 @@ def derived(key: bytes, purpose: str, *of: str) -> bytes:
     return hmac.new(key, label, hashlib.sha256).digest()
 
 
+def fingerprint(key: bytes) -> str:
+    """Return the public fingerprint of a key, by which hosts compare theirs; it reveals nothing about the key."""
+    return derived(key, "fingerprint").hex()
+
+
 def _make(path: Path) -> None:
     """Make the file atomically, unless it exists."""
     draft = path.with_name(f"{FILE}.{secrets.token_hex(8)}")

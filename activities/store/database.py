@@ -15,6 +15,7 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
+    Double,
     Engine,
     Insert,
     Select,
@@ -26,6 +27,8 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
 
 from activities.redaction.redact import redacted_all
 from activities.runs.regular_files import appended
@@ -37,7 +40,7 @@ if TYPE_CHECKING:
     from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-HEAD = "0005"
+HEAD = "0006"
 """The newest migration; a test compares it with alembic's."""
 
 
@@ -84,6 +87,28 @@ def _engine(home: Home, url: str) -> Engine:
 def _json(value: object) -> str:
     """Serialise the JSON of a column, without secrets (ruling N7)."""
     return json.dumps(redacted_all(value))
+
+
+class clock(FunctionElement[float]):  # noqa: N801
+    """The database's clock in a statement, in seconds since the epoch: hosts of one store share it (ruling Q1)."""
+
+    type = Double()
+    inherit_cache = True
+
+
+@compiles(clock, "sqlite")
+def _clock_on_sqlite(_element: clock, _compiler: object, **_: object) -> str:
+    return "service_clock()"  # `_tune_sqlite` defines it: SQLite's own has milliseconds
+
+
+@compiles(clock, "postgresql")
+def _clock_on_postgresql(_element: clock, _compiler: object, **_: object) -> str:
+    return "extract(epoch FROM clock_timestamp())::double precision"
+
+
+def now(connection: Connection) -> float:
+    """Return the time on the database's clock, which judges when a host was seen and what has expired."""
+    return float(connection.execute(select(clock())).scalar_one())
 
 
 class Changes:
@@ -176,6 +201,7 @@ def _insert(dialect_name: str, table: Table) -> "PostgresInsert | SqliteInsert":
 def _tune_sqlite(connection: Any, _record: object) -> None:
     for pragma in (f"busy_timeout={BUSY_SECONDS * 1000}", "synchronous=NORMAL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}")
+    connection.create_function("service_clock", 0, time.time)
 
 
 def _writes_ahead(engine: Engine) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 from sqlalchemy import Engine, Select, and_, bindparam, or_, select
 
 from activities.store import schema
+from activities.store.database import clock
 
 _JOB, _ATTEMPT, _ROUND = schema.jobs.c, schema.attempts.c, schema.rounds.c
 JOB_COLUMNS = tuple(column.name for column in schema.jobs.c if column.name != "revision")
@@ -41,6 +42,7 @@ def _query() -> Select[Any]:
         schema.hosts.c.seen_at.label("host_seen_at"),
         schema.hosts.c.stopped_at.label("host_stopped_at"),
         schema.hosts.c.held.label("host_held"),
+        clock().label("host_now"),
     ]
     return select(*columns).select_from(tables).where(_JOB.job_id == bindparam("wanted"))
 

@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Engine, Row, Select, Table, and_, func, or_, select, tuple_
 
 from activities.store import schema
+from activities.store.database import clock
 from activities.store.jobs import job_of, matches
 from workflows.model.rows import JobRecord, RoundRecord, TaskRecord
 from workflows.model.states import ENDED_JOBS, JobState, TaskState, WaitsFor
@@ -137,7 +138,7 @@ def _rows(page: Select[Any], now: float) -> Select[Any]:
         *_labelled(rounds, "round"),
         *(counted.c[name] for name in _COUNTED),
         *(column.scalar_subquery().label(name) for name, column in _of_one_job(root, now).items()),
-        *(trees.c.host, hosts.c.seen_at, hosts.c.stopped_at, hosts.c.held),
+        *(trees.c.host, hosts.c.seen_at, hosts.c.stopped_at, hosts.c.held, clock().label("host_now")),
     )
     found = root.table.join(tasks, tasks.c.root_job_id == root).join(jobs, jobs.c.job_id == root)
     found = found.join(counted, counted.c.root_job_id == root)
@@ -191,7 +192,7 @@ def _tree(row: Row[Any]) -> ListedTree:
         cost_usd=row.cost_usd,
         price_assumed=bool(row.price_assumed),
         last_words=row.last_words or "",
-        host=HostSeen(row.host, row.seen_at, row.stopped_at, row.held or "") if row.host else None,
+        host=HostSeen(row.host, row.seen_at, row.stopped_at, row.held or "", row.host_now) if row.host else None,
         waiting=RoundRecord.model_validate(waiting) if waiting["round_id"] else None,
         put_off=row.put_off or "",
         put_off_until=row.put_off_until,

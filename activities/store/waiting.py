@@ -27,6 +27,7 @@ from sqlalchemy import (
 )
 
 from activities.store import schema
+from activities.store.database import clock
 from activities.store.schema.github import REFUSED
 from workflows.github.facts import FactState
 from workflows.model.event_kinds import EventKind
@@ -103,7 +104,7 @@ class Did:
 def places(engine: Engine, now: float) -> list[Place]:
     """List all that waits, oldest first."""
     with engine.connect() as connection:
-        rows = connection.execute(_places(), {"seen": now - UNSEEN_SECONDS, "late": now - AWAY_SECONDS}).all()
+        rows = connection.execute(_places(), {"waited": now - UNSEEN_SECONDS, "late": now - AWAY_SECONDS}).all()
     return [Place(Kind(row.kind), row.at, row.key) for row in rows]
 
 
@@ -220,9 +221,9 @@ def _unseen_hosts() -> Select[Any]:
     """
     waiting = jobs.join(trees, trees.c.root_job_id == jobs.c.root_job_id)
     waiting = waiting.outerjoin(hosts, hosts.c.name == trees.c.host)
-    unseen = or_(hosts.c.seen_at.is_(None), hosts.c.seen_at < bindparam("seen"), hosts.c.held != "")
+    unseen = or_(hosts.c.seen_at.is_(None), hosts.c.seen_at < clock() - UNSEEN_SECONDS, hosts.c.held != "")
     query = _place(Kind.HOST, func.min(jobs.c.queued_at), trees.c.host).select_from(waiting)
-    late = jobs.c.queued_at < bindparam("seen")
+    late = jobs.c.queued_at < bindparam("waited")
     return query.where(jobs.c.state.in_(OPEN_JOBS), late, unseen).group_by(trees.c.host)
 
 

@@ -23,8 +23,8 @@ NOW = 1_000_000.0
 def test_a_host_lacks_its_worker_at_once_when_stopped_and_after_a_minute_of_silence(
     seen_at: float | None, stopped_at: float | None, lacks: bool, long: bool
 ) -> None:
-    host = HostSeen("web-1", seen_at, stopped_at)
-    assert (lacks_worker(host, NOW), unseen(host, NOW)) == (lacks, long)
+    host = HostSeen("web-1", seen_at, stopped_at, now=NOW)
+    assert (lacks_worker(host), unseen(host)) == (lacks, long)
 
 
 def test_the_way_back_names_the_host() -> None:

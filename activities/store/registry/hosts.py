@@ -1,13 +1,13 @@
 """The hosts and their workers: each worker records that it is running, and others read when it was last seen."""
 
-import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from sqlalchemy import Engine, func, select, update
 
 from activities.store import schema
-from activities.store.database import upsert
+from activities.store.database import clock, now, upsert
 from workflows.model.states import JobState
 from workflows.policy.host_availability import HostSeen
 
@@ -24,12 +24,25 @@ class Host:
     stopped_at: float | None
     held: str
     """The reason why it starts nothing."""
+    machine: str = ""
+    """Identifies its home on its machine."""
+    key: str = ""
+    """The fingerprint of its seal key."""
+    labels: Sequence[str] = ()
+    address: str = ""
+    """The URL of its bridge for other hosts; empty if it only listens for its own machine."""
+    taken: int = 0
+    """Number of slots in use."""
+    draining_at: float | None = None
+    lost_at: float | None = None
     running: int = 0
     """Number of running jobs of its trees."""
+    now: float = 0.0
+    """Time on the store's clock when this was read."""
 
     @property
     def seen(self) -> HostSeen:
-        return HostSeen(self.name, self.seen_at, self.stopped_at, self.held)
+        return HostSeen(self.name, self.seen_at, self.stopped_at, self.held, self.now)
 
 
 def release() -> str:
@@ -40,18 +53,31 @@ def release() -> str:
         return "unreleased"
 
 
-def see(engine: Engine, name: str, *, slots: int, started_at: float, held: str = "") -> None:
+def see(
+    engine: Engine,
+    name: str,
+    *,
+    slots: int,
+    started_at: float,
+    held: str = "",
+    machine: str = "",
+    key: str = "",
+    labels: Sequence[str] = (),
+    address: str = "",
+    taken: int = 0,
+) -> None:
     """Record that this host's worker is running, with the reason (`held`) if it starts nothing."""
-    row = {"name": name, "version": release(), "slots": slots, "started_at": started_at, "seen_at": time.time()}
+    row = {"name": name, "version": release(), "slots": slots, "started_at": started_at, "held": held}
+    row |= {"machine": machine, "key": key, "labels": list(labels), "address": address, "taken": taken}
     with engine.begin() as connection:
-        upsert(connection, schema.hosts, [row | {"stopped_at": None, "held": held}])
+        upsert(connection, schema.hosts, [row | {"seen_at": now(connection), "stopped_at": None}])
 
 
 def stop(engine: Engine, name: str, *, started_at: float) -> None:
     """Record that the worker has stopped, unless another one has replaced it already."""
     mine = (schema.hosts.c.name == name) & (schema.hosts.c.started_at == started_at)
     with engine.begin() as connection:
-        connection.execute(update(schema.hosts).where(mine).values(stopped_at=time.time()))
+        connection.execute(update(schema.hosts).where(mine).values(stopped_at=clock()))
 
 
 def every(engine: Engine) -> list[Host]:
@@ -60,7 +86,7 @@ def every(engine: Engine) -> list[Host]:
     counted = select(trees.c.host, func.count().label("running"))
     counted = counted.join(jobs, jobs.c.root_job_id == trees.c.root_job_id)
     running = counted.where(jobs.c.state == JobState.RUNNING).group_by(trees.c.host).subquery()
-    query = select(table, func.coalesce(running.c.running, 0).label("running"))
+    query = select(table, func.coalesce(running.c.running, 0).label("running"), clock().label("now"))
     query = query.outerjoin(running, running.c.host == table.c.name).order_by(table.c.name)
     with engine.connect() as connection:
         return [Host(**row._mapping) for row in connection.execute(query)]
@@ -69,8 +95,8 @@ def every(engine: Engine) -> list[Host]:
 def of_trees(engine: Engine, roots: set[str]) -> dict[str, HostSeen]:
     """Return the host of each tree, and when its worker was last seen."""
     trees, table = schema.trees, schema.hosts
-    query = select(trees.c.root_job_id, trees.c.host, table.c.seen_at, table.c.stopped_at, table.c.held)
+    query = select(trees.c.root_job_id, trees.c.host, table.c.seen_at, table.c.stopped_at, table.c.held, clock())
     query = query.outerjoin(table, table.c.name == trees.c.host).where(trees.c.root_job_id.in_(roots))
     with engine.connect() as connection:
         rows = connection.execute(query).all() if roots else ()
-    return {row.root_job_id: HostSeen(row.host, row.seen_at, row.stopped_at, row.held or "") for row in rows}
+    return {root: HostSeen(host, seen, stopped, held or "", time) for root, host, seen, stopped, held, time in rows}

@@ -6,6 +6,7 @@ never changes after its release, while these definitions do. A test compares the
 
 from activities.store.schema.attempts import agent_sessions, attempts, claims, deferrals
 from activities.store.schema.columns import metadata
+from activities.store.schema.fleet import cluster, hosts, invites
 from activities.store.schema.github import (
     github_account,
     github_comments,
@@ -20,7 +21,7 @@ from activities.store.schema.github import (
 from activities.store.schema.knowledge import memory
 from activities.store.schema.people import deliveries, idempotency, notifications, review_notes, reviews, rounds
 from activities.store.schema.pipeline import pipeline_runs, pipeline_stages, pipelines
-from activities.store.schema.registries import agent_repos, agents, hosts, repos
+from activities.store.schema.registries import agent_repos, agents, repos
 from activities.store.schema.tree import events, jobs, tasks, trees, writers
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "agents",
     "attempts",
     "claims",
+    "cluster",
     "deferrals",
     "deliveries",
     "events",
@@ -43,6 +45,7 @@ __all__ = [
     "github_threads",
     "hosts",
     "idempotency",
+    "invites",
     "jobs",
     "memory",
     "metadata",

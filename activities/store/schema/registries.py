@@ -1,6 +1,6 @@
-"""Tables of repositories, agents, the repositories of agents, and hosts."""
+"""Tables of repositories, agents, the and the repositories of agents."""
 
-from sqlalchemy import JSON, Column, Double, ForeignKey, Integer, String, Table
+from sqlalchemy import JSON, Column, Double, ForeignKey, String, Table
 
 from activities.store.schema.columns import Path, Text, metadata, of
 
@@ -36,16 +36,3 @@ agent_repos = Table(
     Column("agent", of("agent"), ForeignKey("agents.name", ondelete="CASCADE"), primary_key=True),
     Column("repo", of("repo"), ForeignKey("repos.name", ondelete="CASCADE"), primary_key=True),
 )
-
-hosts = Table(
-    "hosts",
-    metadata,
-    Column("name", String(200), primary_key=True),
-    Column("version", String(64), nullable=False),
-    Column("slots", Integer, nullable=False),
-    Column("started_at", Double, nullable=False),
-    Column("seen_at", Double, nullable=False),
-    Column("stopped_at", Double),
-    Column("held", Text, nullable=False, server_default=""),
-)
-"""Each host's worker refreshes its row every few seconds."""

@@ -110,7 +110,8 @@ def _written(service: Service, values: Mapping[str, Any]) -> WrittenJob:
 
 def _standing_still(values: Mapping[str, Any]) -> dict[str, str]:
     """Return why a job can't continue, and the command that helps, if its host has no worker or no disk space."""
-    host = HostSeen(values["host"] or "", values["host_seen_at"], values["host_stopped_at"], values["host_held"] or "")
+    seen_at, stopped_at, held = (values[f"host_{name}"] for name in ("seen_at", "stopped_at", "held"))
+    host = HostSeen(values["host"] or "", seen_at, stopped_at, held or "", values["host_now"])
     if values["host"] is None or not hosts.stands_still(host, JobState(values["state"])):
         return {}
     return {"reason": hosts.reason(host), "next": hosts.way_on(host)}

@@ -191,7 +191,7 @@ def seals(service: Service) -> Iterator[Finding]:
     by_hand = "taken" if settings.by_hand else "refused"
     if near := settings.reach_the_server:
         by_hand += f", and agents of {', '.join(near)} can reach the server"
-    fingerprint = seal_key.derived(key, "fingerprint").hex()[:12]
+    fingerprint = seal_key.fingerprint(key)[:12]
     says = f"what is written for Temporal is {how}, seal.key {fingerprint}; messages by hand are {by_hand}"
     level, fix = Level.OK, ""
     if near and settings.by_hand:

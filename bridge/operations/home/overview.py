@@ -69,9 +69,8 @@ def find(service: Service, seconds: float = GLANCE_SECONDS) -> Overview:
     disk = measured(service.home, seconds)
     if not service.settings.store.url and not service.home.store.exists():
         return Overview(None, None, None, disk)
-    now = time.time()
     hosts = tuple(
-        HostNow(host.name, host.slots, host.running, works=not lacks_worker(host.seen, now))
+        HostNow(host.name, host.slots, host.running, works=not lacks_worker(host.seen))
         for host in stored_hosts.every(service.store)
     )
     return Overview(waiting.counts(service.store), hosts, spend.find(service, days=1).total, disk)

@@ -29,13 +29,17 @@ class Host(stored.Host):
 
     has_worker: bool = False
 
+    @property
+    def last_sign_at(self) -> float:
+        """Return when it was last seen or stopped, by the clock of this machine."""
+        return time.time() - self.now + (self.stopped_at or self.seen_at)
+
 
 def every(service: Service) -> list[Host]:
     """Return every host whose worker was ever seen; none while there is no store."""
     if not service.settings.store.url and not service.home.store.exists():
         return []
-    now = time.time()
-    return [Host(**asdict(host), has_worker=not lacks_worker(host.seen, now)) for host in stored.every(service.store)]
+    return [Host(**asdict(host), has_worker=not lacks_worker(host.seen)) for host in stored.every(service.store)]
 
 
 def told(service: Service, jobs: Sequence[JobRecord]) -> list[JobRecord]:
@@ -54,17 +58,17 @@ def with_reason(job: JobRecord, host: HostSeen | None) -> JobRecord:
 def stands_still(host: HostSeen, state: JobState) -> bool:
     """Return whether a job in this state waits for its host: for a worker, or for room on its disk."""
     waits = bool(host.held) and state is JobState.QUEUED
-    return not state.ended and (waits or lacks_worker(host, time.time()))
+    return not state.ended and (waits or lacks_worker(host))
 
 
 def way_on(host: HostSeen) -> str:
     """Return the command after which the jobs that wait for the host continue."""
-    return way_back(host.name) if lacks_worker(host, time.time()) else way_to_room(host.name)
+    return way_back(host.name) if lacks_worker(host) else way_to_room(host.name)
 
 
 def reason(host: HostSeen) -> str:
     """Return the reason why the host's jobs wait."""
-    if host.held and not lacks_worker(host, time.time()):
+    if host.held and not lacks_worker(host):
         return f"its host {host.name} starts nothing: {host.held}"
     if host.seen_at is None:
         return f"its host {host.name} has no worker: none was ever seen"

@@ -1,17 +1,18 @@
 """Hosts, as their workers record them."""
 
 import time
+from typing import Any
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, update
 
-from activities.store import jobs, trees
+from activities.store import jobs, schema, trees, waiting
 from activities.store.registry import hosts
 from tests.bridge.seeds import job
 from tests.tree.simulator import tree_input
 from workflows.model.rows import Records
 from workflows.model.states import JobState
-from workflows.policy.host_availability import HostSeen
+from workflows.policy.host_availability import HostSeen, lacks_worker
 
 pytestmark = pytest.mark.ruling("engine:hosts")
 
@@ -27,6 +28,42 @@ def test_a_host_is_seen_stops_and_comes_back(store: Engine) -> None:
     hosts.see(store, "web-1", slots=4, started_at=2.0)
     hosts.stop(store, "web-1", started_at=1.0)
     assert hosts.every(store)[0].stopped_at is None, "another worker has taken its place"
+
+
+def test_a_beat_keeps_what_others_wrote_and_says_who_and_where_the_host_is(store: Engine) -> None:
+    mine: dict[str, Any] = {
+        "machine": "m",
+        "key": "k",
+        "labels": ["gpu"],
+        "address": "http://10.0.0.1:8791",
+        "taken": 2,
+    }
+    hosts.see(store, "web-1", slots=4, started_at=1.0)
+    with store.begin() as connection:
+        connection.execute(update(schema.hosts).values(draining_at=3.0, lost_at=4.0))
+    hosts.see(store, "web-1", slots=4, started_at=1.0, **mine)
+    [host] = hosts.every(store)
+    assert {name: getattr(host, name) for name in mine} == mine
+    assert (host.draining_at, host.lost_at) == (3.0, 4.0)
+
+
+@pytest.mark.ruling("Q1")
+def test_a_host_is_judged_by_the_clock_of_the_store_and_not_by_ones_own(
+    store: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock of a host is 90 s behind, then that of the one who looks."""
+    trees.begin(store, tree_input(root_job_id="job-aaaaaaaaaaaa"), "web-1", Records(jobs=(job("job-aaaaaaaaaaaa"),)))
+    if store.dialect.name == "sqlite":
+        pytest.skip("one machine has one clock")
+    right = time.time
+    monkeypatch.setattr(time, "time", lambda: right() - 90)
+    hosts.see(store, "web-1", slots=4, started_at=1.0)
+    monkeypatch.setattr(time, "time", right)
+    seen = hosts.of_trees(store, {"job-aaaaaaaaaaaa"})["job-aaaaaaaaaaaa"]
+    assert not lacks_worker(seen)
+    assert [place.kind for place in waiting.places(store, time.time())] == []
+    monkeypatch.setattr(time, "time", lambda: right() + 90)
+    assert not lacks_worker(hosts.every(store)[0].seen)
 
 
 def test_why_a_host_starts_nothing_is_known_by_its_trees(store: Engine) -> None:

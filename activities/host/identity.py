@@ -1,0 +1,51 @@
+"""This host's identity in the fleet: its home on its machine, its seal key, and the address of its bridge."""
+
+import hashlib
+import socket
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from sqlalchemy.engine import make_url
+
+from activities.settings import ready
+from activities.settings.home import Home
+from activities.settings.model import Settings
+
+MACHINE_ID = Path("/etc/machine-id")
+_ANY, _LOOPBACK = ("0.0.0.0", "[::]"), ("127.", "localhost", "[::1]")  # noqa: S104
+
+
+@cache
+def machine(home: Path) -> str:
+    """Identify this home on this machine, for telling two hosts of one name apart.
+
+    Containers of one image share its `machine-id`, so the host name counts too. Only the digest leaves the machine.
+    """
+    known = ""
+    with suppress(OSError):
+        known = MACHINE_ID.read_text().strip()
+    return hashlib.sha256("\0".join((known, socket.gethostname(), str(home.resolve()))).encode()).hexdigest()
+
+
+def bridge_address(home: Home, settings: Settings) -> str:
+    """Return the URL at which other hosts reach this home's bridge; empty if it only listens for this machine."""
+    bridge = ready.read(home.bridge_ready)
+    if bridge is None or not bridge.alive or not bridge.address:
+        return ""
+    host, _, port = bridge.address.rpartition(":")
+    if host.startswith(_LOOPBACK):
+        return settings.bridge.url
+    return f"http://{_own_address(settings) if host in _ANY else host}:{port}"
+
+
+def _own_address(settings: Settings) -> str:
+    """Return this machine's address on the way to the database, or else its name. Nothing is sent."""
+    with suppress(OSError, ValueError):
+        url = make_url(settings.store.url)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
+            way.connect((url.host, url.port or 5432))
+            own = str(way.getsockname()[0])
+        if not own.startswith(_LOOPBACK):
+            return own
+    return socket.gethostname()

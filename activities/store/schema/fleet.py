@@ -1,0 +1,51 @@
+"""Tables of the fleet: its hosts, the cluster they form, and the invitations to join it. Times are the database's."""
+
+import sqlalchemy
+from sqlalchemy import JSON, CheckConstraint, Column, Double, Integer, String, Table
+
+from activities.store.schema.columns import Text, metadata
+
+hosts = Table(
+    "hosts",
+    metadata,
+    Column("name", String(200), primary_key=True),
+    Column("version", String(64), nullable=False),
+    Column("slots", Integer, nullable=False),
+    Column("started_at", Double, nullable=False),
+    Column("seen_at", Double, nullable=False),
+    Column("stopped_at", Double),
+    Column("held", Text, nullable=False, server_default=""),
+    Column("machine", String(64), nullable=False, server_default=""),
+    Column("key", String(64), nullable=False, server_default=""),
+    Column("labels", JSON, nullable=False, server_default="[]"),
+    Column("address", sqlalchemy.Text, nullable=False, server_default=""),
+    Column("taken", Integer, nullable=False, server_default="0"),
+    Column("draining_at", Double),
+    Column("lost_at", Double),
+)
+"""Each host's worker refreshes its row every few seconds. `machine` identifies the home on its machine, `key` is the
+fingerprint of its seal key, `address` the URL of its bridge for other hosts.
+"""
+
+cluster = Table(
+    "cluster",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("key", String(64), nullable=False),
+    Column("namespace", String(255), nullable=False),
+    Column("oldest_release", String(64), nullable=False),
+    CheckConstraint("id = 1", name="cluster_has_one_row"),
+)
+"""Its one row is written by the first worker: what all hosts must have in common."""
+
+invites = Table(
+    "invites",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("host", String(200), nullable=False),
+    Column("made_at", Double, nullable=False),
+    Column("expires_at", Double, nullable=False),
+    Column("used_at", Double),
+    Column("used_by", String(200), nullable=False, server_default=""),
+)
+"""Invitations to join, by the digest of their token."""
