@@ -41,12 +41,13 @@ def add(
         str | None,
         typer.Option(help="OWNER/NAME on GitHub; by default read from the checkout's remotes, '' for none."),
     ] = None,
+    move: Annotated[bool, typer.Option("--move", help="Take the name over from the host that has it.")] = False,
     json: Json = False,
 ) -> None:
     """Register a repository, or point its name at another checkout."""
     from bridge.operations.registry import repos
 
-    repo = repos.add(service_here(), name, path, github)
+    repo = repos.add(service_here(), name, path, github, move=move)
     on_github = f"; on GitHub it is {repo.github}" if repo.github else ""
     say_json(repo) if json else say(f"{repo.name} is {repo.path}{on_github}")
 

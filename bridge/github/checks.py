@@ -27,8 +27,13 @@ from workflows.text.digests import digest
 
 NAME = "service/gate"
 FORBIDDEN = 403
-CONCLUSIONS = {GateState.PASSING: "success", GateState.FAILING: "failure"}
-STATUSES = {GateState.PASSING: "success", GateState.FAILING: "failure", GateState.PENDING: "pending"}
+CONCLUSIONS = {GateState.PASSING: "success", GateState.FAILING: "failure", GateState.UNKNOWN: "action_required"}
+STATUSES = {
+    GateState.PASSING: "success",
+    GateState.FAILING: "failure",
+    GateState.PENDING: "pending",
+    GateState.UNKNOWN: "error",
+}
 
 
 def wanted(session: Session, thread: Thread, tree: BoundTree) -> list[FactRow]:

@@ -335,6 +335,18 @@ CASES = (
         ("nothing is merged yet; next: service job merge it",),
     ),
     Case(
+        "the head cannot be seen",
+        replace(DONE, head=Head("service/task-1", None, "it is on web-2", "ask web-2", hidden=True)),
+        GateState.UNKNOWN,
+        ("it is on web-2; next: ask web-2",),
+    ),
+    Case(
+        "the head cannot be seen, and a leg is against it",
+        replace(of(A, reader(2, "v", "changes_requested"), END), head=Head("", None, "hidden", "look", hidden=True)),
+        FAILING,
+        ("review leg v", "hidden; next: look"),
+    ),
+    Case(
         "there is no head, and a reviewer is against it",
         replace(
             of(A, reader(2, "v", "changes_requested"), END), head=Head("service/task-1", None, "no repository", "look")

@@ -17,11 +17,17 @@ _LEFT_TO_COORDINATOR = frozenset({FailurePolicy.CONTINUE, FailurePolicy.ESCALATE
 
 
 class GateState(StrEnum):
-    """Pending: something is still to come, or a person can still do it. Failing: something says no."""
+    """Pending: something is still to come, or a person can still do it. Failing: something says no. Unknown: this host
+    cannot see what is to be judged.
+    """
 
     PENDING = "pending"
     FAILING = "failing"
     PASSING = "passing"
+    UNKNOWN = "unknown"
+
+
+_WORST_FIRST = (GateState.FAILING, GateState.UNKNOWN, GateState.PENDING)
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,7 @@ class Verdict:
 class _Reason:
     says: str
     next: str
-    failing: bool = True
+    state: GateState = GateState.FAILING
     unseen_by: str = ""
     """The job that has not seen all of the head."""
 
@@ -53,10 +59,8 @@ def judge(seen: Seen) -> Verdict:
     if seen.task.state is TaskState.DONE:
         found += _of_work(seen)
         found = found or [*_of_another(seen)]
-    found = sorted(dict.fromkeys(found), key=lambda reason: not reason.failing)
-    state = GateState.PASSING
-    if found:
-        state = GateState.FAILING if found[0].failing else GateState.PENDING
+    found = sorted(dict.fromkeys(found), key=lambda reason: _WORST_FIRST.index(reason.state))
+    state = found[0].state if found else GateState.PASSING
     unseen = tuple(reason.unseen_by for reason in found if reason.unseen_by)
     return Verdict(state, tuple(map(str, found)), seen.head.sha, unseen)
 
@@ -68,14 +72,16 @@ def _of_task(seen: Seen) -> Iterator[_Reason]:
         case TaskState.OPEN | TaskState.AWAITING_HUMAN:
             if not any(each.end is None for each in seen.rounds):
                 why = f": {task.why}" if task.why else ""
-                yield _Reason(f"the tree {root} is not done{why}", f"service job tree {root} --watch", failing=False)
+                yield _Reason(
+                    f"the tree {root} is not done{why}", f"service job tree {root} --watch", GateState.PENDING
+                )
         case TaskState.BLOCKED | TaskState.CANCELLED:
             what_next = task.next or f"service job tree {root}"
             yield _Reason(f"the tree {root} is {task.state}: {task.reason}", what_next)
         case TaskState.DONE:
             for job in seen.jobs:
                 if not job.state.ended:
-                    yield _Reason(f"{_named(job)} is still {job.state}", _show(job), failing=False)
+                    yield _Reason(f"{_named(job)} is still {job.state}", _show(job), GateState.PENDING)
     last = next((job for job in seen.jobs if job.continuation is Continuation.FINALIZE), None)
     if task.state is TaskState.DONE and (last or seen.finalized):
         why = seen.finalized or (last.reason if last else "") or "its plan was not carried out"
@@ -86,7 +92,9 @@ def _of_rounds(seen: Seen) -> Iterator[_Reason]:
     for each in seen.rounds:
         if each.end is None:
             command = each.commands[0] if each.commands else f"service job show {each.coordinator_id}"
-            yield _Reason(f"round {each.number} of {each.coordinator_id} waits for a person", command, failing=False)
+            yield _Reason(
+                f"round {each.number} of {each.coordinator_id} waits for a person", command, GateState.PENDING
+            )
 
 
 def _of_work(seen: Seen) -> Iterator[_Reason]:
@@ -97,7 +105,7 @@ def _of_work(seen: Seen) -> Iterator[_Reason]:
     yield from _failed(seen, chain, readers)
     yield from _of_head(seen)
     if seen.head.sha is None:
-        yield from (each for each in _of_readers(seen, chain, readers, alone=alone) if each.failing)
+        yield from (each for each in _of_readers(seen, chain, readers, alone=alone) if each.state is GateState.FAILING)
         return
     yield from _of_readers(seen, chain, readers, alone=alone)
     yield from _of_later(seen)
@@ -115,7 +123,8 @@ def _of_head(seen: Seen) -> Iterator[_Reason]:
     if head.foreign:
         yield _Reason(head.foreign, head.next)
     if head.sha is None:
-        yield _Reason(head.problem, head.next or f"service job branches {seen.task.root_job_id}", failing=False)
+        state = GateState.UNKNOWN if head.hidden else GateState.PENDING
+        yield _Reason(head.problem, head.next or f"service job branches {seen.task.root_job_id}", state)
 
 
 def _failed(seen: Seen, chain: Chain, readers: frozenset[str]) -> Iterator[_Reason]:
@@ -184,11 +193,13 @@ def _verdict(seen: Seen, job: JobRecord, outcome: JobRecord) -> Iterator[_Reason
     elif facts.look is Look.ELSEWHERE:
         says = f"{_named(job)} looked at {facts.looked_at or 'something else'}, the head is {(head.sha or '')[:7]}"
         says += f": it has not seen {facts.unseen}" if facts.unseen else ""
-        yield _Reason(says, facts.look_again or _show(job), failing=False, unseen_by=job.job_id if facts.unseen else "")
+        yield _Reason(
+            says, facts.look_again or _show(job), GateState.PENDING, unseen_by=job.job_id if facts.unseen else ""
+        )
     else:
         problem = facts.problem or "its run tells no commits"
         says = f"what {_named(job)} looked at is not known: {problem}"
-        yield _Reason(says, _show(job), failing=False, unseen_by=job.job_id)
+        yield _Reason(says, _show(job), GateState.PENDING, unseen_by=job.job_id)
 
 
 def _settles(seen: Seen) -> bool:
@@ -208,7 +219,7 @@ def _of_later(seen: Seen) -> Iterator[_Reason]:
         return
     name = f"the later review {later.job.job_id}"
     if not later.over:
-        yield _Reason(f"{name} is not done", f"service job tree {later.job.root_job_id} --watch", failing=False)
+        yield _Reason(f"{name} is not done", f"service job tree {later.job.root_job_id} --watch", GateState.PENDING)
     elif not _approves(later.job):
         yield _Reason(f"{name} {_ended(later.job)}", _show(later.job))
 
@@ -217,7 +228,7 @@ def _unmerged(seen: Seen, job: JobRecord) -> Iterator[_Reason]:
     facts = _facts(seen, job)
     if facts.work is Work.UNMERGED:
         command = facts.merge or f"service job merge {job.job_id}"
-        yield _Reason(f"the work of {_named(job)} is not in {seen.head.name}", command, failing=False)
+        yield _Reason(f"the work of {_named(job)} is not in {seen.head.name}", command, GateState.PENDING)
     elif facts.work is Work.GONE:
         command = f"service job branches {seen.task.root_job_id}"
         yield _Reason(f"the work of {_named(job)} is not in {seen.head.name}, and its branch is gone", command)
@@ -229,7 +240,7 @@ def _of_another(seen: Seen) -> Iterator[_Reason]:
     """
     if not any(each.work is Work.MERGED or each.look is Look.HERE for each in seen.facts.values()):
         says = f"nothing of the tree {seen.task.root_job_id} is in {seen.head.name}, and none of its legs looked at it"
-        yield _Reason(says, f"service job branches {seen.task.root_job_id}", failing=False)
+        yield _Reason(says, f"service job branches {seen.task.root_job_id}", GateState.PENDING)
 
 
 def _facts(seen: Seen, job: JobRecord) -> JobFacts:

@@ -65,6 +65,8 @@ class Head:
     problem: str = ""
     """The reason the head is missing or unreadable."""
     next: str = ""
+    hidden: bool = False
+    """True if this host cannot see whether there is a head."""
     foreign: str = ""
     """A sentence about commits in the head that are not of the tree (ruling O1)."""
 

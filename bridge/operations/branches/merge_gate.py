@@ -108,7 +108,8 @@ def _head(found: Branches) -> Head:
     """Choose the head to judge: the task's branch; before any merge the tree's line, else the tree's only branch."""
     root = found.root_job_id
     if found.problem:
-        return Head(found.task_branch, None, f"the repository cannot be read: {found.problem}", found.way_on)
+        why = f"the repository cannot be read: {found.problem}"
+        return Head(found.task_branch, None, why, found.way_on, hidden=True)
     if found.head:
         return Head(found.task_branch, found.head)
     if found.line:
@@ -155,8 +156,10 @@ def _head_of_pull(service: Service, tree: Tree, number: int, token: str | None, 
             return Head(name, pull_requests.heads(source, (number,), token)[number])
         known = git.commit(repo, pull_requests.ref_of(number))
     except ServiceError as error:
-        return Head(name, None, f"the head of {name} cannot be seen: {error.message}", error.hint or again)
-    return Head(name, known) if known else Head(name, None, f"the head of {name} is not fetched yet", again)
+        return Head(name, None, f"the head of {name} cannot be seen: {error.message}", error.hint or again, hidden=True)
+    return (
+        Head(name, known) if known else Head(name, None, f"the head of {name} is not fetched yet", again, hidden=True)
+    )
 
 
 def _finalized(service: Service, tree: Tree) -> str:

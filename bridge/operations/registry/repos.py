@@ -1,6 +1,7 @@
 """Registering repositories."""
 
 import re
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -26,8 +27,8 @@ from workflows.model.errors import (
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
-def add(service: Service, name: str, path: Path, github: str | None = None) -> Repo:
-    """Register a checkout under a name; an existing name is moved to it.
+def add(service: Service, name: str, path: Path, github: str | None = None, *, move: bool = False) -> Repo:
+    """Register a checkout under a name; an existing name is moved to it, from another host only with `move`.
 
     Its GitHub name is `github` if given, even if empty; else read from its remotes; else the one that was registered.
     """
@@ -41,11 +42,23 @@ def add(service: Service, name: str, path: Path, github: str | None = None) -> R
         raise UsageError(
             f"{github!r} is not a repository on GitHub", f"service repo add {name} {top} --github OWNER/NAME"
         )
+    known = stored.get(service.store, name)
+    if known and known.host != service.settings.host:
+        _check_move(service, known, top, move=move)
     if github is None:
-        known = stored.get(service.store, name)
         found = github_of_remotes(remotes(Path(top)), host_of(service.settings.github.web))
         github = found or (known.github if known else "")
     return stored.put(service.store, name, top, service.settings.host, github)
+
+
+def _check_move(service: Service, known: Repo, top: str, *, move: bool) -> None:
+    """Refuse to take a repository from another host unless that is wanted and no open job works on it there."""
+    where = f"{known.name} is registered on the host {known.host}, at {known.path}"
+    if not move:
+        raise RefusedError(where, f"to have its jobs run here: service repo add {known.name} {shlex.quote(top)} --move")
+    if running := stored_jobs.open_jobs(service.store, repo=known.name):
+        says = f"{where}, and has {len(running)} open jobs there, {running[0].job_id} among them"
+        raise RefusedError(says, f"service job show {running[0].job_id}")
 
 
 def check_name(name: str) -> None:

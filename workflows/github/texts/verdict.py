@@ -16,6 +16,7 @@ TITLES = {
     GateState.PASSING: "Ready to be merged",
     GateState.FAILING: "Not to be merged",
     GateState.PENDING: "Not decided yet",
+    GateState.UNKNOWN: "Cannot be judged",
 }
 MOST_REASONS = 50
 MESSAGE_CHARACTERS = 4_000

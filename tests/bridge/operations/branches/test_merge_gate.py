@@ -147,12 +147,13 @@ def test_reviews_that_people_record_never_enter(tree: Reviewed) -> None:
 class TestRepositoriesThatCannotBeSeen:
     def test_on_another_host(self, tree: Reviewed) -> None:
         repos.put(tree.service.store, "acme/shop", str(tree.repo), "elsewhere")
-        assert only(judged(tree)).endswith("acme/shop is on the host elsewhere, not here; next: ssh elsewhere")
-        assert only(judged(tree, 7)).endswith("next: ssh elsewhere")
+        says = only(judged(tree), GateState.UNKNOWN)
+        assert says.endswith("acme/shop is on the host elsewhere, not here; next: ssh elsewhere")
+        assert only(judged(tree, 7), GateState.UNKNOWN).endswith("next: ssh elsewhere")
 
     def test_moved(self, tree: Reviewed) -> None:
         tree.repo.rename(tree.repo.with_name("moved"))
-        assert "next: service repo add acme/shop PATH" in only(judged(tree))
+        assert "next: service repo add acme/shop PATH" in only(judged(tree), GateState.UNKNOWN)
 
     def test_commits_that_are_gone(self, tree: Reviewed) -> None:
         tree.merge("a", "b")
@@ -180,7 +181,7 @@ class TestPullRequests:
 
     def test_its_head_is_fetched_and_judged(self, tree: Reviewed, remote: Path) -> None:
         self.propose(tree, head := tree.merge("a", "b"))
-        assert "is not fetched yet; next: service job gate" in only(judged(tree, 7, fetch=False))
+        assert "is not fetched yet; next: service job gate" in only(judged(tree, 7, fetch=False), GateState.UNKNOWN)
         assert judged(tree, 7) == judged(tree, 7, fetch=False) == Verdict(GateState.PASSING, (), head)
 
     def test_a_new_head_has_to_be_reviewed_again(self, tree: Reviewed, remote: Path) -> None:
@@ -199,7 +200,7 @@ class TestPullRequests:
         assert judged(tree, 7).state is GateState.PENDING
 
     def test_one_that_cannot_be_fetched(self, tree: Reviewed, remote: Path) -> None:
-        said = only(judged(tree, 8))
+        said = only(judged(tree, 8), GateState.UNKNOWN)
         assert "the head of pull request 8 cannot be seen: there is no pull request #8 at the remote origin" in said
         assert said.endswith(f"next: git -C {tree.repo} ls-remote origin 'refs/pull/*/head'")
 
@@ -207,5 +208,5 @@ class TestPullRequests:
         tree.service.home.config.write_text('[github]\napi_url = "https://ghe.example/api/v3"\n')
         run_git(tree.repo, "remote", "remove", "origin")
         repos.put(tree.service.store, "acme/shop", str(tree.repo), tree.service.settings.host, "acme/shop")
-        said = only(merge_gate.of_tree(Service(tree.service.home), V, pull_request=8))
+        said = only(merge_gate.of_tree(Service(tree.service.home), V, pull_request=8), GateState.UNKNOWN)
         assert "remote add origin https://ghe.example/acme/shop.git" in said

@@ -20,6 +20,7 @@ from tests.activities.git.hub import clone, propose
 from tests.bridge import seeds
 from tests.github.hub import Hub
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError
+from workflows.model.states import JobState
 from workflows.model.workers import UNRESOLVED, Worker
 from workflows.pipeline.rows import RunRecord
 from workflows.policy.recipes import Recipe
@@ -86,6 +87,21 @@ class TestLearning:
         assert repos.add(service, "acme/shop", checkout, "acme/other").github == "acme/other"
         assert repos.add(service, "acme/shop", checkout).github == "acme/shop"
         assert repos.add(service, "acme/shop", checkout, "").github == ""
+
+    @pytest.mark.ruling("Q1")
+    def test_a_repository_of_another_host_is_taken_over_only_if_asked_to_and_while_nothing_works_on_it(
+        self, service: Service, checkout: Path
+    ) -> None:
+        stored_repos.put(service.store, "acme/shop", "/srv/shop", "web-2")
+        with pytest.raises(RefusedError, match="acme/shop is registered on the host web-2, at /srv/shop") as refused:
+            repos.add(service, "acme/shop", checkout)
+        assert str(refused.value.hint).endswith(f"service repo add acme/shop {checkout} --move")
+        seeds.write(service, seeds.task(), seeds.job())
+        with pytest.raises(RefusedError, match="has 1 open jobs there"):
+            repos.add(service, "acme/shop", checkout, move=True)
+        seeds.write(service, seeds.job(state=JobState.FAILED, revision=2))
+        assert repos.get(service, "acme/shop").path == "/srv/shop"
+        assert repos.add(service, "acme/shop", checkout, move=True).host == service.settings.host
 
     @pytest.mark.parametrize("github", ["shop", "a/b/c", "../x", "acme/..", "a b/c", "https://github.com/acme/shop"])
     def test_a_name_that_is_none_is_refused(self, service: Service, checkout: Path, github: str) -> None:
