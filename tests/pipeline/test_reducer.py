@@ -101,6 +101,19 @@ def test_pauses_between_attempts_double() -> None:
     assert seconds == [5.0, 10.0, 20.0]
 
 
+@pytest.mark.ruling("Q5")
+def test_a_stage_whose_host_is_lost_starts_again_at_once_and_keeps_its_retries() -> None:
+    player = Player(shell("a", retry=1))
+    player.end("a", CANCELLED, reason="its host is lost", moved=True)
+    player.end("a", CANCELLED, reason="its host is lost", moved=True)
+    assert player.begun == [("a", 1), ("a", 2), ("a", 3)]
+    player.end("a", FAILED)
+    player.due("a")
+    player.end("a", FAILED)
+    assert player.begun[3:] == [("a", 4)]
+    assert [each.state for each in player.closed] == [RunState.FAILED]
+
+
 def test_each_attempt_of_an_agent_stage_is_a_tree_of_its_own() -> None:
     player = Player(agent("a", retry=1), agent("b"))
     first = player.job_of("a")

@@ -154,6 +154,9 @@ def _step(choices: Choices, world: World, places: int) -> None:
         return
     run = world.flying[_some(choices, list(world.flying))]
     said = ending(choices, run).model_copy(update={"begun_at": world.now})
+    if said.state is JobState.CANCELLED and choices.pick(2):
+        world.move(_some(choices, [run.job_id, *world.offered]))
+        return
     ended = JobEnded(now=world.now + choices.pick(10), outcome=said)
     world.feed(ended)
     if choices.rare(10):

@@ -117,6 +117,7 @@ STORY = frozenset(
         EventKind.JOB_BEGUN,
         EventKind.JOB_ENDED,
         EventKind.JOB_TAKEN_BACK,
+        EventKind.JOB_MOVED,
         EventKind.BATCH_SETTLED,
         EventKind.CONTINUATION_ENQUEUED,
     }
@@ -168,6 +169,8 @@ class World:
         self.closed_seconds = 0.0
         self.was_open: set[str] = set()
         self.interrupted: set[tuple[str, int]] = set()
+        self.moved: set[tuple[str, int]] = set()
+        """Job and attempt of all runs that ended with their host."""
         self.dispatched = False
 
     @property
@@ -224,6 +227,21 @@ class World:
         self.given_back.add((job_id, run.attempt, run.offer))
         cancelled = JobOutcome(job_id=job_id, attempt=run.attempt, state=JobState.CANCELLED)
         self.feed(JobEnded(now=self.now, outcome=cancelled))
+
+    def move(self, job_id: str, **fields: object) -> list[Command]:
+        """Lose the host of a job, begun or not (ruling Q5)."""
+        base: dict[str, object] = {"state": JobState.CANCELLED, "reason": "its host is lost", "moved": True}
+        if job_id in self.offered:
+            run = self.offered.pop(job_id)
+            self.asked_back.discard(job_id)
+            self.given_back.add((job_id, run.attempt, run.offer))
+        else:
+            run = self.flying[job_id]
+            self.moved.add((job_id, run.attempt))
+            self.interrupted.add((job_id, run.attempt))
+            base |= {"begun_at": self.now}
+        base |= {"job_id": job_id, "attempt": run.attempt} | fields
+        return self.feed(JobEnded(now=self.now + 1, outcome=JobOutcome.model_validate(base)))
 
     def end(self, job_id: str, decision: str | None = "approved", *legs: Delegation, **fields: object) -> list[Command]:
         """End a job in flight."""
@@ -394,7 +412,7 @@ class World:
         assert sorted(state.offers) == sorted(self.offered) or self._host_knows_first(), "the books agree on offers"
         assert state.running == [job for job in state.jobs if job in self.flying and job not in state.offers]
         assert sorted(state.timers) == sorted(self.timers)
-        counted = [r for r in self.runs if r.job_id != ROOT or r.attempt > 1]
+        counted = [r for r in self.runs if (r.job_id, r.attempt) not in self.moved][1:]
         finals = [job for job in state.jobs.values() if job.continuation is Continuation.FINALIZE]
         assert len(finals) <= 1
         counted = [r for r in counted if r.continuation is not Continuation.FINALIZE]

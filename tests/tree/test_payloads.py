@@ -125,6 +125,12 @@ def overtaken() -> World:
     return world
 
 
+def moved() -> World:
+    world = tree(delegation("a"))
+    world.move(f"{ROOT}.1")
+    return world
+
+
 def taken_back() -> World:
     world = World(tree_input(), patient=True).begin()
     world.kill()
@@ -167,6 +173,7 @@ SCENES: dict[EventKind, Callable[[], World]] = {
     EventKind.JOB_BEGUN: blocked,
     EventKind.JOB_ENDED: blocked,
     EventKind.JOB_TAKEN_BACK: taken_back,
+    EventKind.JOB_MOVED: moved,
     EventKind.BATCH_SETTLED: in_circles,
     EventKind.CONTINUATION_ENQUEUED: in_circles,
     EventKind.DELEGATION_BUDGET_WARNING: lambda: tree(bounds=Bounds(max_delegation_token_budget=10), usage=tokens(8)),

@@ -28,6 +28,7 @@ from workflows.model.event_payloads import (
     KillPayload,
     LeftOutPayload,
     LoopPayload,
+    MovedPayload,
     Payload,
     PreflightPayload,
     QuestionsPayload,
@@ -72,6 +73,7 @@ class EventKind(StrEnum):
     JOB_BEGUN = "job_begun"
     JOB_ENDED = "job_ended"
     JOB_TAKEN_BACK = "job_taken_back"
+    JOB_MOVED = "job_moved"
     BATCH_SETTLED = "batch_settled"
     CONTINUATION_ENQUEUED = "continuation_enqueued"
 
@@ -143,6 +145,7 @@ PAYLOADS: dict[EventKind, type[Payload]] = {
     EventKind.JOB_BEGUN: JobBegunPayload,
     EventKind.JOB_ENDED: JobEndedPayload,
     EventKind.JOB_TAKEN_BACK: AttemptPayload,
+    EventKind.JOB_MOVED: MovedPayload,
     EventKind.BATCH_SETTLED: BatchSettledPayload,
     EventKind.CONTINUATION_ENQUEUED: ContinuationPayload,
     EventKind.DELEGATION_BUDGET_WARNING: BudgetWarningPayload,

@@ -205,6 +205,14 @@ class AttemptPayload(Payload):
     attempt: int
 
 
+class MovedPayload(Payload):
+    """An attempt ended with its host, begun or not: the job is offered elsewhere (ruling Q5)."""
+
+    attempt: int
+    begun: bool
+    reason: str
+
+
 class BatchSettledPayload(Payload):
     """Every leg of a batch has ended. Contains their states and the rules' verdict."""
 

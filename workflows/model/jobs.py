@@ -40,6 +40,8 @@ class JobRun(Wire):
     brief: ContinuationBrief | None = None
     before: str = ""
     """For a leg, how the attempt before this one ended (ruling P3)."""
+    moved_from: int = 0
+    """The attempt that a lost host had begun: this one goes on from its last snapshot (ruling Q5)."""
     guidance: tuple[str, ...] = ()
     """People's words for this attempt: instructions of a retry, answers to the leg's own questions (ruling F3)."""
     artifacts: tuple[str, ...] = ()
@@ -76,6 +78,8 @@ class JobOutcome(Wire):
     begun_at: float | None = None
     """The time its host began it; None if it never did."""
     reason: str = ""
+    moved: bool = False
+    """True if its host was lost or is drained: the job is offered elsewhere (ruling Q5)."""
     decision: Decision | None = None
     summary: str = ""
     findings: str = ""

@@ -111,6 +111,8 @@ class StageOutcome(Wire):
 
     state: StageState
     reason: str = ""
+    moved: bool = False
+    """True if its host was lost or is drained: the stage is offered elsewhere (ruling Q5)."""
     decision: Decision | None = None
     summary: str = ""
     usage: Usage = Usage()

@@ -88,8 +88,12 @@ class _Step:
         stage.counted, stage.counted_usd = outcome.usage, outcome.cost_usd
         stage.decision, stage.summary, stage.reason = outcome.decision, outcome.summary, outcome.reason
         stage.branches = outcome.branches
-        if outcome.state in _WORTH_A_RETRY and attempt <= stage.plan.retry and not run.cancelled_by:
-            seconds = retry_backoff(attempt - 1)
+        if outcome.moved and not run.cancelled_by:  # `advance` starts its next attempt at once
+            stage.state, stage.moves = StageState.PENDING, stage.moves + 1
+            return
+        failures = attempt - stage.moves
+        if outcome.state in _WORTH_A_RETRY and failures <= stage.plan.retry and not run.cancelled_by:
+            seconds = retry_backoff(failures - 1)
             again = f"attempt {attempt + 1} begins after {format_duration(seconds)}"
             stage.state, stage.pausing = StageState.PENDING, True
             stage.reason = f"{stage.reason or 'it failed'}; {again}"

@@ -18,6 +18,8 @@ class StageMemory:
     number: int
     state: StageState = StageState.PENDING
     attempt: int = 0
+    moves: int = 0
+    """Number of attempts that ended with their host, which are no failures (ruling Q5)."""
     reason: str = ""
     decision: Decision | None = None
     summary: str = ""

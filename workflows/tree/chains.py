@@ -62,6 +62,8 @@ class Leg(Memory):
     """True if the leg failed and no person has decided on it yet (ruling F3)."""
     asked: bool = False
     """True if the leg failed and asked people: the answer goes to the coordinator, who decides (ruling F2)."""
+    moved_from: int = 0
+    """The attempt that ended with its host, if this one goes on from its snapshot (ruling Q5)."""
     guided_by: list[int] = []
     """Numbers of the rounds whose instructions the leg's re-runs get (ruling F3)."""
     before: str = ""
@@ -125,7 +127,7 @@ class Leg(Memory):
     def again(self) -> None:
         """Queue the leg again under the next attempt number."""
         self._move(JobState.QUEUED)
-        self.attempt, self.escalated = self.attempt + 1, False
+        self.attempt, self.escalated, self.moved_from = self.attempt + 1, False, 0
 
     def _move(self, state: JobState) -> None:
         """Change the state. Only a leg may go from an end state to running: when its chain is opened again."""

@@ -98,9 +98,14 @@ def _replies(step: Step, chain: Coordinator, flavour: Continuation) -> Reply:
 
 
 def run_again(step: Step, chain: Coordinator, actor: str) -> None:
-    """Run the chain's last job as a new attempt, by an operator's order, with its brief as of now."""
+    """Run the chain's last job as a new attempt, by an operator's order."""
+    reason = step.state.jobs[chain.job_id].reason
+    another_attempt(step, chain, f"run again by {actor}; the attempt before ended: {reason}")
+
+
+def another_attempt(step: Step, chain: Coordinator, note: str, moved_from: int = 0) -> None:
+    """Run the chain's last job as a new attempt, with its brief as of now. One that moves counts for nothing (Q5)."""
     job = step.state.jobs[chain.job_id]
-    attempt, note = job.attempt + 1, f"run again by {actor}; the attempt before ended: {job.reason}"
     run = chain.run
     if job.continuation is Continuation.NONE:
         chain.branch = ""
@@ -110,8 +115,8 @@ def run_again(step: Step, chain: Coordinator, actor: str) -> None:
         replies = _replies(step, chain, job.continuation)
         told = _brief(step, chain, Cause(job.continuation, (note,)), job.delegation_depth, replies)
         run = _run_of(step, chain, told, job.job_id, job.parent_job_id, job.delegation_depth)
-    run = run.model_copy(update={"attempt": attempt})
-    step.again(job.job_id, note)
+    run = run.model_copy(update={"attempt": job.attempt + 1, "moved_from": moved_from})
+    step.again(job.job_id, note, counted=not moved_from)
     _run(step, chain, run)
 
 
@@ -130,6 +135,7 @@ def _run_of(
             "delegation_depth": depth,
             "assignment": chain.run.assignment.model_copy(update={"prompt": Text(), "timeout_seconds": limit}),
             "attempt": 1,
+            "moved_from": 0,
             "continuation": told.flavour,
             "brief": told,
             "before": "",

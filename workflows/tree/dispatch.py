@@ -208,6 +208,7 @@ def _run(step: Step, chain: Coordinator, leg: Leg, depth: int) -> JobRun:
         assignment=leg.assignment,
         attempt=leg.attempt,
         before=leg.before,
+        moved_from=leg.moved_from,
         guidance=tuple(_guidance(step, chain, leg)),
         artifacts=leg.artifacts,
         artifact_digest=batch.artifact_digest if leg.artifacts else None,

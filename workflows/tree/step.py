@@ -103,23 +103,23 @@ class Step:
         """Record the event of a job's new state (ruling B7); other events are recorded where they are decided."""
         self.event(*_of_job(job))
 
-    def again(self, job_id: str, reason: str, next_step: str = "") -> None:
-        """Queue a new attempt of a job. It counts against the job budget (C3) and begins without a branch (rulings D3,
-        I1).
+    def again(self, job_id: str, reason: str, next_step: str = "", *, counted: bool = True) -> None:
+        """Queue a new attempt of a job, without a branch (rulings D3, I1). It counts against the job budget (C3),
+        except for a moved job (Q5).
         """
-        self.state.spent_jobs += 1
+        self.state.spent_jobs += counted
         self.state.first.pop(job_id, None)
         attempt = self.state.jobs[job_id].attempt + 1
         self.change(job_id, state=JobState.QUEUED, attempt=attempt, reason=reason, next=next_step)
         self.change(job_id, branch=None, head_sha=None, ended_at=None)
 
-    def leg_again(self, leg: Leg, reason: str, next_step: str = "") -> None:
+    def leg_again(self, leg: Leg, reason: str, next_step: str = "", *, counted: bool = True) -> None:
         """Queue a new attempt of a leg, and forget the chain it delegated."""
         self.state.coordinators.pop(leg.job_id, None)
         leg.own_branch = (self.state.jobs[leg.job_id].branch or "") if leg.asked and not leg.worktree else ""
         leg.again()
         leg.before = fitted("reason", reason)
-        self.again(leg.job_id, reason, next_step)
+        self.again(leg.job_id, reason, next_step, counted=counted)
 
     def task(self, state: TaskState, reason: str, next_step: str = "", waits_for: WaitsFor = WaitsFor.NOTHING) -> None:
         """Change the task's state; raise on an illegal move (ruling B2)."""
