@@ -274,6 +274,7 @@ RULES: dict[str, dict[str, str]] = {
     },
     "A fleet": {
         "Q1": "Hosts of one store are judged by the store's clock; what they must have in common is in it.",
+        "Q5": "Jobs of a lost or drained host go on elsewhere, once, at no cost to bounds; what comes back is kept.",
     },
     "The engine's own promises": {
         "engine:total": "Any event is accepted in any state; one that makes no sense changes nothing.",
