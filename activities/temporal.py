@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from activities.redaction.kept_secrets import KeptSecrets
-from activities.sealing import seal_key
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from workflows.model.errors import UnreachableError, UsageError
@@ -62,12 +61,12 @@ def connect_config(home: Home, settings: Settings) -> dict[str, Any]:
 
 
 def data_converter(home: Home, settings: Settings) -> "DataConverter":
-    """Return the data converter of a home's clients and workers, with the seals of its key; make the key if it is
-    missing.
+    """Return the data converter of a home's clients and workers, with the seals of its keys; make a key if there is
+    none.
     """
     from activities.sealing.converter import sealed
 
-    return sealed(seal_key.ensure(home.ensure().root), encrypt=settings.temporal.encrypt)
+    return sealed(home.ensure().root, encrypt=settings.temporal.encrypt)
 
 
 @dataclass(frozen=True)

@@ -275,6 +275,7 @@ RULES: dict[str, dict[str, str]] = {
     "A fleet": {
         "Q1": "Hosts of one store are judged by the store's clock; what they must have in common is in it.",
         "Q5": "Jobs of a lost or drained host go on elsewhere, once, at no cost to bounds; what comes back is kept.",
+        "Q10": "A home opens what any of its keys sealed, and seals with one; runs keep the key that they began with.",
     },
     "The engine's own promises": {
         "engine:total": "Any event is accepted in any state; one that makes no sense changes nothing.",

@@ -6,6 +6,8 @@ import secrets
 import stat
 from pathlib import Path
 
+from activities.runs import records
+from activities.runs.records import Kind, UnbelievedError
 from activities.sealing import seal_key
 from workflows.model.errors import ServiceError
 
@@ -50,17 +52,27 @@ def ready(run_dir: Path) -> Path:
 
 def run_key(run_dir: Path) -> bytes | None:
     """Return the key that seals this run's records; None if the home has no key."""
-    key = seal_key.read(run_dir.absolute().parent.parent)
-    return None if key is None else _derived(key, run_dir)
+    home = run_dir.absolute().parent.parent
+    return None if seal_key.read(home) is None else made_run_key(run_dir)
 
 
 def made_run_key(run_dir: Path) -> bytes:
-    """Return the key that seals this run's records; make the home's key if it has none."""
-    return _derived(seal_key.ensure(run_dir.absolute().parent.parent), run_dir)
+    """Return the key that seals this run's records: the one of its first record, else derived from the home's present
+    one, which is made if it is missing.
+    """
+    home = run_dir.absolute().parent.parent
+    seal_key.ensure(home)
+    derived = [seal_key.derived(key, "run", run_dir.name) for key in seal_key.every(home)]
+    earlier = (key for key in derived[1:] if any(_seals(key, run_dir, kind) for kind in (Kind.SPEC, Kind.CLAIM)))
+    return next(earlier, derived[0])
 
 
-def _derived(key: bytes, run_dir: Path) -> bytes:
-    return seal_key.derived(key, "run", run_dir.name)
+def _seals(key: bytes, run_dir: Path, kind: Kind) -> bool:
+    try:
+        records.read(key, run_dir, kind)
+    except (FileNotFoundError, UnbelievedError):
+        return False
+    return True
 
 
 def _made(run_dir: Path) -> bool:

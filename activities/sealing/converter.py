@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from temporalio.api.common.v1 import Payload
@@ -133,9 +134,12 @@ class SealedDataConverter(DataConverter):
 
 
 @lru_cache(maxsize=8)
-def sealed(key: bytes, *, encrypt: bool = False) -> DataConverter:
-    """Return the converter for all clients and workers of a home."""
-    kind = type("SealedPayloads", (SealedPayloadConverter,), {"seals": PayloadSeals.of(key, encrypt=encrypt)})
+def sealed(key: bytes | Path, *, encrypt: bool = False) -> DataConverter:
+    """Return the converter for all clients and workers of a home, which follows its keys; or that of one key."""
+    seals = (
+        PayloadSeals.of(key, encrypt=encrypt) if isinstance(key, bytes) else PayloadSeals.of_home(key, encrypt=encrypt)
+    )
+    kind = type("SealedPayloads", (SealedPayloadConverter,), {"seals": seals})
     failures = EncryptedFailureConverter if encrypt else SealedFailureConverter
     return SealedDataConverter(payload_converter_class=kind, failure_converter_class=failures)
 

@@ -2,13 +2,20 @@
 
 A seal is in the payload's metadata; the data stays as it is, and the web UI shows it. With encryption the payload is
 encrypted instead, with a key derived from the home's. Payloads of both kinds can be read, whichever is written now.
+
+The metadata also names the key, by the beginning of its fingerprint: a home may have several (ruling Q10). Payloads of
+releases before 0.2.0 name none.
 """
 
 import hmac
 import json
 import secrets
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from pathlib import Path
 from typing import Any, Literal
 
 from temporalio.api.common.v1 import Payload
@@ -48,6 +55,9 @@ def decrypted(key: bytes, data: bytes, label: bytes) -> bytes | None:
 
 
 SEAL, BYTES = "seal", 16
+KEY, KEY_BYTES = "key", 4
+LOOK_SECONDS = 1.0
+"""Interval of looking whether the home's keys have changed; an unknown key is looked for at once."""
 ENCRYPTED = b"binary/encrypted"
 BOUND = "bound"
 """Metadata with the place of an encrypted payload: a reader that only decrypts, for people, can't know it."""
@@ -69,31 +79,52 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class PayloadSeals:
-    """Seals and their checks, with the keys of one service home."""
+class Key:
+    """The keys for payloads that are derived from one key of the home."""
 
+    name: bytes
     sealing: bytes
     encrypting: bytes
-    encrypt: bool = False
+
+    @classmethod
+    @cache
+    def of(cls, key: bytes) -> "Key":
+        name = bytes.fromhex(seal_key.fingerprint(key))[:KEY_BYTES]
+        return cls(name, seal_key.derived(key, "temporal payload"), seal_key.derived(key, "temporal encryption"))
+
+
+class PayloadSeals:
+    """Seals and their checks, with the keys of one service home. `look` returns them, the one that seals first."""
+
+    def __init__(self, look: Callable[[], Sequence[bytes]], *, encrypt: bool) -> None:
+        if encrypt:
+            library()
+        self.encrypt, self._look_at_home = encrypt, look
+        self._keys = tuple(map(Key.of, look()))
+        self._looked = time.monotonic()
 
     @classmethod
     def of(cls, key: bytes, *, encrypt: bool) -> "PayloadSeals":
-        """Derive the two keys from the home's."""
-        if encrypt:
-            library()
-        sealing, encrypting = seal_key.derived(key, "temporal payload"), seal_key.derived(key, "temporal encryption")
-        return cls(sealing, encrypting, encrypt)
+        """Return the seals of one key."""
+        return cls(lambda: (key,), encrypt=encrypt)
+
+    @classmethod
+    def of_home(cls, home: Path, *, encrypt: bool) -> "PayloadSeals":
+        """Return the seals of a home, which follow its keys; make a key if there is none."""
+        seal_key.ensure(home)
+        return cls(partial(seal_key.every, home), encrypt=encrypt)
 
     def closed(self, payload: Payload, bound: Bound) -> Payload:
         """Seal or encrypt a payload for this place, replacing a seal for another place."""
         payload = self._bare(payload)
+        key = self._now()[0]
         if not self.encrypt:
-            payload.metadata[SEAL] = self._seal(payload, bound)
+            payload.metadata[SEAL], payload.metadata[KEY] = _seal(key, payload, bound), key.name
             return payload
         said = [bound.kind, bound.workflow_id, bound.activity]
         label = json.dumps(said, separators=(",", ":")).encode()
-        hidden = encrypted(self.encrypting, payload.SerializeToString(deterministic=True), label)
-        return Payload(metadata={"encoding": ENCRYPTED, BOUND: label}, data=hidden)
+        hidden = encrypted(key.encrypting, payload.SerializeToString(deterministic=True), label)
+        return Payload(metadata={"encoding": ENCRYPTED, BOUND: label, KEY: key.name}, data=hidden)
 
     def opened(self, payload: Payload, bound: Bound) -> Payload:
         """Check a payload's seal, or decrypt it. Raise `UnsealedError` if it is not this home's, or for another
@@ -106,7 +137,7 @@ class PayloadSeals:
         seal = payload.metadata.get(SEAL)
         if seal is None:
             raise UnsealedError("it has no seal of this service")
-        if not hmac.compare_digest(seal, self._seal(payload, bound)):
+        if not any(hmac.compare_digest(seal, _seal(key, payload, bound)) for key in self._of(payload)):
             raise UnsealedError("its seal is not of this service home, or of another place")
         return payload
 
@@ -114,22 +145,42 @@ class PayloadSeals:
         """Decrypt a payload for people, whatever its place; one that is not encrypted stays as it is."""
         if not is_encrypted(payload):
             return payload
-        data = decrypted(self.encrypting, payload.data, payload.metadata[BOUND])
-        if data is None:
-            raise UnsealedError("it was not encrypted with the key of this service home")
-        return Payload.FromString(data)
+        for key in self._of(payload):
+            if (data := decrypted(key.encrypting, payload.data, payload.metadata[BOUND])) is not None:
+                return Payload.FromString(data)
+        raise UnsealedError("it was not encrypted with the key of this service home")
+
+    def _of(self, payload: Payload) -> Sequence[Key]:
+        """Return the keys that a payload may be sealed with. One that the home has only just got is looked for."""
+        keys, name = self._now(), payload.metadata.get(KEY)
+        if name is None:
+            return keys
+        named = [key for key in keys if key.name == name]
+        return named or [key for key in self._look() if key.name == name]
+
+    def _now(self) -> tuple[Key, ...]:
+        return self._keys if time.monotonic() - self._looked < LOOK_SECONDS else self._look()
+
+    def _look(self) -> tuple[Key, ...]:
+        """Read the home's keys again. While they can't be read, the known ones stay."""
+        with suppress(OSError, seal_key.SealKeyError):
+            self._keys = tuple(map(Key.of, self._look_at_home())) or self._keys
+        self._looked = time.monotonic()
+        return self._keys
 
     def _bare(self, payload: Payload) -> Payload:
         bare = Payload()
         bare.CopyFrom(self.decrypted(payload))
         bare.metadata.pop(SEAL, None)
+        bare.metadata.pop(KEY, None)
         return bare
 
-    def _seal(self, payload: Payload, bound: Bound) -> bytes:
-        kinds = (payload.metadata.get("encoding", b""), payload.metadata.get("messageType", b""))
-        parts = (*bound.parts, *kinds, payload.data)
-        told = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
-        return hmac.digest(self.sealing, told, "sha256")[:BYTES]
+
+def _seal(key: Key, payload: Payload, bound: Bound) -> bytes:
+    kinds = (payload.metadata.get("encoding", b""), payload.metadata.get("messageType", b""))
+    parts = (*bound.parts, *kinds, payload.data)
+    told = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+    return hmac.digest(key.sealing, told, "sha256")[:BYTES]
 
 
 def is_encrypted(payload: Payload) -> bool:

@@ -1,7 +1,8 @@
-"""The key in the service home that proves data to be the service's own: made once, private to its owner.
+"""The keys in the service home that prove data to be the service's own, private to their owner.
 
-The key itself seals nothing: each purpose has its own derived key. Programs of the owner's account can read the file,
-unless they run in a box that hides the home.
+The home seals with the key in `seal.key`, and opens what any key in `seal.key.d` has sealed: the next one, before all
+hosts have it, and former ones (ruling Q10). A key itself seals nothing: each purpose has its own derived key. Programs
+of the owner's account can read the files, unless they run in a box that hides the home.
 """
 
 import contextlib
@@ -11,11 +12,12 @@ import hmac
 import os
 import secrets
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from workflows.model.errors import ServiceError
 
-FILE = "seal.key"
+FILE, FOLDER = "seal.key", "seal.key.d"
 BYTES = 32
 
 
@@ -28,15 +30,69 @@ class SealKeyError(ServiceError):
 def ensure(home: Path) -> bytes:
     """Return the home's key; make one if it is missing. Concurrent callers get one key."""
     if (key := read(home)) is None:
-        _make(home / FILE)
+        _make(home / FILE, new())
         key = read(home)
     assert key is not None
     return key
 
 
+def new() -> bytes:
+    """Return a new random key."""
+    return secrets.token_bytes(BYTES)
+
+
 def read(home: Path) -> bytes | None:
-    """Read the key; return None if it is missing. Refuse one that others could read or may have made."""
-    path = home / FILE
+    """Read the key that seals; return None if it is missing."""
+    return _read(home / FILE)
+
+
+def every(home: Path) -> tuple[bytes, ...]:
+    """Return all keys of a home, the one that seals first; none if that is missing."""
+    key = read(home)
+    return () if key is None else (key, *(other for path in files(home) if (other := _read(path)) is not None))
+
+
+def files(home: Path) -> list[Path]:
+    """Return the files of the keys that only open."""
+    try:
+        return sorted(path for path in (home / FOLDER).iterdir() if "." not in path.name)
+    except FileNotFoundError:
+        return []
+
+
+def add(home: Path, key: bytes) -> None:
+    """Store a key that only opens; an existing file stays."""
+    (home / FOLDER).mkdir(mode=0o700, exist_ok=True)
+    _make(_place(home, key), key)
+
+
+def turn(home: Path, key: bytes) -> None:
+    """Seal with this key from now on; the former one still opens. Idempotent, and complete at any moment."""
+    if (former := ensure(home)) != key:
+        add(home, former)
+        with _draft(home / FILE, key) as draft:
+            draft.replace(home / FILE)
+    _place(home, key).unlink(missing_ok=True)
+
+
+def remove(home: Path, key: bytes) -> None:
+    """Remove a key that only opens: nothing sealed with it is believed any more."""
+    _place(home, key).unlink(missing_ok=True)
+
+
+def renew(home: Path) -> None:
+    """Replace all keys by a new one, as when others may have read them."""
+    for path in (home / FILE, *files(home)):
+        path.unlink(missing_ok=True)
+    ensure(home)
+
+
+def _place(home: Path, key: bytes) -> Path:
+    return home / FOLDER / fingerprint(key)
+
+
+def _read(path: Path) -> bytes | None:
+    """Read a key. Refuse one that others could read or may have made."""
     if (known := _known.get(path)) is not None and known[0] == _looks(path):
         return known[1]
     try:
@@ -88,15 +144,21 @@ def fingerprint(key: bytes) -> str:
     return derived(key, "fingerprint").hex()
 
 
-def _make(path: Path) -> None:
+def _make(path: Path, key: bytes) -> None:
     """Make the file atomically, unless it exists."""
-    draft = path.with_name(f"{FILE}.{secrets.token_hex(8)}")
+    with _draft(path, key) as draft, contextlib.suppress(FileExistsError):
+        os.link(draft, path)
+
+
+@contextlib.contextmanager
+def _draft(path: Path, key: bytes) -> Iterator[Path]:
+    """Write the key to a file beside its place, which is removed afterwards unless it was moved there."""
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(secrets.token_bytes(BYTES))
+        file.write(key)
         file.flush()
         os.fsync(file.fileno())
     try:
-        with contextlib.suppress(FileExistsError):
-            os.link(draft, path)
+        yield draft
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)

@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails
 from activities.redaction.known_values import process
 from activities.redaction.redact import learn
 from activities.runtimes.table import runtime_of
-from activities.sealing.seal_key import FILE
+from activities.sealing import seal_key
 from activities.settings import toml
 from activities.settings.home import Home
 from activities.settings.in_use import File, Reading
@@ -75,10 +75,10 @@ def load(home: Home, environ: Mapping[str, str] = os.environ) -> Loaded:
 
 
 def _learn_secrets(home: Home, settings: Settings, environ: Mapping[str, str]) -> None:
-    """Treat values that the settings name, and the bridge's tokens, as secrets of this process (ruling N7)."""
+    """Treat values that the settings name, the bridge's token and the seal keys as secrets (ruling N7)."""
     password = re.search(r"://[^/@\s]*:([^/\s]+)@", settings.store.url)
     learn([environ[name] for name in settings.variables if name in environ] + ([password[1]] if password else []))
-    process().watch(home.bridge_token, home.root / FILE)
+    process().watch(home.bridge_token, home.seal_key, *seal_key.files(home.root))
 
 
 def _over(written: Mapping[str, Any], overrides: Mapping[tuple[str, str], object]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Closing a home that other accounts could open: files become private, secrets are replaced (rulings N1, N8).
 
 The bridge's token is replaced at once. The seal key cannot be: running work was sealed with it, and whoever has read it
-can forge seals. So an old key is never trusted beside a new one; the key is replaced when the daemon starts and nothing
-is running (`bridge.daemon.replace_seal_key`), and `service doctor` reports it until then.
+can forge seals. So an exposed key is never trusted beside a new one; all keys are replaced when the daemon starts and
+nothing is running (`bridge.daemon.replace_seal_key`), and `service doctor` reports it until then.
 """
 
 import json
@@ -20,7 +20,7 @@ from activities.runs.regular_files import appended, content_of, write_private
 log = logging.getLogger("service.home")
 
 STORE, TOKEN, NAMED, KEY = "store.db", "bridge.token", "bridge.tokens", "seal.key"
-KEY_OPEN, RECORD = "seal.key.open", "opened.jsonl"
+KEYS, KEY_OPEN, RECORD = "seal.key.d", "seal.key.open", "opened.jsonl"
 FOR_AGENTS = "boxes"
 """Copies of public files of /etc, which the account of agents reads when it makes its box."""
 
@@ -46,7 +46,7 @@ def close(home: Path) -> None:
     with os.scandir(home) as listing:
         others = [entry for entry in listing if entry.name != FOR_AGENTS]
     found = {entry.name: stat.S_IMODE(was) for entry in others if (was := _closed(entry.path)) is not None}
-    there = {name for name in (TOKEN, NAMED, KEY) if (home / name).exists()}
+    there = {name for name in (TOKEN, NAMED, KEY, KEYS) if (home / name).exists()}
     exposed = there if mode & OTHERS else there & found.keys()
     if not exposed and not (mode & OTHERS and (home / STORE).exists()):
         return  # no file of the service was in it yet, or another file in a closed home was open
@@ -93,7 +93,7 @@ def _done(home: Path, mode: int, found: dict[str, int], exposed: set[str]) -> It
     if found.get(NAMED, 0) & WRITERS:
         (home / NAMED).replace(home / f"{NAMED}.others")
         yield "others could have added named tokens, so all of them were revoked (service bridge token add NAME)"
-    if KEY in exposed:
+    if exposed & {KEY, KEYS}:
         write_private(home / KEY_OPEN, f"{time.time()}\n")
         yield "the seal key is replaced when the daemon starts and nothing is under way (service doctor)"
     if changed := [name for name, was in found.items() if mode & 0o011 and was & WRITERS and name not in exposed]:

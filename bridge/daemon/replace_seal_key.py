@@ -1,7 +1,8 @@
 """Replacing a seal key that others could have read, or that a person has removed (ruling N1).
 
-No old key is accepted beside the new one: whoever has read it could forge "old" data. So the daemon replaces a key when
-it starts and nothing that is sealed with it is running; until then `service doctor` reports it. The schedules of
+No exposed key is accepted beside the new one: whoever has read it could forge "old" data. So the daemon replaces all
+keys when it starts and nothing that is sealed with them is running; until then `service doctor` reports it. Turning a
+key that nobody has read is another thing (`bridge.operations.health.keys`, ruling Q10). The schedules of
 pipelines, which stay in Temporal, are sealed again once everything runs.
 """
 
@@ -27,14 +28,13 @@ def turn(home: Home, *, alone: bool) -> None:
     if not home.store.exists() or not home.seal_key.exists():
         home.seal_key_open.unlink(missing_ok=True)
         write_private(home.seal_key_new, "")
-        seal_key.ensure(home.root)
+        seal_key.renew(home.root)
     elif home.seal_key_open.exists():
         if not alone or is_at_work(Service(home)):
             log.warning("the seal key was open to other accounts and is not replaced yet: service doctor")
             return
         write_private(home.seal_key_new, "")
-        home.seal_key.unlink()
-        seal_key.ensure(home.root)
+        seal_key.renew(home.root)
         home.seal_key_open.unlink()
         log.warning("the seal key was open to other accounts: there is a new one")
 

@@ -7,7 +7,6 @@ from fastapi import FastAPI
 from starlette.routing import BaseRoute
 from starlette.types import Scope
 
-from activities.sealing import seal_key
 from activities.sealing.payload_seals import PayloadSeals
 from bridge.http.dashboard.app import DashboardGate, dashboard
 from bridge.http.dashboard.frame.session import Sessions
@@ -86,7 +85,7 @@ def _add_codec(app: FastAPI, service: Service) -> None:
 
     app.add_middleware(
         CodecGate,
-        seals=PayloadSeals.of(seal_key.ensure(service.home.root), encrypt=True),
+        seals=PayloadSeals.of_home(service.home.root, encrypt=True),
         hosts=OriginGate(app, settings.allowed_hosts, settings.url),
         auth=AuthGate(
             app, token.Token(token.ensure(service.home)), NamedTokens(service.home), Rate(settings.requests_per_minute)

@@ -231,7 +231,8 @@ def _drawn(reader: sqlite3.Connection, target: Path, step: Step) -> None:
 
 def _others(home: Home) -> Iterator[Path]:
     """Yield the files besides the databases: settings, keys, tokens, artifacts and stored secrets."""
-    for path in (home.config, home.bridge_token, home.bridge_tokens, home.root / seal_key.FILE):
+    single = (home.config, home.bridge_token, home.bridge_tokens, home.seal_key)
+    for path in (*single, *seal_key.files(home.root)):
         if path.is_file():
             yield path
     for folder in (home.artifacts, KeptSecrets(home.root).folder):

@@ -63,6 +63,8 @@ def test_nothing_of_it_can_be_changed(encrypt: bool) -> None:
         changed = Payload.FromString(closed.SerializeToString())
         changed.metadata[name] = closed.metadata[name] + b"x"
         changes.append(changed)
+        if name == "key":
+            continue  # without its name every key of the home is tried
         without = Payload.FromString(closed.SerializeToString())
         del without.metadata[name]
         changes.append(without)
@@ -93,7 +95,7 @@ def test_a_seal_is_short_and_the_data_stays_what_it_is() -> None:
     closed = PayloadSeals.of(KEY, encrypt=False).closed(some(), Bound("workflow", "job-1"))
     assert closed.data == some().data
     assert closed.metadata["encoding"] == b"json/plain"
-    assert closed.ByteSize() - some().ByteSize() <= 28
+    assert closed.ByteSize() - some().ByteSize() <= 40
 
 
 @pytest.mark.parametrize(
