@@ -18,7 +18,8 @@ from activities.host.context import Context
 from activities.jobs.ended_outside import why_closed
 from activities.runs import orphans
 from activities.runs.run_folders import key_of
-from activities.store import attempts, jobs, pipeline_runs, trees, writers
+from activities.store import attempts, jobs, pipeline_runs, trees
+from activities.store.leader import Leader
 from activities.temporal import RPC_TIMEOUT
 from workflows.model import ids
 from workflows.model.event_kinds import TELLS_PEOPLE
@@ -60,25 +61,30 @@ class Found:
 
 @dataclass
 class OutsideWatch:
-    """A periodic check for ended workflows, which runs as long as the worker."""
+    """A periodic check for ended workflows, which runs as long as the worker; of all hosts, one checks (ruling Q7)."""
 
     client: Client
     context: Context
+    leader: Leader
     signalled: set[tuple[str, str]] = field(default_factory=set)
 
     async def look(self) -> None:
-        """Check trees, pipeline runs, and agents of ended jobs once."""
+        """End this host's agents of ended jobs; if this host leads, check all trees and pipeline runs once."""
+        await end_abandoned(self.context)
+        if await asyncio.to_thread(self.leader.leads):
+            await self._settle_all()
+
+    async def _settle_all(self) -> None:
         store = self.context.store
         alive = {each.id: each.run_id async for each in self.client.list_workflows(RUNNING)}
-        for root in sorted(await asyncio.to_thread(jobs.open_trees, store)):
+        for root, writer in sorted((await asyncio.to_thread(jobs.open_trees, store)).items()):
             if root not in alive:
                 await settle(self.client, store, self.context.settings.temporal.task_queue, root)
-            elif await asyncio.to_thread(_is_another, store, root, alive[root]):
+            elif writer and writer != alive[root]:
                 await self._has_it_write(root, alive[root])
         open_runs = await asyncio.to_thread(pipeline_runs.find, store, states=sorted(OPEN_RUNS), limit=1000)
         for run in open_runs:
             await settle_run(self.client, store, run)
-        await end_abandoned(self.context)
 
     async def _has_it_write(self, root: str, run_id: str) -> None:
         """Signal a reset tree to write all its rows, because the stored ones are those of the time before the reset."""
@@ -87,12 +93,6 @@ class OutsideWatch:
         self.signalled.add((root, run_id))
         handle = self.client.get_workflow_handle(root, run_id=run_id)
         await handle.signal(DelegationTree.look_again, rpc_timeout=RPC_TIMEOUT)
-
-
-def _is_another(store: Engine, root: str, run_id: str) -> bool:
-    with store.connect() as connection:
-        writer = writers.get(connection, root)
-    return writer is not None and writer.run_id != run_id
 
 
 async def settle(client: Client, store: Engine, task_queue: str, root: str) -> Records | None:

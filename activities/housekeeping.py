@@ -18,6 +18,7 @@ from activities.runs import orphans
 from activities.runs.run_folders import Key
 from activities.sealing import seal_key
 from activities.store import artifacts, attempts
+from activities.store.leader import Chore, Leader
 from activities.store.registry import hosts
 from workflows.model.errors import ServiceError
 
@@ -52,13 +53,17 @@ async def keep_tidy(context: Context) -> None:
 
 async def keep_true(client: Client, context: Context) -> None:
     """End the rows of workflows that Temporal ended from outside, while the worker lives."""
-    watch = OutsideWatch(client, context)
-    while True:
-        try:
-            await watch.look()
-        except (RPCError, RuntimeError, OSError, SQLAlchemyError, ServiceError) as error:
-            log.warning("cannot look for workflows that were ended from outside: %s", error)
-        await asyncio.sleep(LOOK_SECONDS)
+    leader = Leader(context.store, Chore.SETTLE_ENDED_WORKFLOWS)
+    watch = OutsideWatch(client, context, leader)
+    try:
+        while True:
+            try:
+                await watch.look()
+            except (RPCError, RuntimeError, OSError, SQLAlchemyError, ServiceError) as error:
+                log.warning("cannot look for workflows that were ended from outside: %s", error)
+            await asyncio.sleep(LOOK_SECONDS)
+    finally:
+        leader.resign()
 
 
 async def keep_room(context: Context) -> None:

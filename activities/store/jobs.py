@@ -4,7 +4,7 @@ import time
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, func, or_, select, tuple_, union
 
 from activities.store import events, outbox, rounds, schema, writers
 from activities.store.database import rows_with, upsert
@@ -67,12 +67,17 @@ def dismiss(engine: Engine, task: TaskRecord, actor: str) -> None:
         write_within(connection, lost_trees.dismissed_rows(task, actor=actor, number=number, now=time.time()))
 
 
-def open_trees(engine: Engine) -> set[str]:
-    """Return the trees whose rows say that a workflow works on them."""
+def open_trees(engine: Engine) -> dict[str, str]:
+    """Map each tree whose rows say that a workflow works on it to the run of the workflow that wrote them last; empty
+    if that is unknown.
+    """
     tasks = select(schema.tasks.c.root_job_id).where(schema.tasks.c.state.in_(OPEN_TASKS))
     jobs = select(schema.jobs.c.root_job_id).where(schema.jobs.c.state.not_in(ENDED_JOBS))
+    found, writer = union(tasks, jobs).subquery(), schema.writers.c
+    query = select(found.c.root_job_id, writer.run_id)
+    query = query.outerjoin(schema.writers, writer.root_job_id == found.c.root_job_id)
     with engine.connect() as connection:
-        return {row.root_job_id for query in (tasks, jobs) for row in connection.execute(query)}
+        return {row.root_job_id: row.run_id or "" for row in connection.execute(query)}
 
 
 def write_within(connection: Connection, records: Records) -> None:

@@ -1,0 +1,71 @@
+"""The election of the one process among all hosts that does a periodic chore of the whole cluster (ruling Q7)."""
+
+from enum import IntEnum
+
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import DBAPIError
+
+STILL_SECONDS = 60.0
+"""PostgreSQL ends the session of a leader that is silent for so long, and so lets another process lead."""
+
+_LOCKS = 7233
+"""The class of all advisory locks of chores."""
+
+_TRY = text(f"SELECT pg_try_advisory_lock({_LOCKS}, :chore)")
+_STILL = text("SELECT 1")
+_LIMIT = text("SELECT set_config(name, :limit, false) FROM pg_settings WHERE name = 'idle_session_timeout'")
+"""PostgreSQL has that setting since version 14."""
+
+
+class Chore(IntEnum):
+    """The chores that need a leader, by the number of their lock."""
+
+    SETTLE_ENDED_WORKFLOWS = 1
+    MOVE_JOBS_OF_LOST_HOSTS = 2
+
+
+class Leader:
+    """A candidate for one chore. It leads while it holds the chore's advisory lock, and with SQLite always.
+
+    For a short time there may be two, if the first was stopped and goes on: a chore has to be idempotent.
+    """
+
+    def __init__(self, engine: Engine, chore: Chore) -> None:
+        self._engine, self._chore = engine, chore
+        self._session: Connection | None = None
+
+    def leads(self) -> bool:
+        """Return whether this process leads now; ask more often than every `STILL_SECONDS`. May raise DBAPIError."""
+        if self._engine.dialect.name != "postgresql":
+            return True
+        if self._session is None:
+            self._session = self._elected()
+        else:
+            self._still_there(self._session)
+        return self._session is not None
+
+    def resign(self) -> None:
+        """Let another process lead."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    def _elected(self) -> Connection | None:
+        session = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        try:
+            if session.execute(_TRY, {"chore": self._chore}).scalar():
+                session.detach()  # the lock is the session's: this one is closed, never used again by the pool
+                session.execute(_LIMIT, {"limit": f"{STILL_SECONDS * 1000:.0f}ms"})
+                return session
+        except DBAPIError:
+            session.close()
+            raise
+        session.close()
+        return None
+
+    def _still_there(self, session: Connection) -> None:
+        try:
+            session.execute(_STILL)
+        except DBAPIError:
+            self.resign()
+            raise
