@@ -20,6 +20,7 @@ from activities.agents.registry import adapters_of
 from activities.boxes import control_group
 from activities.host import boxing, helper_process
 from activities.host.context import Context
+from activities.host.heartbeat import BEAT
 from activities.host.slots import Slots
 from activities.host.tree_reports import TreeReports
 from activities.housekeeping import end_orphans, keep_room, keep_tidy, keep_true, seen
@@ -38,7 +39,7 @@ from activities.settings import ready
 from activities.settings.home import Home
 from activities.settings.load import load
 from activities.store.database import open_store
-from activities.temporal import connect
+from activities.temporal import connect, external_config
 from workflows.temporal.calls import agents_queue
 from workflows.temporal.runner import WORKFLOWS, runner
 
@@ -111,7 +112,7 @@ def workers(client: Client, context: Context) -> list[Worker]:
         max_concurrent_activities=WAITING_ROOM,
         interceptors=[Redacting()],
         identity=takeover.worker_identity(context.host),
-        max_heartbeat_throttle_interval=timedelta(seconds=2),
+        max_heartbeat_throttle_interval=BEAT,
         graceful_shutdown_timeout=timedelta(seconds=1),
     )
     return [trees, agents]
@@ -151,7 +152,9 @@ async def serve(home: Home) -> None:
         ready.say(home.worker_ready, loaded.reading.told())
         logging.getLogger("service").info("worker ready")
         tried = asyncio.to_thread(boxing.prove, settings)
-        kept = (keep_tidy(context), keep_true(client, context), keep_room(context), tried)
+        kept = [keep_tidy(context), keep_true(client, context), keep_room(context), tried]
+        if external_config(settings):  # the service's own server sends cancellations to workers itself
+            kept.append(context.stops.follow(context.store))
         chores = [taking, *map(asyncio.create_task, kept)]
         await stop.wait()
         for chore in chores:

@@ -127,9 +127,10 @@ class Attempts:
             runs_already = row is not None and Claim.read(await in_turn(work.run_dir, row)) is not None
         async with self._slots.taken(work.need, runs_already=runs_already):
             beat.begun()
-            return await self._from_begin_to_end(work, beat)
+            with self._context.stops.heeded(work.offered.key) as ordered:
+                return await self._from_begin_to_end(work, beat, ordered)
 
-    async def _from_begin_to_end(self, work: Work[T], beat: Heartbeat) -> T:
+    async def _from_begin_to_end(self, work: Work[T], beat: Heartbeat, ordered: asyncio.Event) -> T:
         """Begin the attempt and play it. A stop order that arrives in between waits until there is an attempt to
         stop.
         """
@@ -141,7 +142,7 @@ class Attempts:
             if await still_wanted():
                 raise
             await attempt.stop()
-        return await to_its_end(attempt)
+        return await to_its_end(attempt, ordered)
 
     def _found(self, work: Work[T]) -> AttemptRow | None:
         return attempts.get(self._context.store, work.offered.job_id, work.offered.attempt)
@@ -179,11 +180,15 @@ class Attempts:
         return row
 
 
-async def to_its_end(attempt: Attempt[T]) -> T:
-    """Play the attempt. A stop order ends its program; a call that ends for other reasons leaves the program alone."""
-    playing = asyncio.create_task(attempt.play())
+async def to_its_end(attempt: Attempt[T], ordered: asyncio.Event) -> T:
+    """Play the attempt. A stop order ends its program; a call that ends for other reasons leaves the program alone.
+
+    The order is a cancellation of the call, or the event; with the event, the cancellation comes later or never.
+    """
+    playing, stopping = asyncio.create_task(attempt.play()), asyncio.create_task(_stopped_on(ordered, attempt))
     try:
-        return await asyncio.shield(playing)
+        ended = await asyncio.shield(playing)
+        return await in_turn(attempt.called_off, ended) if ordered.is_set() else ended
     except asyncio.CancelledError:
         if await still_wanted():
             if attempt.finishing:
@@ -195,35 +200,45 @@ async def to_its_end(attempt: Attempt[T]) -> T:
         if not attempt.finishing:
             await attempt.stop()
         return await in_turn(attempt.called_off, await playing)
+    finally:
+        stopping.cancel()
+
+
+async def _stopped_on(ordered: asyncio.Event, attempt: Attempt[T]) -> None:
+    await ordered.wait()
+    if not attempt.finishing:
+        await attempt.stop()
 
 
 async def still_wanted() -> bool:
     """Return whether the call was cancelled only because the worker stops, or because a later call has taken the run
     over.
     """
-    why = activity.cancellation_details()
-    if why is None or why.cancel_requested:
+    why, info = activity.cancellation_details(), activity.info()
+    if why is None:
         return False
     if why.worker_shutdown:
         return True
-    info = activity.info()
     try:
-        return await _runs_on(info.workflow_id or "", info.workflow_run_id or "")
-    except RPCError as error:
-        return error.status is not RPCStatusCode.NOT_FOUND
+        run_id = await _run_that_calls(info.workflow_id or "", info.workflow_run_id or "")
+    except (RPCError, RuntimeError) as error:  # the SDK raises a RuntimeError if no server answers
+        gone = isinstance(error, RPCError) and error.status is RPCStatusCode.NOT_FOUND
+        return not (why.cancel_requested or gone)
+    # The server's commands to workers call it a request too when a workflow was ended from outside, as by a reset.
+    return bool(run_id) and not (why.cancel_requested and run_id == info.workflow_run_id)
 
 
-async def _runs_on(workflow_id: str, run_id: str) -> bool:
-    """Return whether this run of a workflow is running, or the run that a reset made of it, which calls for the job
-    again.
+async def _run_that_calls(workflow_id: str, run_id: str) -> str:
+    """Return this run of a workflow if it is running, else the run that a reset made of it, which calls for the job
+    again; empty if there is none.
     """
     while run_id:
         handle = activity.client().get_workflow_handle(workflow_id, run_id=run_id)
         described = await handle.describe(rpc_timeout=DESCRIBE_TIMEOUT)
         if described.status is WorkflowExecutionStatus.RUNNING:
-            return True
+            return run_id
         run_id = described.raw_description.workflow_extended_info.reset_run_id
-    return False
+    return ""
 
 
 def with_way_out(message: str, hint: str) -> str:

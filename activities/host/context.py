@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import Engine
 
 from activities.host.disk_space import Room
+from activities.host.stop_orders import StopOrders
 from activities.host.tree_reports import TreeReports
 from activities.redaction.kept_secrets import KeptSecrets
 from activities.settings.home import Home
@@ -25,6 +26,7 @@ class Context:
     reports: TreeReports = field(default_factory=TreeReports)
     """Reports to trees about their running jobs."""
     room: Room = field(default_factory=Room)
+    stops: StopOrders = field(default_factory=StopOrders)
 
     @property
     def artifacts(self) -> Artifacts:

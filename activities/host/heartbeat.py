@@ -1,18 +1,20 @@
-"""Heartbeats of activities to Temporal: a dead host is missed within seconds."""
+"""Heartbeats of activities to Temporal, by which a dead host is missed. They carry no orders: those come sooner, by the
+server's commands or by the store (`stop_orders`), so beats are rare. In a large fleet they cost more than the jobs.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
 from temporalio import activity
 
 from activities.redaction.redact import redacted
 from activities.runs.supervised_run import Progress
 
-BEAT_SECONDS = 2.0
-WAITING_SECONDS = 5.0
-"""Longer interval for a run that waits for its slot: it has nothing to stop."""
+BEAT = timedelta(seconds=10)
+"""Interval of heartbeats; shorter for an activity that is missed sooner than after three of them."""
 
 
 @dataclass
@@ -38,12 +40,13 @@ class Heartbeat:
 @asynccontextmanager
 async def beating(beat: Heartbeat) -> AsyncIterator[None]:
     """Send heartbeats while the context lasts. The first one waits: taking the activity has just been reported."""
+    missed_after = activity.info().heartbeat_timeout
+    interval = min(BEAT, missed_after / 3) if missed_after else BEAT
 
     async def beats() -> None:
-        await asyncio.sleep(BEAT_SECONDS)
         while True:
+            await asyncio.sleep(interval.total_seconds())
             activity.heartbeat(beat.details())
-            await asyncio.sleep(WAITING_SECONDS if beat.stage == "waiting" else BEAT_SECONDS)
 
     beating = asyncio.create_task(beats())
     try:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Engine, bindparam, or_, select, update
 
 from activities.store import schema
-from activities.store.database import insert_new, insert_one, rows_with
+from activities.store.database import clock, insert_new, insert_one, rows_with
 from workflows.model.jobs import JobOutcome
 from workflows.model.spend import Usage
 
@@ -193,10 +193,23 @@ def begin(engine: Engine, offered: Offered, *, host: str, run_dir: str) -> Attem
 
 
 def take_back(engine: Engine, offered: Offered) -> float | None:
-    """Take the offer back for good; return the time of its begin if its host was first."""
+    """Take the offer back for good. If its host was first, order the host to stop, and return the time of its begin."""
     with engine.begin() as connection:
         claim = _settle(connection, offered, begun_at=None)
-    return float(claim.begun_at) if claim.begun_at is not None else None
+        if claim.begun_at is None:
+            return None
+        connection.execute(update(schema.claims).where(_claim_of(offered)).values(stop_at=clock()))
+    return float(claim.begun_at)
+
+
+def ordered_to_stop(engine: Engine, keys: Collection[tuple[str, int]]) -> set[tuple[str, int]]:
+    """Return those of these attempts, by job and number, that their trees have ordered to stop."""
+    table = schema.claims.c
+    query = select(table.job_id, table.attempt).where(
+        table.stop_at.is_not(None), table.job_id.in_({job_id for job_id, _ in keys})
+    )
+    with engine.connect() as connection:
+        return {(row.job_id, row.attempt) for row in connection.execute(query)}.intersection(keys)
 
 
 class _Settled(NamedTuple):
@@ -206,14 +219,17 @@ class _Settled(NamedTuple):
 
 def _settle(connection: Connection, offered: Offered, begun_at: float | None) -> _Settled:
     """Store a decision about an offer. The first decision is final; a later offer of the attempt gets its own."""
-    table = schema.claims
-    key = (table.c.job_id == offered.job_id) & (table.c.attempt == offered.attempt)
+    table, key = schema.claims, _claim_of(offered)
     said = {"offer": offered.offer, "begun_at": begun_at}
     if insert_one(connection, table, {"job_id": offered.job_id, "attempt": offered.attempt, **said}):
         return _Settled(offered.offer, begun_at)
     older = key & (table.c.offer < offered.offer) & table.c.begun_at.is_(None)
     connection.execute(update(table).where(older).values(**said))
     return _Settled(*connection.execute(select(table.c.offer, table.c.begun_at).where(key)).one())
+
+
+def _claim_of(offered: Offered) -> ColumnElement[bool]:
+    return (schema.claims.c.job_id == offered.job_id) & (schema.claims.c.attempt == offered.attempt)
 
 
 @dataclass(frozen=True)

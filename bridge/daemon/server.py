@@ -38,6 +38,9 @@ TUNING = (
     # A development server reads all search attributes from its database whenever it meets one: some fifteen times for
     # each job.
     "system.forceSearchAttributesCacheRefreshOnRead=false",
+    # Workers learn of a cancellation at once, and not by the answer to their next heartbeat.
+    "frontend.WorkerCommandsEnabled=true",
+    "system.enableCancelActivityWorkerCommand=true",
 )
 
 _KNOWN_SECONDS = 4.0

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import subprocess
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 from activities import ended_outside
 from activities.ended_outside import OutsideWatch
 from activities.host.context import Context
+from activities.host.heartbeat import BEAT
 from activities.sealing import seal_key
 from activities.sealing.converter import sealed
 from activities.settings.home import Home
@@ -22,6 +24,7 @@ from activities.store import attempts as stored_runs
 from activities.store import events as stored_events
 from activities.store import jobs as stored_jobs
 from activities.store import outbox, rounds, schema, writers
+from activities.store.leader import Chore, Leader
 from bridge.daemon.server import find_program
 from bridge.operations.orders import new_jobs, resume, trees
 from bridge.operations.pipelines import definitions
@@ -81,7 +84,9 @@ async def until_state(host: PipelineHost, root: str, *states: TaskState) -> Task
 
 def lookout(host: PipelineHost) -> OutsideWatch:
     """Return the worker's housekeeping."""
-    return OutsideWatch(host.client, Context(host.service.home, host.service.settings, host.service.store))
+    store = host.service.store
+    leader = Leader(store, Chore.SETTLE_ENDED_WORKFLOWS)
+    return OutsideWatch(host.client, Context(host.service.home, host.service.settings, store), leader)
 
 
 async def until_seen(host: PipelineHost, root: str) -> None:
@@ -190,6 +195,17 @@ async def test_a_terminated_tree_is_killed_for_good(host: PipelineHost) -> None:
         assert REASON in task(host, root).reason
         with pytest.raises(RefusedError, match="nothing to end"):
             await trees.kill(host.service, root, actor="ann", immediate=False)
+
+
+@pytest.mark.ruling("Q7")
+async def test_a_kill_reaches_an_agent_before_its_next_heartbeat(host: PipelineHost) -> None:
+    async with host.working():
+        root = await ask(host, "STAY")
+        await host.until(lambda: host.there("held"))
+        began = time.monotonic()
+        await trees.kill(host.service, root, actor="ann", immediate=True)
+        await until_state(host, root, TaskState.CANCELLED)
+    assert time.monotonic() - began < 0.5 * BEAT.total_seconds()
 
 
 @pytest.mark.long

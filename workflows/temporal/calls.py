@@ -29,7 +29,7 @@ FOREVER = timedelta(days=365)
 it.
 """
 
-HEARTBEAT = timedelta(seconds=15)
+HEARTBEAT = timedelta(seconds=30)
 """The heartbeat timeout: after it, a host's runs are offered to it again, and it re-attaches instead of repeating
 them. A worker that starts does not wait for it: `activities.takeover` has a dead one's runs offered again at once.
 """

@@ -11,7 +11,9 @@ claims = Table(
     Column("attempt", Integer, primary_key=True),
     Column("offer", Integer, nullable=False),
     Column("begun_at", Double),
+    Column("stop_at", Double),
 )
+"""`stop_at` is the time of the order to stop what had begun; its host reads it (ruling Q7)."""
 
 attempts = Table(
     "attempts",

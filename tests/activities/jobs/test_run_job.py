@@ -488,6 +488,27 @@ async def test_an_order_to_stop_ends_the_program_and_keeps_what_it_did(stage: St
     assert git(stage.repo, "show", f"{outcome.branch}:limiter.py") == "half"
 
 
+@pytest.mark.ruling("Q7")
+async def test_an_order_in_the_store_stops_the_program_before_the_server_says_so(stage: Stage) -> None:
+    """The server's own word comes with its answer to a heartbeat, while the program still has its grace."""
+    script = (
+        "import signal, time; signal.signal(signal.SIGINT, lambda *_: (open('asked', 'w'), time.sleep(0.5), exit()))"
+    )
+    job = stage.job(f"{script}; open('started', 'w'); time.sleep(60)", Action.IMPLEMENT)
+    environment, stops, store = ActivityEnvironment(), stage.context.stops, stage.context.store
+    playing = asyncio.create_task(environment.run(stage.jobs.run_job, job))
+    place = stage.context.home.worktrees / "acme--shop+job-0123456789ab-1"
+    await until((place / "started").exists)
+    await stops.look(store)
+    assert not (place / "asked").exists(), "nobody has ordered it"
+    assert attempts.take_back(store, Offered(job.job_id, job.attempt, job.offer))
+    await stops.look(store)
+    await until((place / "asked").exists)
+    environment.cancel()
+    outcome = await playing
+    assert (outcome.state, outcome.reason) == (JobState.CANCELLED, "stopped on order")
+
+
 async def test_work_that_cannot_be_committed_stays_where_it_is_and_the_job_says_so(stage: Stage) -> None:
     result = APPROVED.replace("approved", "implemented")
     script = "import os, shutil, subprocess; open('limiter.py', 'w').write('x'); shutil.rmtree('.git')\n"

@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 import threading
+from datetime import timedelta
 
 import pytest
 from temporalio.exceptions import ApplicationError
@@ -57,7 +58,7 @@ def told(home: Home) -> Told:
 
 
 def test_temporal_is_told_that_its_host_is_alive(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("activities.host.heartbeat.BEAT_SECONDS", 0.0)
+    monkeypatch.setattr("activities.host.heartbeat.BEAT", timedelta(0))
     beats: list[object] = []
     environment = ActivityEnvironment()
     environment.on_heartbeat = lambda *details: beats.append(details)

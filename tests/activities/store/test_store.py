@@ -219,6 +219,7 @@ def test_an_offer_is_begun_or_taken_back_whoever_comes_first(store: Engine) -> N
     assert attempts.begin(store, Offered(ROOT, 2, 9), host="here", run_dir="/2"), "a later offer is another"
     assert attempts.begin(store, Offered(ROOT, 2, 7), host="here", run_dir="/2") is None
     assert attempts.take_back(store, Offered(ROOT, 2, 11)), "what has begun is not taken back under any number"
+    assert attempts.ordered_to_stop(store, [(ROOT, 1), (ROOT, 3)]) == {(ROOT, 1)}, "its host is to stop it instead"
     assert attempts.begin(store, Offered(ROOT, 2, 11), host="here", run_dir="/2"), "a tree that was reset finds its run"
     assert [run.attempt for run in attempts.of_job(store, ROOT)] == [1, 2], "what was taken back left no row"
 

@@ -1,0 +1,53 @@
+"""Orders to stop attempts that run on this host, read from the store: one statement a second for all of them (Q7).
+
+A tree writes such an order as it learns that a host has begun what it wants to take back. The service's own server also
+sends cancellations to the worker at once; other servers answer with them to heartbeats, which are rare.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from activities.store import attempts
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 1.0
+
+
+class StopOrders:
+    """The attempts that run on this host, and whether they were ordered to stop."""
+
+    def __init__(self) -> None:
+        self._running: dict[tuple[str, int], asyncio.Event] = {}
+
+    @contextmanager
+    def heeded(self, key: tuple[str, int]) -> Iterator[asyncio.Event]:
+        """Yield the event that an order to stop this job's attempt sets."""
+        event = self._running[key] = asyncio.Event()
+        try:
+            yield event
+        finally:
+            del self._running[key]
+
+    async def follow(self, store: Engine) -> None:
+        """Look for orders while the worker lives. Nothing is read while nothing runs."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            try:
+                await self.look(store)
+            except SQLAlchemyError as error:
+                log.warning("cannot look for orders to stop: %s", error)
+
+    async def look(self, store: Engine) -> None:
+        """Read the orders of all running attempts once."""
+        going_on = [key for key, ordered in self._running.items() if not ordered.is_set()]
+        if not going_on:
+            return
+        for key in await asyncio.to_thread(attempts.ordered_to_stop, store, going_on):
+            if ordered := self._running.get(key):  # it may have ended meanwhile
+                ordered.set()
