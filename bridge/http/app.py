@@ -14,11 +14,12 @@ from bridge.http.gates import audit
 from bridge.http.gates.audit import AuditGate, AuditLog, Strangers
 from bridge.http.gates.auth import AuthGate
 from bridge.http.gates.codec import CodecGate
+from bridge.http.gates.hosts import HostGate
 from bridge.http.gates.origin import OriginGate
 from bridge.http.gates.rate import Rate, RateGate
 from bridge.http.gates.size import FramingGate, SizeGate
 from bridge.http.gates.webhook import SIGNED, STRANGERS, WebhookGate
-from bridge.http.routes import agents, branches, github, health, jobs, memory, pipelines, reviews
+from bridge.http.routes import agents, branches, github, health, hosts, jobs, memory, pipelines, reviews
 from bridge.http.wire import document, refusals
 from bridge.http.wire.authorization import AgentAt, nobody_s
 from bridge.machine import token
@@ -48,14 +49,20 @@ def create_app(service: Service, agent_at: AgentAt = nobody_s) -> FastAPI:
     for router in routers:
         app.include_router(router)
     refusals.install(app, service)
-    routes = [*app.routes, *(route for router in routers for route in router.routes)]
-    _add_gates(app, service, secret, agent_at, routes)
+    for_hosts = hosts.router(service)
+    routes = [*app.routes, *(route for router in (*routers, for_hosts) for route in router.routes)]
+    _add_gates(app, service, secret, agent_at, hosts.answering(service, for_hosts), routes)
     app.openapi = lambda: document.document(app)  # type: ignore[method-assign]
     return app
 
 
 def _add_gates(
-    app: FastAPI, service: Service, webhook_secret: str, agent_at: AgentAt, routes: Sequence[BaseRoute]
+    app: FastAPI,
+    service: Service,
+    webhook_secret: str,
+    agent_at: AgentAt,
+    for_hosts: FastAPI,
+    routes: Sequence[BaseRoute],
 ) -> None:
     """Wrap the app in the gates; each wraps those before it, so a request meets the last one first."""
     settings = service.settings.bridge
@@ -64,6 +71,7 @@ def _add_gates(
     strangers = Rate(settings.requests_per_minute)
     own, named = token.Token(token.ensure(service.home)), NamedTokens(service.home)
     app.add_middleware(AuthGate, token=own, named=named, rate=strangers)
+    app.add_middleware(HostGate, service=service, answers=for_hosts, strangers=strangers)
     app.add_middleware(DashboardGate, dashboard=dashboard(service, agent_at))
     app.add_middleware(OriginGate, allowed_hosts=settings.allowed_hosts, url=settings.url)
     if service.settings.temporal.encrypt:

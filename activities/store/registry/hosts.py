@@ -100,3 +100,10 @@ def of_trees(engine: Engine, roots: set[str]) -> dict[str, HostSeen]:
     with engine.connect() as connection:
         rows = connection.execute(query).all() if roots else ()
     return {root: HostSeen(host, seen, stopped, held or "", time) for root, host, seen, stopped, held, time in rows}
+
+
+def address_of(engine: Engine, name: str) -> str:
+    """Return the URL of a host's bridge for other hosts; empty if there is none."""
+    with engine.connect() as connection:
+        query = select(schema.hosts.c.address).where(schema.hosts.c.name == name)
+        return connection.execute(query).scalar() or ""

@@ -14,11 +14,19 @@ _READS = ThreadPoolExecutor(4, thread_name_prefix="read")
 _ACTS = ThreadPoolExecutor(32, thread_name_prefix="act")
 """Two pools: reads are answered while all orders wait for an unreachable Temporal."""
 
+_HOSTS = ThreadPoolExecutor(4, thread_name_prefix="host")
+"""A pool for calls of other hosts: this host's reads may be waiting for theirs."""
+
 
 async def read(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
     """Run a read of the store in the pool for reads."""
     call = partial(function, *arguments, **named) if named else function
     return await asyncio.get_running_loop().run_in_executor(_READS, call, *(() if named else arguments))
+
+
+async def for_host(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """Run a read for another host in a pool of its own."""
+    return await asyncio.get_running_loop().run_in_executor(_HOSTS, partial(function, *arguments, **named))
 
 
 async def act(operation: Callable[[], Coroutine[Any, Any, T]]) -> T:

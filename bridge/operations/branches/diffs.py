@@ -18,6 +18,7 @@ from activities.redaction.redact import redacted
 from activities.store import attempts as stored_runs
 from bridge.operations.branches import branches, task_line
 from bridge.operations.jobs import jobs
+from bridge.operations.jobs.other_hosts import OtherHost
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError
 from workflows.model.states import JobState
@@ -61,6 +62,9 @@ def of_job(service: Service, job_id: str) -> JobDiff:
     job = jobs.get(service, job_id)
     runs = stored_runs.of_job(service.store, job_id)
     if job.state in {JobState.QUEUED, JobState.RUNNING}:
+        if runs and runs[-1].host != service.settings.host:
+            there = OtherHost(service, runs[-1].host, f"{job_id} runs", f"service job diff {job_id}")
+            return JobDiff(job_id, "worktree", text=there.text(f"jobs/{job_id}/worktree"))
         worktree = worktrees.find(Path(runs[-1].worktree)) if runs and runs[-1].worktree else None
         if worktree is None:
             raise NotFoundError(f"{job_id} is {job.state} and has no worktree here", f"service job show {job_id}")

@@ -2,9 +2,12 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter
 
 from activities.store import attempts as stored_attempts
 from activities.store import events as stored_events
@@ -14,10 +17,11 @@ from activities.store import trees as stored_trees
 from bridge.operations.jobs import belongs_to as belonging
 from bridge.operations.jobs import hosts
 from bridge.operations.jobs.belongs_to import NOTHING, Belonging
+from bridge.operations.jobs.other_hosts import OtherHost
 from bridge.operations.service import Service
 from workflows.github.effective_jobs import chain_of
 from workflows.model import ids
-from workflows.model.errors import NotFoundError, UsageError, with_nearest
+from workflows.model.errors import NotFoundError, ServiceError, UsageError, with_nearest
 from workflows.model.rows import EventRecord, JobRecord, RoundRecord, TaskRecord
 from workflows.model.settings import Bounds
 from workflows.model.spend import Ledger
@@ -229,7 +233,7 @@ def detail(service: Service, job_id: str) -> JobDetail:
 
 
 def live(service: Service, job: JobRecord) -> "RunStatus | None":
-    """Return the progress of a running job's agent; None when it does not run, or runs on another host."""
+    """Return the progress of a running job's agent; None when it does not run, or its host can't be asked."""
     if job.state is not JobState.RUNNING:
         return None
     from activities.runs.status import RunStatus, Stage, look
@@ -238,6 +242,9 @@ def live(service: Service, job: JobRecord) -> "RunStatus | None":
     if run is None:
         return RunStatus()
     if run.host != service.settings.host:
+        with suppress(ServiceError):
+            there = OtherHost(service, run.host, f"{job.job_id} runs", f"service job show {job.job_id}")
+            return TypeAdapter(RunStatus | None).validate_json(there.text(f"jobs/{job.job_id}/live"))
         return None
     seen = look(Path(run.run_dir))
     put_off = stored_attempts.deferrals_of_run(service.store, job.job_id, job.attempt)[-1:]

@@ -1,4 +1,4 @@
-"""The prompt and the output of a job's program, as long as its files are kept, and only on the host where it ran.
+"""The prompt and the output of a job's program, as long as its files are kept; another host's bridge is asked for them.
 
 All of it is shown without secrets (ruling A12).
 """
@@ -18,6 +18,7 @@ from activities.runs.regular_files import NotRegularError, content_of
 from activities.store import attempts as stored_attempts
 from activities.store.attempts import AttemptRow
 from bridge.operations.jobs import jobs
+from bridge.operations.jobs.other_hosts import OtherHost
 from bridge.operations.jobs.views import Shown
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError
@@ -74,9 +75,12 @@ def log(
 
     `before` returns those that end before an offset, `cursor` those that follow one; `before` takes precedence.
     """
-    job, run, attempts = _attempt(service, job_id, attempt, "log")
+    job, run, attempts = _attempt(service, job_id, attempt)
     if run is None:
         return Log(job_id=job.job_id, state=job.state)
+    if there := _elsewhere(service, run, "log"):
+        wanted = {"before": before, "cursor": cursor, "limit": limit, "longest": longest}
+        return Log.model_validate_json(there.text(_path(run, "log"), **wanted))
     programs, read = _programs(job, run, attempts), reader_of(service.settings, job.runtime)
     try:
         if cursor is not None and before is None:
@@ -101,19 +105,26 @@ def log(
 
 def raw(service: Service, job_id: str, attempt: int | None = None, cursor: int = 0) -> Iterator[tuple[bytes, int]]:
     """Yield an attempt's whole output, each piece with the offset behind it."""
-    job, run, attempts = _attempt(service, job_id, attempt, "log --raw")
+    job, run, attempts = _attempt(service, job_id, attempt)
+    if run is None:
+        return
+    if there := _elsewhere(service, run, "log --raw"):
+        yield from there.raw(_path(run, "raw"), cursor)
+        return
     try:
-        yield from transcript.raw(_programs(job, run, attempts), cursor) if run else ()
+        yield from transcript.raw(_programs(job, run, attempts), cursor)
     except NotRegularError as error:
         raise RefusedError(str(error), f"service job show {job.job_id}") from None
 
 
 def prompt(service: Service, job_id: str, attempt: int | None = None, most: int = MOST_OF_A_PROMPT) -> Told:
     """Return the prompt of an attempt, or of the last one; raise `NotFoundError` if no prompt is kept."""
-    job, run, _ = _attempt(service, job_id, attempt, "prompt")
+    job, run, _ = _attempt(service, job_id, attempt)
     look = f"service job show {job.job_id}"
     if run is None:
         raise NotFoundError(f"{job.job_id} has not begun yet", look)
+    if there := _elsewhere(service, run, "prompt"):
+        return Told(job.job_id, run.attempt, there.text(_path(run, "prompt"), most=most))
     for file in PROMPT_FILES:
         try:
             text = content_of(Path(run.run_dir) / file, most).decode(errors="replace")
@@ -125,9 +136,7 @@ def prompt(service: Service, job_id: str, attempt: int | None = None, most: int 
     raise NotFoundError(f"the prompt of attempt {run.attempt} is not kept any more ([worker].keep_runs)", look)
 
 
-def _attempt(
-    service: Service, job_id: str, attempt: int | None, command: str
-) -> tuple[JobRecord, AttemptRow | None, list[int]]:
+def _attempt(service: Service, job_id: str, attempt: int | None) -> tuple[JobRecord, AttemptRow | None, list[int]]:
     """Return a job, one of its attempts, and the numbers of all; no attempt if the job has not begun yet."""
     job = jobs.get(service, job_id)
     runs = {run.attempt: run for run in stored_attempts.of_job(service.store, job.job_id)}
@@ -140,11 +149,18 @@ def _attempt(
     if run is None:
         others = f"its attempts: {', '.join(map(str, runs))}" if runs else "it has not begun yet"
         raise NotFoundError(f"{job.job_id} has no attempt {attempt}; {others}", look)
-    if run.host != service.settings.host:
-        raise RefusedError(
-            f"attempt {run.attempt} ran on the host {run.host}", f"on {run.host}: service job {command} {job.job_id}"
-        )
     return job, run, [*runs]
+
+
+def _elsewhere(service: Service, run: AttemptRow, command: str) -> OtherHost | None:
+    """Return the host on which an attempt ran; None if it is this one."""
+    if run.host == service.settings.host:
+        return None
+    return OtherHost(service, run.host, f"attempt {run.attempt} ran", f"service job {command} {run.job_id}")
+
+
+def _path(run: AttemptRow, part: str) -> str:
+    return f"attempts/{run.job_id}/{run.attempt}/{part}"
 
 
 def _programs(job: JobRecord, run: AttemptRow, attempts: Sequence[int]) -> tuple[Program, ...]:

@@ -1,18 +1,20 @@
 """Reading runs of pipelines: one run, a page of them, the output of a stage (ruling J5)."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from activities.runs.output import last_lines
 from activities.store import attempts as stored_attempts
 from activities.store import pipeline_runs as stored
 from bridge.operations import paging
 from bridge.operations.jobs.belongs_to import Belonging, belonging
+from bridge.operations.jobs.other_hosts import OtherHost
 from bridge.operations.service import Service
 from workflows.contract.models import Decision
-from workflows.model.errors import NotFoundError, RefusedError, UsageError, with_nearest
+from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError, with_nearest
 from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import RunState, StageOutcome, StageState, Trigger
 from workflows.pipeline.rows import RunRecord, StageRecord
@@ -201,12 +203,17 @@ def stage_output(service: Service, run_id: str, stage_id: str, attempt: int | No
 
 
 def stage_so_far(service: Service, run_id: str, stage_id: str) -> StageOutput | None:
-    """Return the output of a running shell stage up to now; None if it does not run, or not on this host."""
+    """Return the output of a running shell stage up to now; None if it does not run, or its host can't be asked."""
     stage = _stage_of(service, run_id, stage_id)
     if stage.kind is not StageKind.SHELL or stage.state is not StageState.RUNNING:
         return None
     found = stored_attempts.get(service.store, f"{run_id}.{stage.number}", stage.attempt)
-    if found is None or found.host != service.settings.host:
+    if found is None:
+        return None
+    if found.host != service.settings.host:
+        with suppress(ServiceError):
+            there = OtherHost(service, found.host, f"stage {stage_id} runs", f"service pipeline show {run_id}")
+            return TypeAdapter(StageOutput | None).validate_json(there.text(f"runs/{run_id}/{stage_id}/output"))
         return None
     output, stderr = (last_lines(Path(found.run_dir) / f"{name}.log", MOST_SHOWN) for name in ("stdout", "stderr"))
     return StageOutput(run_id, stage_id, stage.state, stage.attempt, "", output, stderr)

@@ -48,6 +48,8 @@ class Conversation:
     """The transcript of an attempt on its page, or the reason why there is none."""
 
     problem: str = ""
+    there: str = ""
+    """The command that shows it on its host, if that cannot be asked."""
     log: Log | None = None
     turns: tuple[Turn, ...] = ()
     earlier: int | None = None
@@ -69,11 +71,11 @@ def of_job(service: Service, job_id: str, asked: Asked) -> Conversation:
     try:
         log = output.log(service, job_id, attempt_of(asked), before=before, longest=LONGEST)
     except ServiceError as error:
-        return Conversation(error.message)
+        return Conversation(error.message, error.hint if error.hint.startswith("ssh ") else "")
     shown = _within(log.entries, MOST_BYTES)
     earlier = log.earlier_cursor if len(shown) == len(log.entries) else shown[0].at
     raw_end = max(0, log.size - RAW_BYTES)
-    return Conversation("", log, tuple(_turns(shown)), earlier, before is None, raw_end)
+    return Conversation("", "", log, tuple(_turns(shown)), earlier, before is None, raw_end)
 
 
 def number_of(asked: Asked, name: str) -> int | None:

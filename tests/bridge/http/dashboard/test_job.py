@@ -207,7 +207,8 @@ async def test_output_that_is_elsewhere_or_gone_is_said(service: Service, ann: S
     one(service)
     assert f"Conversation {JOB} never ran." in (await ann.open(PAGE)).words
     seeds.payload(service, JOB, {}, host="another")
-    assert "Conversation attempt 1 ran on the host another." in (await ann.open(PAGE)).words
+    asked = f"attempt 1 ran on the host another, which other hosts cannot ask. ssh another service job log {JOB}"
+    assert f"Conversation {asked}" in (await ann.open(PAGE)).words
     with service.store.begin() as connection:
         connection.execute(update(schema.attempts).values(host=service.settings.host, run_dir="/gone"))
     assert "the output of attempt 1 is not kept any more" in (await ann.open(PAGE)).words

@@ -1,0 +1,60 @@
+"""Authentication of calls from other hosts of the store, by their signature (ruling Q3). They show no token.
+
+Such a call only reads, below a path of its own, and takes nothing from the rate of people and programs.
+"""
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from activities.sealing import seal_key
+from activities.sealing.host_calls import HEADER, HostCall
+from activities.store import database
+from bridge.http.gates.auth import address
+from bridge.http.gates.gate import header
+from bridge.http.gates.rate import Rate
+from bridge.http.wire.call import call_of
+from bridge.http.wire.errors import UnauthorizedError
+from bridge.http.wire.refusals import refuse
+from bridge.http.wire.thread_pools import for_host
+from bridge.machine.named_tokens import Scope as TokenScope
+from bridge.operations.jobs.other_hosts import PREFIX
+from bridge.operations.service import Service
+from workflows.model.errors import ServiceError
+
+PER_MINUTE = 6000
+"""Calls of one host: an open page asks once a second, a followed log three times."""
+
+
+class HostGate:
+    """A gate that routes the calls of other hosts to what answers them, before the gates that require a token."""
+
+    def __init__(self, app: ASGIApp, service: Service, answers: ASGIApp, strangers: Rate) -> None:
+        self.app, self._service, self._answers = app, service, answers
+        self._strangers, self._rate = strangers, Rate(PER_MINUTE)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not scope.get("path", "").startswith(PREFIX):
+            return await self.app(scope, receive, send)
+        try:
+            await self._let_in(scope)
+        except ServiceError as refusal:
+            return await refuse(scope, receive, send, refusal)
+        return await self._answers(scope, receive, send)
+
+    async def _let_in(self, scope: Scope) -> None:
+        """Check the signature first: who cannot sign makes the bridge ask nothing of the store."""
+        keys, query = seal_key.every(self._service.home.root), scope["query_string"].decode("latin-1")
+        target = f"{scope.get('raw_path', b'').decode('latin-1')}{'?' if query else ''}{query}"
+        shown, here = header(scope, HEADER.encode()) or "", self._service.settings.host
+        call = HostCall.read(keys, shown, here, target)
+        if call is None:
+            self._strangers.count(f"address {address(scope)}")
+            raise UnauthorizedError(f"only other hosts of this store are answered here, and this is {here}", "Host")
+        self._rate.count(call.caller)
+        if not call.is_fresh(await for_host(self._now)):
+            raise UnauthorizedError("the call was made too long ago", "Host")
+        made = call_of(scope)
+        made.caller, made.by, made.scope = f"host {call.caller}", f"host {call.caller}", TokenScope.READ
+
+    def _now(self) -> float:
+        with self._service.store.connect() as connection:
+            return database.now(connection)

@@ -1,0 +1,93 @@
+"""Answers for other hosts of the store: what lies only in this home (ruling Q3). `gates/hosts` lets nobody else in.
+
+They run in threads of their own: two hosts that ask each other must not wait for each other's threads.
+"""
+
+from itertools import islice
+from typing import Annotated
+
+from fastapi import APIRouter, FastAPI, Query
+from starlette.responses import PlainTextResponse, Response
+
+from activities.runs.status import RunStatus
+from bridge.http.wire import projections, refusals
+from bridge.http.wire.authorization import needs
+from bridge.http.wire.parameters import LARGEST_OFFSET
+from bridge.http.wire.strict_route import StrictRoute
+from bridge.http.wire.thread_pools import for_host
+from bridge.machine.named_tokens import Scope
+from bridge.operations.branches import diffs
+from bridge.operations.jobs import jobs, output
+from bridge.operations.jobs.other_hosts import NEXT, PREFIX
+from bridge.operations.jobs.output import Log
+from bridge.operations.pipelines import runs
+from bridge.operations.pipelines.runs import StageOutput
+from bridge.operations.service import Service
+
+PIECES = 32
+"""Pieces of raw output in one answer: two megabytes."""
+
+Offset = Annotated[int | None, Query(ge=0, le=LARGEST_OFFSET)]
+Most = Annotated[int, Query(ge=1, le=LARGEST_OFFSET)]
+
+
+def router(service: Service) -> APIRouter:
+    made = APIRouter(prefix=PREFIX.rstrip("/"), route_class=StrictRoute)
+    _add_output(made, service)
+    _add_work(made, service)
+    return made
+
+
+def answering(service: Service, routes: APIRouter) -> FastAPI:
+    """Return an application of these routes alone: they are no part of the interface for people and programs."""
+    made = FastAPI(openapi_url=None, redirect_slashes=False)
+    made.include_router(routes)
+    refusals.install(made, service)
+    return made
+
+
+def _add_output(made: APIRouter, service: Service) -> None:
+    @made.get("/attempts/{job_id}/{attempt}/log", openapi_extra=needs(Scope.READ))
+    async def host_log(
+        job_id: str, attempt: int, limit: Most, longest: Most, before: Offset = None, cursor: Offset = None
+    ) -> Log:
+        return await for_host(_log, service, job_id, attempt, before, cursor, limit, longest)
+
+    @made.get("/attempts/{job_id}/{attempt}/raw", openapi_extra=needs(Scope.READ))
+    async def host_raw(job_id: str, attempt: int, cursor: Offset = None) -> Response:
+        piece, behind = await for_host(_raw, service, job_id, attempt, cursor or 0)
+        return Response(piece, headers={NEXT: str(behind)}, media_type="text/plain")
+
+    @made.get("/attempts/{job_id}/{attempt}/prompt", openapi_extra=needs(Scope.READ))
+    async def host_prompt(job_id: str, attempt: int, most: Most) -> Response:
+        return PlainTextResponse((await for_host(output.prompt, service, job_id, attempt, most)).prompt)
+
+
+def _add_work(made: APIRouter, service: Service) -> None:
+    @made.get("/jobs/{job_id}/live", openapi_extra=needs(Scope.READ))
+    async def host_live(job_id: str) -> RunStatus | None:
+        return await for_host(_live, service, job_id)
+
+    @made.get("/jobs/{job_id}/worktree", openapi_extra=needs(Scope.READ))
+    async def host_worktree(job_id: str) -> Response:
+        return PlainTextResponse((await for_host(diffs.of_job, service, job_id)).text)
+
+    @made.get("/runs/{run_id}/{stage_id}/output", openapi_extra=needs(Scope.READ))
+    async def host_stage(run_id: str, stage_id: str) -> StageOutput | None:
+        return await for_host(runs.stage_so_far, service, run_id, stage_id)
+
+
+def _log(
+    service: Service, job_id: str, attempt: int, before: int | None, cursor: int | None, limit: int, longest: int
+) -> Log:
+    found = output.log(service, job_id, attempt, before=before, cursor=cursor, limit=limit, longest=longest)
+    return projections.hidden(service, found)
+
+
+def _raw(service: Service, job_id: str, attempt: int, cursor: int) -> tuple[bytes, int]:
+    pieces = [*islice(output.raw(service, job_id, attempt, cursor), PIECES)]
+    return b"".join(piece for piece, _ in pieces), pieces[-1][1] if pieces else cursor
+
+
+def _live(service: Service, job_id: str) -> RunStatus | None:
+    return jobs.live(service, jobs.get(service, job_id))
