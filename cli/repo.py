@@ -16,6 +16,7 @@ from cli.invocation.options import Json, service_here
 from workflows.text.sizes import format_size
 
 if TYPE_CHECKING:
+    from activities.store.registry.repos import Repo
     from bridge.operations.branches.unmerged import Choice, DroppedWork, UnmergedWork
 
 app = typer.Typer(help="Register repositories.", no_args_is_help=True, rich_markup_mode=None)
@@ -36,20 +37,31 @@ SWEPT = (Column("REPOSITORY", leaves=1), "KIND", Column("NAME", least=20), Colum
 @app.command()
 def add(
     name: Annotated[str, typer.Argument(help="OWNER/NAME")],
-    path: Annotated[Path, typer.Argument(help="The checkout on this host.")] = Path(),
+    path: Annotated[
+        Path | None, typer.Argument(help="The checkout on this host; by default this folder, unless --remote is given.")
+    ] = None,
     github: Annotated[
         str | None,
         typer.Option(help="OWNER/NAME on GitHub; by default read from the checkout's remotes, '' for none."),
     ] = None,
-    move: Annotated[bool, typer.Option("--move", help="Take the name over from the host that has it.")] = False,
+    remote: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Where every host fetches it from and pushes work to; '' for none."),
+    ] = None,
+    move: Annotated[bool, typer.Option("--move", help="Take the name over from another host's checkout.")] = False,
     json: Json = False,
 ) -> None:
-    """Register a repository, or point its name at another checkout."""
+    """Register a repository by its checkout or its remote, or point its name at another one."""
     from bridge.operations.registry import repos
 
-    repo = repos.add(service_here(), name, path, github, move=move)
+    where = Path() if path is None and not remote else path
+    repo = repos.add(service_here(), name, where, github, remote, move=move)
+    if json:
+        say_json(repo)
+        return
     on_github = f"; on GitHub it is {repo.github}" if repo.github else ""
-    say_json(repo) if json else say(f"{repo.name} is {repo.path}{on_github}")
+    remotely = f"every host works on it from {repo.remote} ({repo.default_branch})" if repo.remote else ""
+    say(f"{repo.name} is {'; '.join(filter(None, (repo.path, remotely)))}{on_github}")
 
 
 @app.command(name="list")
@@ -61,8 +73,13 @@ def list_(json: Json = False) -> None:
     if json:
         say_json(known)
     else:
-        rows = [(repo.name, repo.path, repo.host, repo.github or "-") for repo in known]
+        rows = [(repo.name, _places(repo), ", ".join(repo.checkouts) or "any", repo.github or "-") for repo in known]
         say_table(LISTED, rows, "no repositories; add one: service repo add OWNER/NAME PATH")
+
+
+def _places(repo: "Repo") -> str:
+    """Return the checkout of a repository, and its remote."""
+    return "; ".join(filter(None, (repo.path, repo.remote)))
 
 
 @app.command()

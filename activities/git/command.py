@@ -49,6 +49,12 @@ _CONFIG = {
     "safe.directory": "*",
     "submodule.recurse": "false",
 }
+PROTOCOLS = "https:http:ssh:file"
+SSH_OPTIONS = "-o BatchMode=yes -o ConnectTimeout=15"
+_TO_OTHERS = {
+    "protocol.version": "2",
+    **{f"advice.push{each}": "false" for each in ("UpdateRejected", "FetchFirst", "NonFFCurrent", "NonFFMatching")},
+}
 _OPERATORS = ("core.excludesFile", "core.attributesFile", "core.safecrlf", "filter.lfs.")
 """Settings that are left to operators in their own checkouts."""
 
@@ -125,6 +131,26 @@ def more_config(config: Mapping[str, str]) -> dict[str, str]:
     return _as_environment(config, len(_CONFIG))
 
 
+def with_credentials(
+    where: Path, *arguments: str, holding: Collection[int] = (), seconds: float | None = None, most_bytes: int = 0
+) -> bytes:
+    """Run git with the settings and credentials of the service's own account; nothing prompts (ruling Q3).
+
+    With `most_bytes` no file that git writes gets larger.
+    """
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    kept = {key: value for key, value in _CONFIG.items() if key != "credential.helper"}
+    ours = {key: value for key, value in _environment(where).items() if not key.startswith("GIT_CONFIG")}
+    ssh = os.environ.get("GIT_SSH_COMMAND", "ssh")
+    quiet = {"GIT_SSH_COMMAND": f"{ssh} {SSH_OPTIONS}", "GIT_ASKPASS": "", "SSH_ASKPASS": ""}
+    env = inherited | ours | quiet | {"GIT_ALLOW_PROTOCOL": PROTOCOLS} | _as_environment(kept | _TO_OTHERS)
+    process = _started(where, arguments, env, holding, most_bytes=most_bytes)
+    stdout, stderr = _finish(process, where, arguments, b"", seconds)
+    if process.returncode:
+        raise GitError(where, arguments, process.returncode, _last_lines(stderr or stdout))
+    return stdout
+
+
 def in_operators_checkout(where: Path, *arguments: str) -> None:
     """Run git as the checkout's operator would: with their filters, such as LFS, and with their identity if they have
     one.
@@ -190,10 +216,17 @@ def _popen(
 
 
 def _started(
-    where: Path, arguments: Collection[str], env: Mapping[str, str], holding: Collection[int], *, dies: bool = True
+    where: Path,
+    arguments: Collection[str],
+    env: Mapping[str, str],
+    holding: Collection[int],
+    *,
+    dies: bool = True,
+    most_bytes: int = 0,
 ) -> "subprocess.Popen[bytes]":
+    limited = ("prlimit", f"--fsize={most_bytes}") if most_bytes and _dying() else ()
     return subprocess.Popen(
-        [*(_dying() if dies else ()), "git", "-C", str(where), *arguments],
+        [*(_dying() if dies else ()), *limited, "git", "-C", str(where), *arguments],
         env=env,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

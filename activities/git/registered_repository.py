@@ -100,8 +100,17 @@ def _borrowed(folder: Path) -> list[Path]:
     return [folder / row for row in rows if row and not row.startswith(("#", '"'))]
 
 
+HUB = "refs/hub/"
+"""The namespace of the hub's references as they were fetched last (ruling Q3)."""
+
+
 def references(common: Path) -> dict[str, str]:
-    """Return the object of every reference, except those private to a checkout."""
+    """Return the object of every reference, except those private to a checkout or to the service."""
+    return {name: commit for name, commit in every_reference(common).items() if not name.startswith((*_OWN_ALONE, HUB))}
+
+
+def every_reference(common: Path) -> dict[str, str]:
+    """Return the object of every reference."""
     found = dict(_packed(common))
     links: dict[str, str] = {}
     for name, said in _loose(common):
@@ -110,7 +119,7 @@ def references(common: Path) -> dict[str, str]:
         elif _COMMIT.fullmatch(said):
             found[name] = said
     found |= {name: found[target] for name, target in links.items() if target in found}
-    return {name: commit for name, commit in sorted(found.items()) if not name.startswith(_OWN_ALONE)}
+    return dict(sorted(found.items()))
 
 
 def _packed(common: Path) -> Iterator[tuple[str, str]]:

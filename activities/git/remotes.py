@@ -9,16 +9,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from activities.git.command import GitError, git, more_config
+from activities.git.command import PROTOCOLS, SSH_OPTIONS, GitError, git, more_config
 
-PROTOCOLS = "https:http:ssh:file"
 PASSED = (
     *("http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
     *("SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO"),
 )
 """Environment variables of the service that say how to reach other machines."""
 
-_SSH = "ssh -o BatchMode=yes -o ConnectTimeout=15"
+_SSH = f"ssh {SSH_OPTIONS}"
 _URL = (r"^remote\..*\.url$", "remote.", ".url")
 
 

@@ -19,13 +19,13 @@ def needed(context: Context, repo: Path, run: JobRun) -> tuple[str, ...]:
     """
     if all(branches.tip(repo, branch) for branch in run.branch_deps):
         return run.branch_deps
-    heads, unwanted = _heads(context, run), _unwanted(context, run)
+    known, unwanted = heads(context, run), _unwanted(context, run)
     revisions = []
     for branch in run.branch_deps:
         if branches.tip(repo, branch):
             revisions.append(branch)
         elif branch not in unwanted:
-            head = heads.get(branch)
+            head = known.get(branch)
             revisions.append((head and branches.commit(repo, head)) or branch)
     return tuple(revisions)
 
@@ -41,7 +41,8 @@ def parts_of(context: Context, repo: Path, run: JobRun, works: Sequence[Work]) -
     ]
 
 
-def _heads(context: Context, run: JobRun) -> dict[str, str | None]:
+def heads(context: Context, run: JobRun) -> dict[str, str | None]:
+    """Return the last commit of each branch of the tree."""
     return {job.branch: job.head_sha for job in stored.tree(context.store, run.root_job_id) if job.branch}
 
 

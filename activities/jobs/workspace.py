@@ -14,10 +14,11 @@ from activities.git.work_folder import service_git_dir, worktrees
 from activities.git.work_folder.commit import commit_all
 from activities.git.work_folder.worktree_changes import Diff, capture_diff, look, touched_files
 from activities.git.work_folder.worktrees import Worktree
+from activities.host import checkouts
 from activities.host.attempt import with_way_out
 from activities.host.context import Context
 from activities.host.helper_process import FILL_SECONDS, LOOK_SECONDS, TooMuchError, apart, worth_keeping
-from activities.jobs.dependencies import needed, parts_of
+from activities.jobs.dependencies import heads, needed, parts_of
 from activities.runs.supervised_run import Claim
 from activities.store import attempts, trees
 from activities.store import branches as told
@@ -69,7 +70,7 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
 
     A run that resumes a session gets the session's `folder`.
     """
-    repo = repos.path_of(context.store, run.repo)
+    repo = checkouts.path_of(context, run.repo)
     path = folder or worktrees.place(context.home.worktrees, _name(run))
     branch = branch_name(run)
     begun = Claim.read(run_dir) or (branch and Claim.read(Path(row.run_dir)))
@@ -78,6 +79,7 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
     if row.base_sha and begun and (branch or path.exists()):
         _place(context, run, row, path, row.base_sha)
         return _workspace(repo, worktrees.find(path) or Worktree(path, row.base_sha, branch))
+    _fetch(context, run)
     line = _line(context, repo, run)
     base = row.base_sha or line.commit
     _place(context, run, row, path, base)
@@ -98,6 +100,20 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
     if run.branch_deps:
         attempts.give(context.store, row, given)
     return merged
+
+
+def _fetch(context: Context, run: JobRun) -> None:
+    """Fetch from the hub what the job may begin from: the work of its tree, and of trees that it builds on (ruling
+    Q3).
+    """
+    repo = repos.registered(context.store, run.repo)
+    if not repo.remote:
+        return
+    works = (*run.line, *run.deps)
+    names = (run.job_id, task_branch(run), run.own_branch or "", *run.branch_deps, *(each.branch for each in works))
+    commits = [run.assignment.base, *(each.head for each in works), *_parents_base(context, run)]
+    commits += [head for branch, head in heads(context, run).items() if head and branch in run.branch_deps]
+    checkouts.fetch(context, repo, names, [each for each in commits if each not in ("", UNRESOLVED)])
 
 
 def _place(context: Context, run: JobRun, row: AttemptRow, path: Path, base: str) -> None:
@@ -217,7 +233,7 @@ def abandon(context: Context, run: JobRun, row: AttemptRow) -> None:
             placed = attempts.get(context.store, run.job_id, run.attempt) or row
             own = worktrees.place(context.home.worktrees, _name(run))
             path = own.with_name(Path(placed.worktree).name) if placed.worktree else own
-            worktrees.dispose(repos.path_of(context.store, run.repo), path)
+            worktrees.dispose(checkouts.path_of(context, run.repo), path)
 
 
 def settle(context: Context, run: JobRun, row: AttemptRow) -> None:
@@ -226,7 +242,7 @@ def settle(context: Context, run: JobRun, row: AttemptRow) -> None:
         return
     path = Path(row.worktree)
     with contextlib.suppress(ServiceError, OSError):
-        repo = repos.path_of(context.store, run.repo)
+        repo = checkouts.path_of(context, run.repo)
         worktrees.dispose(repo, path, unless=lambda: worth_keeping(repo, path) if row.branch else "")
 
 
@@ -258,10 +274,16 @@ def _start(context: Context, run: JobRun, merged: str) -> str:
 
     A leg begins where its coordinator's job began; a re-run, also from work merged meanwhile (I5).
     """
-    if run.delegation_id and run.attempt == 1 and run.parent_job_id:
-        before = attempts.of_job(context.store, run.parent_job_id)[-1:]
-        return (before[0].base_sha if before else None) or merged
+    if run.attempt == 1:
+        return next(iter(_parents_base(context, run)), merged)
     return merged
+
+
+def _parents_base(context: Context, run: JobRun) -> list[str]:
+    """Return the commit that the job of a leg's coordinator began from, if it has begun."""
+    if not run.delegation_id or not run.parent_job_id:
+        return []
+    return [each.base_sha for each in attempts.of_job(context.store, run.parent_job_id)[-1:] if each.base_sha]
 
 
 def _without_merged(repo: Path, line: Line, given: list[str]) -> Line:

@@ -48,18 +48,19 @@ def plan(
     timeout: str | None = None,
     token: str | None = None,
     describe: Callable[[Bound], Bound] = lambda found: found,
+    here: Callable[[Repo], Repo] = lambda repo: repo,
 ) -> RunInput:
     """Plan a run from the pipeline, its agents and the heads of its pull requests as they are now.
 
     A timeout goes before those of the file. A token is sent to GitHub alone, to fetch those heads; `describe` adds the
-    title and text of each.
+    title and text of each. `here` returns the repository as this host has it, fetched.
     """
     pipeline = get(store, name)
     definition = read(pipeline.definition, pipeline.format)
     if timeout is not None:
         stages = tuple(each.model_copy(update={"timeout": timeout}) for each in definition.stages)
         definition = definition.model_copy(update={"stages": stages})
-    repo = _repo(store, pipeline)
+    repo = here(_repo(store, pipeline))
     bindings = _bindings(repo, settings, (pull_request, issue), definition, token)
     bindings = {numbers: describe(each) for numbers, each in bindings.items()}
     ours = _based(bindings[pull_request, issue], repo, settings.host, base or definition.base)

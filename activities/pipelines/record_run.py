@@ -2,10 +2,12 @@
 
 import json
 import time
+from functools import partial
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from activities.host import checkouts
 from activities.host.context import Context
 from activities.pipelines.plan import plan
 from activities.store import jobs, permanent_errors, pipeline_runs, trees
@@ -70,6 +72,7 @@ class RunRecorder:
                 run_id=firing.run_id,
                 trigger=Trigger.SCHEDULE,
                 payload={},
+                here=partial(checkouts.fresh, context),
             )
         except ServiceError as error:
             return Planned(start=self._never(firing), refused=error.message)

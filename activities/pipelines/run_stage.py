@@ -16,7 +16,7 @@ from activities.boxes.box import Box
 from activities.git.merges.into_worktree import MergeConflict, merge
 from activities.git.registered_repository import lent
 from activities.git.work_folder import worktrees
-from activities.host import boxing
+from activities.host import boxing, checkouts
 from activities.host.attempt import Attempts, Work, with_way_out
 from activities.host.boxing import Wanted
 from activities.host.context import Context
@@ -141,7 +141,10 @@ class StageWork:
         """Make a worktree at the run's commit, with the work of the stages it needs merged in; recorded first."""
         context, run = self.context, self.run
         pipeline_runs.stage_begins(context.store, run.row)
-        repo = repos.path_of(context.store, run.repo)
+        known = repos.registered(context.store, run.repo)
+        if Claim.read(Path(row.run_dir)) is None:
+            checkouts.fetch(context, known, run.branch_deps, [run.base] if run.base else [])
+        repo = checkouts.place_of(context, known)
         base = row.base_sha or worktrees.begun_from(
             repo, run.base, context.host, f"service pipeline run {run.pipeline}"
         )
@@ -158,7 +161,7 @@ class StageWork:
 
     def refuse(self, row: AttemptRow, fault: ServiceError) -> StageOutcome:
         with contextlib.suppress(ServiceError, OSError):
-            worktrees.dispose(repos.path_of(self.context.store, self.run.repo), self._worktree)
+            worktrees.dispose(checkouts.path_of(self.context, self.run.repo), self._worktree)
         conflict = fault.in_legs if isinstance(fault, MergeConflict) else ""
         outcome = StageOutcome(
             state=StageState.BLOCKED if conflict else StageState.FAILED,

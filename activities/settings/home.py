@@ -120,6 +120,11 @@ class Home:
         return self.root / "worktrees"
 
     @property
+    def mirrors(self) -> Path:
+        """Return the folder with the bare mirrors of repositories that are known by their remote."""
+        return self.root / "mirrors"
+
+    @property
     def boxes(self) -> Path:
         """Return the folder that all boxes share."""
         return self.root / secure_home.FOR_AGENTS

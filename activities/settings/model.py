@@ -17,6 +17,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from activities.boxes.allowed_hosts import Entry
+from activities.git.remotes import without_credentials
 from activities.runtimes import programs
 from activities.runtimes.table import DRIVEN, PROGRAMS, RUNTIMES, SCRIPT, SHELL, runtime_of
 from workflows.contract.faults import did_you_mean
@@ -324,6 +325,21 @@ class Github(Section):
         return self
 
 
+def _hub(value: str) -> str:
+    if value.startswith("-") or not value.isprintable():
+        raise ValueError(f"{value!r} is not a URL or a path of a repository")
+    if without_credentials(value) != value:
+        raise ValueError("it holds a password: let git's credential helper keep that")
+    return value
+
+
+class Git(Section):
+    """`[git]`: how hosts exchange the commits of repositories that have a remote."""
+
+    hub: Annotated[str, AfterValidator(_hub)] = ""
+    """URL or path of a bare repository of your own, through which hosts exchange commits; empty: each one's remote."""
+
+
 class Price(Section):
     """`[prices."<model pattern>"]`, `[prices."tier:<tier>"]`: dollars per million tokens (ruling K5)."""
 
@@ -345,6 +361,7 @@ class Settings(Section):
     notify: Notify = Notify()
     bridge: BridgeSection = BridgeSection()
     github: Github = Github()
+    git: Git = Git()
     prices: Annotated[dict[str, Price], AfterValidator(_price_names)] = {}
 
     @model_validator(mode="after")

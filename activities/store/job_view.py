@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Engine, Select, and_, bindparam, or_, select
+from sqlalchemy import ColumnElement, Engine, Select, and_, bindparam, func, or_, select
 
 from activities.store import schema
 from activities.store.database import clock
@@ -30,14 +30,13 @@ def _query() -> Select[Any]:
         or_(_ROUND.coordinator_id == _JOB.job_id, _ROUND.job_id == _JOB.job_id),
     )
     tables = schema.jobs.outerjoin(schema.attempts, attempt).outerjoin(schema.rounds, paused)
-    tables = tables.outerjoin(schema.repos, schema.repos.c.name == _JOB.repo)
     tables = tables.outerjoin(schema.trees, schema.trees.c.root_job_id == _JOB.root_job_id)
     tables = tables.outerjoin(schema.hosts, schema.hosts.c.name == schema.trees.c.host)
     columns = [
         *(_JOB[name] for name in JOB_COLUMNS),
         *(_ROUND[name].label(f"round_{name}") for name in ROUND_COLUMNS),
         _ATTEMPT.payload,
-        schema.repos.c.path,
+        _path().label("path"),
         schema.trees.c.host,
         schema.hosts.c.seen_at.label("host_seen_at"),
         schema.hosts.c.stopped_at.label("host_stopped_at"),
@@ -45,6 +44,14 @@ def _query() -> Select[Any]:
         clock().label("host_now"),
     ]
     return select(*columns).select_from(tables).where(_JOB.job_id == bindparam("wanted"))
+
+
+def _path() -> ColumnElement[str]:
+    """Select the checkout on the tree's host, else the one that was registered first."""
+    table = schema.checkouts.c
+    paths = select(table.path).where(table.repo == _JOB.repo).limit(1).correlate(schema.jobs, schema.trees)
+    on_its_host = paths.where(table.host == schema.trees.c.host).scalar_subquery()
+    return func.coalesce(on_its_host, paths.order_by(table.added_at, table.host).scalar_subquery())
 
 
 _QUERY = _query()

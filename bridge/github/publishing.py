@@ -10,6 +10,7 @@ from activities.git import pushing
 from activities.git.command import GitError
 from activities.github import api
 from activities.github.client import AwayError, DeclinedError, LimitedError
+from activities.host import checkouts
 from activities.store import jobs
 from activities.store.github import account, facts
 from activities.store.github import publishing as stored
@@ -55,7 +56,11 @@ def _served(session: Session) -> list[Repo]:
     if session.settings.publish != "on_success":
         return []
     wanted = session.settings.repos
-    return [each for each in repos.every(session.store) if each.github and (not wanted or each.name in wanted)]
+    return [each for each in _every(session) if each.github and (not wanted or each.name in wanted)]
+
+
+def _every(session: Session) -> list[Repo]:
+    return [checkouts.seen_here(session.service, each) for each in repos.every(session.store)]
 
 
 def _fact(tree: stored.Finished, repo: Repo) -> FactRow:
@@ -121,8 +126,9 @@ def _here(session: Session, fact: FactRow) -> Repo | None:
     repo = repos.get(session.store, task.repo) if task else None
     if repo is None:
         raise NotFoundError(f"the repository of {fact.root_job_id} is not registered", "service repo list")
-    if repo.host == session.service.settings.host:
-        return repo
+    if repo.is_on(session.service.settings.host):
+        checkouts.place_of(session.service, repo)
+        return checkouts.seen_here(session.service, repo)
     facts.note(session.store, fact.fact_id, host=repo.host, next_at=0.0)
     return None
 

@@ -1,14 +1,24 @@
-"""Registered repositories: a name for people, the path of the checkout, its host."""
+"""Registered repositories: a name for people, a remote, and the path of a checkout on each host that has one."""
 
 import time
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 
-from sqlalchemy import Engine, delete, select
+from sqlalchemy import Connection, Engine, Row, delete, select
 
 from activities.store import schema
 from activities.store.database import rows_with, upsert
-from workflows.model.errors import NotFoundError
+from workflows.model.errors import NotFoundError, RefusedError
+
+
+@dataclass(frozen=True)
+class Remote:
+    """The address that every host fetches a repository from (ruling Q3)."""
+
+    remote: str
+    default_branch: str
+    refs: str
+    """The namespace in which the hub accepts the service's work."""
 
 
 @dataclass(frozen=True)
@@ -17,39 +27,94 @@ class Repo:
 
     name: str
     path: str
+    """The checkout that was registered first; empty if the repository is known by its remote only."""
     host: str
+    """The host of that checkout."""
     added_at: float
     github: str = ""
     """Its GitHub name, OWNER/NAME; empty if it is not there, or unknown (ruling L1)."""
+    remote: str = ""
+    """The address that every host can fetch it from; empty for a repository of one host."""
+    default_branch: str = ""
+    refs: str = ""
+    checkouts: Mapping[str, str] = field(default_factory=dict)
+    """The path of the checkout on each host that has one."""
+
+    def is_on(self, host: str) -> bool:
+        """Return whether the host can work on it: it has a checkout, or there is a remote."""
+        return host in self.checkouts or bool(self.remote)
+
+    def refuse_elsewhere(self, host: str) -> None:
+        """Raise with the command to type if the host can't work on it."""
+        if not self.is_on(host):
+            where = f"the repository {self.name} is on the host {self.host}, not here"
+            raise RefusedError(where, f"ssh {self.host}")
 
 
-def put(engine: Engine, name: str, path: str, host: str, github: str = "") -> Repo:
-    """Register a repository, or point an existing name at another checkout."""
-    repo = Repo(name, path, host, time.time(), github)
+def put(engine: Engine, name: str, path: str, host: str, github: str = "", remote: Remote | None = None) -> Repo:
+    """Register a repository, or change its registration.
+
+    Without a path, only the remote changes; with `remote` left out, it stays. A repository without a remote has one
+    checkout: the latest.
+    """
+    now, table = time.time(), schema.checkouts.c
+    row = {"name": name, "github": github, "added_at": now} | (asdict(remote) if remote else {})
     with engine.begin() as connection:
-        upsert(connection, schema.repos, [asdict(repo)])
-    return repo
+        upsert(connection, schema.repos, [row])
+        if path:
+            known = _one(connection, name)
+            if known is not None and not known.remote:
+                connection.execute(delete(schema.checkouts).where(table.repo == name, table.host != host))
+            upsert(connection, schema.checkouts, [{"repo": name, "host": host, "path": path, "added_at": now}])
+        found = _one(connection, name)
+    assert found is not None
+    return found
+
+
+def keep_refs(engine: Engine, name: str, refs: str) -> None:
+    """Remember the namespace that the repository's hub accepts."""
+    with engine.begin() as connection:
+        connection.execute(schema.repos.update().where(schema.repos.c.name == name).values(refs=refs))
 
 
 def get(engine: Engine, name: str) -> Repo | None:
     with engine.connect() as connection:
-        row = connection.execute(rows_with(schema.repos.c.name), {"name": name}).one_or_none()
-    return Repo(**row._mapping) if row else None
+        return _one(connection, name)
 
 
-def path_of(engine: Engine, name: str) -> Path:
-    """Return the path of its checkout, on its host."""
+def registered(engine: Engine, name: str) -> Repo:
+    """Return a repository; raise with the command to type if it is not registered."""
     repo = get(engine, name)
     if repo is None:
         raise NotFoundError(f"the repository {name} is not registered", f"service repo add {name} PATH")
-    return Path(repo.path)
+    return repo
 
 
 def every(engine: Engine) -> list[Repo]:
     with engine.connect() as connection:
-        return [Repo(**row._mapping) for row in connection.execute(select(schema.repos).order_by(schema.repos.c.name))]
+        checkouts: dict[str, list[Row[tuple[object, ...]]]] = {}
+        for row in connection.execute(_CHECKOUTS):
+            checkouts.setdefault(row.repo, []).append(row)
+        rows = connection.execute(select(schema.repos).order_by(schema.repos.c.name))
+        return [_repo(row, checkouts.get(row.name, ())) for row in rows]
 
 
 def remove(engine: Engine, name: str) -> bool:
     with engine.begin() as connection:
         return connection.execute(delete(schema.repos).where(schema.repos.c.name == name)).rowcount > 0
+
+
+def _one(connection: Connection, name: str) -> Repo | None:
+    row = connection.execute(rows_with(schema.repos.c.name), {"name": name}).one_or_none()
+    return _repo(row, connection.execute(_CHECKOUTS_OF, {"repo": name})) if row else None
+
+
+def _repo(row: Row[tuple[object, ...]], checkouts: Iterable[Row[tuple[object, ...]]]) -> Repo:
+    paths: dict[str, str] = {each.host: each.path for each in checkouts}
+    host = next(iter(paths), "")
+    return Repo(path=paths.get(host, ""), host=host, checkouts=paths, **row._mapping)
+
+
+_IN_ORDER = (schema.checkouts.c.added_at, schema.checkouts.c.host)
+_CHECKOUTS = select(schema.checkouts).order_by(*_IN_ORDER)
+_CHECKOUTS_OF = rows_with(schema.checkouts.c.repo).order_by(*_IN_ORDER)

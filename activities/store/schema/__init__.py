@@ -21,7 +21,7 @@ from activities.store.schema.github import (
 from activities.store.schema.knowledge import memory
 from activities.store.schema.people import deliveries, idempotency, notifications, review_notes, reviews, rounds
 from activities.store.schema.pipeline import pipeline_runs, pipeline_stages, pipelines
-from activities.store.schema.registries import agent_repos, agents, repos
+from activities.store.schema.registries import agent_repos, agents, checkouts, repos
 from activities.store.schema.tree import events, jobs, tasks, trees, writers
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "agent_sessions",
     "agents",
     "attempts",
+    "checkouts",
     "claims",
     "cluster",
     "deferrals",

@@ -1,4 +1,4 @@
-"""Tables of repositories, agents, the and the repositories of agents."""
+"""Tables of repositories and their checkouts, agents, and the repositories of agents."""
 
 from sqlalchemy import JSON, Column, Double, ForeignKey, String, Table
 
@@ -8,11 +8,23 @@ repos = Table(
     "repos",
     metadata,
     Column("name", of("repo"), primary_key=True),
-    Column("path", Path, nullable=False),
-    Column("host", String(200), nullable=False),
+    Column("remote", Path, nullable=False, server_default=""),
+    Column("default_branch", Path, nullable=False, server_default=""),
+    Column("refs", String(40), nullable=False, server_default=""),
     Column("github", String(200), nullable=False, server_default=""),
     Column("added_at", Double, nullable=False),
 )
+"""`refs` is the namespace in which the hub accepts the service's work."""
+
+checkouts = Table(
+    "checkouts",
+    metadata,
+    Column("repo", of("repo"), ForeignKey("repos.name", ondelete="CASCADE"), primary_key=True),
+    Column("host", String(200), primary_key=True),
+    Column("path", Path, nullable=False),
+    Column("added_at", Double, nullable=False),
+)
+"""The registered checkouts of each host."""
 
 agents = Table(
     "agents",

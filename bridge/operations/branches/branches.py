@@ -15,6 +15,7 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 from activities.git import branches as git
 from activities.git.command import printable
 from activities.git.registered_repository import common_directory
+from activities.host import checkouts
 from activities.store import attempts as stored_runs
 from activities.store import branches as told
 from activities.store import trees as stored_trees
@@ -26,7 +27,7 @@ from bridge.operations.jobs.jobs import Tree
 from bridge.operations.service import Service
 from workflows.contract.models import Action
 from workflows.github.effective_jobs import chain_of
-from workflows.model.errors import NotFoundError, RefusedError, ServiceError
+from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UnreachableError
 from workflows.model.event_payloads import BranchEventKind
 from workflows.model.rows import JobRecord
 from workflows.model.states import JobState, WaitsFor
@@ -105,19 +106,17 @@ class Branches:
 
 
 def checkout(service: Service, name: str) -> Repo:
-    """Return the repository if it is on this host and usable; else raise the reason, with the command to type."""
-    repo = stored_repos.get(service.store, name)
-    if repo is None:
-        raise NotFoundError(f"the repository {name} is not registered", f"service repo add {name} PATH")
-    if repo.host != service.settings.host:
-        raise RefusedError(f"the repository {name} is on the host {repo.host}, not here", f"ssh {repo.host}")
+    """Return the repository as this host has it, if it is usable; else raise the reason, with the command to type."""
+    repo = stored_repos.registered(service.store, name)
     try:
-        common_directory(Path(repo.path))
+        common_directory(checkouts.place_of(service, repo))
+    except (RefusedError, UnreachableError):
+        raise
     except ServiceError as error:
         raise NotFoundError(
             f"{error.message}: has {name} moved?", f"service repo add {name} PATH, with where it is now"
         ) from None
-    return repo
+    return checkouts.seen_here(service, repo)
 
 
 def of_tree(service: Service, job_id: str, *, only: str | None = None) -> Branches:
@@ -137,7 +136,7 @@ def of_tree(service: Service, job_id: str, *, only: str | None = None) -> Branch
         look = _Look(service, tree, None, None)
         legs = tuple(look.at(job) for job in writers)
     known = stored_repos.get(service.store, tree.task.repo)
-    path = known.path if known else ""
+    path = checkouts.seen_here(service, known).path if known else ""
     line = "" if problem else _line(service, tree, Path(path), base)
     if any(leg.state is BranchState.DROPPED and line and _has(Path(path), line, leg) for leg in legs):
         line = ""

@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from activities.host import checkouts
 from activities.settings import ready
 from activities.store.github import account, facts
 from activities.store.github import publishing as stored
@@ -17,7 +18,7 @@ from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from workflows.github.facts import FactKind, publish_id
 from workflows.github.publication import Publication
-from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError
+from workflows.model.errors import RefusedError, ServiceError, UsageError
 from workflows.policy import belongs_to
 from workflows.text.durations import clock
 
@@ -94,9 +95,7 @@ def served(service: Service, name: str) -> Repo:
     if not settings.configured:
         message = f"GitHub is not set up: {service.home.config} has no [github] with an account"
         raise RefusedError(message, "set [github].token_env there, then: service config check")
-    repo = stored_repos.get(service.store, name)
-    if repo is None:
-        raise NotFoundError(f"the repository {name} is not registered", f"service repo add {name} PATH")
+    repo = checkouts.seen_here(service, stored_repos.registered(service.store, name))
     belongs_to.check_github(repo.name, repo.path, repo.github)
     if settings.repos and name not in settings.repos:
         message = f"[github].repos does not name {name}: nothing of it is written to GitHub"

@@ -10,6 +10,7 @@ from pathlib import Path
 from activities.git import branches as git
 from activities.git.command import line
 from activities.git.registered_repository import common_directory, references
+from activities.host import checkouts
 from activities.store import jobs as stored_jobs
 from activities.store.registry.repos import Repo
 from bridge.machine.progress import Step, unheard
@@ -75,7 +76,7 @@ def find(service: Service, choice: Choice, step: Step = unheard) -> list[Unmerge
     """Return the unmerged work of these trees on this host, the largest first."""
     state, before = _state(choice.state), _before(choice.older_than)
     wanted = {_over(service, tree) for tree in choice.trees}
-    known = [repos.get(service, choice.repo)] if choice.repo else repos.every(service)
+    known = [repos.get(service, choice.repo)] if choice.repo else checkouts.every_here(service)
     found = list[UnmergedWork]()
     for repo in (repo for repo in known if repo.host == service.settings.host):
         step(f"looking at {repo.name}")
@@ -89,11 +90,11 @@ def find(service: Service, choice: Choice, step: Step = unheard) -> list[Unmerge
 
 def remaining(service: Service, works: Sequence[UnmergedWork]) -> list[UnmergedWork]:
     """Return those of which a branch still exists."""
-    checkouts = {repo.name: Path(repo.path) for repo in repos.every(service)} if works else {}
+    paths = {repo.name: Path(repo.path) for repo in checkouts.every_here(service)} if works else {}
     there: dict[str, Collection[str]] = {}
-    for name in {work.repo for work in works} & checkouts.keys():
+    for name in {work.repo for work in works} & paths.keys():
         with suppress(ServiceError):
-            there[name] = references(common_directory(checkouts[name]))
+            there[name] = references(common_directory(paths[name]))
     return [work for work in works if any(f"refs/heads/{name}" in there.get(work.repo, ()) for name in work.branches)]
 
 

@@ -83,12 +83,12 @@ def libgit2(_: Service) -> Iterator[Finding]:
 def repositories(service: Service) -> Iterator[Finding]:
     """Report each problem with a repository of this host; nothing without a store, which another check reports."""
     from activities.git.unsupported import limits
-    from activities.store.registry import repos
+    from activities.host import checkouts
 
     if not service.settings.store.url and not service.home.store.exists():
         return
     try:
-        here = [repo for repo in repos.every(service.store) if repo.host == service.settings.host]
+        here = checkouts.every_here(service)
     except Exception:
         return
     for repo in here:

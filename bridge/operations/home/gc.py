@@ -18,6 +18,7 @@ from activities.git.work_folder import leftovers as sweep
 from activities.git.work_folder.leftovers import Ground, Kind, Leftover
 from activities.git.work_folder.service_git_dir import side_of
 from activities.git.work_folder.worktrees import worktree_prefix
+from activities.host import checkouts
 from activities.host.helper_process import worth_keeping
 from activities.runs import orphans
 from activities.runs.run_folders import Key
@@ -28,7 +29,6 @@ from bridge.operations.branches.unmerged import UnmergedWork
 from bridge.operations.home import leftovers
 from bridge.operations.home.home_lock import by_itself
 from bridge.operations.home.overview import sizes
-from bridge.operations.registry import repos
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError, UsageError
 from workflows.text.durations import DurationError, abbreviated, format_duration, parse_duration
@@ -160,7 +160,7 @@ def _worktrees(service: Service, ended: Over) -> Iterator[Thing]:
     def busy(name: str) -> bool:
         return not ended.has(leftovers.root_in(name)) or leftovers.is_busy(service, name)
 
-    for repo in (each for each in repos.every(service) if each.host == service.settings.host):
+    for repo in checkouts.every_here(service):
         ground = Ground(Path(repo.path), service.home.worktrees, worktree_prefix(repo.name), busy, worth_keeping)
         found = []
         with suppress(ServiceError):  # a missing checkout: `service doctor` reports it

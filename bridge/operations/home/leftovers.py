@@ -7,6 +7,7 @@ from pathlib import Path
 from activities.git.work_folder import leftovers as ground_level
 from activities.git.work_folder.leftovers import Ground, Leftover
 from activities.git.work_folder.worktrees import worktree_prefix
+from activities.host import checkouts
 from activities.host.helper_process import worth_keeping
 from activities.runs.supervised_run import Claim
 from activities.store import attempts as stored_runs
@@ -36,8 +37,7 @@ class Swept:
 
 def sweep(service: Service, name: str | None = None, *, yes: bool = False, step: Step = unheard) -> list[Swept]:
     """List what was left in one repository or in all of this host; with `yes`, remove what can be removed."""
-    known = [repos.get(service, name)] if name else repos.every(service)
-    chosen = [repo for repo in known if name or repo.host == service.settings.host]
+    chosen = [repos.get(service, name)] if name else checkouts.every_here(service)
     swept = []
     for number, repo in enumerate(chosen, 1):
         step(f"looking at {repo.name}, {number} of {len(chosen)}")

@@ -26,12 +26,14 @@ async def bound(
 ) -> "Bound":
     """Return the binding of new work, with its base commit; a pull request's head and text are fetched from GitHub."""
     from activities.host import belongs_to as binding
+    from activities.host import checkouts
 
     settings = service.settings
 
     def look() -> "Bound":
-        found = binding.bound(repo, settings.host, pull_request, issue, token, settings.github.web)
-        return binding.based(describing(service, token)(found), repo, settings.host, base)
+        here = checkouts.fresh(service, repo)
+        found = binding.bound(here, settings.host, pull_request, issue, token, settings.github.web)
+        return binding.based(describing(service, token)(found), here, settings.host, base)
 
     return await asyncio.to_thread(look)
 

@@ -80,8 +80,7 @@ def checkout(service: Service, folder: Path) -> Checkout:
     """Return the repository of a folder; raise if jobs could not work on it."""
     top = repos.top_level(folder)
     commit_of(top, "HEAD")
-    mine = (str(top), service.settings.host)
-    known = [each for each in repos.every(service) if (each.path, each.host) == mine]
+    known = [each for each in repos.every(service) if each.checkouts.get(service.settings.host) == str(top)]
     github = github_of_remotes(remotes(top), host_of(service.settings.github.web))
     return Checkout(top, known[0].github if known else github, tuple(each.name for each in known))
 

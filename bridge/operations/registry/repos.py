@@ -5,11 +5,13 @@ import shlex
 import subprocess
 from pathlib import Path
 
+from activities.git import hub
 from activities.git.registered_repository import common_directory
-from activities.git.remotes import remotes
+from activities.git.remotes import remotes, without_credentials
+from activities.host import checkouts
 from activities.store import jobs as stored_jobs
 from activities.store.registry import repos as stored
-from activities.store.registry.repos import Repo
+from activities.store.registry.repos import Remote, Repo
 from bridge.operations.registry.text_bounds import bounded
 from bridge.operations.service import Service
 from workflows.contract.size_limits import storable
@@ -27,28 +29,74 @@ from workflows.model.errors import (
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
-def add(service: Service, name: str, path: Path, github: str | None = None, *, move: bool = False) -> Repo:
-    """Register a checkout under a name; an existing name is moved to it, from another host only with `move`.
+def add(
+    service: Service,
+    name: str,
+    path: Path | None,
+    github: str | None = None,
+    remote: str | None = None,
+    *,
+    move: bool = False,
+) -> Repo:
+    """Register a checkout, a remote, or both under a name; an existing name gets what is new.
 
     Its GitHub name is `github` if given, even if empty; else read from its remotes; else the one that was registered.
     """
     with argument("name"):
         check_name(name)
-    with argument("path"):
-        top = str(top_level(path))
-        if top != storable(top):
-            raise UsageError(f"{storable(top)} is not UTF-8: such a path cannot be registered", "rename the folder")
-    if github and not is_github_name(github):
-        raise UsageError(
-            f"{github!r} is not a repository on GitHub", f"service repo add {name} {top} --github OWNER/NAME"
-        )
     known = stored.get(service.store, name)
-    if known and known.host != service.settings.host:
-        _check_move(service, known, top, move=move)
+    with argument("path"):
+        top = _checkout(path) if path else ""
+        _refuse_two(service, known, name, top, remote, move=move)
+    if github and not is_github_name(github):
+        again = f"service repo add {name} {top}" if top else f"service repo add {name} --remote {remote}"
+        raise UsageError(f"{github!r} is not a repository on GitHub", f"{again} --github OWNER/NAME")
+    with argument("remote"):
+        reached = _remote(service, remote) if remote else Remote("", "", "") if remote is not None else None
     if github is None:
-        found = github_of_remotes(remotes(Path(top)), host_of(service.settings.github.web))
+        named = remotes(Path(top)) if top else {}
+        named |= {"origin": remote} if remote and not named else {}
+        found = github_of_remotes(named, host_of(service.settings.github.web))
         github = found or (known.github if known else "")
-    return stored.put(service.store, name, top, service.settings.host, github)
+    return stored.put(service.store, name, top, service.settings.host, github, reached)
+
+
+def _checkout(path: Path) -> str:
+    top = str(top_level(path))
+    if top != storable(top):
+        raise UsageError(f"{storable(top)} is not UTF-8: such a path cannot be registered", "rename the folder")
+    return top
+
+
+def _refuse_two(service: Service, known: Repo | None, name: str, top: str, remote: str | None, *, move: bool) -> None:
+    """Refuse to take a name over from the checkout of another host, or to leave a name with nothing."""
+    here = service.settings.host
+    if remote == "" and not (top or (known and known.checkouts)):
+        raise UsageError(f"without a remote, {name} needs a checkout", f"service repo add {name} PATH")
+    if remote == "" and not top and known and len(known.checkouts) > 1:
+        hosts = ", ".join(known.checkouts)
+        raise UsageError(
+            f"{name} has checkouts on {hosts}: one of them is left", f"service repo add {name} PATH --remote ''"
+        )
+    shared = remote or (known and known.remote and remote is None)
+    if known and top and not shared and known.checkouts and here not in known.checkouts:
+        _check_move(service, known, top, move=move)
+
+
+def _remote(service: Service, url: str) -> Remote:
+    """Reach a remote and the hub, and find out where work may be pushed. Raise before anything is registered."""
+    if not url.isprintable() or url.startswith("-") or url != storable(url):
+        raise UsageError(f"{storable(url)!r} is not a URL or a path of a repository", "--remote URL")
+    if without_credentials(url) != url:
+        clean = without_credentials(url)
+        raise UsageError(
+            "the remote's address holds a password, which would be stored",
+            Commands("git config --global credential.helper store", f"--remote {clean}"),
+        )
+    if "://" not in url and ":" not in url.partition("/")[0]:
+        url = str(Path(url).expanduser().absolute())
+    branch = hub.default_branch(url)
+    return Remote(url, branch, hub.namespace(service.settings.git.hub or url))
 
 
 def _check_move(service: Service, known: Repo, top: str, *, move: bool) -> None:
@@ -74,14 +122,14 @@ def every(service: Service) -> list[Repo]:
 
 
 def get(service: Service, name: str) -> Repo:
-    """Return one repository; raise an error with the known names if it is not registered."""
+    """Return one repository as this host has it; raise an error with the known names if it is not registered."""
     repo = stored.get(service.store, name)
     if repo is None:
         names = [repo.name for repo in stored.every(service.store)]
         known = ", ".join(names) or "none"
         missing = NotFoundError(f"no repository {name}; known: {known}", f"service repo add {name} PATH")
         raise with_nearest(missing, name, names)
-    return repo
+    return checkouts.seen_here(service, repo)
 
 
 def here(service: Service, folder: Path) -> Repo:
@@ -98,7 +146,8 @@ def here(service: Service, folder: Path) -> Repo:
             return known[0]
         raise UsageError(f"which repository? Registered: {names}", "--repo OWNER/NAME") from None
     common = common_directory(top)
-    found = [repo for repo in known if repo.host == service.settings.host and _shares(Path(repo.path), common)]
+    paths = {repo.name: repo.checkouts.get(service.settings.host) for repo in known}
+    found = [repo for repo in known if (path := paths[repo.name]) and _shares(Path(path), common)]
     if not found:
         ways = Commands("service init", "--repo OWNER/NAME, to name another one")
         raise UsageError(f"{top} is not registered; registered: {names}", ways)

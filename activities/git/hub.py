@@ -1,0 +1,257 @@
+"""The hub of a repository: the place through which hosts exchange commits (ruling Q3).
+
+It is the repository's remote, or a bare repository of one's own. Branches `service/...` have a namespace of references
+there. Git speaks to the hub with the credentials of the service's own account, and never prompts.
+"""
+
+import re
+import tempfile
+import uuid
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from activities.git import branches
+from activities.git.command import GitError, git, line, printable, with_credentials
+from activities.git.locks import held
+from activities.git.registered_repository import HUB as TRACKED
+from activities.git.registered_repository import common_directory, every_reference
+from activities.git.remotes import without_credentials
+from activities.redaction.redact import redacted
+from workflows.github.publication import OURS
+from workflows.model.errors import Commands, NotFoundError, RefusedError, ServiceError, UnreachableError, UsageError
+
+HUB_SECONDS = 120.0
+"""Timeout of a fetch or a push."""
+
+FIRST_SECONDS = 1800.0
+"""Timeout of the first fetch of a whole repository."""
+
+MOST_BYTES = 20 << 30
+"""Size limit of a pack that is fetched."""
+
+SERVICE, HEADS = "refs/service/", "refs/heads/service/"
+LINES, BASES, SNAPS = "line/", "base/", "snap/"
+"""Names below the namespace that are no branches: where jobs began, where trees began, work in progress."""
+
+LOCK_FILE = "service-hub.lock"
+_QUIET = ("--quiet", "--no-tags", "--refmap=", "--no-write-fetch-head", "--no-recurse-submodules")
+_FETCH = (*_QUIET, "--no-auto-maintenance", "--upload-pack=git-upload-pack")
+_PUSH = ("--quiet", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no")
+_TREE = re.compile(r"(?:job|task)-([0-9a-v]{12})(?![0-9a-v])")
+_ASKED = ("could not read username", "could not read password", "terminal prompts disabled", "authentication failed")
+_DENIED = ("permission denied", "access denied", "host key verification failed", "error: 403", "error: 401")
+_NO_RIGHTS = ("insufficient permission", "not allowed to push", "permission to", "read-only", "write access")
+_MOVED = ("(fetch first)", "(non-fast-forward)", "(stale info)", "cannot lock ref", "(failed to update ref)")
+_MISSING = ("couldn't find remote ref", "not our ref", "unadvertised object")
+_BROKEN = ("bad object", "corrupt", "object file", "unable to read", "packfile", "bad config", "broken")
+
+
+class HubAwayError(UnreachableError):
+    """The hub can't be reached. The work waits, and is not lost."""
+
+    code = "hub_away"
+
+
+class HubRefusesError(RefusedError):
+    """The hub asks for a password, or doesn't allow the service what it needs."""
+
+    code = "hub_refuses"
+
+
+@dataclass(frozen=True)
+class Hub:
+    """The address of the hub, and the namespace in which it accepts the service's work."""
+
+    url: str
+    refs: str = SERVICE
+
+    @property
+    def shown(self) -> str:
+        return printable(without_credentials(self.url))
+
+    def ref(self, name: str) -> str:
+        """Return the hub's reference for a branch of the service, or another name below the namespace."""
+        return f"{self.refs}{name.removeprefix(OURS)}"
+
+
+def trees_in(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the ids of the trees that these branches or jobs belong to."""
+    return tuple(dict.fromkeys(found[1] for name in names if (found := _TREE.search(name))))
+
+
+def fetch_trees(repo: Path, hub: Hub, trees: Collection[str]) -> None:
+    """Fetch all work of these trees, and move their branches here to where the hub has them.
+
+    A branch that has more commits here than at the hub stays. One that was removed at the hub is removed here, unless
+    it has moved since it was fetched.
+    """
+    names = [f"{kind}{one}" for one in sorted(trees) for kind in ("job-", "task-", f"{LINES}job-")]
+    if not names:
+        return
+    common = common_directory(repo)
+    with held(common / LOCK_FILE) as lock:
+        before = _tracked(common, trees)
+        fetch(repo, hub.url, [f"+{hub.refs}{name}*:{TRACKED}{name}*" for name in names], lock, "--prune")
+        _follow(repo, before, _tracked(common, trees))
+
+
+def _tracked(common: Path, trees: Collection[str]) -> dict[str, str]:
+    """Return the commits of the trees' branches, as the hub has them."""
+    known = (
+        (name.removeprefix(TRACKED), end) for name, end in every_reference(common).items() if name.startswith(TRACKED)
+    )
+    return {name: end for name, end in known if (found := _TREE.match(name)) and found[1] in trees}
+
+
+def _follow(repo: Path, before: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """Move the branches here to where the hub has them; one that a person has checked out stays."""
+    for name in before.keys() | now.keys():
+        branch, end = OURS + name, now.get(name)
+        here = branches.tip(repo, branch)
+        if here == end or branches.checkout_of(repo, branch) is not None:
+            continue
+        if end is None:
+            if here == before[name]:
+                branches.delete(repo, branch, here)
+        elif here is None or branches.contains(repo, end, here):
+            branches.move(repo, branch, end, here, "service: fetched from the hub")
+
+
+def fetch_commits(repo: Path, places: Iterable[str], commits: Iterable[str]) -> None:
+    """Fetch the commits that are missing here, from the first place that has them; one that nobody has stays
+    missing.
+    """
+    missing = [each for each in dict.fromkeys(commits) if branches.commit(repo, each) is None]
+    with held(common_directory(repo) / LOCK_FILE) as lock:
+        for url in dict.fromkeys(places):
+            for each in [each for each in missing if branches.commit(repo, each) is None]:
+                try:
+                    fetch(repo, url, [each], lock)
+                except NotFoundError:
+                    continue
+
+
+def fetch(repo: Path, url: str, refspecs: Iterable[str], lock: int, *options: str, first: bool = False) -> None:
+    """Fetch from a hub or a remote, bounded in time and size, while the lock is held."""
+    seconds = FIRST_SECONDS if first else HUB_SECONDS
+    try:
+        arguments = ("fetch", *_FETCH, *options, "--", url, *refspecs)
+        with_credentials(repo, *arguments, holding=(lock,), seconds=seconds, most_bytes=MOST_BYTES)
+    except GitError as error:
+        raise fault(repo, url, error) from None
+
+
+def push(repo: Path, hub: Hub, commit: str, name: str, *, expected: str | None = None, force: bool = False) -> bool:
+    """Push a commit to a name below the hub's namespace. Return False if somebody else has moved it.
+
+    With `expected` it must be at that commit now (empty: missing); else it may only move forward, unless forced.
+    """
+    ref = hub.ref(name)
+    lease = () if expected is None else (f"--force-with-lease={ref}:{expected}",)
+    return _push(repo, hub, [*lease, *(["--force"] if force else [])], [f"{commit}:{ref}"])
+
+
+def remove(repo: Path, hub: Hub, names: Collection[str]) -> None:
+    """Remove names below the hub's namespace; those that are missing there are ignored."""
+    there = listed(repo, hub, names).keys() if names else ()
+    if gone := [hub.ref(name) for name in names if name.removeprefix(OURS) in there]:
+        _push(repo, hub, [], [f":{ref}" for ref in gone])
+
+
+def listed(repo: Path, hub: Hub, names: Collection[str] = ("*",)) -> dict[str, str]:
+    """Return the commits of these names below the hub's namespace, which may be patterns."""
+    found = _ask(repo, hub.url, *(hub.ref(name) for name in names))
+    rows = (row.partition("\t") for row in found.splitlines())
+    return {ref.removeprefix(hub.refs): commit for commit, _, ref in rows if ref.startswith(hub.refs)}
+
+
+def default_branch(url: str) -> str:
+    """Return the name of a remote's default branch. Raise if it can't be read, or has no commit."""
+    with tempfile.TemporaryDirectory(prefix="service-git-") as folder:
+        found = _ask(Path(folder), url, "HEAD", symref=True)
+    match = re.search(r"^ref: refs/heads/(\S+)\tHEAD$", found, re.MULTILINE)
+    if match is None or "\tHEAD" not in found.replace(match[0], ""):
+        raise UsageError(f"{shown(url)} has no commit on its default branch yet", f"git push {shown(url)} HEAD:main")
+    return match[1]
+
+
+def namespace(url: str) -> str:
+    """Return the namespace in which the hub accepts work, found by pushing an empty commit and removing it again."""
+    with tempfile.TemporaryDirectory(prefix="service-git-") as name:
+        folder = Path(name)
+        git(folder, "init", "--quiet", "--bare", "--template=")
+        tree = git(folder, "mktree").decode().strip()
+        commit = line(folder, "commit-tree", "-m", "service: may this be pushed here?", tree)
+        trial = f"try/{uuid.uuid4().hex[:12]}"
+        for refs in (SERVICE, HEADS):
+            hub = Hub(url, refs)
+            try:
+                push(folder, hub, commit, trial)
+                remove(folder, hub, [trial])
+            except _RejectedError as refused:
+                why = refused
+            else:
+                return refs
+        raise why
+
+
+class _RejectedError(HubRefusesError):
+    """The hub took the connection, but not the reference."""
+
+
+def _push(repo: Path, hub: Hub, options: Collection[str], refspecs: Collection[str]) -> bool:
+    try:
+        with_credentials(repo, "push", *_PUSH, *options, "--", hub.url, *refspecs, seconds=HUB_SECONDS)
+    except GitError as error:
+        if any(mark in error.said for mark in _MOVED):
+            return False
+        raise fault(repo, hub.url, error) from None
+    return True
+
+
+def _ask(repo: Path, url: str, *patterns: str, symref: bool = False) -> str:
+    options = ("--quiet", "--upload-pack=git-upload-pack", *(("--symref",) if symref else ()))
+    try:
+        return with_credentials(repo, "ls-remote", *options, "--", url, *patterns, seconds=HUB_SECONDS).decode()
+    except GitError as error:
+        raise fault(repo, url, error) from None
+
+
+def fault(repo: Path, url: str, error: GitError) -> ServiceError:
+    """Build the error for people from git's message."""
+    said = redacted(error.said.replace(url, without_credentials(url)))
+    low, where = said.lower(), shown(url)
+    if any(mark in low for mark in _MISSING):
+        return NotFoundError(f"{where} has no such commit or branch: {said}", f"git ls-remote {where}")
+    if any(mark in low for mark in _ASKED):
+        return HubRefusesError(
+            f"{where} asks for a password, and the service's account has none for it: {said}", _credentials(url)
+        )
+    if "[remote rejected]" in low:
+        return _RejectedError(f"{where} refuses the service's work: {said}", f"git push {where} HEAD:refs/service/try")
+    if any(mark in low for mark in (*_DENIED, *_NO_RIGHTS)):
+        return HubRefusesError(f"{where} does not let the service's account in: {said}", _credentials(url))
+    if error.returncode > 0 and any(mark in low for mark in _BROKEN):
+        return GitError(repo, error.arguments, error.returncode, said)
+    return HubAwayError(f"{where} cannot be reached: {said}", f"git ls-remote {where}")
+
+
+def shown(url: str) -> str:
+    """Return a URL for people."""
+    return printable(without_credentials(url))
+
+
+def _credentials(url: str) -> str:
+    """Return the commands that let the service's account in."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return f"git ls-remote {shown(url)}"
+    if parts.scheme in ("http", "https"):
+        return Commands("git config --global credential.helper store", f"git ls-remote {shown(url)}")
+    if parts.scheme in ("", "file") and ":" not in url.partition("/")[0]:
+        return f"ls -la {shown(url)}"
+    host = parts.netloc.rpartition(":")[0] or parts.netloc or url.partition(":")[0]
+    return Commands(f"ssh-copy-id {host}, or add the account's key to the forge", f"ssh -T {host}")

@@ -1,0 +1,155 @@
+"""Bare mirrors of repositories that are known by their remote (ruling Q3): made on demand, repaired, or made again.
+
+People's branches and tags are as the remote has them. Branches `service/...` are this host's own, and those fetched
+from the hub (`hub`).
+"""
+
+import contextlib
+import hashlib
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from activities.git import branches, hub
+from activities.git.command import GitError, git
+from activities.git.hub import HubAwayError
+from activities.git.library import ObjectsError, RepositoryError
+from activities.git.locks import held
+from activities.git.registered_repository import Setting, references, written
+from workflows.model.errors import NotFoundError, ServiceError
+
+_PEOPLES = ("+refs/heads/*:refs/heads/*", "^refs/heads/service/*", "+refs/tags/*:refs/tags/*")
+_MOST_PACKS = 50
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """A mirror's folder, and what it mirrors."""
+
+    path: Path
+    remote: str
+    default_branch: str
+
+    @property
+    def is_made(self) -> bool:
+        return (self.path / "HEAD").is_file() and (self.path / "objects").is_dir()
+
+
+def mirror_of(folder: Path, name: str, remote: str, default_branch: str) -> Mirror:
+    """Return the mirror of a repository; each remote that a name has had is another folder."""
+    digest = hashlib.sha256(f"{name}\0{remote}".encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    return Mirror(folder / f"{name.replace('/', '--')[:180]}-{digest}.git", remote, default_branch)
+
+
+def made(mirror: Mirror) -> Path:
+    """Return the path of the mirror, which is made first if it is missing."""
+    if not mirror.is_made:
+        with _locked(mirror) as lock:
+            if not mirror.is_made:
+                _make(mirror, lock)
+    return mirror.path
+
+
+def fetched(mirror: Mirror) -> Path:
+    """Fetch people's branches and tags. A mirror that is broken is made again, with all work of it that is whole."""
+    made(mirror)
+    with _locked(mirror) as lock:
+        try:
+            hub.fetch(mirror.path, mirror.remote, _PEOPLES, lock, "--prune")
+            _check(mirror)
+        except (GitError, RepositoryError, ObjectsError, HubAwayError, OSError) as error:
+            if isinstance(error, HubAwayError) and _is_whole(mirror):
+                raise
+            _make(mirror, lock)
+        _pack(mirror, lock)
+    return mirror.path
+
+
+@contextlib.contextmanager
+def _locked(mirror: Mirror) -> Iterator[int]:
+    mirror.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with held(mirror.path.with_suffix(".lock")) as lock:
+        yield lock
+
+
+def _make(mirror: Mirror, lock: int) -> None:
+    """Make the mirror beside its place, then move it there, so that a mirror in its place is whole.
+
+    A broken one gives its place up only then. All of its work that is whole goes into the new one; it stays beside
+    that if some is not.
+    """
+    new = mirror.path.with_suffix(".new")
+    shutil.rmtree(new, ignore_errors=True)
+    git(mirror.path.parent, "init", "--quiet", "--bare", "--template=", "--object-format=sha1", str(new))
+    core = (("repositoryformatversion", "0"), ("bare", "true"), ("logallrefupdates", "true"))
+    origin = Setting("remote", "url", mirror.remote, "origin")
+    (new / "config").write_bytes(written([*(Setting("core", *each) for each in core), origin]))
+    try:
+        hub.fetch(new, mirror.remote, _PEOPLES, lock, first=True)
+        (new / "HEAD").write_text(f"ref: refs/heads/{mirror.default_branch}\n")
+        _check(replace(mirror, path=new))
+        whole = not mirror.path.exists() or _copied(mirror.path, new)
+    except ServiceError:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+    if mirror.path.exists():
+        mirror.path.rename(mirror.path.with_suffix(f".{'replaced' if whole else 'broken'}-{time.time_ns()}"))
+    new.rename(mirror.path)
+    for old in mirror.path.parent.glob(f"{mirror.path.stem}.replaced-*"):
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _check(mirror: Mirror) -> None:
+    """Raise if the default branch is missing or can't be read."""
+    tip = branches.tip(mirror.path, mirror.default_branch)
+    if tip is None:
+        where = hub.shown(mirror.remote)
+        message = f"{where} has no branch {mirror.default_branch}, which was its default branch"
+        raise NotFoundError(message, f"service repo add NAME --remote {where}")
+    branches.tree_of(mirror.path, tip)
+
+
+def _is_whole(mirror: Mirror) -> bool:
+    """Return whether the references and the default branch's files can be read; the whole history is not looked at."""
+    try:
+        git(mirror.path, "for-each-ref", "--format=")
+        _check(mirror)
+    except (ServiceError, OSError):
+        return False
+    return True
+
+
+def _copied(old: Path, new: Path) -> bool:
+    """Copy the service's branches from a broken mirror; return whether all of them were whole.
+
+    What is broken in their history may be whole in the new mirror.
+    """
+    whole, known = True, _of_service(old)
+    with tempfile.TemporaryDirectory(prefix="service-git-") as name:
+        both = Path(name)
+        git(both, "init", "--quiet", "--bare", "--template=")
+        (both / "objects" / "info").mkdir(exist_ok=True)
+        (both / "objects" / "info" / "alternates").write_text(f"{old / 'objects'}\n{new / 'objects'}\n")
+        (both / "packed-refs").write_text("".join(f"{commit} {ref}\n" for ref, commit in sorted(known.items())))
+        for ref in known:
+            try:
+                git(new, "fetch", "--quiet", "--no-tags", "--", str(both), f"+{ref}:{ref}")
+            except GitError:
+                whole = False
+    return whole
+
+
+def _of_service(path: Path) -> dict[str, str]:
+    with contextlib.suppress(OSError):
+        return {name: end for name, end in references(path).items() if name.startswith("refs/heads/service/")}
+    return {}
+
+
+def _pack(mirror: Mirror, lock: int) -> None:
+    """Join many small packs. No object is ever removed: work folders of running jobs may borrow it."""
+    if len(list((mirror.path / "objects" / "pack").glob("*.pack"))) > _MOST_PACKS:
+        with contextlib.suppress(GitError):
+            git(mirror.path, "repack", "--quiet", "-d", "--geometric=2", holding=(lock,))

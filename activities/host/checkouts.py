@@ -1,0 +1,93 @@
+"""The place of a repository on this host: its registered checkout, or a mirror of its remote (ruling Q3)."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from activities.git import hub, mirrors
+from activities.git.hub import Hub
+from activities.git.mirrors import Mirror, mirror_of
+from activities.store.registry import repos
+from activities.store.registry.repos import Repo
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from activities.settings.home import Home
+    from activities.settings.model import Settings
+
+
+class Here(Protocol):
+    """This host: its home, its settings, and the store that it shares."""
+
+    @property
+    def home(self) -> "Home": ...
+    @property
+    def settings(self) -> "Settings": ...
+    @property
+    def store(self) -> "Engine": ...
+
+
+def path_of(here: Here, name: str) -> Path:
+    """Return where a registered repository is on this host. Its mirror is made if it is missing; nothing else is
+    fetched.
+    """
+    return place_of(here, repos.registered(here.store, name))
+
+
+def place_of(here: Here, repo: Repo) -> Path:
+    """Return where the repository is on this host; raise with the command to type if this host can't work on it."""
+    repo.refuse_elsewhere(here.settings.host)
+    if path := repo.checkouts.get(here.settings.host):
+        return Path(path)
+    return mirrors.made(_mirror(here, repo))
+
+
+def seen_here(here: Here, repo: Repo) -> Repo:
+    """Return the repository as this host has it, with the path and the host of its own checkout or mirror; one that it
+    can't work on is returned as it is.
+    """
+    host = here.settings.host
+    if not repo.is_on(host):
+        return repo
+    return replace(repo, path=repo.checkouts.get(host) or str(_mirror(here, repo).path), host=host)
+
+
+def is_made(here: Here, repo: Repo) -> bool:
+    """Return whether this host has a checkout of the repository, or has made its mirror."""
+    return here.settings.host in repo.checkouts or (bool(repo.remote) and _mirror(here, repo).is_made)
+
+
+def every_here(here: Here) -> list[Repo]:
+    """Return the repositories that this host has a checkout or a mirror of, as it has them."""
+    return [seen_here(here, repo) for repo in repos.every(here.store) if is_made(here, repo)]
+
+
+def fresh(here: Here, repo: Repo) -> Repo:
+    """Return the repository as this host has it. A mirror is fetched first; a checkout is as its people left it."""
+    if repo.remote and here.settings.host not in repo.checkouts:
+        mirrors.fetched(_mirror(here, repo))
+    return seen_here(here, repo)
+
+
+def hub_of(here: Here, repo: Repo) -> Hub | None:
+    """Return the hub through which hosts exchange the repository's commits; None without a remote."""
+    if not repo.remote:
+        return None
+    return Hub(here.settings.git.hub or repo.remote, repo.refs or hub.SERVICE)
+
+
+def fetch(here: Here, repo: Repo, names: Iterable[str], commits: Collection[str] = ()) -> Path:
+    """Return where the repository is, with all work of the trees that these branches or jobs belong to, and with these
+    commits. Without a remote, nothing is fetched.
+    """
+    path, through = place_of(here, repo), hub_of(here, repo)
+    if through is not None:
+        hub.fetch_trees(path, through, hub.trees_in(names))
+        hub.fetch_commits(path, (through.url, repo.remote), commits)
+    return path
+
+
+def _mirror(here: Here, repo: Repo) -> Mirror:
+    return mirror_of(here.home.mirrors, repo.name, repo.remote, repo.default_branch)
