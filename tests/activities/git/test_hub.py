@@ -37,7 +37,7 @@ class Forge:
         rows = (
             row.split() for row in run_git(self.url, "for-each-ref", "--format=%(refname) %(objectname)").splitlines()
         )
-        return dict(rows)  # type: ignore[arg-type]
+        return dict(rows)
 
     def hook(self, script: str) -> None:
         hook = self.url / "hooks" / "update"

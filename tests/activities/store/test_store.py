@@ -20,6 +20,7 @@ from activities.store import attempts, database, events, idempotency, jobs
 from activities.store.attempts import Offered
 from activities.store.database import HEAD, MIGRATIONS, StoreNewerError, open_store
 from activities.store.registry import agents, repos
+from activities.store.registry.repos import Repo
 from activities.store.schema import metadata
 from tests.activities.store.conftest import emptied
 from tests.activities.store.rows import ROOT, job, task
@@ -87,6 +88,46 @@ def test_attempts_that_an_older_release_stored_are_found_again(
     assert (found.host, found.run_dir, found.started_at, found.ended_at) == ("here", "/runs/1", 7.0, None)
     assert set(inspect(store).get_table_names()).isdisjoint({"runs"})
     store.dispose()
+
+
+@pytest.mark.ruling("Q3")
+@pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
+def test_checkouts_that_an_older_release_registered_are_found_again(
+    dialect: str, bare_home: Home, request: pytest.FixtureRequest
+) -> None:
+    url = f"sqlite:///{bare_home.ensure().store}"
+    if dialect == "postgres":
+        url = request.getfixturevalue("postgres")
+        emptied(url)
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0007")
+        rows = (
+            "INSERT INTO repos (name, path, host, github, added_at) VALUES ('acme/shop', '/shop', 'here', 'a/b', 7.0)"
+        )
+        connection.execute(text(rows))
+    engine.dispose()
+    store = open_store(bare_home, "" if dialect == "sqlite" else url)
+    assert repos.get(store, "acme/shop") == Repo("acme/shop", "/shop", "here", 7.0, "a/b", checkouts={"here": "/shop"})
+    assert repos.every(store) == [repos.get(store, "acme/shop")]
+    store.dispose()
+
+
+@pytest.mark.ruling("Q3")
+def test_a_repository_has_one_checkout_and_with_a_remote_one_on_each_host(store: Engine) -> None:
+    repos.put(store, "acme/shop", "/shop", "here", "acme/shop")
+    assert repos.put(store, "acme/shop", "/there/shop", "there").checkouts == {"there": "/there/shop"}
+    remote = repos.Remote("ssh://git@host/shop.git", "main", "refs/service/")
+    assert repos.put(store, "acme/shop", "", "here", remote=remote).checkouts == {"there": "/there/shop"}
+    known = repos.put(store, "acme/shop", "/shop", "here")
+    assert (known.path, known.host, known.remote) == ("/there/shop", "there", "ssh://git@host/shop.git")
+    assert known.checkouts == {"there": "/there/shop", "here": "/shop"}
+    assert known.is_on("anywhere")
+    assert repos.remove(store, "acme/shop")
+    assert repos.every(store) == []
 
 
 def test_the_store_is_private_and_survives_a_crash_by_wal(bare_home: Home) -> None:
