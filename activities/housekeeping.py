@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import signal
 import time
 from collections.abc import AsyncIterator
 
@@ -12,11 +13,10 @@ from temporalio.service import RPCError
 
 from activities.ended_outside import OutsideWatch
 from activities.git.work_folder import delete_later
-from activities.host import identity
+from activities.host import admission, identity
 from activities.host.context import Context
 from activities.runs import orphans
 from activities.runs.run_folders import Key
-from activities.sealing import seal_key
 from activities.store import artifacts, attempts
 from activities.store.leader import Chore, Leader
 from activities.store.registry import hosts
@@ -93,10 +93,12 @@ def tidy(context: Context) -> int:
 
 
 @contextlib.asynccontextmanager
-async def seen(context: Context) -> AsyncIterator[None]:
-    """Record in the store that this host has a worker, until the context ends; also record an orderly end."""
+async def seen(context: Context, namespace: str) -> AsyncIterator[None]:
+    """Have this host admitted to its fleet, and record that it has a worker until the context ends; also record an
+    orderly end.
+    """
     started_at = time.time()
-    await asyncio.to_thread(_see, context, started_at)
+    await asyncio.to_thread(admission.admit, context, namespace, started_at=started_at)
     saying = asyncio.create_task(_keep_seen(context, started_at))
     try:
         yield
@@ -107,23 +109,12 @@ async def seen(context: Context) -> AsyncIterator[None]:
 
 
 async def _keep_seen(context: Context, started_at: float) -> None:
+    """Record again and again that the host is alive. A store that is away for a while does not end the worker."""
     while True:
         await asyncio.sleep(SEEN_SECONDS)
-        await asyncio.to_thread(_see, context, started_at)
-
-
-def _see(context: Context, started_at: float) -> None:
-    """Record that the host is alive. A store that is away for a while does not end the worker."""
-    try:
-        hosts.see(
-            context.store,
-            context.host,
-            slots=context.settings.worker.max_parallel_jobs,
-            started_at=started_at,
-            held=context.room.held,
-            machine=identity.machine(context.home.root),
-            key=seal_key.fingerprint(seal_key.ensure(context.home.root)),
-            address=identity.bridge_address(context.home, context.settings),
-        )
-    except SQLAlchemyError as error:
-        log.warning("cannot record the heartbeat of this host in the store: %s", error)
+        try:
+            if not await asyncio.to_thread(identity.see, context, started_at):
+                log.error("another machine works under the name %s of this host: this worker stops", context.host)
+                signal.raise_signal(signal.SIGTERM)
+        except SQLAlchemyError as error:
+            log.warning("cannot record the heartbeat of this host in the store: %s", error)

@@ -60,6 +60,11 @@ def connect_config(home: Home, settings: Settings) -> dict[str, Any]:
     return {"target_host": address, "namespace": settings.temporal.namespace}
 
 
+def namespace_of(home: Home, settings: Settings) -> str:
+    """Return the namespace in which this home works."""
+    return str(connect_config(home, settings)["namespace"])
+
+
 def data_converter(home: Home, settings: Settings) -> "DataConverter":
     """Return the data converter of a home's clients and workers, with the seals of its keys; make a key if there is
     none.

@@ -18,7 +18,7 @@ from temporalio.worker import PollerBehaviorAutoscaling, Worker
 from activities import cluster, process, takeover
 from activities.agents.registry import adapters_of
 from activities.boxes import control_group
-from activities.host import boxing, helper_process
+from activities.host import admission, boxing, helper_process
 from activities.host.context import Context
 from activities.host.heartbeat import BEAT
 from activities.host.slots import Slots
@@ -33,13 +33,13 @@ from activities.pipelines.run_stage import Stages
 from activities.redaction.on_temporal import Redacting
 from activities.runs import spawn
 from activities.runs.supervised_run import home_mark
-from activities.sealing import seal_check, seal_key
+from activities.sealing import seal_check
 from activities.sealing.seal_check import gated
 from activities.settings import ready
 from activities.settings.home import Home
 from activities.settings.load import load
 from activities.store.database import open_store
-from activities.temporal import connect, external_config
+from activities.temporal import connect, external_config, namespace_of
 from workflows.temporal.calls import agents_queue
 from workflows.temporal.runner import WORKFLOWS, runner
 
@@ -128,8 +128,8 @@ async def serve(home: Home) -> None:
     loaded = load(home)
     settings = loaded.settings
     settings.notify.secret(os.environ)
-    seal_key.ensure(home.ensure().root)
-    context = Context(home, settings, open_store(home, settings.store.url))
+    context = Context(home.ensure(), settings, open_store(home, settings.store.url))
+    admission.check_key(admission.Candidate(context.store, home, settings, namespace_of(home, settings)))
     own = settings.worker
     all_jobs, each = control_group.limits(own.agents_memory), control_group.job_limits(own.job_memory, own.job_pids)
     spawn.keep_within(control_group.made(group_name(home), all_jobs, each))
@@ -142,12 +142,12 @@ async def serve(home: Home) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
+        await stack.enter_async_context(seen(context, client.namespace))
         trees, agents = workers(client, context)
         await stack.enter_async_context(trees)
         taking = await takeover.begun(client, context.host, settings.temporal.task_queue)
         await helpers
         await stack.enter_async_context(agents)
-        await stack.enter_async_context(seen(context))
         gc.freeze()  # loaded objects stay: spare the garbage collector from traversing them
         ready.say(home.worker_ready, loaded.reading.told())
         logging.getLogger("service").info("worker ready")

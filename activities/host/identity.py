@@ -8,9 +8,12 @@ from pathlib import Path
 
 from sqlalchemy.engine import make_url
 
+from activities.host.context import Context
+from activities.sealing import seal_key
 from activities.settings import ready
 from activities.settings.home import Home
 from activities.settings.model import Settings
+from activities.store.registry import hosts
 
 MACHINE_ID = Path("/etc/machine-id")
 _ANY, _LOOPBACK = ("0.0.0.0", "[::]"), ("127.", "localhost", "[::1]")  # noqa: S104
@@ -49,3 +52,18 @@ def _own_address(settings: Settings) -> str:
         if not own.startswith(_LOOPBACK):
             return own
     return socket.gethostname()
+
+
+def see(context: Context, started_at: float) -> bool:
+    """Record in the store that this host's worker is running; return False if another machine has its name."""
+    home, settings = context.home, context.settings
+    return hosts.see(
+        context.store,
+        context.host,
+        slots=settings.worker.max_parallel_jobs,
+        started_at=started_at,
+        held=context.room.held,
+        machine=machine(home.root),
+        key=seal_key.fingerprint(seal_key.ensure(home.root)),
+        address=bridge_address(home, settings),
+    )

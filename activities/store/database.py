@@ -161,7 +161,7 @@ def upsert(
 @cache
 def _upsert(dialect_name: str, table: Table, columns: tuple[str, ...], only_if_newer: str | None) -> Insert:
     """Build the statement. Cached, since building takes longer than executing."""
-    statement = _insert(dialect_name, table)
+    statement = insert(dialect_name, table)
     keys = [column.name for column in table.primary_key]
     changes = {name: statement.excluded[name] for name in columns if name not in keys}
     newer: ColumnElement[bool] | None = None
@@ -185,10 +185,10 @@ def insert_one(connection: Connection, table: Table, row: Mapping[str, Any]) -> 
 @cache
 def inserting(dialect_name: str, table: Table) -> "PostgresInsert | SqliteInsert":
     """Return an insert that leaves existing rows alone."""
-    return _insert(dialect_name, table).on_conflict_do_nothing()
+    return insert(dialect_name, table).on_conflict_do_nothing().execution_options(preserve_rowcount=True)
 
 
-def _insert(dialect_name: str, table: Table) -> "PostgresInsert | SqliteInsert":
+def insert(dialect_name: str, table: Table) -> "PostgresInsert | SqliteInsert":
     if dialect_name == "postgresql":
         from sqlalchemy.dialects import postgresql
 

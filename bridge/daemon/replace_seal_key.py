@@ -25,7 +25,7 @@ LOOK_SECONDS, AGAIN_SECONDS = 0.5, 15.0
 
 def turn(home: Home, *, alone: bool) -> None:
     """Replace the key if it must be and can be. `alone`: no other host shares it."""
-    if not home.store.exists() or not home.seal_key.exists():
+    if not home.seal_key.exists() or (alone and not home.store.exists()):
         home.seal_key_open.unlink(missing_ok=True)
         write_private(home.seal_key_new, "")
         seal_key.renew(home.root)

@@ -18,13 +18,15 @@ from temporalio.worker import Worker
 from activities import cluster, takeover
 from activities.github.account import credentials
 from activities.github.client import Client
+from activities.host import admission
 from activities.settings import ready
 from activities.store.github import account
-from activities.temporal import RPC_TIMEOUT, connect
+from activities.temporal import RPC_TIMEOUT
 from bridge.github.declare_facts import is_news
 from bridge.github.session import Session
 from bridge.github.turn import Desk
 from bridge.operations.service import Service
+from bridge.operations.temporal import candidate, client_of
 from workflows.model.errors import UnreachableError
 from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.github_calls import pushing_queue, turns_queue
@@ -45,7 +47,8 @@ async def serve(service: Service) -> None:
     known = credentials(settings.github, os.environ)
     for name in settings.github.secrets:  # child processes must not see them
         os.environ.pop(name, None)
-    temporal = await connect(service.home, settings)
+    await asyncio.to_thread(admission.check, candidate(service))
+    temporal = await client_of(service)
     await cluster.require(temporal)
     taking = await takeover.begun(temporal, settings.host, settings.temporal.task_queue, GithubDesk.__name__)
     stop = asyncio.Event()

@@ -1,5 +1,6 @@
 """The operations' access to Temporal: translates its failures into the service's own errors (ruling K6)."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
@@ -15,8 +16,9 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities import ended_outside
 from activities.cluster import not_taken
+from activities.host.admission import Candidate, check_key
 from activities.settings import ready
-from activities.temporal import connect
+from activities.temporal import connect, namespace_of
 from bridge.operations.service import Service
 from workflows.model.errors import RefusedError, UnreachableError
 from workflows.model.rows import Records
@@ -57,8 +59,16 @@ class DeclinedError(RefusedError):
 
 
 async def client_of(service: Service) -> Client:
-    """Return this process's client; raise an error that says what to start."""
+    """Return this process's client; raise an error that says what to start, or why this host is not of the fleet."""
+    if service.settings.store.url:
+        await asyncio.to_thread(check_key, candidate(service))
     return await connect(service.home, service.settings)
+
+
+def candidate(service: Service) -> Candidate:
+    """Return this host as it would join the fleet of its store."""
+    namespace = namespace_of(service.home, service.settings)
+    return Candidate(service.store, service.home, service.settings, namespace)
 
 
 @contextmanager

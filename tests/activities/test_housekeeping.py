@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import signal
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -129,7 +130,7 @@ async def test_a_worker_says_again_and_again_that_it_is_there_and_that_it_stops(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(housekeeping, "SEEN_SECONDS", 0.02)
-    async with housekeeping.seen(context):
+    async with housekeeping.seen(context, "service"):
         [first] = hosts.every(context.store)
         assert (first.name, first.slots, first.stopped_at) == (context.host, 8, None)
         await until(lambda: hosts.every(context.store)[0].seen_at != first.seen_at)
@@ -137,11 +138,31 @@ async def test_a_worker_says_again_and_again_that_it_is_there_and_that_it_stops(
 
 
 @pytest.mark.ruling("engine:hosts")
-async def test_a_store_that_cannot_be_told_does_not_end_the_worker(context: Context) -> None:
-    with context.store.begin() as connection:
-        schema.hosts.drop(connection)
-    async with housekeeping.seen(context):
-        pass
+async def test_a_store_that_cannot_be_told_does_not_end_the_worker(
+    context: Context, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(housekeeping, "SEEN_SECONDS", 0.02)
+    async with housekeeping.seen(context, "service"):
+        with context.store.begin() as connection:
+            schema.hosts.drop(connection)
+        await until(lambda: caplog.text.count("cannot record the heartbeat") > 1)
+
+
+@pytest.mark.ruling("Q1")
+async def test_a_worker_whose_name_another_machine_has_taken_stops(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This machine slept for longer than a minute."""
+    monkeypatch.setattr(housekeeping, "SEEN_SECONDS", 0.02)
+    stopped = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
+    async with housekeeping.seen(context, "service"):
+        with context.store.begin() as connection:
+            connection.execute(update(schema.hosts).values(machine="another", started_at=2.0))
+        await asyncio.wait_for(stopped.wait(), 10)
+    asyncio.get_running_loop().remove_signal_handler(signal.SIGTERM)
+    [host] = hosts.every(context.store)
+    assert (host.machine, host.stopped_at) == ("another", None)
 
 
 def tell(context: Context, job: str, *, ended: float | None, attempt: int = 1) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from bridge.daemon.server import find_program
 from bridge.machine.ports import LOOPBACK, choose_port, is_free
-from tests.activities.store.conftest import postgres
+from tests.activities.store.conftest import emptied, postgres
 from tests.e2e.conftest import Installed, set_up
 from tests.unboxed import shell
 from tests.waiting import wait_for
@@ -34,6 +34,7 @@ def address() -> Iterator[str]:
 @pytest.fixture
 def service(tmp_path: Path, address: str, postgres: str) -> Iterator[Installed]:
     """Create a home whose settings name both; the host has a name of its own."""
+    emptied(postgres)
     there = set_up(tmp_path)
     server = f'[temporal]\naddress = "{address}"\nnamespace = "team"\n'
     (there.home / "config.toml").write_text(

@@ -1,15 +1,32 @@
 """The hosts and their workers: each worker records that it is running, and others read when it was last seen."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-from sqlalchemy import Engine, func, select, update
+from sqlalchemy import Engine, Insert, func, or_, select, update
 
 from activities.store import schema
-from activities.store.database import clock, now, upsert
+from activities.store.database import clock, insert, insert_one, now, upsert
 from workflows.model.states import JobState
-from workflows.policy.host_availability import HostSeen
+from workflows.policy.host_availability import UNSEEN_SECONDS, HostSeen
+
+SEEN = (
+    *("version", "slots", "started_at", "seen_at", "stopped_at", "held"),
+    *("machine", "key", "labels", "address", "taken"),
+)
+"""The columns that a host's worker writes; the others are orders to it, or others' findings."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The properties that all hosts of a store share."""
+
+    key: str
+    """The fingerprint of the seal key."""
+    namespace: str
+    oldest_release: str
 
 
 @dataclass(frozen=True)
@@ -65,12 +82,28 @@ def see(
     labels: Sequence[str] = (),
     address: str = "",
     taken: int = 0,
-) -> None:
-    """Record that this host's worker is running, with the reason (`held`) if it starts nothing."""
+) -> bool:
+    """Record that this host's worker is running, with the reason (`held`) if it starts nothing.
+
+    Return False, and record nothing, if another machine has had the name within the last minute (ruling Q1).
+    """
     row = {"name": name, "version": release(), "slots": slots, "started_at": started_at, "held": held}
     row |= {"machine": machine, "key": key, "labels": list(labels), "address": address, "taken": taken}
     with engine.begin() as connection:
-        upsert(connection, schema.hosts, [row | {"seen_at": now(connection), "stopped_at": None}])
+        row |= {"seen_at": now(connection), "stopped_at": None}
+        return connection.execute(_seeing(connection.dialect.name), row).rowcount == 1
+
+
+@cache
+def _seeing(dialect: str) -> Insert:
+    """Build the statement that writes a host's row unless another machine's worker holds it."""
+    statement, table = insert(dialect, schema.hosts), schema.hosts.c
+    new = statement.excluded
+    gone = or_(table.stopped_at.is_not(None), table.seen_at < new.seen_at - UNSEEN_SECONDS)
+    own = or_(table.machine.in_(("", new.machine)), gone)
+    changes = {name: new[name] for name in SEEN}
+    seeing: Insert = statement.on_conflict_do_update(index_elements=["name"], set_=changes, where=own)
+    return seeing.execution_options(preserve_rowcount=True)
 
 
 def stop(engine: Engine, name: str, *, started_at: float) -> None:
@@ -78,6 +111,14 @@ def stop(engine: Engine, name: str, *, started_at: float) -> None:
     mine = (schema.hosts.c.name == name) & (schema.hosts.c.started_at == started_at)
     with engine.begin() as connection:
         connection.execute(update(schema.hosts).where(mine).values(stopped_at=clock()))
+
+
+def get(engine: Engine, name: str) -> Host | None:
+    """Return one host, without the number of its running jobs."""
+    query = select(schema.hosts, clock().label("now")).where(schema.hosts.c.name == name)
+    with engine.connect() as connection:
+        row = connection.execute(query).one_or_none()
+    return Host(**row._mapping) if row else None
 
 
 def every(engine: Engine) -> list[Host]:
@@ -107,3 +148,24 @@ def address_of(engine: Engine, name: str) -> str:
     with engine.connect() as connection:
         query = select(schema.hosts.c.address).where(schema.hosts.c.name == name)
         return connection.execute(query).scalar() or ""
+
+
+def cluster(engine: Engine) -> Cluster | None:
+    """Return the shared properties; None before the first worker."""
+    table = schema.cluster
+    with engine.connect() as connection:
+        row = connection.execute(select(table.c.key, table.c.namespace, table.c.oldest_release)).one_or_none()
+    return Cluster(**row._mapping) if row else None
+
+
+def form(engine: Engine, wanted: Cluster, *, replace: bool = False) -> Cluster:
+    """Write the shared properties unless they are known, or in any case with `replace`. Return those in force."""
+    row = {"id": 1, **asdict(wanted)}
+    with engine.begin() as connection:
+        if replace:
+            upsert(connection, schema.cluster, [row])
+        else:
+            insert_one(connection, schema.cluster, row)
+    known = cluster(engine)
+    assert known is not None
+    return known

@@ -1,6 +1,5 @@
 """Tables of the fleet: its hosts, the cluster they form, and the invitations to join it. Times are the database's."""
 
-import sqlalchemy
 from sqlalchemy import JSON, CheckConstraint, Column, Double, Integer, String, Table
 
 from activities.store.schema.columns import Text, metadata
@@ -18,7 +17,7 @@ hosts = Table(
     Column("machine", String(64), nullable=False, server_default=""),
     Column("key", String(64), nullable=False, server_default=""),
     Column("labels", JSON, nullable=False, server_default="[]"),
-    Column("address", sqlalchemy.Text, nullable=False, server_default=""),
+    Column("address", Text, nullable=False, server_default=""),
     Column("taken", Integer, nullable=False, server_default="0"),
     Column("draining_at", Double),
     Column("lost_at", Double),

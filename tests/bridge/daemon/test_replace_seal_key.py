@@ -36,6 +36,13 @@ def finding(service: Service) -> Finding:
     return found
 
 
+@pytest.mark.ruling("Q1")
+def test_the_key_of_a_fleet_stays_though_its_store_is_elsewhere(bare_home: Home) -> None:
+    key = seal_key.ensure(bare_home.ensure().root)
+    replace_seal_key.turn(bare_home, alone=False)
+    assert seal_key.read(bare_home.root) == key
+
+
 def test_it_is_replaced_when_nothing_is_under_way(service: Service) -> None:
     before = seal_key.read(service.home.root)
     assert finding(service).level is Level.WRONG

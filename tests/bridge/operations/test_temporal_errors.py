@@ -1,15 +1,22 @@
 """Temporal's errors become the service's own, in one place (ruling K6)."""
 
+from pathlib import Path
+
 import pytest
 from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
+from activities.host.admission import NotAdmittedError
+from activities.settings.home import Home
+from activities.store.registry import hosts
+from bridge.operations.service import Service
 from bridge.operations.temporal import (
     DeclinedError,
     InvalidError,
     NoWorkerError,
     NoWorkflowError,
+    client_of,
     translated,
 )
 from workflows.model.errors import RefusedError, ServiceError, UnreachableError
@@ -66,3 +73,12 @@ def test_no_worker_is_told_apart_from_no_server() -> None:
 def test_what_is_none_of_temporals_passes_as_it_is() -> None:
     with pytest.raises(KeyError), translated():
         raise KeyError("ours")
+
+
+@pytest.mark.ruling("Q1")
+async def test_a_home_without_the_key_of_its_fleet_orders_nothing(bare_home: Home, tmp_path: Path) -> None:
+    bare_home.ensure().config.write_text(f'[store]\nurl = "sqlite:///{tmp_path}/fleet.db"\n')
+    service = Service(bare_home)
+    hosts.form(service.store, hosts.Cluster("f" * 64, "service", hosts.release()))
+    with pytest.raises(NotAdmittedError, match="that of its store's hosts is ffffffffffff"):
+        await client_of(service)

@@ -1,0 +1,99 @@
+"""Admission of a host to its fleet: a foreign seal key, or a name in use, is refused before anything is polled (Q1).
+
+The first worker of a store writes what all hosts must have in common. A home with a database of its own is one host:
+that row only follows its settings, because nothing else depends on it.
+"""
+
+import shlex
+from dataclasses import dataclass
+
+from sqlalchemy import Engine
+
+from activities.host import identity
+from activities.host.context import Context
+from activities.sealing import seal_key
+from activities.settings.home import Home
+from activities.settings.model import Settings
+from activities.store.registry import hosts
+from activities.store.registry.hosts import Cluster
+from workflows.model.errors import ServiceError
+from workflows.policy.host_availability import UNSEEN_SECONDS, lacks_worker
+
+SHOWN = 12
+"""Digits of a fingerprint that people compare."""
+
+
+class NotAdmittedError(ServiceError):
+    """This host may not work for its store: it has another seal key or namespace, or the name of another host."""
+
+    code = "not_admitted"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A host as it would join its fleet."""
+
+    store: Engine
+    home: Home
+    settings: Settings
+    namespace: str
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Return the fingerprints of its keys, first that of the one it seals with."""
+        return tuple(map(seal_key.fingerprint, seal_key.every(self.home.root)))
+
+
+def admit(context: Context, namespace: str, *, started_at: float) -> None:
+    """Take the host's name, and write the cluster's row if it is missing, or raise the reason against it."""
+    host = Candidate(context.store, context.home, context.settings, namespace)
+    check_key(host)
+    seal_key.ensure(host.home.ensure().root)
+    wanted = Cluster(host.keys[0], namespace, hosts.release())
+    hosts.form(host.store, wanted, replace=not host.settings.store.url)
+    check_key(host)  # another host may have been faster
+    if not identity.see(context, started_at):
+        check_name(host)
+        raise _taken(host, 0.0)
+
+
+def check(host: Candidate) -> None:
+    """Raise the reason why this host would not be admitted; change nothing."""
+    check_key(host)
+    check_name(host)
+
+
+def check_key(host: Candidate) -> None:
+    """Raise unless the host has the key of the others of its store, and works in their namespace."""
+    known = hosts.cluster(host.store) if host.settings.store.url else None
+    if known is None:
+        return
+    if known.key not in host.keys:
+        own = f"this home's seal.key is {host.keys[0][:SHOWN]}" if host.keys else "this home has no seal.key"
+        says = f"{own}, and that of its store's hosts is {known.key[:SHOWN]}: they could not read each other's work"
+        raise NotAdmittedError(says, _copy(host, known))
+    if known.namespace != host.namespace:
+        says = f"this host works in the Temporal namespace {host.namespace}, and the others of its store in "
+        fix = f'set namespace = "{known.namespace}" in [temporal] of {host.home.config}'
+        raise NotAdmittedError(says + known.namespace, fix)
+
+
+def check_name(host: Candidate) -> None:
+    """Raise if another machine has had the host's name within the last minute."""
+    row = hosts.get(host.store, host.settings.host)
+    if row and row.machine not in ("", identity.machine(host.home.root)) and not lacks_worker(row.seen):
+        raise _taken(host, row.now - row.seen_at)
+
+
+def _taken(host: Candidate, ago: float) -> NotAdmittedError:
+    says = f"the host name {host.settings.host} is in use on another machine or in another home, seen {ago:.0f} s ago"
+    gone = f"or, if that one is gone for good, wait {max(1.0, UNSEEN_SECONDS - ago):.0f} s"
+    return NotAdmittedError(says, f'set host = "ANOTHER_NAME" in [worker] of {host.home.config}  ({gone})')
+
+
+def _copy(host: Candidate, known: Cluster) -> str:
+    """Return the command that fetches the fleet's key from the host with it that was seen last."""
+    having = [row for row in hosts.every(host.store) if row.key == known.key and row.name != host.settings.host]
+    source = max(having, key=lambda row: row.seen_at).name if having else "OTHER_HOST"
+    place = shlex.quote(str(host.home.seal_key))
+    return f"scp {source}:.service/seal.key {place} && chmod 600 {place}"
