@@ -7,9 +7,9 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
 from activities.jobs.ended_outside import how_it_closed
-from activities.store import attempts, jobs, permanent_errors, trees
+from activities.store import attempts, jobs, moves, permanent_errors, trees
 from workflows.model.rows import Records, Written
-from workflows.temporal.calls import Claim, Offer, writers
+from workflows.temporal.calls import Claim, GivenUp, GiveUp, Offer, writers
 from workflows.tree.state import TreeState
 
 
@@ -40,7 +40,8 @@ class TreeRecorder:
 
     @property
     def activities(self) -> list[Callable[..., object]]:
-        return [*writers(self.record), request_cancel, is_child, how_it_closed, self.take_back, self.keep_tree]
+        decisions = (self.take_back, self.give_up, self.keep_tree)
+        return [*writers(self.record), request_cancel, is_child, how_it_closed, *decisions]
 
     def record(self, records: Records) -> Written:
         """Write one step of a tree."""
@@ -53,6 +54,13 @@ class TreeRecorder:
         """Take back an offer, unless its host has begun it."""
         offered = attempts.Offered(offer.job_id, offer.attempt, offer.offer)
         return Claim(begun_at=permanent_errors.written(lambda: attempts.take_back(self._context.store, offered)))
+
+    @activity.defn(name="give_up")
+    def give_up(self, order: GiveUp) -> GivenUp:
+        """Decide whether an attempt moves from its lost or drained host."""
+        offered = attempts.Offered(order.offer.job_id, order.offer.attempt, order.offer.offer)
+        store = self._context.store
+        return GivenUp(outcome=permanent_errors.written(lambda: moves.give_up(store, offered, order.move)))
 
     @activity.defn(name="keep_tree")
     def keep_tree(self, state: TreeState) -> None:

@@ -186,7 +186,7 @@ def begin(engine: Engine, offered: Offered, *, host: str, run_dir: str) -> Attem
     A tree that was reset may offer a begun attempt again under another number: it gets the run that exists.
     """
     with engine.begin() as connection:
-        claim = _settle(connection, offered, begun_at=time.time())
+        claim = settle(connection, offered, begun_at=time.time())
         if claim.begun_at is None or claim.offer > offered.offer:
             return None
         return open_within(connection, offered.job_id, offered.attempt, host, run_dir, claim.begun_at)
@@ -195,10 +195,10 @@ def begin(engine: Engine, offered: Offered, *, host: str, run_dir: str) -> Attem
 def take_back(engine: Engine, offered: Offered) -> float | None:
     """Take the offer back for good. If its host was first, order the host to stop, and return the time of its begin."""
     with engine.begin() as connection:
-        claim = _settle(connection, offered, begun_at=None)
+        claim = settle(connection, offered, begun_at=None)
         if claim.begun_at is None:
             return None
-        connection.execute(update(schema.claims).where(_claim_of(offered)).values(stop_at=clock()))
+        connection.execute(update(schema.claims).where(claim_of(offered)).values(stop_at=clock()))
     return float(claim.begun_at)
 
 
@@ -212,23 +212,26 @@ def ordered_to_stop(engine: Engine, keys: Collection[tuple[str, int]]) -> set[tu
         return {(row.job_id, row.attempt) for row in connection.execute(query)}.intersection(keys)
 
 
-class _Settled(NamedTuple):
+class Settled(NamedTuple):
     offer: int
     begun_at: float | None
 
 
-def _settle(connection: Connection, offered: Offered, begun_at: float | None) -> _Settled:
-    """Store a decision about an offer. The first decision is final; a later offer of the attempt gets its own."""
-    table, key = schema.claims, _claim_of(offered)
+def settle(connection: Connection, offered: Offered, begun_at: float | None) -> Settled:
+    """Store a decision about an offer: begun at this time, or taken back.
+
+    The first decision is final; a later offer of the attempt gets its own.
+    """
+    table, key = schema.claims, claim_of(offered)
     said = {"offer": offered.offer, "begun_at": begun_at}
     if insert_one(connection, table, {"job_id": offered.job_id, "attempt": offered.attempt, **said}):
-        return _Settled(offered.offer, begun_at)
+        return Settled(offered.offer, begun_at)
     older = key & (table.c.offer < offered.offer) & table.c.begun_at.is_(None)
     connection.execute(update(table).where(older).values(**said))
-    return _Settled(*connection.execute(select(table.c.offer, table.c.begun_at).where(key)).one())
+    return Settled(*connection.execute(select(table.c.offer, table.c.begun_at).where(key)).one())
 
 
-def _claim_of(offered: Offered) -> ColumnElement[bool]:
+def claim_of(offered: Offered) -> ColumnElement[bool]:
     return (schema.claims.c.job_id == offered.job_id) & (schema.claims.c.attempt == offered.attempt)
 
 

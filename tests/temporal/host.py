@@ -89,6 +89,8 @@ class Host:
     written: list[Records] = field(default_factory=list)
     kept: list[TreeState] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
+    left: dict[tuple[str, int], JobOutcome | None] = field(default_factory=dict)
+    """How given up attempts end, by job and attempt; None if their host keeps them. Any other moves."""
     on_cancel: Callable[[JobOutcome], JobOutcome] = lambda said: said
     before_write: Callable[[Records], Awaitable[None]] | None = None
     before_take_back: Callable[[calls.Offer], Awaitable[None]] | None = None
@@ -130,6 +132,21 @@ class Host:
         key = (offer.job_id, offer.attempt, offer.offer)
         return calls.Claim(begun_at=time.time() if self.claims.setdefault(key, "back") == "begun" else None)
 
+    @activity.defn(name="give_up")
+    async def give_up(self, order: calls.GiveUp) -> calls.GivenUp:
+        offer, move = order.offer, order.move
+        begun = self.claims.setdefault((offer.job_id, offer.attempt, offer.offer), "back") == "begun"
+        moved = JobOutcome(
+            job_id=offer.job_id,
+            attempt=offer.attempt,
+            state=JobState.CANCELLED,
+            begun_at=time.time() if begun else None,
+            reason=move.reason,
+            moved=True,
+        )
+        left = self.left.get((offer.job_id, offer.attempt), moved)
+        return calls.GivenUp(outcome=left.model_dump(mode="json") if left else None)
+
     @property
     def activities(self) -> list[Callable[..., object]]:
         return [
@@ -138,6 +155,7 @@ class Host:
             is_child,
             how_it_closed,
             self.take_back,
+            self.give_up,
             self.keep_tree,
             self.deliver,
         ]

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import timedelta
 from inspect import iscoroutinefunction
-from typing import TypedDict, TypeVar, cast
+from typing import Any, TypedDict, TypeVar, cast
 
 from temporalio import activity, workflow
 from temporalio.common import Priority, RetryPolicy
@@ -18,6 +18,8 @@ from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.rows import Records, Written
 from workflows.model.states import JobState
 from workflows.model.wire import Wire
+from workflows.temporal.messages import Move
+from workflows.temporal.moves import Moves
 from workflows.tree.details import wrote
 from workflows.tree.state import TreeState
 
@@ -113,6 +115,28 @@ def take_back(offer: Offer) -> Claim:
     raise NotImplementedError
 
 
+class GiveUp(Wire):
+    """An offer, and the order to give it up."""
+
+    offer: Offer
+    move: Move
+
+
+class GivenUp(Wire):
+    """How an attempt ends whose host is lost: with what the host had recorded, or as moved (ruling Q5).
+
+    Without an outcome the host keeps the attempt: it has come back, or has begun what only it can finish.
+    """
+
+    outcome: dict[str, Any] | None = None
+
+
+@activity.defn
+def give_up(order: GiveUp) -> GivenUp:
+    """Decide once and for all whether an attempt moves; after that its host can neither begin nor record it."""
+    raise NotImplementedError
+
+
 WRITERS = ("record", *(f"record {kind.value}" for kind in NAMING))
 """The names of the one activity that writes rows of the read model, idempotently.
 
@@ -194,12 +218,14 @@ def agents_queue(host: str) -> str:
     return f"agents-{host}"
 
 
-async def attempt(run: JobRun, host: str, summary: str) -> JobOutcome:
+async def attempt(run: JobRun, host: str, summary: str, moves: Moves) -> JobOutcome:
     """Run one attempt; every failure is an outcome too."""
     offer = Offer(job_id=run.job_id, attempt=run.attempt, offer=run.offer)
     try:
-        outcome = await on_host(run_job, run, offer, host=host, fairness=run.root_job_id, summary=summary)
+        outcome = await on_host(run_job, run, offer, moves, host=host, fairness=run.root_job_id, summary=summary)
         return of_this_attempt(outcome, run)
+    except Moved as moved:
+        return of_this_attempt(JobOutcome.model_validate(moved.outcome), run)
     except TakenBack:
         reason = "taken back before it began"
         return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=JobState.CANCELLED, reason=reason)
@@ -216,8 +242,10 @@ def of_this_attempt(outcome: JobOutcome, run: JobRun) -> JobOutcome:
     return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=JobState.FAILED, reason=reason)
 
 
-async def on_host(work: Callable[[R], T], run: R, offer: Offer, *, host: str, fairness: str, summary: str) -> T:
-    """Run one attempt on its checkout's host; raise `TakenBack` if the attempt was cancelled before it began there."""
+async def on_host(
+    work: Callable[[R], T], run: R, offer: Offer, moves: Moves, *, host: str, fairness: str, summary: str
+) -> T:
+    """Run one attempt on its host; raise `TakenBack` if it was cancelled before it began there, `Moved` if it moves."""
     started = workflow.start_activity(
         work,
         run,
@@ -229,27 +257,54 @@ async def on_host(work: Callable[[R], T], run: R, offer: Offer, *, host: str, fa
         priority=Priority(fairness_key=fairness[:64]),
         summary=summary,
     )
-    return await unless_taken_back(started, offer)
+    return await unless_taken_back(unless_moved(started, offer, moves, host), started, offer)
+
+
+class Moved(Exception):  # noqa: N818
+    """The attempt was given up because its host is lost or drained."""
+
+    def __init__(self, outcome: dict[str, Any]) -> None:
+        super().__init__()
+        self.outcome = outcome
+
+
+async def unless_moved(work: ActivityHandle[T], offer: Offer, moves: Moves, host: str) -> T:
+    """Return the result of an activity on a host. Raise `Moved` if the attempt was given up."""
+    while isinstance(ended := await moves.result(work, (offer.job_id, offer.attempt), host), Move):
+        deciding = workflow.execute_local_activity(
+            give_up, GiveUp(offer=offer, move=ended), summary=f"offer {offer.job_id} elsewhere: {ended.reason}", **LOCAL
+        )
+        left = await asyncio.shield(deciding)
+        if left.outcome is not None:
+            abandon(work)
+            raise Moved(left.outcome)
+    return ended
+
+
+def abandon(work: ActivityHandle[T]) -> None:
+    """Cancel an activity, and don't wait for its end."""
+    work.cancel()
+    work.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
 
 
 class TakenBack(Exception):  # noqa: N818
     """The attempt was cancelled before its host had begun it: it never ran, and there is nothing to wait for."""
 
 
-async def unless_taken_back(work: ActivityHandle[T], offer: Offer) -> T:
+async def unless_taken_back(result: Awaitable[T], work: ActivityHandle[T], offer: Offer) -> T:
     """Return the result of an activity on a host. On cancellation, withdraw its offer if not begun, else stop
     it (B5).
     """
     try:
-        return await asyncio.shield(work)
+        return await result
     except asyncio.CancelledError:
         if work.done():
             raise
     claim = await ask_back(offer)
-    work.cancel()
     if claim.begun_at is not None:
+        work.cancel()
         return await work
-    work.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # its end is not awaited
+    abandon(work)
     raise TakenBack
 
 

@@ -20,8 +20,9 @@ with workflow.unsafe.imports_passed_through():
     from workflows.temporal.children import Child
     from workflows.temporal.delegation import Delegation
     from workflows.temporal.event_loop import Loop, unless_cancelled
-    from workflows.temporal.messages import Attention, DelegationInput, HostReport, Outcome, TreeStart
+    from workflows.temporal.messages import Attention, DelegationInput, HostReport, Move, Outcome, TreeStart
     from workflows.temporal.messages_by_hand import between_ours, kill_requested, resume_requested, takes_anything
+    from workflows.temporal.moves import Moves
     from workflows.temporal.notify import tell_people
     from workflows.text.markdown import summary_line
     from workflows.tree import commands as c
@@ -59,6 +60,7 @@ class DelegationTree:
         self._tells = start.tells
         self._outcomes: dict[str, Outcome] = {}
         self._closed: c.CloseTree | None = None
+        self._moves = Moves()
         if start.state is None:
             self._loop.inbox.append(e.TreeStarted(now=workflow.time()))
         for order in (start.retry, start.taken_up):
@@ -102,6 +104,11 @@ class DelegationTree:
     @between_ours(Outcome)
     def outcome(self, told: Outcome) -> None:
         self._outcomes[told.workflow_id] = told
+
+    @workflow.signal(description="a coordinator's host is lost or drained: offer its job elsewhere")
+    @between_ours(Move)
+    def move(self, order: Move) -> None:
+        self._moves.order(order)
 
     @workflow.signal(description="write every row again: the store has those of a course that was given up")
     @takes_anything
@@ -244,7 +251,8 @@ class DelegationTree:
         spawn = self._loop.spawn
         match command:
             case c.RunCoordinator(run=run, summary=summary):
-                spawn(run.job_id, calls.attempt(run, self._start.host, summary), lambda task: self._ended(run, task))
+                work = calls.attempt(run, self._start.host, summary, self._moves)
+                spawn(run.job_id, work, lambda task: self._ended(run, task))
             case c.RunChild(run=run, summary=summary):
                 spawn(run.job_id, self._delegate(run, summary), lambda task: self._ended(run, task))
             case c.StartTimer(key=key, seconds=seconds, summary=summary):

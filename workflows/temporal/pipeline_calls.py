@@ -9,7 +9,8 @@ from workflows.pipeline.rows import RunRecords, reduced_rows
 from workflows.pipeline.stages import StageRun
 from workflows.pipeline.view import wrote
 from workflows.temporal import calls
-from workflows.temporal.calls import LOCAL, Offer, TakenBack, on_host, why
+from workflows.temporal.calls import LOCAL, Moved, Offer, TakenBack, on_host, why
+from workflows.temporal.moves import Moves
 from workflows.text.markdown import summary_line
 
 
@@ -46,17 +47,19 @@ def plan_run(firing: Firing) -> Planned:
     raise NotImplementedError
 
 
-async def attempt(run: StageRun, host: str) -> StageOutcome:
+async def attempt(run: StageRun, host: str, moves: Moves) -> StageOutcome:
     """Run one attempt of a shell stage; every failure is an outcome too."""
     offer = Offer(job_id=run.job_id, attempt=run.attempt)
     again = f", attempt {run.attempt}" if run.attempt > 1 else ""
     summary = summary_line(f"{run.pipeline} / {run.stage_id}", f"shell{again}")
     try:
-        outcome = await on_host(run_stage, run, offer, host=host, fairness=run.run_id, summary=summary)
+        outcome = await on_host(run_stage, run, offer, moves, host=host, fairness=run.run_id, summary=summary)
         if outcome.of in ("", run.named):
             return outcome
         reason = f"the outcome that came back is of {outcome.of}, not of this attempt: it is rejected"
         return StageOutcome(state=StageState.FAILED, reason=reason)
+    except Moved as moved:
+        return StageOutcome.model_validate(moved.outcome)
     except TakenBack:
         return StageOutcome(state=StageState.CANCELLED, reason="stopped before it began")
     except ActivityError as error:

@@ -25,8 +25,9 @@ with workflow.unsafe.imports_passed_through():
     from workflows.temporal.children import Child
     from workflows.temporal.delegation_tree import DelegationTree
     from workflows.temporal.event_loop import Loop, unless_cancelled
-    from workflows.temporal.messages import Attention, Outcome, Reopened, TreeStart
+    from workflows.temporal.messages import Attention, Move, Outcome, Reopened, TreeStart
     from workflows.temporal.messages_by_hand import UnreadableError, between_ours, cancel_read, takes_anything
+    from workflows.temporal.moves import Moves
     from workflows.text.durations import clock
     from workflows.text.markdown import summary_line
     from workflows.tree.commands import CloseTree
@@ -49,6 +50,7 @@ class PipelineRun:
         self._shown = RunState.RUNNING
         self._outcomes: dict[str, Outcome] = {}
         self._closed: c.CloseRun | None = None
+        self._moves = Moves()
 
     @workflow.run
     async def run(self, start: RunInput) -> c.CloseRun:
@@ -97,6 +99,11 @@ class PipelineRun:
     def outcome(self, told: Outcome) -> None:
         self._outcomes[told.workflow_id] = told
 
+    @workflow.signal(description="a stage's host is lost or drained: offer its command elsewhere")
+    @between_ours(Move)
+    def move(self, order: Move) -> None:
+        self._moves.order(order)
+
     async def _live(self) -> c.CloseRun:
         await self._loop.live(self._carry_out, lambda: self._closed is not None)
         # An order that comes while the run ends has nothing left to act on.
@@ -129,7 +136,7 @@ class PipelineRun:
         spawn = self._loop.spawn
         match command:
             case c.RunShell(run=run):
-                work = pipeline_calls.attempt(run, self._run.input.host)
+                work = pipeline_calls.attempt(run, self._run.input.host, self._moves)
                 spawn(run.stage_id, work, lambda task: self._ended(run.stage_id, run.attempt, task))
             case c.RunTree(stage_id=stage, attempt=attempt):
                 first = TreeStart(input=command.tree, host=self._run.input.host)

@@ -4,7 +4,7 @@ Migrations build them; the code reads them by these definitions. Each table is d
 never changes after its release, while these definitions do. A test compares the two.
 """
 
-from activities.store.schema.attempts import agent_sessions, attempts, claims, deferrals
+from activities.store.schema.attempts import agent_sessions, attempts, claims, deferrals, moves
 from activities.store.schema.columns import metadata
 from activities.store.schema.fleet import cluster, hosts, invites
 from activities.store.schema.github import (
@@ -50,6 +50,7 @@ __all__ = [
     "jobs",
     "memory",
     "metadata",
+    "moves",
     "notifications",
     "pipeline_runs",
     "pipeline_stages",

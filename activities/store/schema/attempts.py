@@ -1,6 +1,6 @@
 """Tables of hosts' work for jobs and stages: claims, attempts, deferred tries, sessions of programs."""
 
-from sqlalchemy import JSON, BigInteger, Column, Double, Integer, String, Table
+from sqlalchemy import JSON, BigInteger, Column, Double, Index, Integer, String, Table
 
 from activities.store.schema.columns import TOKENS, Path, Text, metadata, of
 
@@ -32,6 +32,21 @@ attempts = Table(
     Column("payload", JSON),
     Column("diagnostics", JSON),
 )
+
+moves = Table(
+    "moves",
+    metadata,
+    Column("job_id", String(80), primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("host", String(200), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("kept", String(400)),
+    Index("moves_by_host", "host", "kept"),
+)
+"""Begun attempts that were taken from a lost host. `kept` is the ref of what it made of them, empty if that is nothing;
+null until the host has come back and looked.
+"""
 
 deferrals = Table(
     "deferrals",

@@ -1,0 +1,102 @@
+"""Attempts taken from a lost host, by one decision that both sides keep to (ruling Q5).
+
+The claim is the one that decides between a begin and a take-back (ruling B5). A begun attempt that moves is closed as
+moved; the first record is final, so its host can record nothing more.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Engine, func, select, update
+
+from activities.store import attempts, schema
+from activities.store.attempts import Offered
+from activities.store.database import insert_new, now
+from workflows.model.jobs import JobOutcome
+from workflows.model.spend import Usage
+from workflows.model.states import JobState
+from workflows.temporal.messages import Move
+
+
+def give_up(engine: Engine, offered: Offered, move: Move) -> dict[str, Any] | None:
+    """Return how the attempt ends: as moved, or as its host had recorded. None if the host keeps it. Idempotent."""
+    with engine.begin() as connection:
+        if move.last_seen is not None and _came_back(connection, move.host, move.last_seen):
+            return None
+        if attempts.settle(connection, offered, begun_at=None).begun_at is None:
+            return _moved(connection, offered, move, None)
+        table, key = schema.attempts, _key(schema.attempts, offered)
+        row = connection.execute(select(table.c.host, table.c.started_at, table.c.outcome).where(key)).one()
+        if row.host != move.host or not move.begun:
+            return None
+        if row.outcome is not None:
+            return dict(row.outcome)
+        outcome, at = _moved(connection, offered, move, row.started_at), now(connection)
+        closing = update(table).where(key, table.c.ended_at.is_(None))
+        if not connection.execute(closing.values(ended_at=at, outcome=outcome, payload={}, diagnostics={})).rowcount:
+            return dict(connection.execute(select(table.c.outcome).where(key)).scalar_one())
+        connection.execute(update(schema.claims).where(attempts.claim_of(offered)).values(stop_at=at))
+        told = {"host": move.host, "reason": move.reason, "at": at}
+        insert_new(connection, schema.moves, [{"job_id": offered.job_id, "attempt": offered.attempt, **told}])
+        return outcome
+
+
+def _came_back(connection: Connection, host: str, last_seen: float) -> bool:
+    seen_at = connection.execute(select(schema.hosts.c.seen_at).where(schema.hosts.c.name == host)).scalar()
+    return seen_at is not None and seen_at > last_seen
+
+
+def _key(table: Any, offered: Offered) -> Any:
+    return (table.c.job_id == offered.job_id) & (table.c.attempt == offered.attempt)
+
+
+def _moved(connection: Connection, offered: Offered, move: Move, begun_at: float | None) -> dict[str, Any]:
+    """Return the outcome of an attempt that moves, with the tokens that its deferred tries have recorded."""
+    used = schema.deferrals.c
+    query = select(func.sum(used.input_tokens), func.sum(used.output_tokens)).where(_key(schema.deferrals, offered))
+    read, written = connection.execute(query).one()
+    return JobOutcome(
+        job_id=offered.job_id,
+        attempt=offered.attempt,
+        state=JobState.CANCELLED,
+        begun_at=begun_at,
+        reason=move.reason,
+        moved=True,
+        usage=Usage(input_tokens=read or 0, output_tokens=written or 0),
+    ).model_dump(mode="json")
+
+
+@dataclass(frozen=True)
+class Moved:
+    """An attempt that was taken from a host."""
+
+    job_id: str
+    attempt: int
+    host: str
+    reason: str
+    at: float
+    kept: str | None
+    """The ref of what the host made of it; empty if that is nothing, None if the host has not looked."""
+
+
+def to_keep(engine: Engine, host: str) -> Sequence[Moved]:
+    """Return the attempts that were taken from this host while it was away, and whose work it has not kept."""
+    table = schema.moves
+    with engine.connect() as connection:
+        rows = connection.execute(select(table).where(table.c.host == host, table.c.kept.is_(None)))
+        return [Moved(**row._mapping) for row in rows]
+
+
+def is_moved(engine: Engine, job_id: str, attempt: int) -> bool:
+    """Return whether the attempt was taken from its host."""
+    with engine.connect() as connection:
+        query = select(schema.moves.c.at).where(_key(schema.moves, Offered(job_id, attempt)))
+        return connection.execute(query).first() is not None
+
+
+def keep(engine: Engine, moved: Moved, ref: str) -> None:
+    """Record where the work of a moved attempt is kept; empty if it had none."""
+    key = _key(schema.moves, Offered(moved.job_id, moved.attempt))
+    with engine.begin() as connection:
+        connection.execute(update(schema.moves).where(key).values(kept=ref))
