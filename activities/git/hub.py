@@ -153,6 +153,29 @@ def push(repo: Path, hub: Hub, commit: str, name: str, *, expected: str | None =
     return _push(repo, hub, [*lease, *(["--force"] if force else [])], [f"{commit}:{ref}"])
 
 
+def keep(repo: Path, hub: Hub, commit: str, name: str, elsewhere: str) -> str:
+    """Push a commit to a name that only moves forward; where the hub has other commits there, push it to the name
+    `elsewhere`. Return the name.
+    """
+    kept = name if push(repo, hub, commit, name) else elsewhere
+    if kept != name and not push(repo, hub, commit, elsewhere, force=True):
+        raise HubAwayError(f"{hub.shown} is changed by somebody else all the time", f"git ls-remote {hub.shown}")
+    track(repo, kept, commit)
+    return kept
+
+
+def track(repo: Path, name: str, commit: str) -> None:
+    """Note where the hub has a name now."""
+    with branches.reading(repo) as repository:
+        repository.references.create(TRACKED + name.removeprefix(OURS), commit, force=True)
+
+
+def is_only_here(repo: Path, commit: str) -> bool:
+    """Return whether neither people's branches nor the hub have a commit, as they were fetched last."""
+    ends = (end for name, end in every_reference(common_directory(repo)).items() if not name.startswith(HEADS))
+    return bool(branches.reached(repo, commit, tuple(ends)))
+
+
 def remove(repo: Path, hub: Hub, names: Collection[str]) -> None:
     """Remove names below the hub's namespace; those that are missing there are ignored."""
     there = listed(repo, hub, names).keys() if names else ()

@@ -6,6 +6,7 @@
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from temporalio import activity
@@ -17,6 +18,7 @@ from activities.host.attempt import Attempts, Work, with_way_out
 from activities.host.context import Context
 from activities.host.heartbeat import Heartbeat
 from activities.host.slots import Need, Slots, in_turn
+from activities.host.until_hub import until_hub
 from activities.jobs import attempt_outcome, deferral, workspace
 from activities.jobs.execution import Begun, Executed, Execution
 from activities.jobs.prompt import is_leaf, prompt_of, seed_of
@@ -117,6 +119,8 @@ class JobAttempt:
         runs = self._runs
         result = verdict.result if not isinstance(verdict, Failure | Rejected) else None
         evidence = workspace.collect(self.place, self.run, result)
+        with until_hub(partial(self.context.reports.held_up, self.run), done=True):
+            evidence = workspace.publish(self.context, self.run, self.place, evidence)
         verdict = held_to_evidence(verdict, self.run, runs, evidence)
         usages = [each.usage for each in self.before] + [executed.report.usage for executed in runs]
         usage = sum(usages, Usage())
@@ -180,7 +184,8 @@ class JobWork:
         deferral.begin(context, run, before)
         run_dir = deferral.try_dir(row, before)
         goes_on = earlier_session(context, run, row)
-        place = workspace.prepare(context, run, row, run_dir, goes_on.folder)
+        with until_hub(partial(context.reports.held_up, run)):
+            place = workspace.prepare(context, run, row, run_dir, goes_on.folder)
         execution = Execution(
             context,
             self.adapter,

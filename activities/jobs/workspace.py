@@ -4,8 +4,9 @@ import contextlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from activities.git import branches
+from activities.git import branches, hub
 from activities.git.branches import ref_part
+from activities.git.hub import Hub
 from activities.git.library import kept_open
 from activities.git.merges.into_worktree import MergeConflict, merge
 from activities.git.merges.task_line import LeftOut, Line, draw
@@ -18,6 +19,7 @@ from activities.host import checkouts
 from activities.host.attempt import with_way_out
 from activities.host.context import Context
 from activities.host.helper_process import FILL_SECONDS, LOOK_SECONDS, TooMuchError, apart, worth_keeping
+from activities.host.slots import out_of_turn
 from activities.jobs.dependencies import heads, needed, parts_of
 from activities.runs.supervised_run import Claim
 from activities.store import attempts, trees
@@ -70,7 +72,8 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
 
     A run that resumes a session gets the session's `folder`.
     """
-    repo = checkouts.path_of(context, run.repo)
+    with out_of_turn():  # its mirror may have to be made
+        repo = checkouts.path_of(context, run.repo)
     path = folder or worktrees.place(context.home.worktrees, _name(run))
     branch = branch_name(run)
     begun = Claim.read(run_dir) or (branch and Claim.read(Path(row.run_dir)))
@@ -113,7 +116,8 @@ def _fetch(context: Context, run: JobRun) -> None:
     names = (run.job_id, task_branch(run), run.own_branch or "", *run.branch_deps, *(each.branch for each in works))
     commits = [run.assignment.base, *(each.head for each in works), *_parents_base(context, run)]
     commits += [head for branch, head in heads(context, run).items() if head and branch in run.branch_deps]
-    checkouts.fetch(context, repo, names, [each for each in commits if each not in ("", UNRESOLVED)])
+    with out_of_turn():
+        checkouts.fetch(context, repo, names, [each for each in commits if each not in ("", UNRESOLVED)])
 
 
 def _place(context: Context, run: JobRun, row: AttemptRow, path: Path, base: str) -> None:
@@ -207,6 +211,32 @@ def collected(place: Workspace, run: JobRun, result: ServiceResult | None) -> Ev
     except (ServiceError, OSError) as error:
         problem = f"the work could not be committed: {said(error)}"
         return Evidence(touched, observation=observed, odd=odd, problem=problem)
+
+
+def publish(context: Context, run: JobRun, place: Workspace, evidence: Evidence) -> Evidence:
+    """Push the job's work to the hub before its end is recorded (ruling Q3), so that every host has what it builds on.
+
+    A job without work of its own pushes the line that it began from, if that is nowhere else.
+    """
+    through = checkouts.hub_of(context, repos.registered(context.store, run.repo))
+    row = attempts.get(context.store, run.job_id, run.attempt)
+    commit = evidence.head_sha or (row.base_sha if row else None)
+    if through is None or commit is None:
+        return evidence
+    with out_of_turn():
+        return _pushed(context, run, place, evidence, through, commit)
+
+
+def _pushed(context: Context, run: JobRun, place: Workspace, evidence: Evidence, through: Hub, commit: str) -> Evidence:
+    branch = place.worktree.branch
+    if evidence.head_sha and branch:
+        kept = hub.keep(place.repo, through, commit, branch, f"{branch}+{ref_part(context.host)}")
+        if kept != branch:
+            told = f"{branch} has other commits at {through.shown}: this work is kept there as {through.ref(kept)}"
+            return replace(evidence, odd=(*evidence.odd, told))
+    elif hub.is_only_here(place.repo, commit):
+        hub.keep(place.repo, through, commit, f"{hub.LINES}{run.job_id}", f"{hub.LINES}{run.job_id}+{run.attempt}")
+    return evidence
 
 
 def said(error: ServiceError | OSError) -> str:

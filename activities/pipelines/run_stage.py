@@ -4,6 +4,7 @@ finds and stops attempts; agent stages are trees of their own.
 
 import contextlib
 import json
+import logging
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,7 @@ from activities.host.disk_space import GIB
 from activities.host.heartbeat import Heartbeat
 from activities.host.helper_process import FILL_SECONDS, apart
 from activities.host.slots import Need, Slots, in_turn
+from activities.host.until_hub import until_hub
 from activities.redaction.redact import mapped, redacted
 from activities.runs import supervised_run
 from activities.runs.output import last_lines, last_words
@@ -43,6 +45,9 @@ from workflows.text.durations import format_duration
 
 SUMMARY_LIMIT = 500
 OUTPUT_LIMIT = 12_000
+
+
+log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -142,9 +147,10 @@ class StageWork:
         context, run = self.context, self.run
         pipeline_runs.stage_begins(context.store, run.row)
         known = repos.registered(context.store, run.repo)
-        if Claim.read(Path(row.run_dir)) is None:
-            checkouts.fetch(context, known, run.branch_deps, [run.base] if run.base else [])
-        repo = checkouts.place_of(context, known)
+        with until_hub(lambda reason, hint: log.warning("%s %s (%s)", run.stage_id, reason, hint)):
+            repo = checkouts.place_of(context, known)
+            if Claim.read(Path(row.run_dir)) is None:
+                checkouts.fetch(context, known, run.branch_deps, [run.base] if run.base else [])
         base = row.base_sha or worktrees.begun_from(
             repo, run.base, context.host, f"service pipeline run {run.pipeline}"
         )

@@ -1,0 +1,35 @@
+"""The wait of an attempt for the hub of its repository, without a slot or a process (ruling Q3)."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+
+from activities.git.hub import HubAwayError, HubRefusesError
+from workflows.temporal.calls import WAITS
+
+FIRST, LONGEST = 5.0, 300.0
+"""The first and the longest wait; each is twice the one before."""
+
+
+@contextmanager
+def until_hub(tell: Callable[[str, str], None], *, done: bool = False) -> Iterator[None]:
+    """Let Temporal call the attempt again after a while if the hub is away; tell the reason, and what to type.
+
+    An attempt that is done waits for a hub that refuses its work too, until a person has mended that.
+    """
+    try:
+        yield
+    except (HubAwayError, HubRefusesError) as fault:
+        if isinstance(fault, HubRefusesError) and not done:
+            raise
+        what = "has ended, and waits until its work can be pushed" if done else "waits for the hub of its repository"
+        tell(f"{what}: {fault.message}", f"it goes on by itself; to see why not: {fault.hint}")
+        raise ApplicationError(
+            f"{what}: {fault.message}",
+            type=WAITS,
+            next_retry_delay=timedelta(seconds=min(FIRST * 2.0 ** (activity.info().attempt - 1), LONGEST)),
+            category=ApplicationErrorCategory.BENIGN,
+        ) from None

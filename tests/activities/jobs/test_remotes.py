@@ -1,0 +1,172 @@
+"""Jobs of a repository with a remote, on two hosts that share nothing but the store and the hub (ruling Q3)."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from temporalio.exceptions import ApplicationError
+
+from activities.agents.shell import Shell
+from activities.git import branches
+from activities.host import checkouts
+from activities.host.context import Context
+from activities.host.slots import Slots
+from activities.jobs.run_job import Jobs
+from activities.settings.home import Home
+from activities.store import attempts
+from activities.store.database import open_store
+from activities.store.registry import repos
+from activities.store.registry.repos import Remote
+from tests.activities.jobs.conftest import Stage, git
+from tests.unboxed import unboxed
+from workflows.contract.models import Action
+from workflows.model.jobs import JobOutcome, Work
+from workflows.model.states import JobState
+from workflows.temporal.calls import WAITS
+
+ROOT = "job-0123456789ab"
+
+
+def writes(name: str, *, counted: Path | None = None) -> str:
+    result = {"decision": "implemented", "summary": name}
+    count = f"open({str(counted)!r}, 'a').write('x')\n" if counted else ""
+    return f"{count}open({name!r}, 'w').write('x')\nprint({json.dumps(json.dumps({'service_result': result}))})"
+
+
+def lists(into: Path) -> str:
+    result = {"decision": "approved", "summary": "looked"}
+    look = f"import os; open({str(into)!r}, 'w').write(' '.join(sorted(os.listdir('.'))))\n"
+    return f"{look}print({json.dumps(json.dumps({'service_result': result}))})"
+
+
+def work(done: JobOutcome) -> Work:
+    return Work(leg="one", job_id=done.job_id, branch=done.branch or "", head=done.head_sha or "")
+
+
+@dataclass(frozen=True)
+class Hosts:
+    forge: Path
+    of: Callable[[str], Stage]
+
+    def refs(self) -> dict[str, str]:
+        rows = git(self.forge, "for-each-ref", "--format=%(refname) %(objectname)", "refs/service").splitlines()
+        return {name: commit for name, _, commit in (row.partition(" ") for row in rows)}
+
+
+@pytest.fixture
+def hosts(home: Home, repo: Path, tmp_path: Path) -> Hosts:
+    store, forge = open_store(home), tmp_path / "forge.git"
+    git(tmp_path, "clone", "-q", "--bare", str(repo), str(forge))
+    repos.put(store, "acme/shop", "", "a", remote=Remote(str(forge), "main", "refs/service/"))
+
+    def stage(host: str) -> Stage:
+        settings = unboxed()
+        worker = settings.worker.model_copy(update={"host": host})
+        own = Home(tmp_path / f"home-{host}").ensure()
+        context = Context(own, settings.model_copy(update={"worker": worker}), store)
+        return Stage(context, Jobs(context, {"shell": Shell(())}, Slots(context.settings)), repo, own.root)
+
+    return Hosts(forge, stage)
+
+
+@pytest.mark.ruling("Q3")
+async def test_a_leg_begins_from_work_that_another_host_pushed(hosts: Hosts, tmp_path: Path) -> None:
+    one, other = hosts.of("a"), hosts.of("b")
+    first = await one.play(one.job(writes("one.txt"), Action.IMPLEMENT, job_id=f"{ROOT}.1"))
+    assert first.state is JobState.SUCCEEDED
+    assert hosts.refs() == {f"refs/service/{ROOT}.1": first.head_sha}
+    second = await other.play(other.job(writes("two.txt"), Action.IMPLEMENT, job_id=f"{ROOT}.2", line=(work(first),)))
+    assert second.state is JobState.SUCCEEDED
+    names = git(hosts.forge, "ls-tree", "--name-only", hosts.refs()[f"refs/service/{ROOT}.2"]).split()
+    assert names == ["limiter.py", "one.txt", "two.txt"]
+    seen = tmp_path / "seen"
+    deps = (first.branch or "", second.branch or "")
+    third = await one.play(one.job(lists(seen), Action.REVIEW, job_id=f"{ROOT}.3", branch_deps=deps))
+    assert third.state is JobState.SUCCEEDED
+    assert {"one.txt", "two.txt"} <= set(seen.read_text().split())
+
+
+@pytest.mark.ruling("Q3")
+async def test_the_line_that_a_reader_began_from_is_pushed_for_the_legs_it_delegates(hosts: Hosts) -> None:
+    one, other = hosts.of("a"), hosts.of("b")
+    made = [await one.play(one.job(writes(f"{n}.txt"), Action.IMPLEMENT, job_id=f"{ROOT}.{n}")) for n in (1, 2)]
+    works = [
+        Work(leg=str(n), job_id=each.job_id, branch=each.branch or "", head=each.head_sha or "")
+        for n, each in enumerate(made)
+    ]
+    await one.play(one.job(lists(one.tmp / "seen"), job_id=f"{ROOT}.3", line=tuple(works)))
+    row = attempts.get(one.context.store, f"{ROOT}.3", 1)
+    assert row is not None
+    assert hosts.refs()[f"refs/service/line/{ROOT}.3"] == row.base_sha
+    leg = other.job(
+        writes("leg.txt"), Action.IMPLEMENT, job_id=f"{ROOT}.4", parent_job_id=f"{ROOT}.3", delegation_id="leg"
+    )
+    assert (await other.play(leg)).state is JobState.SUCCEEDED
+    place = checkouts.path_of(other.context, "acme/shop")
+    assert branches.commit(place, row.base_sha or "") == row.base_sha
+    assert f"refs/heads/service/line/{ROOT}.3" not in git(place, "for-each-ref")
+
+
+@pytest.mark.ruling("Q3")
+async def test_a_job_waits_for_a_hub_that_is_away_before_and_after_its_program(hosts: Hosts, tmp_path: Path) -> None:
+    one, away = hosts.of("a"), hosts.forge.with_name("away.git")
+    checkouts.path_of(one.context, "acme/shop")
+    count = tmp_path / "count"
+    job = one.job(
+        f"import os; os.rename({str(hosts.forge)!r}, {str(away)!r})\n" + writes("one.txt", counted=count),
+        Action.IMPLEMENT,
+    )
+    hosts.forge.rename(away)
+    with pytest.raises(ApplicationError) as waits:
+        await one.play(job)
+    assert (waits.value.type, waits.value.next_retry_delay is not None, count.exists()) == (WAITS, True, False)
+    assert "waits for the hub of its repository: " in waits.value.message
+    away.rename(hosts.forge)
+    with pytest.raises(ApplicationError, match="has ended, and waits until its work can be pushed"):
+        await one.play(job)
+    held = [each for queue in one.context.reports.waiting.values() for each in queue][-1]
+    assert "git ls-remote" in getattr(held, "next", "")
+    away.rename(hosts.forge)
+    outcome = await one.play(job)
+    assert (outcome.state, count.read_text()) == (JobState.SUCCEEDED, "x")
+    assert hosts.refs()[f"refs/service/{ROOT}"] == outcome.head_sha
+
+
+@pytest.mark.ruling("Q3")
+async def test_a_hub_that_refuses_the_work_makes_it_wait_and_loses_nothing(hosts: Hosts) -> None:
+    one = hosts.of("a")
+    hook = hosts.forge / "hooks" / "update"
+    hook.write_text("#!/bin/sh\necho 'not yours'; exit 1\n")
+    hook.chmod(0o755)
+    job = one.job(writes("one.txt"), Action.IMPLEMENT)
+    with pytest.raises(ApplicationError, match=r"waits until its work can be pushed: .* refuses the service's work"):
+        await one.play(job)
+    hook.unlink()
+    outcome = await one.play(job)
+    assert hosts.refs()[f"refs/service/{ROOT}"] == outcome.head_sha
+
+
+@pytest.mark.ruling("Q3")
+async def test_work_on_a_branch_that_another_host_moved_is_kept_beside_it_and_told(hosts: Hosts) -> None:
+    one, forge = hosts.of("a"), hosts.forge
+    theirs = git(forge, "commit-tree", "-p", "main", "-m", "theirs", "main^{tree}").strip()
+    moves = ["git", "-C", str(forge), "update-ref", f"refs/service/{ROOT}", theirs]
+    script = f"import subprocess; subprocess.run({moves!r}, check=True)\n" + writes("mine.txt")
+    outcome = await one.play(one.job(script, Action.IMPLEMENT))
+    kept = f"refs/service/{ROOT}+a"
+    assert hosts.refs() == {f"refs/service/{ROOT}": theirs, kept: outcome.head_sha}
+    assert any(kept in each.message for each in outcome.notices)
+
+
+@pytest.mark.ruling("Q3")
+async def test_a_checkout_with_a_remote_pushes_its_work_and_gets_that_of_others(hosts: Hosts) -> None:
+    one, other = hosts.of("a"), hosts.of("b")
+    repos.put(one.context.store, "acme/shop", str(one.repo), "a")
+    assert checkouts.path_of(one.context, "acme/shop") == one.repo
+    first = await other.play(other.job(writes("one.txt"), Action.IMPLEMENT, job_id=f"{ROOT}.1"))
+    second = await one.play(one.job(writes("two.txt"), Action.IMPLEMENT, job_id=f"{ROOT}.2", line=(work(first),)))
+    assert branches.tip(one.repo, first.branch or "") == first.head_sha
+    assert hosts.refs()[f"refs/service/{ROOT}.2"] == second.head_sha
+    assert git(one.repo, "status", "--porcelain") == ""
