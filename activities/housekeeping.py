@@ -88,6 +88,7 @@ def tidy(context: Context) -> int:
         return run.ended_at if run else None
 
     artifacts.counted_since(context.home.artifacts)  # starts the count from now
+    context.artifacts.hand_over()
     delete_later.empty(context.home.root / delete_later.FOLDER)
     return orphans.tidy(context.home.runs, context.settings.worker.keep_runs, recorded_at)
 

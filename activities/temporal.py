@@ -8,7 +8,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from activities.redaction.kept_secrets import KeptSecrets
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from workflows.model.errors import UnreachableError, UsageError
@@ -91,6 +90,7 @@ async def connect(home: Home, settings: Settings) -> "Client":
     from temporalio.service import RPCError
 
     from activities.redaction.on_temporal import Hiding
+    from activities.store.secret_hosts import kept_secrets
 
     kept = _KEPT.get("client")
     if kept and (kept.home, kept.settings) == (home.root, settings) and time.monotonic() - kept.at < FRESH_SECONDS:
@@ -98,7 +98,7 @@ async def connect(home: Home, settings: Settings) -> "Client":
     config = connect_config(home, settings) | {"data_converter": data_converter(home, settings)}
     known = kept.client if kept and kept.config == config else None
     try:
-        client = known or await Client.connect(**config, interceptors=[Hiding(KeptSecrets(home.root))])
+        client = known or await Client.connect(**config, interceptors=[Hiding(kept_secrets(home, settings))])
         await client.service_client.check_health(timeout=RPC_TIMEOUT)
         _KEPT["client"] = _Reached(home.root, settings, config, client, time.monotonic())
     except (RPCError, RuntimeError, OSError) as error:

@@ -13,6 +13,8 @@ from activities.redaction.kept_secrets import KeptSecrets
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store.artifacts import Artifacts
+from activities.store.secret_hosts import kept_secrets
+from activities.store.shared_artifacts import artifacts_of
 
 
 @dataclass(frozen=True)
@@ -30,11 +32,11 @@ class Context:
 
     @property
     def artifacts(self) -> Artifacts:
-        return Artifacts(self.home.artifacts)
+        return artifacts_of(self.home, self.settings, self.store)
 
     @property
     def kept(self) -> KeptSecrets:
-        return KeptSecrets(self.home.root)
+        return kept_secrets(self.home, self.settings)
 
     @property
     def host(self) -> str:

@@ -131,7 +131,7 @@ class Execution:
     def _begin(self, suffix: str, prompt: str, session: str | None) -> Begun:
         home = self.context.home.runtimes / self.run.assignment.worker.runtime
         self._prompts.append(prompt)
-        call = ProgramCall(self._shown(), prompt.encode(), session, self._dir(suffix), self.cwd, home)
+        call = ProgramCall(self.shown(), prompt.encode(), session, self._dir(suffix), self.cwd, home)
         try:
             call = replace(call, box=boxing.kind_for(self.context.settings, self.run.assignment.worker.runtime))
             launch, box = self._launch(call)
@@ -171,8 +171,10 @@ class Execution:
         finally:
             await asyncio.gather(*ending, return_exceptions=True)
 
-    def _shown(self) -> JobRun:
-        """Return the job's run with stored secrets put back into its command."""
+    def shown(self) -> JobRun:
+        """Return the job's run with stored secrets put back into its command. Raise ServiceError if another host keeps
+        one.
+        """
         worker = self.run.assignment.worker
         shown = worker.model_copy(update={"command": tuple(map(self.context.kept.show, worker.command))})
         assignment = self.run.assignment.model_copy(update={"worker": shown})

@@ -92,7 +92,10 @@ def _artifact(context: Context, run: JobRun) -> Artifact | None:
     if run.artifact_digest is None or run.parent_job_id is None:
         return None
     body = _texts(context, [run.artifact_digest]).get(run.artifact_digest, "")
-    return Artifact(run.artifacts, body, str(context.artifacts.brief(run.parent_job_id)))
+    brief = context.artifacts.brief(run.parent_job_id)
+    if body and not brief.exists():  # the job above ran on another host
+        context.artifacts.add_to_brief(run.parent_job_id, "artifact_body", run.artifact_digest)
+    return Artifact(run.artifacts, body, str(brief))
 
 
 def _text(context: Context, text: Text | None) -> str:

@@ -46,6 +46,7 @@ class JobAttempt:
     row: AttemptRow
     place: workspace.Workspace
     execution: Execution
+    prompt: str
     before: tuple[Deferral, ...] = ()
     """Deferred tries of this attempt."""
     stopping: bool = False
@@ -57,7 +58,7 @@ class JobAttempt:
     def start(self) -> None:
         """Start the program; `play` raises an error that prevents it."""
         try:
-            self._started.set_result(self.execution.first(self._prompt()))
+            self._started.set_result(self.execution.first(self.prompt))
         except BaseException as error:
             self._started.set_exception(error)
 
@@ -102,10 +103,6 @@ class JobAttempt:
         self.before += (ended,)
         self._runs.clear()
         return self._finish(Failure("stopped on order", JobState.CANCELLED))
-
-    def _prompt(self) -> str:
-        prompt = prompt_of(self.context, self.run, self.place)
-        return deferral.note(self.before) + prompt if self.place.worktree.branch else prompt
 
     def _defer(self, blocker: Blocker) -> JobOutcome | Deferral:
         used = sum((executed.report.usage for executed in self._runs), Usage())
@@ -197,7 +194,10 @@ class JobWork:
             place.lent,
             earlier=deferral.earlier_dirs(row, before),
         )
-        return JobAttempt(context, run, row, place, execution, before)
+        execution.shown()  # refuse now what could not start
+        prompt = prompt_of(context, run, place)
+        prompt = deferral.note(before) + prompt if place.worktree.branch else prompt
+        return JobAttempt(context, run, row, place, execution, prompt, before)
 
     def refuse(self, row: AttemptRow, fault: ServiceError) -> JobOutcome:
         run = self.run

@@ -4,16 +4,17 @@ Equal secrets have equal placeholders, so texts can still be compared. A placeho
 a key derived from the one in the service home.
 """
 
-import contextlib
 import hashlib
 import hmac
 import os
 import re
 import secrets
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
 from activities.redaction import redact as redacted
 from activities.redaction.redact import is_known_clean
@@ -28,11 +29,22 @@ _HIDDEN: deque[bytes] = deque(maxlen=64)
 """Digests of long texts without secrets: a text passes several borders, and a long one takes time."""
 
 
+class SecretHosts(Protocol):
+    """The record of which host keeps which secret, where several hosts share a store."""
+
+    def add(self, names: Iterable[str]) -> None:
+        """Record that this host keeps these."""
+
+    def refuse(self, name: str) -> None:
+        """Raise ServiceError if another host keeps this one."""
+
+
 @dataclass(frozen=True)
 class KeptSecrets:
     """The folder of one service home."""
 
     home: Path
+    hosts: SecretHosts | None = None
 
     def hide(self, text: str) -> str:
         """Replace each secret in a text by a placeholder, and store the secret."""
@@ -49,7 +61,9 @@ class KeptSecrets:
         return hidden
 
     def show(self, text: str) -> str:
-        """Put stored secrets back in place of their placeholders; unknown placeholders stay."""
+        """Put stored secrets back in place of their placeholders; unknown placeholders stay. Raise ServiceError if
+        another host keeps the secret (ruling Q2).
+        """
         return _WORD.sub(self._kept, text) if "redacted-" in text else text
 
     def _keep(self, secret: str) -> str:
@@ -58,14 +72,19 @@ class KeptSecrets:
         name = hmac.new(self._key, secret.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:20]
         path = self.folder / name
         if not path.exists():
+            if self.hosts:
+                self.hosts.add([name])
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             _write_private(path, secret)
         return f"redacted-{name}"
 
     def _kept(self, word: re.Match[str]) -> str:
-        with contextlib.suppress(OSError):
+        try:
             return (self.folder / word[1]).read_bytes().decode("utf-8", "surrogatepass")
-        return word[0]
+        except OSError:
+            if self.hosts:
+                self.hosts.refuse(word[1])
+            return word[0]
 
     @property
     def folder(self) -> Path:

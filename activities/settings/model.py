@@ -1,5 +1,6 @@
 """The schema of `config.toml` (ruling K4): every key, its default and its meaning."""
 
+import re
 import socket
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
@@ -67,6 +68,13 @@ def _host(value: str) -> str:
 def _place(value: str) -> str:
     if not value.startswith(("/", "~/")) or "\0" in value:
         raise ValueError(f"{value!r} is not a path: write one that begins with / or ~/")
+    return value
+
+
+def _object_store(value: str) -> str:
+    if value and not re.match(r"(file:///|(s3|s3a|gs|az|azure|abfs|abfss|adl)://[^/\s?#@])", value):
+        known = "s3://..., gs://..., az://... or file:///FOLDER"
+        raise ValueError(f"{value!r} is not an object store: write {known}")
     return value
 
 
@@ -187,6 +195,15 @@ class Store(Section):
     """`[store]`: a database URL; empty means the SQLite file in the service home."""
 
     url: str = ""
+
+
+class ArtifactsSection(Section):
+    """`[artifacts]`: long texts and results, where several hosts share a PostgreSQL store."""
+
+    url: Annotated[str, AfterValidator(_object_store)] = ""
+    """An object store in place of the database: `s3://BUCKET/FOLDER`, `gs://...`, `az://...`, or a folder that all
+    hosts share, `file:///FOLDER`. The same on all hosts; credentials as its own tools read them from the environment.
+    """
 
 
 class WorkerSection(Section):
@@ -357,6 +374,7 @@ class Settings(Section):
     runtimes: Annotated[dict[str, RuntimeSection], AfterValidator(_runtime_names)] = {}
     temporal: Temporal = Temporal()
     store: Store = Store()
+    artifacts: ArtifactsSection = ArtifactsSection()
     worker: WorkerSection = WorkerSection()
     notify: Notify = Notify()
     bridge: BridgeSection = BridgeSection()

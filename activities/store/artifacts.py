@@ -1,8 +1,9 @@
 """The artifact store: content that is too large for a history or a row, stored by digest.
 
-No library: a file in a folder, written atomically under its digest, is all that is needed. Artifacts are
+No library: a file in a folder, written atomically under its digest, is all that one host needs. Artifacts are
 shared, so the clean-up goes by their age: using one makes it young again. Writers and the clean-up share a lock, so
-that no artifact is removed while somebody is about to use it.
+that no artifact is removed while somebody is about to use it. Where several hosts share a store, the folder is a cache
+of `shared_artifacts` (ruling Q2).
 """
 
 import contextlib
@@ -12,12 +13,14 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
-from activities.redaction.kept_secrets import KeptSecrets
+from activities.redaction.kept_secrets import KeptSecrets, SecretHosts
 from activities.runs.regular_files import appended, private_folder
 from workflows.model.errors import NotFoundError
 from workflows.model.long_texts import Text
@@ -54,8 +57,30 @@ def counted_since(root: Path) -> float:
         return (root / LOCK).stat().st_mtime
 
 
+@dataclass(frozen=True)
+class OldArtifact:
+    """An artifact that is not needed any more."""
+
+    name: str
+    bytes: int
+    remove: Callable[[], object]
+
+
+class Shared(Protocol):
+    """Artifacts in a store that several hosts share."""
+
+    def put(self, digest: str, content: bytes) -> None:
+        """Store content under its digest, or mark it as used now."""
+
+    def get(self, digest: str) -> Iterator[bytes]:
+        """Yield the content in parts; raise NotFoundError if it is missing."""
+
+    def old(self, before: float) -> Iterator[OldArtifact]:
+        """Yield the artifacts last used before this time."""
+
+
 def old(root: Path, before: float) -> Iterator[Path]:
-    """Yield the artifacts last used before this time."""
+    """Yield the files of artifacts last used before this time."""
     for path in sorted((root / "sha256").glob("*/*")):
         if path.lstat().st_mtime < before - MARGIN:
             yield path
@@ -88,11 +113,14 @@ class Artifacts:
     """Content-addressed files in one folder. Writing is idempotent."""
 
     root: Path
+    shared: Shared | None = None
+    """The artifacts of all hosts, where they share a store; the folder then is a cache of these."""
+    secret_hosts: SecretHosts | None = None
 
     @property
     def kept(self) -> KeptSecrets:
         """Return the secrets of the home that contains this folder."""
-        return KeptSecrets(self.root.parent)
+        return KeptSecrets(self.root.parent, self.secret_hosts)
 
     def put(self, content: bytes) -> str:
         """Store content and return its digest. Secrets in it are stored apart and replaced by a placeholder (ruling
@@ -101,19 +129,69 @@ class Artifacts:
         with contextlib.suppress(UnicodeDecodeError):
             content = self.kept.hide(content.decode()).encode()
         digest = hashlib.sha256(content).hexdigest()
+        if self.shared:
+            self.shared.put(digest, content)
         path = self._path(digest)
         with using(self.root):
             if not refresh(path):
                 private_folder(path.parent)
-                _write(path, content)
+                _write(path, [content])
         return digest
 
     def get(self, digest: str) -> bytes:
         """Return the content; raise NotFoundError with the digest if it is missing."""
+        content = self._in_folder(digest)
+        if self.shared and (content is None or not _matches(digest, content)):
+            self._fetch(digest, self.shared)
+            content = self._in_folder(digest)
+        if content is None:
+            raise NotFoundError(f"the artifact {digest} is not in {self.root}")
+        return content
+
+    def old(self, before: float, cached_before: float) -> Iterator[OldArtifact]:
+        """Yield the artifacts last used before a time; of a cache also the files last used before another."""
+        if self.shared:
+            yield from self.shared.old(before)
+        if self.shared and not self._handed_over.exists():
+            return
+        limit = cached_before if self.shared else before
+        for path in old(self.root, limit):
+            yield OldArtifact(str(path), path.lstat().st_size, partial(discard, self.root, path, limit))
+
+    def hand_over(self) -> None:
+        """Store what an earlier release left in this home alone in the store that the hosts share; once."""
+        if not self.shared or self._handed_over.exists():
+            return
+        for path in sorted((self.root / "sha256").glob("*/*")):
+            content = path.read_bytes()
+            if _matches(digest := path.parent.name + path.name, content):
+                self.shared.put(digest, content)
+        if self.secret_hosts and self.kept.folder.is_dir():
+            self.secret_hosts.add(path.name for path in self.kept.folder.iterdir() if not path.name.startswith("."))
+        private_folder(self.root)
+        _write(self._handed_over, [])
+
+    @property
+    def is_cache(self) -> bool:
+        """Return whether all content in this folder is in a store that hosts share, too."""
+        return self.shared is not None and self._handed_over.exists()
+
+    @property
+    def _handed_over(self) -> Path:
+        return self.root / "handed-over"
+
+    def _in_folder(self, digest: str) -> bytes | None:
         try:
             return self._path(digest).read_bytes()
         except FileNotFoundError:
-            raise NotFoundError(f"the artifact {digest} is not in {self.root}") from None
+            return None
+
+    def _fetch(self, digest: str, shared: Shared) -> None:
+        """Write content of the shared store to the folder, part by part."""
+        path = self._path(digest)
+        with using(self.root):
+            private_folder(path.parent)
+            _write(path, _checked(digest, shared.get(digest)))
 
     def text(self, content: str) -> Text:
         """Return a text for a history: inline if it is short, else by digest."""
@@ -148,8 +226,8 @@ class Artifacts:
             manifest = {title: digest}
             with contextlib.suppress(FileNotFoundError):
                 manifest = json.loads((folder / "manifest.json").read_bytes()) | manifest
-            _write(folder / "manifest.json", json.dumps(manifest, indent=2).encode())
-            _write(folder / "brief.md", self._bodies(manifest).encode("utf-8", "surrogateescape"))
+            _write(folder / "manifest.json", [json.dumps(manifest, indent=2).encode()])
+            _write(folder / "brief.md", [self._bodies(manifest).encode("utf-8", "surrogateescape")])
 
     def _bodies(self, manifest: dict[str, str]) -> str:
         """Format each artifact body verbatim in a fenced block, so that it can't imitate the body of another leg."""
@@ -165,9 +243,27 @@ def _framed(bodies: Mapping[str, str], fences: Fences) -> str:
     return "\n\n".join([fences.meaning(), *blocks]) + "\n"
 
 
-def _write(path: Path, content: bytes) -> None:
+def _matches(digest: str, content: bytes) -> bool:
+    return hashlib.sha256(content).hexdigest() == digest
+
+
+def _checked(digest: str, parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the parts of content; raise NotFoundError after the last one if they don't have this digest."""
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(part)
+        yield part
+    if found.hexdigest() != digest:
+        raise NotFoundError(f"the stored content of the artifact {digest} was changed, so it is not used")
+
+
+def _write(path: Path, parts: Iterable[bytes]) -> None:
     """Write a file atomically."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-    Path(temporary).replace(path)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.writelines(parts)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -50,8 +50,16 @@ class Service:
 
     @property
     def kept(self) -> KeptSecrets:
-        return KeptSecrets(self.home.root)
+        if not self.settings.store.url:
+            return KeptSecrets(self.home.root)
+        from activities.store.secret_hosts import kept_secrets
+
+        return kept_secrets(self.home, self.settings)
 
     @property
     def artifacts(self) -> Artifacts:
-        return Artifacts(self.home.artifacts)
+        if not self.settings.store.url:
+            return Artifacts(self.home.artifacts)
+        from activities.store.shared_artifacts import artifacts_of
+
+        return artifacts_of(self.home, self.settings, self.store)

@@ -4,6 +4,7 @@ Migrations build them; the code reads them by these definitions. Each table is d
 never changes after its release, while these definitions do. A test compares the two.
 """
 
+from activities.store.schema.artifacts import artifact_parts, artifacts, kept_secrets
 from activities.store.schema.attempts import agent_sessions, attempts, claims, deferrals, moves
 from activities.store.schema.columns import metadata
 from activities.store.schema.fleet import cluster, hosts, invites
@@ -28,6 +29,8 @@ __all__ = [
     "agent_repos",
     "agent_sessions",
     "agents",
+    "artifact_parts",
+    "artifacts",
     "attempts",
     "checkouts",
     "claims",
@@ -48,6 +51,7 @@ __all__ = [
     "idempotency",
     "invites",
     "jobs",
+    "kept_secrets",
     "memory",
     "metadata",
     "moves",

@@ -157,6 +157,21 @@ def store(service: Service) -> Iterator[Finding]:
     yield Finding("store", Level.OK, f"{where}, schema {HEAD}")
 
 
+def artifacts(service: Service) -> Iterator[Finding]:
+    """Check that the object store answers, where hosts share one."""
+    url = service.settings.artifacts.url
+    if not url:
+        return
+    if not service.settings.store.url:
+        says = "[artifacts].url is not used: the store is this host's own SQLite"
+        yield Finding("artifacts", Level.WARNING, says, "set [store].url to a PostgreSQL database, or remove it")
+        return
+    from activities.store.objects import Objects
+
+    Objects(url).require()
+    yield Finding("artifacts", Level.OK, f"{url} answers")
+
+
 def temporal(service: Service) -> Iterator[Finding]:
     from activities import cluster
     from activities.temporal import connect, external_config
@@ -275,7 +290,7 @@ def github(service: Service) -> Iterator[Finding]:
 
 Check = Callable[[Service], Iterator[Finding]]
 CHECKS: tuple[Check, ...] = (
-    *(python, git, home, disk, settings, stale, store, temporal, seals, daemon),
+    *(python, git, home, disk, settings, stale, store, artifacts, temporal, seals, daemon),
     *(github, libgit2, repositories, runtimes, boxes, leftovers),
 )
 

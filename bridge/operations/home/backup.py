@@ -85,7 +85,7 @@ def make(service: Service, folder: Path, step: Step = unheard) -> Backup:
         raise ServiceError(f"{folder} cannot be made: {error.strerror}", "service backup ANOTHER_FOLDER") from None
     try:
         _databases([path for path in _databases_of(service) if path.exists()], part, step)
-        others = list(_others(home))
+        others = list(_others(service))
         for number, path in enumerate(others, 1):
             step(f"copying artifacts, settings and keys, {number} of {len(others)}")
             _copy(path, part / path.relative_to(home.root))
@@ -169,7 +169,8 @@ def _left_out(service: Service) -> list[str]:
     """
     elsewhere = []
     if service.settings.store.url:
-        elsewhere.append("the store is a PostgreSQL database: pg_dump")
+        objects = service.settings.artifacts.url
+        elsewhere.append(f"the store is a PostgreSQL database: pg_dump{f', and a copy of {objects}' * bool(objects)}")
     if external_config(service.settings):
         elsewhere.append("Temporal is a cluster of your own: its operator's backup")
     if elsewhere and len(elsewhere) < 2:
@@ -229,13 +230,15 @@ def _drawn(reader: sqlite3.Connection, target: Path, step: Step) -> None:
         copy.execute("PRAGMA journal_mode=DELETE")  # one file, without journals beside it
 
 
-def _others(home: Home) -> Iterator[Path]:
+def _others(service: Service) -> Iterator[Path]:
     """Yield the files besides the databases: settings, keys, tokens, artifacts and stored secrets."""
+    home = service.home
     single = (home.config, home.bridge_token, home.bridge_tokens, home.seal_key)
     for path in (*single, *seal_key.files(home.root)):
         if path.is_file():
             yield path
-    for folder in (home.artifacts, KeptSecrets(home.root).folder):
+    own = () if service.artifacts.is_cache else (home.artifacts,)
+    for folder in (*own, KeptSecrets(home.root).folder):
         yield from sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
 
 

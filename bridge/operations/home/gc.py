@@ -5,7 +5,6 @@ all. Rows stay, and so do branches, settings, keys, audits and backups.
 """
 
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from activities.host.helper_process import worth_keeping
 from activities.runs import orphans
 from activities.runs.run_folders import Key
 from activities.store import artifacts, attempts
+from activities.store.database import now
 from activities.store.pipeline_runs import Over, over
 from bridge.operations.branches import unmerged
 from bridge.operations.branches.unmerged import UnmergedWork
@@ -51,7 +51,7 @@ class Thing:
     """A file or folder that can be removed."""
 
     what: What
-    path: Path
+    name: Path | str
     bytes: int
     remove: Callable[[], object]
 
@@ -88,7 +88,8 @@ class Reclaimed:
 def reclaim(service: Service, older_than: str, *, yes: bool) -> Reclaimed:
     """List what can be removed, or with `yes` remove it; after a crash, the next call continues."""
     seconds = _seconds(older_than)
-    before = time.time() - seconds
+    with service.store.connect() as connection:
+        before = now(connection) - seconds
     ended = over(service.store, before)
     needed = _artifacts_needed(service, ended)
     things = [*_runs(service, ended), *_worktrees(service, ended), *_logs(service, before)]
@@ -138,7 +139,7 @@ def _runs(service: Service, ended: Over) -> Iterator[Thing]:
 
 def _artifacts_needed(service: Service, ended: Over) -> str:
     """Return why no artifact can be removed yet; empty if old ones can."""
-    if ended.since is None or ended.since > artifacts.counted_since(service.home.artifacts):
+    if service.artifacts.shared or ended.since is None or ended.since > artifacts.counted_since(service.home.artifacts):
         return ""
     return "something began before this release and is not over: all artifacts stay until it is"
 
@@ -147,8 +148,8 @@ def _artifacts(service: Service, ended: Over, before: float) -> Iterator[Thing]:
     """Yield artifacts older than everything that may need them, and inputs gathered for ended coordinators."""
     root = service.home.artifacts
     oldest = min(before, ended.since or before)
-    for path in artifacts.old(root, oldest):
-        yield Thing(What.ARTIFACTS, path, _size(path), partial(artifacts.discard, root, path, oldest))
+    for old in service.artifacts.old(oldest, before):
+        yield Thing(What.ARTIFACTS, old.name, old.bytes, old.remove)
     for folder in sorted((root / "delegations").glob("*/")):
         if ended.has(folder.name):
             yield Thing(What.ARTIFACTS, folder, _size(folder), partial(shutil.rmtree, folder))
@@ -191,7 +192,7 @@ def _removed(things: list[Thing]) -> tuple[list[Thing], tuple[str, ...]]:
         except FileNotFoundError:
             continue  # the worker cleans up too
         except (OSError, ServiceError) as error:
-            problems.append(f"{thing.path} could not be removed: {error}")
+            problems.append(f"{thing.name} could not be removed: {error}")
     return gone, tuple(problems)
 
 

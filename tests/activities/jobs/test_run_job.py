@@ -20,9 +20,12 @@ from activities.jobs import workspace
 from activities.jobs.run_job import Jobs
 from activities.runs.os_processes import marked
 from activities.runs.supervised_run import mark_of
+from activities.settings.home import Home
 from activities.store import attempts
 from activities.store.attempts import Offered
 from activities.store.registry import repos
+from activities.store.secret_hosts import kept_secrets
+from tests import keys
 from tests.activities.jobs.conftest import Stage, git
 from tests.activities.jobs.programs import lasted, limit_of
 from tests.assigned import changed
@@ -31,6 +34,7 @@ from tests.waiting import until
 from tests.written import ROOT
 from workflows.contract.models import Action, Decision
 from workflows.model.jobs import JobOutcome
+from workflows.model.long_texts import Text
 from workflows.model.spend import Usage
 from workflows.model.states import JobState
 from workflows.model.workers import Worker
@@ -278,6 +282,24 @@ async def test_a_repository_that_moved_away_is_the_jobs_failure_with_the_way_out
     outcome = await stage.play(stage.job(APPROVED))
     assert outcome.state is JobState.FAILED
     assert str(stage.repo) in outcome.reason
+
+
+@pytest.mark.ruling("Q2")
+async def test_a_job_whose_text_is_missing_or_needs_a_secret_of_another_host_is_refused(stage: Stage) -> None:
+    missing = await stage.play(stage.job(APPROVED, prompt=Text(digest="00ff")))
+    assert missing.state is JobState.FAILED
+    assert missing.reason.startswith("the artifact 00ff is not in ")
+    home = keys.give(Home(stage.tmp / "other").ensure())
+    url = f"sqlite:///{stage.context.home.store}"
+    here, there = (unboxed({"store": {"url": url}, "worker": {"host": name}}) for name in ("here", "there"))
+    context = replace(stage.context, settings=here)
+    hidden = kept_secrets(home, there).hide("use " + "ghp" + "_" + "a1B2" * 9)
+    work = Jobs(context, {"shell": Shell(())}, Slots(context.settings))
+    run = stage.job(APPROVED, prompt=Text(inline=hidden), job_id="job-0123456789ac")
+    outcome = await ActivityEnvironment().run(work.run_job, run)
+    assert outcome.state is JobState.FAILED
+    assert f"({hidden[4:]}) that only the host there keeps, and this is here (try: scp -p there:" in outcome.reason
+    assert list((context.home.root / "worktrees").iterdir()) == []
 
 
 @pytest.mark.ruling("I1", "I2")

@@ -101,6 +101,10 @@ def test_the_file_is_read_and_empty_timeouts_are_not_set(home: Home) -> None:
             "[orchestrate].max_delegation_depth should be a valid integer, not '3'",
         ),
         (
+            "[artifacts]\nurl = 'team-agents'",
+            "[artifacts].url: 'team-agents' is not an object store: write s3://..., gs://..., az://... or file:///FOLDER",
+        ),
+        (
             "[orchestrate]\nescalation_ttl = 24",
             '[orchestrate].escalation_ttl: a duration is text such as "90s", "30m" or "1h30m"',
         ),

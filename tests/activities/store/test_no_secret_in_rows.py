@@ -10,7 +10,8 @@ from activities.store.schema.columns import String as Named
 TOKEN = "ghp" + "_" + "a1B2" * 9
 
 OURS = {
-    "repos.path", "attempts.run_dir", "attempts.worktree",  # where something lies
+    "attempts.run_dir", "attempts.worktree", "checkouts.path", "kept_secrets.path",
+    "repos.default_branch", "repos.remote",  # where something is
 }  # fmt: skip
 """The service's own texts, which it must find again."""
 
