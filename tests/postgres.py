@@ -16,6 +16,8 @@ import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
+from tests.waiting import wait_for
+
 
 def programs() -> Path:
     """Return the folder of the server's programs; skip the test where they are not installed."""
@@ -50,7 +52,7 @@ class Postgres:
         return self.database(name)
 
     def start(self) -> None:
-        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder} -c fsync=off"
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off"
         options += f" -c max_connections={self.connections}"
         self._run("pg_ctl", "-D", self._data, "-o", options, "-w", "-l", str(self.folder / "log"), "start")
 
@@ -59,9 +61,15 @@ class Postgres:
 
     def kill(self) -> None:
         """Kill the server and its processes with -9, as a crash does."""
-        leader = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(leader, signal.SIGKILL)
+        lock = self.folder / "data" / "postmaster.pid"
+        leader = int(lock.read_text().split()[0])
+        os.kill(leader, signal.SIGSTOP)  # it starts none again
+        pids = [*_children(leader), leader]
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: not any(Path(f"/proc/{pid}/root").exists() for pid in pids))
+        lock.unlink()  # a container without an init keeps the dead process, which looks alive to the next server
 
     def make(self) -> None:
         self._run("initdb", "-D", self._data, "-U", "service", "--auth=trust", "--no-sync")
@@ -91,6 +99,11 @@ def running(connections: int = 30) -> Iterator[Postgres]:
         finally:
             with contextlib.suppress(subprocess.CalledProcessError):  # a test may have ended it
                 server.stop()
+
+
+def _children(leader: int) -> list[int]:
+    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(leader)], capture_output=True, text=True, check=False)
+    return [int(pid) for pid in found.stdout.split()]
 
 
 def _unprivileged(folder: Path) -> list[str]:

@@ -28,7 +28,8 @@ class Machine(Installed):
     def configure(self, more: str = "", **worker: str) -> None:
         """Write its `config.toml`: the fleet's settings, those of its worker, and `more`."""
         own = "".join(f"{key} = {value}\n" for key, value in {"host": f'"{self.name}"', **worker}.items())
-        (self.home / "config.toml").write_text(f'{shell("""env = ["PROOF"]""")}{self.common}[worker]\n{own}{more}')
+        agents = shell('env = ["PROOF", "PLANS", "HOST"]')
+        (self.home / "config.toml").write_text(f"{agents}{self.common}[worker]\n{own}{more}")
 
     def cut_off(self) -> None:
         """Cut it off from server and database; its agents run on."""
