@@ -25,6 +25,9 @@ RETENTION = timedelta(days=30)
 SETTLE_SECONDS = 60.0
 """Time limit for a server until all of it knows a new namespace or search attribute."""
 
+PROBES = 8
+"""Workflows that are asked for, to reach different hosts of the history service."""
+
 _PAUSE = 0.5
 _TYPE = "INDEXED_VALUE_TYPE_"
 
@@ -107,6 +110,64 @@ async def require(client: "Client") -> Survey:
     if seen.faults:
         raise NotPreparedError("; ".join(seen.faults), seen.fix)
     return seen
+
+
+async def probe(client: "Client") -> None:
+    """Raise UnreachableError unless the services behind the server's frontend answer, too.
+
+    Workflows are spread over the hosts of the history service by their ids, so several unknown ones are asked for.
+    """
+    from temporalio.api.common.v1 import WorkflowExecution
+    from temporalio.api.enums.v1 import TaskQueueType
+    from temporalio.api.taskqueue.v1 import TaskQueue
+    from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest, DescribeWorkflowExecutionRequest
+
+    service, namespace = client.workflow_service, client.namespace
+    await asyncio.gather(
+        *(
+            _answers(
+                client,
+                "history",
+                service.describe_workflow_execution(
+                    DescribeWorkflowExecutionRequest(
+                        namespace=namespace, execution=WorkflowExecution(workflow_id=f"service-doctor-{number}")
+                    ),
+                    timeout=RPC_TIMEOUT,
+                ),
+            )
+            for number in range(PROBES)
+        ),
+        _answers(
+            client,
+            "matching",
+            service.describe_task_queue(
+                DescribeTaskQueueRequest(
+                    namespace=namespace,
+                    task_queue=TaskQueue(name="service-doctor"),
+                    task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+                ),
+                timeout=RPC_TIMEOUT,
+            ),
+        ),
+        _answers(
+            client, "visibility", client.count_workflows("WorkflowId = 'service-doctor'", rpc_timeout=RPC_TIMEOUT)
+        ),
+    )
+
+
+async def _answers(client: "Client", what: str, call: Awaitable[object]) -> None:
+    """Raise if a call fails for want of the service that answers it. That it finds nothing, or may not look, counts as
+    an answer.
+    """
+    from temporalio.service import RPCError, RPCStatusCode
+
+    try:
+        await call
+    except RPCError as error:
+        if error.status in {RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.INTERNAL}:
+            address = client.service_client.config.target_host
+            says = f"{address} takes calls, but its {what} service does not answer: {error.message}"
+            raise UnreachableError(says, "look at the logs of that Temporal server") from None
 
 
 async def not_taken(client: "Client", error: Exception, what: str) -> ServiceError:

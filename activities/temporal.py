@@ -3,6 +3,8 @@
 import json
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -83,11 +85,8 @@ class _Reached:
 
 
 async def connect(home: Home, settings: Settings) -> "Client":
-    """Return this process's client, which reconnects by itself; raise UnreachableError with the command that starts
-    a server.
-    """
+    """Return this process's client, which reconnects by itself; raise UnreachableError with the command that helps."""
     from temporalio.client import Client
-    from temporalio.service import RPCError
 
     from activities.redaction.on_temporal import Hiding
     from activities.store.secret_hosts import kept_secrets
@@ -97,14 +96,41 @@ async def connect(home: Home, settings: Settings) -> "Client":
         return kept.client
     config = connect_config(home, settings) | {"data_converter": data_converter(home, settings)}
     known = kept.client if kept and kept.config == config else None
-    try:
+    with _reaching(settings, config["target_host"]):
         client = known or await Client.connect(**config, interceptors=[Hiding(kept_secrets(home, settings))])
         await client.service_client.check_health(timeout=RPC_TIMEOUT)
         _KEPT["client"] = _Reached(home.root, settings, config, client, time.monotonic())
+    return client
+
+
+async def look(home: Home, settings: Settings) -> "Client":
+    """Return a client without seals, for one who only looks at the server: nothing is made in the home."""
+    from temporalio.client import Client
+
+    config = connect_config(home, settings)
+    with _reaching(settings, config["target_host"]):
+        client = await Client.connect(**config)
+        await client.service_client.check_health(timeout=RPC_TIMEOUT)
+    return client
+
+
+@contextmanager
+def _reaching(settings: Settings, address: str) -> Iterator[None]:
+    from temporalio.service import RPCError
+
+    try:
+        yield
     except (RPCError, RuntimeError, OSError) as error:
         told = _TOLD.search(str(error))
         why = told[1] if told else str(error).partition("\n")[0].removeprefix("Failed client connect: ")[:200]
         raise UnreachableError(
-            f"Temporal cannot be reached at {config['target_host']}: {why}", "service daemon start"
+            f"Temporal cannot be reached at {address}: {why}", way_to_server(settings, address)
         ) from None
-    return client
+
+
+def way_to_server(settings: Settings, address: str) -> str:
+    """Return the command that starts the service's own server, or asks a foreign one how it is."""
+    if external_config(settings) is None:
+        return "service daemon start"
+    origin = "where the address is from: service config show --origin"
+    return f"temporal operator cluster health --address {address}  ({origin})"

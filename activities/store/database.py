@@ -26,6 +26,7 @@ from sqlalchemy import (
     select,
     text,
 )
+from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
@@ -44,8 +45,16 @@ HEAD = "0010"
 """The newest migration; a test compares it with alembic's."""
 
 
+PROCESSES = 3
+"""Processes of a host that open the store: the worker, the bridge, and the one that runs commands or has GitHub."""
+POOL, OVERFLOW = 5, 10
+"""Connections that each keeps, and the most it opens beyond these; SQLAlchemy's own numbers."""
+
 BUSY_SECONDS = 15
 """Timeout of a write that waits for another one."""
+
+
+NEWER = "the store was written by a newer release of the service"
 
 
 class StoreNewerError(ServiceError):
@@ -54,17 +63,71 @@ class StoreNewerError(ServiceError):
     code = "store_newer"
 
 
-def open_store(home: Home, url: str = "") -> Engine:
-    """Open the store and migrate its schema to this release's."""
+class StoreOlderError(ServiceError):
+    """The store was written by an older release, and this caller only looks."""
+
+    code = "store_older"
+
+
+def open_store(home: Home, url: str = "", *, migrate: bool = True) -> Engine:
+    """Open the store and migrate its schema to this release's, or without `migrate` raise if that is needed."""
     engine = _engine(home, url)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _tune_sqlite)
     try:
-        if _version(engine) != HEAD or not _writes_ahead(engine):
+        version = _version(engine)
+        if not migrate:
+            _refuse_other(version)
+        elif version != HEAD or not _writes_ahead(engine):
             _migrate(home, engine)
     except DBAPIError as error:
-        raise UnreachableError(f"the store cannot be opened: {error.orig}", "service config show") from None
+        raise UnreachableError(f"the store cannot be opened: {error.orig}", _way_to(engine, str(error.orig))) from None
     return engine
+
+
+@contextmanager
+def connected(home: Home, url: str) -> Iterator[Connection]:
+    """Connect to the store as it is, for one who only looks at the database itself."""
+    engine = _engine(home, url)
+    try:
+        with engine.connect() as connection:
+            yield connection
+    finally:
+        engine.dispose()
+
+
+def place_of(home: Home, url: str) -> str:
+    """Return the store's URL without the password."""
+    return make_url(url or f"sqlite:///{home.store}").render_as_string(hide_password=True)
+
+
+def most_connections() -> int:
+    """Return the most connections that one host opens: the pool of each of its processes, with its overflow."""
+    return PROCESSES * (POOL + OVERFLOW)
+
+
+def _refuse_other(version: str | None) -> None:
+    if version is None:
+        raise StoreOlderError(
+            f"it has no tables yet; the daemon makes them, with schema {HEAD}", "service daemon start"
+        )
+    if not any(path.name.startswith(f"{version}_") for path in (MIGRATIONS / "versions").iterdir()):
+        raise StoreNewerError(f"{NEWER} (schema {version})", "install that release, or newer")
+    if version != HEAD:
+        raise StoreOlderError(f"schema {version}; the daemon migrates it to {HEAD}", "service daemon start")
+
+
+def _way_to(engine: Engine, error: str) -> str:
+    """Return the command that shows or removes the reason why a database cannot be opened."""
+    if engine.dialect.name == "sqlite":
+        return "service config show"
+    url = engine.url.set(drivername="postgresql", password=None)
+    place = f"-h {url.host or 'localhost'} -p {url.port or 5432}"
+    if "does not exist" in error and f'database "{url.database}"' in error:
+        return f"createdb {place} -U {url.username or 'postgres'} {url.database}"
+    if "refused" in error or "timeout" in error or "resolve" in error:
+        return f"pg_isready {place}  (the URL: [store].url in config.toml)"
+    return f"psql {url.render_as_string()} -c 'SHOW max_connections'  (the URL: [store].url in config.toml)"
 
 
 def _engine(home: Home, url: str) -> Engine:
@@ -73,7 +136,7 @@ def _engine(home: Home, url: str) -> Engine:
         os.close(os.open(home.ensure().store, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         return create_engine(f"sqlite:///{home.store}", json_serializer=_json)
     try:
-        return create_engine(url, pool_pre_ping=True, json_serializer=_json)
+        return create_engine(url, pool_pre_ping=True, pool_size=POOL, max_overflow=OVERFLOW, json_serializer=_json)
     except ModuleNotFoundError as error:
         if error.name != "psycopg":
             why = f"[store].url needs {error.name}: the store speaks PostgreSQL by psycopg"
@@ -251,8 +314,7 @@ def _migrate(home: Home, engine: Engine) -> None:
             try:
                 command.upgrade(config, HEAD)
             except CommandError as error:
-                why = f"the store was written by a newer release of the service ({error})"
-                raise StoreNewerError(why, "install that release, or newer") from None
+                raise StoreNewerError(f"{NEWER} ({error})", "install that release, or newer") from None
 
 
 @contextmanager

@@ -21,6 +21,8 @@ class Service:
     """One service home, as a process sees it."""
 
     home: Home
+    migrates: bool = True
+    """Migrate an older store when it is opened; one who only looks raises StoreOlderError."""
 
     @classmethod
     def locate(cls) -> "Service":
@@ -46,7 +48,7 @@ class Service:
     def store(self) -> "Engine":
         from activities.store.database import open_store
 
-        return open_store(self.home, self.settings.store.url)
+        return open_store(self.home, self.settings.store.url, migrate=self.migrates)
 
     @property
     def kept(self) -> KeptSecrets:

@@ -66,6 +66,33 @@ async def test_all_of_it_is_made_once_and_found_there_afterwards(client: Client)
     )
 
 
+@pytest.mark.ruling("Q1")
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        ("describe_workflow_execution", "history"),
+        ("describe_task_queue", "matching"),
+        ("count_workflow_executions", "visibility"),
+    ],
+)
+async def test_a_service_behind_the_frontend_that_does_not_answer_is_named(
+    client: Client, address: str, monkeypatch: pytest.MonkeyPatch, call: str, what: str
+) -> None:
+    await cluster.make(client, None)
+    await cluster.probe(client)
+    asked = getattr(client.workflow_service, call)
+
+    async def away(request: Any, **options: Any) -> Any:
+        if "7" in getattr(getattr(request, "execution", None), "workflow_id", "7"):  # one host of several
+            raise RPCError("no hosts are available", RPCStatusCode.UNAVAILABLE, b"")
+        return await asked(request, **options)
+
+    monkeypatch.setattr(client.workflow_service, call, away)
+    says = f"{address} takes calls, but its {what} service does not answer: no hosts are available"
+    with pytest.raises(UnreachableError, match=says):
+        await cluster.probe(client)
+
+
 async def test_a_retention_that_is_there_changes_only_when_asked_for(client: Client) -> None:
     await cluster.make(client, timedelta(days=3))
     assert (await cluster.make(client, None)).said[0].endswith("for 3d")

@@ -9,7 +9,7 @@ from activities.settings.home import Home
 from activities.settings.load import load_settings
 from activities.settings.model import Settings
 from activities.settings.model import Temporal as TemporalSection
-from activities.temporal import connect, connect_config, external_config
+from activities.temporal import connect, connect_config, external_config, look
 from workflows.model.errors import UnreachableError, UsageError
 
 
@@ -64,4 +64,13 @@ async def test_a_server_that_is_not_there_is_said_with_what_to_start(home: Home,
         UnreachableError, match=r"^Temporal cannot be reached at 127\.0\.0\.1:1: Connection refused"
     ) as caught:
         await connect(home, Settings(temporal=TemporalSection(address="127.0.0.1:1")))
-    assert caught.value.hint == "service daemon start"
+    assert caught.value.hint.startswith("temporal operator cluster health --address 127.0.0.1:1 ")
+    with pytest.raises(UnreachableError) as own:
+        await connect(home, Settings(temporal=TemporalSection(mode="embedded", port=1)))
+    assert own.value.hint == "service daemon start"
+
+
+async def test_a_look_at_a_server_makes_nothing_in_the_home(tmp_path: Path, profile: Path) -> None:
+    with pytest.raises(UnreachableError, match=r"^Temporal cannot be reached at 127\.0\.0\.1:1"):
+        await look(Home(tmp_path / "new"), Settings(temporal=TemporalSection(address="127.0.0.1:1")))
+    assert not (tmp_path / "new").exists()

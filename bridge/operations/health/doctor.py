@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from activities.git.command import OLDEST_GIT
@@ -17,6 +18,7 @@ from activities.runs.orphans import recent
 from activities.sealing import seal_key
 from activities.settings import secure_home
 from activities.settings.load import SettingsError
+from activities.store.database import StoreOlderError
 from bridge.machine import daemon_state
 from bridge.machine.locks import holder
 from bridge.machine.progress import Step, unheard
@@ -37,7 +39,7 @@ OPENED_SECONDS = 7 * 86_400.0
 
 def examine(service: Service, step: Step = unheard) -> list[Finding]:
     """Run every check; one that fails does not hide the others, but without a home nothing that is in it is checked."""
-    found = list[Finding]()
+    found, service = list[Finding](), replace(service, migrates=False)
     for number, check in enumerate(CHECKS, 1):
         step(f"looking at {check.__name__}, {number} of {len(CHECKS)}")
         found += _carefully(check, service)
@@ -47,8 +49,9 @@ def examine(service: Service, step: Step = unheard) -> list[Finding]:
 
 
 def foundation(service: Service) -> list[Finding]:
-    """Run only the checks of what a start needs: settings, store and Temporal."""
-    return [finding for check in (settings, store, temporal) for finding in _carefully(check, service)]
+    """Run only the checks of what a start needs: settings, store, admission to the fleet and Temporal."""
+    service = replace(service, migrates=False)
+    return [finding for check in (settings, store, fleet, temporal) for finding in _carefully(check, service)]
 
 
 def healthy(findings: list[Finding]) -> bool:
@@ -147,14 +150,41 @@ def settings(service: Service) -> Iterator[Finding]:
 
 
 def store(service: Service) -> Iterator[Finding]:
-    from activities.store.database import HEAD
+    """Look at the store; the daemon migrates one of an older release, this doesn't."""
+    from activities.store.database import HEAD, connected, place_of
 
     url = service.settings.store.url
     if not url and not service.home.store.exists():
         yield Finding("store", Level.OK, "made at first use")
         return
-    where = service.store.url.render_as_string(hide_password=True)
-    yield Finding("store", Level.OK, f"{where}, schema {HEAD}")
+    where = place_of(service.home, url)
+    try:
+        _ = service.store
+        yield Finding("store", Level.OK, f"{where}, schema {HEAD}")
+    except StoreOlderError as older:
+        yield Finding("store", Level.OK, f"{where}: {older.message}")
+    with connected(service.home, url) as connection:
+        if connection.dialect.name == "postgresql":
+            from bridge.operations.health import postgresql
+
+            yield from postgresql.findings(connection)
+
+
+def fleet(service: Service) -> Iterator[Finding]:
+    """Check that this host may work for its store, with its key, namespace and name (ruling Q1)."""
+    from activities.host import admission
+    from activities.store.registry import hosts
+    from bridge.operations.temporal import candidate
+    from workflows.policy.host_availability import lacks_worker
+
+    if not service.settings.store.url and not service.home.store.exists():
+        return
+    admission.check(candidate(service))
+    if service.settings.store.url:
+        every = hosts.every(service.store)
+        working = [host.name for host in every if not lacks_worker(host.seen)]
+        says = f"{len(every)} hosts were seen, and {len(working)} have a worker now"
+        yield Finding("fleet", Level.OK, f"{says}: {', '.join(working)}" if working else says)
 
 
 def artifacts(service: Service) -> Iterator[Finding]:
@@ -174,22 +204,26 @@ def artifacts(service: Service) -> Iterator[Finding]:
 
 def temporal(service: Service) -> Iterator[Finding]:
     from activities import cluster
-    from activities.temporal import connect, external_config
+    from activities.temporal import external_config
+    from activities.temporal import look as reached
 
-    runs = holder(service.home.daemon_lock) is not None
-    if not runs and external_config(service.settings) is None:  # the default port may be another's
+    runs, own = holder(service.home.daemon_lock) is not None, external_config(service.settings) is None
+    if not runs and own:  # the default port may be another's
         yield Finding("temporal", Level.WARNING, "its server runs with the daemon", "service daemon start")
         return
 
     async def look() -> cluster.Survey:
-        return await cluster.require(await connect(service.home, service.settings))
+        client = await reached(service.home, service.settings)
+        seen = await cluster.require(client)
+        await cluster.probe(client)
+        return seen
 
     try:
         seen = asyncio.run(look())
     except cluster.NotPreparedError as error:
         yield Finding("temporal", Level.WRONG, error.message, error.hint)
     except UnreachableError as error:
-        fix = "service daemon status" if runs else "check [temporal].address and that server"
+        fix = "service daemon status" if runs and own else error.hint
         yield Finding("temporal", Level.WRONG, error.message, fix)
     else:
         has = f"has the namespace {seen.place.namespace} and every search attribute"
@@ -290,7 +324,7 @@ def github(service: Service) -> Iterator[Finding]:
 
 Check = Callable[[Service], Iterator[Finding]]
 CHECKS: tuple[Check, ...] = (
-    *(python, git, home, disk, settings, stale, store, artifacts, temporal, seals, daemon),
+    *(python, git, home, disk, settings, stale, store, fleet, artifacts, temporal, seals, daemon),
     *(github, libgit2, repositories, runtimes, boxes, leftovers),
 )
 
@@ -302,6 +336,8 @@ def _carefully(check: Check, service: Service) -> Iterator[Finding]:
     except SettingsError as error:
         if check is settings:  # reported once: the other checks fail for this very reason
             yield Finding(check.__name__, Level.WRONG, error.message, error.hint)
+    except StoreOlderError:
+        return  # the check of the store says so
     except ServiceError as error:
         yield Finding(check.__name__, Level.WRONG, error.message, error.hint)
     except (OSError, ValueError, subprocess.SubprocessError) as error:

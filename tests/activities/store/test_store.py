@@ -14,11 +14,19 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, create_engine, inspect, text
+from sqlalchemy.engine import make_url
 
 from activities.settings.home import Home
 from activities.store import attempts, database, events, idempotency, jobs
 from activities.store.attempts import Offered
-from activities.store.database import HEAD, MIGRATIONS, StoreNewerError, open_store
+from activities.store.database import (
+    HEAD,
+    MIGRATIONS,
+    StoreNewerError,
+    StoreOlderError,
+    connected,
+    open_store,
+)
 from activities.store.registry import agents, repos
 from activities.store.registry.repos import Repo
 from activities.store.schema import metadata
@@ -338,6 +346,42 @@ def test_a_driver_that_is_not_installed_is_named_with_the_extra_it_is_part_of(
 
 
 @pytest.mark.ruling("engine:cluster")
+def older(url: str) -> None:
+    """Make the store of an older release."""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0004")
+    engine.dispose()
+
+
+@pytest.mark.ruling("Q1")
+@pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
+def test_one_who_only_looks_migrates_nothing(dialect: str, bare_home: Home, request: pytest.FixtureRequest) -> None:
+    url = f"sqlite:///{bare_home.ensure().store}"
+    if dialect == "postgres":
+        url = request.getfixturevalue("postgres")
+        emptied(url)
+        with pytest.raises(StoreOlderError, match="it has no tables yet"):
+            open_store(bare_home, url, migrate=False)
+    older(url)
+    with pytest.raises(StoreOlderError, match=f"schema 0004; the daemon migrates it to {HEAD}"):
+        open_store(bare_home, url, migrate=False)
+    with connected(bare_home, url) as connection:
+        assert MigrationContext.configure(connection).get_current_revision() == "0004"
+    open_store(bare_home, url).dispose()
+    open_store(bare_home, url, migrate=False).dispose()
+
+
+def test_a_database_that_is_missing_is_said_with_what_makes_it(bare_home: Home, postgres: str) -> None:
+    with pytest.raises(UnreachableError, match='database "none" does not exist') as missing:
+        open_store(bare_home, postgres.replace("/postgres", "/none").replace("service@", "service:secret-word@"))
+    port = make_url(postgres).port
+    assert missing.value.hint == f"createdb -h 127.0.0.1 -p {port} -U service none"
+
+
 def test_a_database_that_does_not_answer_is_said(home: Home) -> None:
     with pytest.raises(UnreachableError, match=r"the store cannot be opened: .*refused"):
         open_store(home, "postgresql://service@127.0.0.1:1/store")

@@ -8,7 +8,7 @@ from sqlalchemy.exc import DBAPIError
 from activities.settings import ready
 from bridge.operations.service import Service
 from bridge.operations.temporal import client_of
-from workflows.model.errors import ServiceError
+from workflows.model.errors import ServiceError, UnreachableError
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,10 @@ async def gone(service: Service) -> tuple[Gone, ...]:
         missing.append(Gone("The store cannot be reached", "Nothing can be shown or recorded.", "service doctor"))
     try:
         await client_of(service)
-    except ServiceError:
+    except ServiceError as error:
         means = "What is shown is what was recorded last; what you order now is refused."
-        missing.append(Gone("Temporal does not answer", means, "service daemon start"))
+        what = "Temporal does not answer" if isinstance(error, UnreachableError) else error.message
+        missing.append(Gone(what, means, error.hint))
     worker = ready.read(service.home.worker_ready)
     if worker is None or not worker.alive:
         means = "Nothing moves on; what you answer is kept and takes effect when it is back."

@@ -3,21 +3,28 @@
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import time
 from collections import namedtuple
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import create_engine, text
 
 from activities.sealing import seal_key
 from activities.settings.home import Home
-from activities.store.registry import repos
+from activities.store.database import HEAD, open_store
+from activities.store.registry import hosts, repos
 from bridge.operations.health import doctor
 from bridge.operations.health.doctor import Finding, Level
 from bridge.operations.service import Service
 from cli.main import main
 from tests.activities.git.conftest import make_repository, run_git
+from tests.activities.store.conftest import emptied, postgres
+
+__all__ = ["postgres"]
 
 pytestmark = pytest.mark.ruling("engine:doctor")
 
@@ -106,6 +113,58 @@ def test_an_old_git_is_wrong(
     assert found(home)["git"].level is level
     program.unlink()
     assert found(home)["git"].says == "there is no git on the PATH"
+
+
+@pytest.mark.ruling("Q1")
+def test_a_look_at_the_store_of_an_older_release_leaves_it_as_it_is(home: Home) -> None:
+    open_store(home).dispose()
+    with sqlite3.connect(home.store) as store:
+        store.execute("UPDATE alembic_version SET version_num = '0004'")
+        store.execute("DROP TABLE hosts")
+    seen = found(home)
+    assert (seen["store"].level, "fleet" in seen) == (Level.OK, False)
+    assert f"{home.store}: schema 0004; the daemon migrates it to {HEAD}" in seen["store"].says
+    with sqlite3.connect(home.store) as store:
+        assert store.execute("SELECT version_num FROM alembic_version").fetchall() == [("0004",)]
+
+
+@pytest.mark.ruling("Q1")
+def test_a_host_that_its_fleet_would_refuse_is_told_before_a_start(home: Home, tmp_path: Path) -> None:
+    home.config.write_text(f'[store]\nurl = "sqlite:///{tmp_path}/fleet.db"\n[worker]\nhost = "web-1"\n')
+    service = Service(home)
+    hosts.form(service.store, hosts.Cluster("f" * 64, "service", "0.2.0"))
+    [wrong] = [each for each in doctor.foundation(service) if each.about == "fleet"]
+    assert (wrong.level, wrong.fix[:4]) == (Level.WRONG, "scp ")
+    hosts.form(
+        service.store, hosts.Cluster(seal_key.fingerprint(seal_key.ensure(home.root)), "service", ""), replace=True
+    )
+    hosts.see(service.store, "web-1", slots=1, started_at=1.0, machine="another")
+    assert "the host name web-1 is in use" in found(home)["fleet"].says
+    hosts.stop(service.store, "web-1", started_at=1.0)
+    hosts.see(service.store, "web-2", slots=1, started_at=1.0)
+    assert found(home)["fleet"].says == "2 hosts were seen, and 1 have a worker now: web-2"
+
+
+@pytest.mark.ruling("Q1")
+def test_what_postgresql_allows_is_compared_with_what_the_hosts_need(home: Home, postgres: str) -> None:
+    emptied(postgres)
+    home.config.write_text(f'[store]\nurl = "{postgres}"\n')
+
+    def levels() -> dict[str, Level]:
+        return {each.says: each.level for each in doctor.store(replace(Service(home), migrates=False))}
+
+    [first, connections] = levels().items()
+    assert (first[1], "it has no tables yet" in first[0]) == (Level.OK, True)
+    assert (connections[1], "1 hosts open 45 at most" in connections[0]) == (Level.WARNING, True), "it allows 30"
+    with create_engine(postgres).begin() as session:
+        session.execute(text("CREATE ROLE reader LOGIN"))
+        session.execute(text("REVOKE CREATE ON SCHEMA public FROM PUBLIC"))
+        session.execute(text("GRANT USAGE ON SCHEMA public TO PUBLIC"))
+    home.config.write_text(f'[store]\nurl = "{postgres.replace("service@", "reader@")}"\n')
+    refused = "the account reader may make no tables in the schema public of the database postgres"
+    assert levels()[refused] is Level.WRONG
+    with create_engine(postgres).begin() as session:
+        session.execute(text("DROP ROLE reader"))
 
 
 @pytest.mark.ruling("N3")
