@@ -94,6 +94,9 @@ class Host:
     on_cancel: Callable[[JobOutcome], JobOutcome] = lambda said: said
     before_write: Callable[[Records], Awaitable[None]] | None = None
     before_take_back: Callable[[calls.Offer], Awaitable[None]] | None = None
+    placements: list[str] = field(default_factory=list)
+    """Hosts to place attempts on, the last one repeatedly; an empty one stands for no host."""
+    wanted: list[calls.Wanted] = field(default_factory=list)
 
     @activity.defn(name="run_job")
     async def run_job(self, run: JobRun) -> JobOutcome:
@@ -124,6 +127,14 @@ class Host:
         if self.reports:
             told = HostReport(begun=(Begun(job_id=run.job_id, offer=run.offer, at=at),))
             await activity.client().get_workflow_handle(run.root_job_id).signal(DelegationTree.report, told)
+
+    @activity.defn(name="place")
+    async def place(self, wanted: calls.Wanted) -> str:
+        self.wanted.append(wanted)
+        chosen = self.placements.pop(0) if len(self.placements) > 1 else self.placements[0]
+        if not chosen:
+            raise ApplicationError("no host has the label gpu", type=calls.WAITS)
+        return chosen
 
     @activity.defn(name="take_back")
     async def take_back(self, offer: calls.Offer) -> calls.Claim:
@@ -156,6 +167,7 @@ class Host:
             how_it_closed,
             self.take_back,
             self.give_up,
+            self.place,
             self.keep_tree,
             self.deliver,
         ]

@@ -212,6 +212,19 @@ def test_what_a_running_job_waits_for_stands_in_its_row() -> None:
     assert world.feed(held.model_copy(update={"attempt": 2})) == []
 
 
+@pytest.mark.ruling("B3", "Q4")
+def test_what_an_offered_job_without_a_host_waits_for_is_in_its_row() -> None:
+    world = waiting("a", begun=0)
+    job, offer = f"{ROOT}.1", world.state.offers[f"{ROOT}.1"]
+    held = JobHeldUp(now=world.now, job_id=job, attempt=1, reason="no host has gpu", next="look", offer=offer.number)
+    world.feed(held)
+    assert (world.jobs[job].state, world.jobs[job].reason) == (JobState.QUEUED, "no host has gpu")
+    assert world.feed(held.model_copy(update={"offer": offer.number + 1})) == []
+    assert world.feed(held.model_copy(update={"offer": 0, "reason": "x"})) == []
+    world.begins(job)
+    assert world.feed(held) == [], "it has begun since then"
+
+
 @pytest.mark.ruling("B7")
 def test_the_log_of_a_tree_reads_as_its_story() -> None:
     world = waiting("a", begun=1)

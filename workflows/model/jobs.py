@@ -67,6 +67,9 @@ class JobRun(Wire):
     rules: tuple[SynthesisRule, ...] = ()
     """The rules its decision counts for."""
     quorum: int | None = None
+    require: tuple[str, ...] = ()
+    prefer: tuple[str, ...] = ()
+    """Labels that its tree's pipeline stage requires and prefers of its host (ruling Q4)."""
 
 
 class JobOutcome(Wire):

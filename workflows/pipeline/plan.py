@@ -27,6 +27,9 @@ class _Planned(Wire):
     id: str
     needs: tuple[str, ...] = ()
     retry: int = 0
+    require: tuple[str, ...] = ()
+    prefer: tuple[str, ...] = ()
+    """Labels that the stage requires and prefers of its host (ruling Q4)."""
 
 
 class PlannedShell(_Planned):
@@ -56,6 +59,8 @@ class RunInput(Wire):
     repo: str
     host: str
     """The host that owns the repository's checkout."""
+    placed: bool = False
+    """True if a host is chosen for each attempt (ruling Q4); otherwise all run on the run's host."""
     base: str = ""
     """The start commit of every stage; empty if it could not be read: then each stage takes the current tip."""
     pull_request: int | None = None

@@ -200,6 +200,8 @@ class _Step:
             pull_request=start.pull_request,
             issue=start.issue,
             branch_deps=self.run.branches_for(stage),
+            require=plan.require,
+            prefer=plan.prefer,
             row=stage_row(self.run, stage, self.run.revision - 1),
         )
 
@@ -215,6 +217,8 @@ class _Step:
             created_at=self.run.now,
             settings=start.settings,
             branch_deps=self.run.branches_for(stage),
+            require=plan.require,
+            prefer=plan.prefer,
         )
 
     def _settle(self) -> None:

@@ -55,6 +55,9 @@ class StageRun(Wire):
     issue: int | None = None
     branch_deps: tuple[str, ...] = ()
     """Branches whose work the stage must see: those implemented by the stages it needs."""
+    require: tuple[str, ...] = ()
+    prefer: tuple[str, ...] = ()
+    """Labels that it requires and prefers of its host (ruling Q4)."""
     row: StageRecord
     """Its row while this attempt runs."""
 

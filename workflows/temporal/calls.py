@@ -16,8 +16,9 @@ from temporalio.workflow import ActivityHandle
 from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.rows import Records, Written
-from workflows.model.states import JobState
+from workflows.model.states import Continuation, JobState
 from workflows.model.wire import Wire
+from workflows.policy.placement import NAMED
 from workflows.temporal.messages import Move
 from workflows.temporal.moves import Moves
 from workflows.tree.details import wrote
@@ -54,6 +55,8 @@ RUN_RETRIES = RetryPolicy(
     non_retryable_error_types=["PayloadsTooLarge"],
 )
 RECORD_RETRIES = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=30))
+PLACE_RETRIES = RetryPolicy(initial_interval=timedelta(seconds=2), maximum_interval=timedelta(seconds=30))
+"""The server repeats the look for a host: a long wait adds nothing to the history."""
 
 
 class Local(TypedDict):
@@ -64,6 +67,10 @@ class Local(TypedDict):
 
 
 LOCAL: Local = {"start_to_close_timeout": timedelta(seconds=60), "retry_policy": RECORD_RETRIES}
+LOCAL_PLACE: Local = {
+    "start_to_close_timeout": timedelta(seconds=60),
+    "retry_policy": RetryPolicy(maximum_interval=timedelta(seconds=30), non_retryable_error_types=[WAITS]),
+}
 
 NAMING = (
     EventKind.TREE_ENDED,
@@ -134,6 +141,30 @@ class GivenUp(Wire):
 @activity.defn
 def give_up(order: GiveUp) -> GivenUp:
     """Decide once and for all whether an attempt moves; after that its host can neither begin nor record it."""
+    raise NotImplementedError
+
+
+class Wanted(Wire):
+    """An attempt of a job or a stage that needs a host (ruling Q4)."""
+
+    offer: Offer
+    root: str
+    """The tree, or the pipeline's run."""
+    repo: str
+    runtime: str
+    agent: str = ""
+    """The registered agent whose labels count too; empty for others."""
+    stage: str = ""
+    """The id of a shell stage; empty for a job."""
+    host: str
+    """The host of its tree or run."""
+    require: tuple[str, ...] = ()
+    prefer: tuple[str, ...] = ()
+
+
+@activity.defn
+def place(wanted: Wanted) -> str:
+    """Choose a host, and record the choice; fail with the error type `WAITS` while no host can run the attempt."""
     raise NotImplementedError
 
 
@@ -218,20 +249,39 @@ def agents_queue(host: str) -> str:
     return f"agents-{host}"
 
 
-async def attempt(run: JobRun, host: str, summary: str, moves: Moves) -> JobOutcome:
+async def attempt(run: JobRun, host: str, summary: str, moves: Moves, *, placed: bool = False) -> JobOutcome:
     """Run one attempt; every failure is an outcome too."""
-    offer = Offer(job_id=run.job_id, attempt=run.attempt, offer=run.offer)
     try:
-        outcome = await on_host(run_job, run, offer, moves, host=host, fairness=run.root_job_id, summary=summary)
+        wanted = _wanted(run, host)
+        outcome = await on_a_host(run_job, run, wanted, moves, placed=placed, summary=summary)
         return of_this_attempt(outcome, run)
     except Moved as moved:
         return of_this_attempt(JobOutcome.model_validate(moved.outcome), run)
     except TakenBack:
         reason = "taken back before it began"
         return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=JobState.CANCELLED, reason=reason)
-    except ActivityError as error:
+    except (ActivityError, ApplicationError) as error:
         state = JobState.CANCELLED if is_cancelled_exception(error) or _given_up(error) else JobState.FAILED
         return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=why(error))
+
+
+def _wanted(run: JobRun, host: str) -> Wanted:
+    """Return what a job needs of its host.
+
+    A coordinator prefers its tree's host, where its session is. Legs that share a worktree need it.
+    """
+    worker, own = run.assignment.worker, (f"{NAMED}{host}",)
+    coordinates = run.delegation_id is None or run.continuation is not Continuation.NONE
+    return Wanted(
+        offer=Offer(job_id=run.job_id, attempt=run.attempt, offer=run.offer),
+        root=run.root_job_id,
+        repo=run.repo,
+        runtime=worker.runtime,
+        agent="" if worker.ephemeral else worker.name,
+        host=host,
+        require=(*run.require, *(own if run.shared_worktree else ())),
+        prefer=(*run.prefer, *(own if coordinates else ())),
+    )
 
 
 def of_this_attempt(outcome: JobOutcome, run: JobRun) -> JobOutcome:
@@ -240,6 +290,42 @@ def of_this_attempt(outcome: JobOutcome, run: JobRun) -> JobOutcome:
         return outcome
     reason = f"the outcome that came back is of {outcome.job_id}, attempt {outcome.attempt}: it is rejected"
     return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=JobState.FAILED, reason=reason)
+
+
+async def on_a_host(work: Callable[[R], T], run: R, wanted: Wanted, moves: Moves, *, placed: bool, summary: str) -> T:
+    """Run one attempt on the host that is chosen for it (ruling Q4), or without placement on its tree's."""
+    host = await find_host(wanted) if placed else wanted.host
+    return await on_host(work, run, wanted.offer, moves, host=host, fairness=wanted.root, summary=summary)
+
+
+async def find_host(wanted: Wanted) -> str:
+    """Return the host that is chosen for an attempt, once a host can run it. Raise `TakenBack` on cancellation."""
+    job = wanted.offer.job_id
+    try:
+        try:
+            return await workflow.execute_local_activity(
+                place, wanted, summary=f"choose a host for {job}", **LOCAL_PLACE
+            )
+        except (ActivityError, ApplicationError) as error:
+            if not _is(error, WAITS):
+                raise
+        return await workflow.execute_activity(
+            place,
+            wanted,
+            start_to_close_timeout=LOCAL_PLACE["start_to_close_timeout"],
+            retry_policy=PLACE_RETRIES,
+            summary=f"wait for a host that can run {job}",
+        )
+    except (asyncio.CancelledError, ActivityError) as error:
+        if is_cancelled_exception(error):
+            raise TakenBack from error
+        raise
+
+
+def _is(error: ActivityError | ApplicationError, kind: str) -> bool:
+    """Return whether an activity failed with an error of this type. Errors of local activities have no wrapper."""
+    cause = error.cause if isinstance(error, ActivityError) else error
+    return isinstance(cause, ApplicationError) and cause.type == kind
 
 
 async def on_host(
@@ -376,15 +462,15 @@ async def keep(state: TreeState) -> None:
         raise never("the state of this blocked tree, which could not be opened again", refusal(error)) from error
 
 
-def _given_up(error: ActivityError) -> bool:
+def _given_up(error: ActivityError | ApplicationError) -> bool:
     """Return whether a cancellation met a run between retries, which the server then reports as a failed wait."""
-    waits = isinstance(error.cause, ApplicationError) and error.cause.type == WAITS
-    return waits and error.retry_state is RetryState.CANCEL_REQUESTED
+    retry = error.retry_state if isinstance(error, ActivityError) else None
+    return _is(error, WAITS) and retry is RetryState.CANCEL_REQUESTED
 
 
-def why(error: ActivityError) -> str:
+def why(error: ActivityError | ApplicationError) -> str:
     """Return why a host's run has failed without an outcome of its own."""
-    match error.cause:
+    match error.cause if isinstance(error, ActivityError) else error:
         case ApplicationError(type=kind, message=message) if kind == WAITS:
             return f"stopped on order while it {message}" if _given_up(error) else message
         case TemporalTimeoutError(type=kind):

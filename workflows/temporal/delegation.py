@@ -36,7 +36,7 @@ class Delegation:
     async def run(self, start: DelegationInput) -> JobOutcome:
         work = start.summary or f"{start.run.assignment.worker.name} {start.run.assignment.action}"
         workflow.set_current_details(f"**{plain(work)}**\n\n**running**, attempt {start.run.attempt}")
-        outcome = await calls.attempt(start.run, start.host, work, self._moves)
+        outcome = await calls.attempt(start.run, start.host, work, self._moves, placed=start.placed)
         state, why = ended_as(outcome), outcome.reason or outcome.summary
         workflow.upsert_search_attributes([search.STATE.value_set(state.value)])
         said = (f"**{plain(work)}**", f"**{state}** {outcome.reason}", outcome.summary)

@@ -97,7 +97,14 @@ class DelegationTree:
             self._loop.inbox.append(e.JobBegun(now=now, job_id=begun.job_id, offer=begun.offer, at=begun.at))
         for held in told.held_up:
             self._loop.inbox.append(
-                e.JobHeldUp(now=now, job_id=held.job_id, attempt=held.attempt, reason=held.reason, next=held.next)
+                e.JobHeldUp(
+                    now=now,
+                    job_id=held.job_id,
+                    attempt=held.attempt,
+                    reason=held.reason,
+                    next=held.next,
+                    offer=held.offer,
+                )
             )
 
     @workflow.signal(description="what a delegation that was cancelled or taken up has left")
@@ -251,7 +258,7 @@ class DelegationTree:
         spawn = self._loop.spawn
         match command:
             case c.RunCoordinator(run=run, summary=summary):
-                work = calls.attempt(run, self._start.host, summary, self._moves)
+                work = calls.attempt(run, self._start.host, summary, self._moves, placed=self._start.placed)
                 spawn(run.job_id, work, lambda task: self._ended(run, task))
             case c.RunChild(run=run, summary=summary):
                 spawn(run.job_id, self._delegate(run, summary), lambda task: self._ended(run, task))
@@ -296,7 +303,7 @@ class DelegationTree:
         def begin() -> Awaitable[ChildWorkflowHandle[Delegation, JobOutcome]]:
             return workflow.start_child_workflow(
                 Delegation.run,
-                DelegationInput(run=run, host=self._start.host, summary=summary),
+                DelegationInput(run=run, host=self._start.host, placed=self._start.placed, summary=summary),
                 id=run.job_id,
                 task_timeout=calls.TASK_TIMEOUT,
                 static_summary=summary,

@@ -14,7 +14,9 @@ class TreeStart(Wire):
 
     input: TreeInput
     host: str
-    """The host whose checkout the tree works on."""
+    """The host on which its repository was when it was started."""
+    placed: bool = False
+    """True if a host is chosen for each attempt (ruling Q4); otherwise all run on the tree's host."""
     state: TreeState | None = None
     retry: e.RetryRequested | None = None
     """The order that re-opens a blocked tree (ruling D4)."""
@@ -54,12 +56,14 @@ class Begun(Wire):
 
 
 class HeldUp(Wire):
-    """The reason why a begun job waits, and the command that resolves it (ruling B3); empty once the job continues."""
+    """The reason why a job waits, and the command that resolves it (ruling B3); empty once the job continues."""
 
     job_id: str
     attempt: int
     reason: str
     next: str
+    offer: int = 0
+    """The number of an offer that waits for a host (ruling Q4); 0 for a begun job."""
 
 
 class HostReport(Wire):
@@ -83,10 +87,12 @@ class Move(Wire):
 
 
 class DelegationInput(Wire):
-    """A run, and the host whose checkout it works on."""
+    """A run, and its tree's host."""
 
     run: JobRun
     host: str
+    placed: bool = False
+    """True if its host is chosen when it is to run (ruling Q4)."""
     summary: str = ""
     """The path in its tree, who does what, and the tree's title, for the web UI; empty in trees of earlier releases."""
 

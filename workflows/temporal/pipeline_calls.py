@@ -4,12 +4,13 @@ from temporalio import activity, workflow
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 from workflows.model.wire import Wire
+from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import RunInput, StageOutcome, StageState
 from workflows.pipeline.rows import RunRecords, reduced_rows
 from workflows.pipeline.stages import StageRun
 from workflows.pipeline.view import wrote
 from workflows.temporal import calls
-from workflows.temporal.calls import LOCAL, Moved, Offer, TakenBack, on_host, why
+from workflows.temporal.calls import LOCAL, Moved, Offer, TakenBack, Wanted, on_a_host, why
 from workflows.temporal.moves import Moves
 from workflows.text.markdown import summary_line
 
@@ -47,13 +48,22 @@ def plan_run(firing: Firing) -> Planned:
     raise NotImplementedError
 
 
-async def attempt(run: StageRun, host: str, moves: Moves) -> StageOutcome:
+async def attempt(run: StageRun, host: str, moves: Moves, *, placed: bool = False) -> StageOutcome:
     """Run one attempt of a shell stage; every failure is an outcome too."""
-    offer = Offer(job_id=run.job_id, attempt=run.attempt)
+    wanted = Wanted(
+        offer=Offer(job_id=run.job_id, attempt=run.attempt),
+        root=run.run_id,
+        repo=run.repo,
+        runtime=StageKind.SHELL.value,
+        stage=run.stage_id,
+        host=host,
+        require=run.require,
+        prefer=run.prefer,
+    )
     again = f", attempt {run.attempt}" if run.attempt > 1 else ""
     summary = summary_line(f"{run.pipeline} / {run.stage_id}", f"shell{again}")
     try:
-        outcome = await on_host(run_stage, run, offer, moves, host=host, fairness=run.run_id, summary=summary)
+        outcome = await on_a_host(run_stage, run, wanted, moves, placed=placed, summary=summary)
         if outcome.of in ("", run.named):
             return outcome
         reason = f"the outcome that came back is of {outcome.of}, not of this attempt: it is rejected"
@@ -62,7 +72,7 @@ async def attempt(run: StageRun, host: str, moves: Moves) -> StageOutcome:
         return StageOutcome.model_validate(moved.outcome)
     except TakenBack:
         return StageOutcome(state=StageState.CANCELLED, reason="stopped before it began")
-    except ActivityError as error:
+    except (ActivityError, ApplicationError) as error:
         state = StageState.CANCELLED if is_cancelled_exception(error) else StageState.FAILED
         return StageOutcome(state=state, reason=why(error))
 

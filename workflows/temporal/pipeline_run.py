@@ -136,10 +136,11 @@ class PipelineRun:
         spawn = self._loop.spawn
         match command:
             case c.RunShell(run=run):
-                work = pipeline_calls.attempt(run, self._run.input.host, self._moves)
+                start = self._run.input
+                work = pipeline_calls.attempt(run, start.host, self._moves, placed=start.placed)
                 spawn(run.stage_id, work, lambda task: self._ended(run.stage_id, run.attempt, task))
             case c.RunTree(stage_id=stage, attempt=attempt):
-                first = TreeStart(input=command.tree, host=self._run.input.host)
+                first = TreeStart(input=command.tree, host=self._run.input.host, placed=self._run.input.placed)
                 work = self._grow(stage, first, command.success)
                 spawn(stage, work, lambda task: self._ended(stage, attempt, task))
             case c.ReopenTree(stage_id=stage, attempt=attempt, job_id=job_id):

@@ -223,6 +223,8 @@ def _run(step: Step, chain: Coordinator, leg: Leg, depth: int) -> JobRun:
         follows=continuation.outcomes_before(step, batch, leg),
         rules=rules,
         quorum=quorum,
+        require=tree.require,
+        prefer=tree.prefer,
     )
 
 

@@ -21,13 +21,15 @@ class JobBegun(Wire):
 
 
 class JobHeldUp(Wire):
-    """A host's report that a begun attempt is held up or continues: the reason, and what resolves it (ruling B3)."""
+    """A host's report that an attempt is held up or continues: the reason, and what resolves it (ruling B3)."""
 
     now: float
     job_id: str
     attempt: int
     reason: str
     next: str
+    offer: int = 0
+    """The number of an offer that waits for a host (ruling Q4); 0 for a begun attempt."""
 
 
 class JobEnded(Wire):

@@ -108,9 +108,13 @@ def _returned(step: Step, job_id: str) -> None:
 
 
 def held_up(step: Step, event: JobHeldUp) -> None:
-    """Record in a running attempt's row why it waits, and which command resolves that (ruling B3)."""
-    job = step.state.jobs.get(event.job_id)
-    if job is not None and job.state is JobState.RUNNING and job.attempt == event.attempt:
+    """Record in the row of a running or offered attempt why it waits, and which command resolves that (ruling B3)."""
+    job, offer = step.state.jobs.get(event.job_id), step.state.offers.get(event.job_id)
+    if event.offer:
+        waits = offer is not None and offer.number == event.offer and not offer.taken_back
+    else:
+        waits = job is not None and job.state is JobState.RUNNING and job.attempt == event.attempt
+    if waits:
         step.change(event.job_id, reason=event.reason, next=event.next)
 
 

@@ -46,6 +46,8 @@ def root_run(start: TreeInput) -> JobRun:
         assignment=resolved(asked, start.settings),
         branch_deps=start.branch_deps,
         line=start.line,
+        require=start.require,
+        prefer=start.prefer,
     )
 
 

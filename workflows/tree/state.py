@@ -39,6 +39,9 @@ class TreeInput(Wire):
     """The work of another tree, whose conflicts it resolves: its jobs begin from what of that goes together (O6)."""
     caveat: str = ""
     """Caveat of the result: recorded at the start, passed to the job that sums up, and part of the end's reason."""
+    require: tuple[str, ...] = ()
+    prefer: tuple[str, ...] = ()
+    """Labels that every job of the tree requires and prefers of its host (ruling Q4)."""
 
     @property
     def anew(self) -> str:

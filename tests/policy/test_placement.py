@@ -1,0 +1,180 @@
+"""Where an attempt goes: labels, checkouts, free slots, fairness over a thousand hosts (ruling Q4)."""
+
+import heapq
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from workflows.policy.host_availability import HostSeen
+from workflows.policy.placement import Host, Need, choose, place
+
+pytestmark = pytest.mark.ruling("Q4")
+NOW = 1_000.0
+GPU = frozenset({"gpu"})
+ANY = Need("acme/shop")
+
+
+def host(name: str, *labels: str, slots: int = 4, load: int = 0, **known: Any) -> Host:
+    made = Host(HostSeen(name, seen_at=NOW, now=NOW), slots, load, frozenset({*labels, f"host:{name}"}))
+    return replace(made, **known)
+
+
+def placed(need: Need, *hosts: Host, times: int = 50) -> Counter[str]:
+    """Count the choices for so many attempts."""
+    return Counter(place(need, hosts, f"job-{number} 1").host for number in range(times))
+
+
+def test_the_choice_depends_on_nothing_but_the_table_and_the_attempt() -> None:
+    hosts = [host(f"h{number}", load=number % 3) for number in range(20)]
+    chosen = [place(ANY, hosts, f"job-{number} 1") for number in range(20)]
+    assert chosen == [place(ANY, hosts, f"job-{number} 1") for number in range(20)]
+    assert len({each.host for each in chosen}) > 5
+
+
+def test_only_a_host_with_all_required_labels_gets_it() -> None:
+    need = replace(ANY, require=frozenset({"gpu", "arch:arm64"}))
+    assert set(placed(need, host("a", "gpu"), host("b", "gpu", "arch:arm64"), host("c", "arch:arm64"))) == {"b"}
+
+
+def test_a_preferred_label_counts_until_its_host_is_full() -> None:
+    need = replace(ANY, prefer=GPU)
+    assert set(placed(need, host("a"), host("b", "gpu", load=3))) == {"b"}
+    assert set(placed(need, host("a"), host("b", "gpu", load=4))) == {"a"}
+    assert set(placed(need, host("a", load=9), host("b", "gpu", load=4))) == {"b"}
+
+
+def test_a_repository_without_a_remote_stays_where_it_is_checked_out() -> None:
+    need = replace(ANY, only=frozenset({"b"}))
+    assert set(placed(need, host("a"), host("b", load=50), host("c"))) == {"b"}
+    away = host("b", lost_at=NOW)
+    assert set(placed(need, host("a"), away)) == {"b"}, "its queue keeps it until the host is back"
+
+
+def test_the_emptier_of_two_is_chosen_and_one_with_the_repository_counts_half_more() -> None:
+    assert set(placed(ANY, host("a", load=2), host("b", load=1))) == {"b"}
+    assert set(placed(ANY, host("a", load=1, warm=True), host("b", load=0))) == {"a"}
+    assert set(placed(ANY, host("a", load=2, warm=True), host("b", load=0))) == {"b"}
+
+
+def test_of_full_hosts_the_shortest_queue_for_its_size_is_chosen() -> None:
+    assert set(placed(ANY, host("a", slots=2, load=4), host("b", slots=8, load=12))) == {"b"}
+    among = placed(ANY, *(host(f"h{number}", load=4) for number in range(10)), times=1000)
+    assert (len(among), max(among.values()) < 150) == (10, True), "equal queues are not all laid on one host"
+
+
+@pytest.mark.parametrize(
+    ("known", "words", "way"),
+    [
+        ({"lost_at": NOW}, "b is lost", "on b: service daemon start"),
+        ({"draining_at": NOW}, "b is draining", "on b: service daemon start"),
+        ({"seen": HostSeen("b", seen_at=NOW - 61, now=NOW)}, "b has no worker", "on b: service daemon start"),
+        (
+            {"seen": HostSeen("b", seen_at=NOW, held="the disk is full", now=NOW)},
+            "b starts nothing",
+            "on b: service gc",
+        ),
+    ],
+)
+def test_a_host_that_takes_nothing_is_passed_over_and_named_if_it_is_the_only_one(
+    known: dict[str, Any], words: str, way: str
+) -> None:
+    need, away = replace(ANY, require=GPU), replace(host("b", "gpu"), **known)
+    assert set(placed(need, host("a", "gpu"), away)) == {"a"}
+    alone = place(need, [host("a"), away], "job 1")
+    assert (alone.host, alone.next) == ("", way)
+    assert words in alone.reason
+
+
+@pytest.mark.parametrize(
+    ("need", "reason", "way"),
+    [
+        (replace(ANY, require=GPU), "no host has the label gpu", "service host list"),
+        (replace(ANY, require=frozenset({"runtime:kimi"})), "no host has the runtime kimi", "service doctor"),
+        (replace(ANY, require=frozenset({"x", "y"})), "no host has all of: the label x, y", "service host list"),
+        (
+            replace(ANY, require=frozenset({"y"}), only=frozenset({"a"})),
+            "no host that has acme/shop can run it: a lacks the label y",
+            "service repo add acme/shop --remote URL",
+        ),
+        (
+            replace(ANY, only=frozenset({"z"})),
+            "the hosts that have acme/shop were never seen: z",
+            "service host list",
+        ),
+    ],
+)
+def test_what_no_host_can_run_is_refused_with_what_is_missing(need: Need, reason: str, way: str) -> None:
+    answer = place(need, [host("a", "x"), host("b", "y")], "job 1")
+    assert (answer.host, answer.reason, answer.next) == ("", reason, way)
+
+
+def work(
+    hosts: int, legs: int, crowding: float, choose: Callable[[list[Host], str], Host]
+) -> tuple[list[float], float]:
+    """Let legs of random length arrive at hosts of several sizes, at `crowding` times what these can do.
+
+    Return the use of each host, from 0 to 1, and the longest time that a leg waited for its slot.
+    """
+    random, table = Random(7), [host(f"h{number}", slots=4 + number % 3 * 4) for number in range(hosts)]
+    index = {each.name: number for number, each in enumerate(table)}
+    free_at = [[0.0] * each.slots for each in table]
+    busy, ends, now, longest = [0.0] * hosts, list[tuple[float, int]](), 0.0, 0.0
+    rate = crowding * sum(each.slots for each in table)
+    for leg in range(legs):
+        now += random.expovariate(rate)
+        while ends and ends[0][0] <= now:
+            _, ended = heapq.heappop(ends)
+            table[ended] = replace(table[ended], load=table[ended].load - 1)
+        at = index[choose(table, f"job-{leg} 1").name]
+        table[at] = replace(table[at], load=table[at].load + 1)
+        length = random.expovariate(1.0)
+        begin = max(now, heapq.heappop(free_at[at]))
+        heapq.heappush(free_at[at], begin + length)
+        heapq.heappush(ends, (begin + length, at))
+        busy[at] += length
+        longest = max(longest, begin - now)
+    return [work / (each.slots * now) for work, each in zip(busy, table, strict=True)], longest
+
+
+def evenly(use: list[float], within: float) -> bool:
+    mean = sum(use) / len(use)
+    return max(use) < mean * (1 + within) and min(use) > mean * (1 - within)
+
+
+def test_many_hosts_are_used_evenly_and_no_leg_starves() -> None:
+    use, longest = work(20, 30_000, 0.7, lambda table, seed: choose(table, frozenset(), seed))
+    assert evenly(use, 0.10), sorted(use)
+    assert longest == 0.0, "a slot was free somewhere all the time"
+
+
+def test_a_thousand_legs_at_once_queue_at_all_hosts_by_their_size() -> None:
+    table = [host(f"h{number}", slots=2 + number) for number in range(10)]
+    for leg in range(1_000):
+        chosen = table.index(choose(table, frozenset(), f"job-{leg} 1"))
+        table[chosen] = replace(table[chosen], load=table[chosen].load + 1)
+    queues = [each.load / each.slots for each in table]
+    assert max(queues) - min(queues) < 1, queues
+
+
+@pytest.mark.long
+def test_a_million_legs_on_a_thousand_hosts(record_property: Callable[[str, object], None]) -> None:
+    spent = 0.0
+
+    def timed(table: list[Host], seed: str) -> Host:
+        nonlocal spent
+        begun = time.perf_counter()
+        try:
+            return choose(table, frozenset(), seed)
+        finally:
+            spent += time.perf_counter() - begun
+
+    use, longest = work(1_000, 1_000_000, 0.9, timed)
+    record_property("microseconds for each decision", round(spent))
+    assert evenly(use, 0.10), sorted(use)
+    assert longest < 1.0, "no leg waits as long as a leg takes"
+    assert spent < 1_000, "less than a millisecond for each decision"

@@ -1,0 +1,157 @@
+"""The choice of a host for an attempt, from the table of the fleet's hosts (ruling Q4).
+
+Not a scheduler: one function that reads the table once. Of the hosts that can run the attempt, two are drawn, and the
+one with the larger share of free slots is chosen; this spreads the load, also where several trees choose at once.
+"""
+
+import struct
+from bisect import bisect
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import accumulate
+
+from workflows.policy.host_availability import HostSeen, lacks_worker, way_back, way_to_room
+
+WARM = 1.5
+"""A host that has the repository counts as if it had so much more free: it need not fetch it."""
+
+RUNTIME, NAMED = "runtime:", "host:"
+"""Prefixes of the labels that a host has by itself for its runtimes and its name."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host as the table of the fleet has it."""
+
+    seen: HostSeen
+    slots: int
+    load: int = 0
+    """The attempts that have a slot or wait for one, and those placed since the host last reported."""
+    labels: frozenset[str] = frozenset()
+    warm: bool = False
+    """True if it has the repository: as a checkout, or as a mirror."""
+    draining_at: float | None = None
+    lost_at: float | None = None
+
+    @property
+    def name(self) -> str:
+        return self.seen.name
+
+    @property
+    def free(self) -> int:
+        return self.slots - self.load
+
+
+@dataclass(frozen=True)
+class Need:
+    """What an attempt needs of its host."""
+
+    repo: str
+    require: frozenset[str] = frozenset()
+    """Labels that its host must have; one of them names the runtime."""
+    prefer: frozenset[str] = frozenset()
+    """Labels that its host should have, if a host with them is free."""
+    only: frozenset[str] | None = None
+    """The hosts with a checkout, if the repository has no remote; None: any host can get it."""
+
+    def met_by(self, host: Host) -> bool:
+        """Return whether the host could run the attempt, now or later."""
+        return self.require <= host.labels and (self.only is None or host.name in self.only) and host.slots > 0
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The chosen host; if there is none, the reason and the command to type."""
+
+    host: str = ""
+    reason: str = ""
+    next: str = ""
+
+
+def place(need: Need, hosts: Sequence[Host], seed: str) -> Placement:
+    """Choose a host with a free slot, or else the one with the shortest queue for its size. Deterministic by the seed.
+
+    An attempt waits in its host's queue rather than without a host: the queue is fair (ruling C8), so nothing starves.
+    """
+    able = [host for host in hosts if need.met_by(host)]
+    ready = [host for host in able if not why_not(host)]
+    if not ready and need.only is not None:
+        ready = able  # no other host can have it: its queue keeps the attempt until it is back
+    return Placement(choose(ready, need.prefer, seed).name) if ready else _refusal(need, hosts, able)
+
+
+def choose(ready: Sequence[Host], prefer: frozenset[str], seed: str) -> Host:
+    """Choose among hosts that can run the attempt."""
+    if prefer:
+        free = [host for host in ready if host.free > 0] or ready
+        most = max(len(prefer & host.labels) for host in free)
+        ready = [host for host in free if len(prefer & host.labels) == most]
+    lots = struct.unpack("4Q", sha256(seed.encode()).digest())
+    drawn = _drawn(ready, lots)
+    if not any(host.free > 0 for host in drawn):
+        drawn = _drawn([host for host in ready if host.free > 0], lots)
+    if drawn:
+        return max(drawn, key=lambda host: host.free / host.slots * (WARM if host.warm else 1.0))
+    first = lots[0] % len(ready)
+    return min((*ready[first:], *ready[:first]), key=lambda host: (host.load + 1) / host.slots)
+
+
+def _drawn(hosts: Sequence[Host], lots: Sequence[int]) -> list[Host]:
+    """Return the first two hosts that the lots fall on; the larger a host, the more fall on it."""
+    if len(hosts) <= 2:
+        return list(hosts)
+    ends = [*accumulate(host.slots for host in hosts)]
+    return [hosts[number] for number in dict.fromkeys(bisect(ends, lot % ends[-1]) for lot in lots)][:2]
+
+
+def why_not(host: Host) -> str:
+    """Return why a host takes no attempts now; empty if it takes them."""
+    if host.lost_at is not None:
+        return "is lost"
+    if lacks_worker(host.seen):
+        return "has no worker"
+    if host.draining_at is not None:
+        return "is draining"
+    return f"starts nothing: {host.seen.held}" if host.seen.held else ""
+
+
+def _refusal(need: Need, hosts: Sequence[Host], able: Sequence[Host]) -> Placement:
+    """Say why no host can run the attempt, and what to type."""
+    if able:
+        states = "; ".join(f"{host.name} {why_not(host)}" for host in able)
+        return Placement(reason=f"no host that can run it takes jobs: {states}", next=_way_back(able[0]))
+    if missing := need.require.difference(*(host.labels for host in hosts)):
+        return Placement(reason=f"no host has {words(missing)}", next=way_to(missing))
+    if need.only is None:
+        return Placement(reason=f"no host has all of: {words(need.require)}", next="service host list")
+    homes = {host.name: words(need.require - host.labels) for host in hosts if host.name in need.only}
+    if not homes:
+        where = ", ".join(sorted(need.only)) or "none"
+        return Placement(reason=f"the hosts that have {need.repo} were never seen: {where}", next="service host list")
+    lacks = "; ".join(f"{name} lacks {what}" for name, what in homes.items())
+    return Placement(reason=f"no host that has {need.repo} can run it: {lacks}", next=way_to_share(need.repo))
+
+
+def words(labels: Iterable[str]) -> str:
+    """Name labels for people."""
+    runtimes = sorted(label.removeprefix(RUNTIME) for label in labels if label.startswith(RUNTIME))
+    others = sorted(label for label in labels if not label.startswith(RUNTIME))
+    named = [f"the label {', '.join(others)}"] if others else []
+    return " and ".join([*(f"the runtime {runtime}" for runtime in runtimes), *named])
+
+
+def way_to(missing: Iterable[str]) -> str:
+    """Return the command that shows how to give a host what no host has."""
+    return "service doctor" if all(label.startswith(RUNTIME) for label in missing) else "service host list"
+
+
+def way_to_share(repo: str) -> str:
+    """Return the command that lets other hosts work on a repository."""
+    return f"service repo add {repo} --remote URL"
+
+
+def _way_back(host: Host) -> str:
+    if host.lost_at is None and not lacks_worker(host.seen) and host.seen.held:
+        return way_to_room(host.name)
+    return way_back(host.name)
