@@ -38,6 +38,7 @@ from activities.sealing.seal_check import gated
 from activities.settings import ready
 from activities.settings.home import Home
 from activities.settings.load import load
+from activities.store.connections import Member, share
 from activities.store.database import open_store
 from activities.temporal import connect, external_config, namespace_of
 from workflows.temporal.calls import agents_queue
@@ -128,7 +129,9 @@ async def serve(home: Home) -> None:
     loaded = load(home)
     settings = loaded.settings
     settings.notify.secret(os.environ)
-    context = Context(home.ensure(), settings, open_store(home, settings.store.url))
+    context = Context(
+        home.ensure(), settings, open_store(home, settings.store.url, connections=share(settings.store.pool, Member.WORKER))
+    )
     admission.check_key(admission.Candidate(context.store, home, settings, namespace_of(home, settings)))
     own = settings.worker
     all_jobs, each = control_group.limits(own.agents_memory), control_group.job_limits(own.job_memory, own.job_pids)

@@ -195,6 +195,10 @@ class Store(Section):
     """`[store]`: a database URL; empty means the SQLite file in the service home."""
 
     url: str = ""
+    pool: int = Field(default=4, ge=4, le=400)
+    """The most connections of this host's processes to PostgreSQL: half for the worker, one for GitHub's process, the
+    rest for the bridge.
+    """
 
 
 class ArtifactsSection(Section):

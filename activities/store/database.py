@@ -45,11 +45,6 @@ HEAD = "0010"
 """The newest migration; a test compares it with alembic's."""
 
 
-PROCESSES = 3
-"""Processes of a host that open the store: the worker, the bridge, and the one that runs commands or has GitHub."""
-POOL, OVERFLOW = 5, 10
-"""Connections that each keeps, and the most it opens beyond these; SQLAlchemy's own numbers."""
-
 BUSY_SECONDS = 15
 """Timeout of a write that waits for another one."""
 
@@ -69,9 +64,11 @@ class StoreOlderError(ServiceError):
     code = "store_older"
 
 
-def open_store(home: Home, url: str = "", *, migrate: bool = True) -> Engine:
-    """Open the store and migrate its schema to this release's, or without `migrate` raise if that is needed."""
-    engine = _engine(home, url)
+def open_store(home: Home, url: str = "", *, connections: int = 5, migrate: bool = True) -> Engine:
+    """Open the store and migrate its schema to this release's, or without `migrate` raise if that is needed. Limit the
+    connections to PostgreSQL at once.
+    """
+    engine = _engine(home, url, connections)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _tune_sqlite)
     try:
@@ -88,7 +85,7 @@ def open_store(home: Home, url: str = "", *, migrate: bool = True) -> Engine:
 @contextmanager
 def connected(home: Home, url: str) -> Iterator[Connection]:
     """Connect to the store as it is, for one who only looks at the database itself."""
-    engine = _engine(home, url)
+    engine = _engine(home, url, 1)
     try:
         with engine.connect() as connection:
             yield connection
@@ -99,11 +96,6 @@ def connected(home: Home, url: str) -> Iterator[Connection]:
 def place_of(home: Home, url: str) -> str:
     """Return the store's URL without the password."""
     return make_url(url or f"sqlite:///{home.store}").render_as_string(hide_password=True)
-
-
-def most_connections() -> int:
-    """Return the most connections that one host opens: the pool of each of its processes, with its overflow."""
-    return PROCESSES * (POOL + OVERFLOW)
 
 
 def _refuse_other(version: str | None) -> None:
@@ -130,13 +122,14 @@ def _way_to(engine: Engine, error: str) -> str:
     return f"psql {url.render_as_string()} -c 'SHOW max_connections'  (the URL: [store].url in config.toml)"
 
 
-def _engine(home: Home, url: str) -> Engine:
+def _engine(home: Home, url: str, connections: int) -> Engine:
     if not url:
         # SQLite gives the files beside a database the mode of the database itself.
         os.close(os.open(home.ensure().store, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         return create_engine(f"sqlite:///{home.store}", json_serializer=_json)
     try:
-        return create_engine(url, pool_pre_ping=True, pool_size=POOL, max_overflow=OVERFLOW, json_serializer=_json)
+        limits = {"pool_size": connections, "max_overflow": 0} if url.startswith("postgresql") else {}
+        return create_engine(url, pool_pre_ping=True, json_serializer=_json, **limits)
     except ModuleNotFoundError as error:
         if error.name != "psycopg":
             why = f"[store].url needs {error.name}: the store speaks PostgreSQL by psycopg"
@@ -178,24 +171,32 @@ class Changes:
     """A cheap check for writes by other processes: a number that changes with every write."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine, self._connection = engine, engine.connect()
-        sqlite = engine.dialect.name == "sqlite"
-        self._look = text("PRAGMA data_version" if sqlite else "SELECT pg_snapshot_xmax(pg_current_snapshot())::text")
+        self._engine = engine
+        self._own = engine.connect() if engine.dialect.name == "sqlite" else None
+        """SQLite shows a connection only the writes of others, so this one only looks."""
 
     def number(self) -> int:
-        """Return the number. SQLite shows a connection only the writes of others, so this connection only looks."""
+        """Return the number."""
+        if self._own is None:
+            with self._engine.connect() as connection:
+                return int(connection.execute(_SNAPSHOT).scalar() or 0)
         try:
-            found = self._connection.execute(self._look).scalar()
-            self._connection.rollback()
+            number = self._own.execute(_DATA_VERSION).scalar()
+            self._own.rollback()
         except DBAPIError:
             self.close()
-            self._connection = self._engine.connect()
+            self._own = self._engine.connect()
             raise
-        return int(found or 0)
+        return int(number or 0)
 
     def close(self) -> None:
         """Return the connection to the pool."""
-        self._connection.close()
+        if self._own is not None:
+            self._own.close()
+
+
+_DATA_VERSION = text("PRAGMA data_version")
+_SNAPSHOT = text("SELECT pg_snapshot_xmax(pg_current_snapshot())::text")
 
 
 @cache
@@ -306,26 +307,25 @@ def _migrate(home: Home, engine: Engine) -> None:
 
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-    with _one_at_a_time(home, engine):
-        if not _writes_ahead(engine):
-            _write_ahead(engine)
-        with engine.begin() as connection:
-            config.attributes["connection"] = connection
-            try:
-                command.upgrade(config, HEAD)
-            except CommandError as error:
-                raise StoreNewerError(f"{NEWER} ({error})", "install that release, or newer") from None
+    with _one_at_a_time(home, engine) as connection:
+        config.attributes["connection"] = connection
+        try:
+            command.upgrade(config, HEAD)
+        except CommandError as error:
+            raise StoreNewerError(f"{NEWER} ({error})", "install that release, or newer") from None
 
 
 @contextmanager
-def _one_at_a_time(home: Home, engine: Engine) -> Iterator[None]:
-    """Lock the migration: two processes that find an old store at once must not both migrate it."""
+def _one_at_a_time(home: Home, engine: Engine) -> Iterator[Connection]:
+    """Begin a locked transaction: two processes that find an old store at once must not both migrate it."""
     if engine.dialect.name == "postgresql":
-        with engine.connect() as connection:
-            connection.execute(text("SELECT pg_advisory_lock(7233)"))
-            yield
-            connection.execute(text("SELECT pg_advisory_unlock(7233)"))
+        with engine.begin() as connection:
+            connection.execute(text("SELECT pg_advisory_xact_lock(7233)"))
+            yield connection
         return
     with appended(home.ensure().root / "store.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        if not _writes_ahead(engine):
+            _write_ahead(engine)
+        with engine.begin() as connection:
+            yield connection

@@ -22,6 +22,7 @@ class Chore(IntEnum):
 
     SETTLE_ENDED_WORKFLOWS = 1
     MOVE_JOBS_OF_LOST_HOSTS = 2
+    LOOK_FOR_NEWS_FOR_GITHUB = 3
 
 
 class Leader:

@@ -57,7 +57,7 @@ class SecretHosts:
 
     @contextmanager
     def _store(self) -> Iterator[Engine]:
-        store = open_store(self.home, self.settings.store.url)
+        store = open_store(self.home, self.settings.store.url, connections=1)
         try:
             yield store
         finally:

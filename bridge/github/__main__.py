@@ -7,4 +7,4 @@ from bridge.github import process
 from bridge.operations.service import Service
 
 if __name__ == "__main__":
-    run(lambda: asyncio.run(process.serve(Service.locate())), quiet=("httpx",))
+    run(lambda: asyncio.run(process.serve(Service.locate("github"))), quiet=("httpx",))

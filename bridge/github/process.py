@@ -21,6 +21,7 @@ from activities.github.client import Client
 from activities.host import admission
 from activities.settings import ready
 from activities.store.github import account
+from activities.store.leader import Chore, Leader
 from activities.temporal import RPC_TIMEOUT
 from bridge.github.declare_facts import is_news
 from bridge.github.session import Session
@@ -95,17 +96,22 @@ async def ring(temporal: TemporalClient, task_queue: str) -> None:
 
 
 async def _ring_for_news(service: Service, temporal: TemporalClient) -> None:
-    """Signal the desk at the start and whenever the store has news. The desk's own timer covers facts that are due
-    later.
+    """Signal the desk at the start and, if this host leads, whenever the store has news. The desk's own timer covers
+    facts that are due later.
     """
+    leader = Leader(service.store, Chore.LOOK_FOR_NEWS_FOR_GITHUB)
     last = 0.0
     clock = asyncio.get_running_loop().time
     while True:
         try:
-            if last == 0.0 or (clock() - last > RING_SECONDS and await asyncio.to_thread(is_news, service)):
+            if last == 0.0 or (clock() - last > RING_SECONDS and await asyncio.to_thread(_is_mine, leader, service)):
                 await ring(temporal, service.settings.temporal.task_queue)
                 last = clock()
         except (SQLAlchemyError, UnreachableError, OSError) as error:
             log.warning("cannot be woken: %s", error)
             await asyncio.sleep(RING_SECONDS)
         await asyncio.sleep(LOOK_SECONDS)
+
+
+def _is_mine(leader: Leader, service: Service) -> bool:
+    return leader.leads() and is_news(service)

@@ -10,4 +10,4 @@ from bridge.operations.service import Service
 announce = logging.getLogger("service").info
 
 if __name__ == "__main__":
-    run(lambda: process.serve(Service.locate(), sys.argv[1], allow_remote=False, announce=announce))
+    run(lambda: process.serve(Service.locate("bridge"), sys.argv[1], allow_remote=False, announce=announce))

@@ -23,11 +23,13 @@ class Service:
     home: Home
     migrates: bool = True
     """Migrate an older store when it is opened; one who only looks raises StoreOlderError."""
+    member: str = "command"
+    """The process, by the name of its share of the store's connections (`activities.store.connections`)."""
 
     @classmethod
-    def locate(cls) -> "Service":
+    def locate(cls, member: str = "command") -> "Service":
         """Return the service of `SERVICE_HOME`."""
-        return cls(Home.locate())
+        return cls(Home.locate(), member=member)
 
     @property
     def settings(self) -> "Settings":
@@ -46,9 +48,12 @@ class Service:
 
     @cached_property
     def store(self) -> "Engine":
+        from activities.store.connections import Member, share
         from activities.store.database import open_store
 
-        return open_store(self.home, self.settings.store.url, migrate=self.migrates)
+        settings = self.settings.store
+        connections = share(settings.pool, Member(self.member))
+        return open_store(self.home, settings.url, connections=connections, migrate=self.migrates)
 
     @property
     def kept(self) -> KeptSecrets:

@@ -37,8 +37,10 @@ class Finishing:
         """
         done = []
         for root, repo, ended_at in stored_trees.to_merge(service.store, time.time() - REACHES_BACK):
+            if (root, ended_at) in self._seen:
+                continue
             there = stored_repos.get(service.store, repo)
-            if (root, ended_at) in self._seen or there is None or not there.is_on(service.settings.host):
+            if there is None or not there.is_on(service.settings.host):
                 continue
             self._seen.add((root, ended_at))
             if self._merged(service, root):

@@ -167,7 +167,7 @@ def store(service: Service) -> Iterator[Finding]:
         if connection.dialect.name == "postgresql":
             from bridge.operations.health import postgresql
 
-            yield from postgresql.findings(connection)
+            yield from postgresql.findings(connection, service.settings.store.pool)
 
 
 def fleet(service: Service) -> Iterator[Finding]:

@@ -5,37 +5,32 @@ from collections.abc import Iterator
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from activities.store.database import most_connections
+from activities.store import connections
 from bridge.operations.health.findings import Finding, Level
 
 _RIGHTS = "SELECT current_user, current_database(), current_schema(), has_schema_privilege(current_schema(), 'CREATE')"
-_LIMITS = """SELECT sum(setting::int) FILTER (WHERE name = 'max_connections')
- - coalesce(sum(setting::int) FILTER (WHERE name <> 'max_connections'), 0),
- sum(setting::int) FILTER (WHERE name = 'max_connections')
- FROM pg_settings WHERE name IN ('max_connections', 'superuser_reserved_connections', 'reserved_connections')"""
 _USED = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
 _HOSTS = "SELECT count(*) FROM hosts WHERE stopped_at IS NULL"
 
 
-def findings(connection: Connection) -> Iterator[Finding]:
+def findings(connection: Connection, pool: int) -> Iterator[Finding]:
     """Check rights and limits; nothing is changed."""
     user, database, schema, makes = connection.execute(text(_RIGHTS)).one()
     if not makes:
         says = f"the account {user} may make no tables in the schema {schema} of the database {database}"
         grant = f'GRANT CREATE, USAGE ON SCHEMA "{schema}" TO "{user}"'
         yield Finding("store", Level.WRONG, says, f"as the database's owner: psql -d {database} -c '{grant}'")
-    usable, most = connection.execute(text(_LIMITS)).one()
     used = connection.execute(text(_USED)).scalar_one()
-    hosts = max(1, _hosts(connection))
-    needed = hosts * most_connections()
-    says = f"{usable} connections of PostgreSQL, of which {used} are open; {hosts} hosts open {needed} at most"
-    if needed <= usable:
+    seen = connections.capacity(connection, _hosts(connection), pool)
+    says = f"{seen.usable} connections of PostgreSQL, of which {used} are open; {seen.hosts} hosts need {seen.needed}"
+    if not seen.lacking:
         yield Finding("store", Level.OK, says)
         return
-    wanted = most - usable + needed + needed // 5
-    yield Finding(
-        "store", Level.WARNING, says, f"psql -c 'ALTER SYSTEM SET max_connections = {wanted}', then restart it"
-    )
+    most = connection.execute(text("SHOW max_connections")).scalar_one()
+    fix = f"psql -c 'ALTER SYSTEM SET max_connections = {int(most) + seen.lacking}', then restart it"
+    if seen.fitting_pool:
+        fix += f"; or pool = {seen.fitting_pool} in [store] of every host"
+    yield Finding("store", Level.WARNING, says, fix)
 
 
 def _hosts(connection: Connection) -> int:

@@ -148,14 +148,16 @@ def test_a_host_that_its_fleet_would_refuse_is_told_before_a_start(home: Home, t
 @pytest.mark.ruling("Q1")
 def test_what_postgresql_allows_is_compared_with_what_the_hosts_need(home: Home, postgres: str) -> None:
     emptied(postgres)
-    home.config.write_text(f'[store]\nurl = "{postgres}"\n')
+    home.config.write_text(f'[store]\nurl = "{postgres}"\npool = 30\n')
 
     def levels() -> dict[str, Level]:
         return {each.says: each.level for each in doctor.store(replace(Service(home), migrates=False))}
 
     [first, connections] = levels().items()
     assert (first[1], "it has no tables yet" in first[0]) == (Level.OK, True)
-    assert (connections[1], "1 hosts open 45 at most" in connections[0]) == (Level.WARNING, True), "it allows 30"
+    assert (connections[1], "1 hosts need 38" in connections[0]) == (Level.WARNING, True), "it allows 30"
+    [fix] = [each.fix for each in doctor.store(replace(Service(home), migrates=False)) if "need 38" in each.says]
+    assert ("max_connections = 41" in fix, fix[-36:]) == (True, "; or pool = 19 in [store] of every host"[-36:])
     with create_engine(postgres).begin() as session:
         session.execute(text("CREATE ROLE reader LOGIN"))
         session.execute(text("REVOKE CREATE ON SCHEMA public FROM PUBLIC"))
