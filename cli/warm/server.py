@@ -18,7 +18,13 @@ from cli.warm.command import Server, carry_out
 from cli.warm.listening import listen
 from cli.warm.order import read_at_start, stamp
 
-_IMPORTED_LATE = ("bridge.daemon.control", "redact_secret", "sqlalchemy.dialects.sqlite", "workflows.secrets.redact")
+_IMPORTED_LATE = (
+    "activities.store.connections",
+    "bridge.daemon.control",
+    "redact_secret",
+    "sqlalchemy.dialects.sqlite",
+    "workflows.secrets.redact",
+)
 """Modules that reads import where they use them."""
 _NEVER_HERE = "cli.drawing.markdown"
 """Takes 11 MB, and pages of the manual are laid out on terminals only, in a process of their own."""
