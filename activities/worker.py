@@ -130,7 +130,9 @@ async def serve(home: Home) -> None:
     settings = loaded.settings
     settings.notify.secret(os.environ)
     context = Context(
-        home.ensure(), settings, open_store(home, settings.store.url, connections=share(settings.store.pool, Member.WORKER))
+        home.ensure(),
+        settings,
+        open_store(home, settings.store.url, connections=share(settings.store.pool, Member.WORKER)),
     )
     admission.check_key(admission.Candidate(context.store, home, settings, namespace_of(home, settings)))
     own = settings.worker
