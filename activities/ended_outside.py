@@ -135,7 +135,7 @@ async def state_of(client: Client, root: str) -> TreeState | None:
     """Return a tree's state at the end of its workflow, which a worker rebuilds from its history; None if that
     fails.
     """
-    handle = client.get_workflow_handle_for(DelegationTree.run, root)
+    handle = client.get_workflow_handle(root)
     try:
         return await handle.query(DelegationTree.state, rpc_timeout=QUERY_TIMEOUT)
     except (RPCError, RuntimeError, TemporalError) as error:  # also if its history lacks this home's seals

@@ -53,6 +53,7 @@ PANELS = {
         "restore": "restore a backup into a new home",
         "bridge": "run the HTTP interface for programs, and manage its tokens",
         "cluster": "prepare a Temporal server of your own",
+        "host": "manage the hosts that share the work",
     },
 }
 """The nouns by what people do with them, as `service --help` lists them."""

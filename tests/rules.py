@@ -280,7 +280,7 @@ RULES: dict[str, dict[str, str]] = {
         "Q4": "An attempt goes to a host that can run it, by free slots; if no host can, it waits and says why.",
         "Q5": "Jobs of a lost or drained host go on elsewhere, once, at no cost to bounds; what comes back is kept.",
         "Q7": "Heartbeats are rare and orders to stop come all the same; one host looks for workflows that were ended.",
-        "Q10": "A home opens what any of its keys sealed, and seals with one; runs keep the key that they began with.",
+        "Q10": "A turned key seals once all hosts have it; former keys still open, and go once nothing needs them.",
     },
     "The engine's own promises": {
         "engine:total": "Any event is accepted in any state; one that makes no sense changes nothing.",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sqlalchemy.engine import make_url
 
+from activities.host import seal_keys
 from activities.host.context import Context
 from activities.sealing import seal_key
 from activities.settings import ready
@@ -55,8 +56,13 @@ def _own_address(settings: Settings) -> str:
 
 
 def see(context: Context, started_at: float) -> bool:
-    """Record in the store that this host's worker is running; return False if another machine has its name."""
+    """Record in the store that this host's worker is running, and follow the fleet's seal keys (ruling Q10).
+
+    Return False if another machine has its name.
+    """
     home, settings = context.home, context.settings
+    if settings.store.url:
+        seal_keys.follow(home.root, context.store)
     return hosts.see(
         context.store,
         context.host,
@@ -65,5 +71,6 @@ def see(context: Context, started_at: float) -> bool:
         held=context.room.held,
         machine=machine(home.root),
         key=seal_key.fingerprint(seal_key.ensure(home.root)),
+        keys=tuple(seal_keys.by_fingerprint(home.root)),
         address=bridge_address(home, settings),
     )

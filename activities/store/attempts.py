@@ -124,6 +124,14 @@ def all_open(engine: Engine) -> list[tuple[str, int]]:
         return [(row.job_id, row.attempt) for row in connection.execute(query)]
 
 
+def open_since_before(engine: Engine, at: float) -> list[str]:
+    """Return the jobs of all attempts that began before that time and have no outcome."""
+    run = schema.attempts.c
+    query = select(run.job_id).where(run.ended_at.is_(None), run.started_at < at)
+    with engine.connect() as connection:
+        return list(connection.execute(query).scalars())
+
+
 def abandoned(engine: Engine, host: str, before: float) -> list[AttemptRow]:
     """Return this host's runs without an outcome whose job ended before that time, in this attempt or a later one."""
     run, job = schema.attempts.c, schema.jobs.c

@@ -2,7 +2,7 @@
 
 No exposed key is accepted beside the new one: whoever has read it could forge "old" data. So the daemon replaces all
 keys when it starts and nothing that is sealed with them is running; until then `service doctor` reports it. Turning a
-key that nobody has read is another thing (`bridge.operations.health.keys`, ruling Q10). The schedules of
+key that nobody has read is another thing (`bridge.operations.home.seal_keys`, ruling Q10). The schedules of
 pipelines, which stay in Temporal, are sealed again once everything runs.
 """
 

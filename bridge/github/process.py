@@ -11,8 +11,6 @@ from datetime import timedelta
 
 from sqlalchemy.exc import SQLAlchemyError
 from temporalio.client import Client as TemporalClient
-from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
-from temporalio.service import RPCError
 from temporalio.worker import Worker
 
 from activities import cluster, takeover
@@ -22,16 +20,15 @@ from activities.host import admission
 from activities.settings import ready
 from activities.store.github import account
 from activities.store.leader import Chore, Leader
-from activities.temporal import RPC_TIMEOUT
 from bridge.github.declare_facts import is_news
 from bridge.github.session import Session
 from bridge.github.turn import Desk
+from bridge.operations.github.desk import ring
 from bridge.operations.service import Service
 from bridge.operations.temporal import candidate, client_of
 from workflows.model.errors import UnreachableError
-from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.github_calls import pushing_queue, turns_queue
-from workflows.temporal.github_sync import GithubDesk, desk_id
+from workflows.temporal.github_sync import GithubDesk
 
 log = logging.getLogger("service")
 
@@ -75,24 +72,6 @@ async def serve(service: Service) -> None:
         await stop.wait()
         bell.cancel()
         taking.cancel()
-
-
-async def ring(temporal: TemporalClient, task_queue: str) -> None:
-    """Start the desk's workflow, or signal it to take a turn now."""
-    try:
-        await temporal.start_workflow(
-            GithubDesk.run,
-            id=desk_id(task_queue),
-            task_queue=task_queue,
-            task_timeout=TASK_TIMEOUT,
-            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
-            start_signal="ring",
-            static_summary="GitHub · comments, checks and pull requests of all repositories",
-            rpc_timeout=RPC_TIMEOUT,
-        )
-    except (RPCError, RuntimeError) as error:
-        raise UnreachableError(f"the GitHub process cannot be woken: {error}", "service daemon status") from None
 
 
 async def _ring_for_news(service: Service, temporal: TemporalClient) -> None:

@@ -43,6 +43,8 @@ EXAMPLES = {
     "github status": "service github status",
     "github sync": "service github sync acme/shop --retry",
     "help": "service help trees",
+    "host remove-key": "service host remove-key 3f9ac01b77d2",
+    "host rotate-key": "service host rotate-key --wait",
     "init": "service init --yes",
     "job branches": f"service job branches {_TREE}",
     "job close": f'service job close {_REVIEW} --verdict "approved"',

@@ -1,6 +1,7 @@
 """Actions of the Temporal program on a tree: terminate, reset, delete; detected, reported, and continued."""
 
 import asyncio
+import contextlib
 import json
 import subprocess
 import time
@@ -17,7 +18,7 @@ from activities import ended_outside
 from activities.ended_outside import OutsideWatch
 from activities.host.context import Context
 from activities.host.heartbeat import BEAT
-from activities.sealing import seal_key
+from activities.sealing import payload_seals, seal_key
 from activities.sealing.converter import sealed
 from activities.settings.home import Home
 from activities.store import attempts as stored_runs
@@ -26,6 +27,7 @@ from activities.store import jobs as stored_jobs
 from activities.store import outbox, rounds, schema, writers
 from activities.store.leader import Chore, Leader
 from bridge.daemon.server import find_program
+from bridge.operations.home import seal_keys
 from bridge.operations.orders import new_jobs, resume, trees
 from bridge.operations.pipelines import definitions
 from bridge.operations.waiting import attention
@@ -427,3 +429,33 @@ async def test_a_tree_begun_under_another_key_is_ended_and_says_how_to_begin_it_
     ended = task(host, root)
     assert ended.state is TaskState.CANCELLED
     assert "under another seal.key" in ended.reason
+
+
+@pytest.mark.ruling("Q10")
+async def test_a_tree_that_waits_while_the_key_is_turned_goes_on_under_the_new_one(
+    host: PipelineHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(payload_seals, "LOOK_SECONDS", 0.0)
+    home = host.service.home.root
+    host.client = speaking(host.client, sealed(home))
+    async with host.working():
+        root = await ask(host, "ask a person")
+        await until_state(host, root, TaskState.AWAITING_HUMAN)
+    former = seal_key.ensure(home)
+    turned = await asyncio.to_thread(seal_keys.rotate, host.service)
+    assert seal_key.ensure(home) != former
+    async with host.working():
+        with pytest.raises(RefusedError, match=rf"the key {turned.former} is needed by .*: {root}"):
+            await asyncio.to_thread(seal_keys.remove, host.service, turned.former)
+        await resume.resume(host.service, answer(root))
+        await until_state(host, root, TaskState.DONE)
+
+        async def removed() -> bool:
+            """Try again until Temporal lists the tree as ended."""
+            with contextlib.suppress(RefusedError):
+                await asyncio.to_thread(seal_keys.remove, host.service, turned.former)
+                return True
+            return False
+
+        await until(removed)
+    assert seal_key.every(home) == (seal_key.ensure(home),)

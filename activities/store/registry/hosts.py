@@ -14,7 +14,7 @@ from workflows.policy.host_availability import UNSEEN_SECONDS, HostSeen
 
 SEEN = (
     *("version", "slots", "started_at", "seen_at", "stopped_at", "held"),
-    *("machine", "key", "labels", "address", "taken"),
+    *("machine", "key", "keys", "labels", "address", "taken"),
 )
 """The columns that a host's worker writes; the others are orders to it, or others' findings."""
 
@@ -44,7 +44,7 @@ class Host:
     machine: str = ""
     """Identifies its home on its machine."""
     key: str = ""
-    """The fingerprint of its seal key."""
+    """The fingerprint of the key it seals with."""
     labels: Sequence[str] = ()
     address: str = ""
     """The URL of its bridge for other hosts; empty if it only listens for its own machine."""
@@ -52,6 +52,8 @@ class Host:
     """Number of slots in use."""
     draining_at: float | None = None
     lost_at: float | None = None
+    keys: Sequence[str] = ()
+    """The fingerprints of all seal keys that it has."""
     running: int = 0
     """Number of running jobs of its trees."""
     now: float = 0.0
@@ -82,13 +84,21 @@ def see(
     labels: Sequence[str] = (),
     address: str = "",
     taken: int = 0,
+    keys: Sequence[str] = (),
 ) -> bool:
     """Record that this host's worker is running, with the reason (`held`) if it starts nothing.
 
     Return False, and record nothing, if another machine has had the name within the last minute (ruling Q1).
     """
     row = {"name": name, "version": release(), "slots": slots, "started_at": started_at, "held": held}
-    row |= {"machine": machine, "key": key, "labels": list(labels), "address": address, "taken": taken}
+    row |= {
+        "machine": machine,
+        "key": key,
+        "labels": list(labels),
+        "address": address,
+        "taken": taken,
+        "keys": list(keys),
+    }
     with engine.begin() as connection:
         row |= {"seen_at": now(connection), "stopped_at": None}
         return connection.execute(_seeing(connection.dialect.name), row).rowcount == 1

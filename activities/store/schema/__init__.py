@@ -7,7 +7,7 @@ never changes after its release, while these definitions do. A test compares the
 from activities.store.schema.artifacts import artifact_parts, artifacts, kept_secrets
 from activities.store.schema.attempts import agent_sessions, attempts, claims, deferrals, moves
 from activities.store.schema.columns import metadata
-from activities.store.schema.fleet import cluster, hosts, invites
+from activities.store.schema.fleet import cluster, hosts, invites, seal_keys, tokens
 from activities.store.schema.github import (
     github_account,
     github_comments,
@@ -63,7 +63,9 @@ __all__ = [
     "review_notes",
     "reviews",
     "rounds",
+    "seal_keys",
     "tasks",
+    "tokens",
     "trees",
     "writers",
 ]

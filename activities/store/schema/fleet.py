@@ -21,9 +21,11 @@ hosts = Table(
     Column("taken", Integer, nullable=False, server_default="0"),
     Column("draining_at", Double),
     Column("lost_at", Double),
+    Column("keys", JSON, nullable=False, server_default="[]"),
 )
 """Each host's worker refreshes its row every few seconds. `machine` identifies the home on its machine, `key` is the
-fingerprint of its seal key, `address` the URL of its bridge for other hosts.
+fingerprint of the key it seals with, `keys` are those of all keys it opens with, `address` the URL of its bridge for
+other hosts.
 """
 
 cluster = Table(
@@ -48,3 +50,26 @@ invites = Table(
     Column("used_by", String(200), nullable=False, server_default=""),
 )
 """Invitations to join, by the digest of their token."""
+
+seal_keys = Table(
+    "seal_keys",
+    metadata,
+    Column("fingerprint", String(64), primary_key=True),
+    Column("wrapped", String(200), nullable=False),
+    Column("under", String(64), nullable=False),
+    Column("offered_at", Double, nullable=False),
+    Column("seals_since", Double),
+    Column("left_at", Double),
+    Column("removed_at", Double),
+)
+"""The keys since the first turn. `wrapped` is the key, encrypted with the one that `under` names, until it seals."""
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("name", String(80), primary_key=True),
+    Column("scope", String(20), nullable=False),
+    Column("digest", String(64), nullable=False, unique=True),
+    Column("made_at", Double, nullable=False),
+)
+"""People's tokens, by their digests, where several hosts share the store."""

@@ -241,7 +241,9 @@ def seals(service: Service) -> Iterator[Finding]:
     if near := settings.reach_the_server:
         by_hand += f", and agents of {', '.join(near)} can reach the server"
     fingerprint = seal_key.fingerprint(key)[:12]
-    says = f"what is written for Temporal is {how}, seal.key {fingerprint}; messages by hand are {by_hand}"
+    former = ", ".join(path.name[:12] for path in seal_key.files(service.home.root))
+    opens = f", {former} only opens" if former else ""
+    says = f"what is written for Temporal is {how}, seal.key {fingerprint}{opens}; messages by hand are {by_hand}"
     level, fix = Level.OK, ""
     if near and settings.by_hand:
         says, level, fix = f"{says}: they can answer for people", Level.WARNING, "set by_hand = false in [temporal]"

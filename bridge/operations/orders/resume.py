@@ -114,7 +114,7 @@ async def _carried(service: Service, root: str, order: ResumeOrder) -> Verdict:
     client, until = await client_of(service), time.monotonic() + CATCHES_UP
     while True:
         try:
-            return await _asked(client.get_workflow_handle_for(DelegationTree.run, root), order)
+            return await _asked(client.get_workflow_handle(root), order)
         except DeclinedError as no:
             if no.kind == ResumeFault.NO_OPEN_ROUND and rounds.open_of(service, root) and time.monotonic() < until:
                 await asyncio.sleep(0.2)

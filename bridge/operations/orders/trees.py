@@ -139,7 +139,7 @@ async def retry(service: Service, job_id: str, *, actor: str, request_id: str = 
     """
     root = jobs.get(service, job_id).root_job_id
     client = await client_of(service)
-    handle, order = client.get_workflow_handle_for(DelegationTree.run, root), Retry(actor=actor, job_id=job_id)
+    handle, order = client.get_workflow_handle(root), Retry(actor=actor, job_id=job_id)
     try:
         with translated():
             await handle.execute_update(DelegationTree.retry, order, id=request_id or None, rpc_timeout=RPC_TIMEOUT)

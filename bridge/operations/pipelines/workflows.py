@@ -63,11 +63,11 @@ async def reopen(service: Service, client: Client, stage: StageRecord, tree: Tre
         return False
     again = Reopened(stage_id=stage.stage_id, tree=tree)
     if found.status is WorkflowExecutionStatus.RUNNING:
-        handle = client.get_workflow_handle_for(PipelineRun.run, found.id, run_id=found.run_id)
+        handle = client.get_workflow_handle(found.id, run_id=found.run_id)
         with translated():
             await handle.signal(PipelineRun.reopen, again, rpc_timeout=RPC_TIMEOUT)
         return True
-    handle = client.get_workflow_handle_for(PipelineRun.run, found.id, run_id=found.run_id)
+    handle = client.get_workflow_handle(found.id, run_id=found.run_id)
     with translated():
         memory = await handle.query(PipelineRun.memory, rpc_timeout=QUERY_TIMEOUT)
     again = again.model_copy(update={"memory": memory})

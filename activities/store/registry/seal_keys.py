@@ -1,0 +1,79 @@
+"""The seal keys since the first turn of one: on their way to all hosts, in use, left, removed (ruling Q10)."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Engine, select, update
+
+from activities.store import schema
+from activities.store.database import clock, insert_new, now
+
+
+@dataclass(frozen=True)
+class KnownKey:
+    """A key by its fingerprint, and its course."""
+
+    fingerprint: str
+    wrapped: str
+    """The key, encrypted with the one that sealed when it was offered; empty once it seals."""
+    under: str
+    """The fingerprint of that one."""
+    offered_at: float
+    seals_since: float | None = None
+    left_at: float | None = None
+    """Time since when no host seals with it any more."""
+    removed_at: float | None = None
+
+
+def every(engine: Engine) -> list[KnownKey]:
+    """Return all keys, in the order in which they were offered; none if the first key still seals."""
+    query = select(schema.seal_keys).order_by(schema.seal_keys.c.offered_at, schema.seal_keys.c.seals_since)
+    with engine.connect() as connection:
+        return [KnownKey(**row._mapping) for row in connection.execute(query)]
+
+
+def sealing(keys: list[KnownKey]) -> KnownKey | None:
+    """Return the key that all hosts are to seal with."""
+    return max((key for key in keys if key.seals_since), key=lambda key: key.seals_since or 0.0, default=None)
+
+
+def offered(keys: list[KnownKey]) -> KnownKey | None:
+    """Return the key that is on its way to all hosts."""
+    return next((key for key in keys if not key.seals_since), None)
+
+
+def offer(engine: Engine, fingerprint: str, wrapped: str, under: str) -> None:
+    """Record a new key, and the present one if no key was ever turned. One that another host offers stays."""
+    with engine.begin() as connection:
+        at = now(connection)
+        present = {"fingerprint": under, "wrapped": "", "under": "", "offered_at": at, "seals_since": at}
+        new = {"fingerprint": fingerprint, "wrapped": wrapped, "under": under, "offered_at": at, "seals_since": None}
+        table = schema.seal_keys
+        insert_new(connection, table, [present])
+        if not connection.execute(select(table.c.fingerprint).where(table.c.seals_since.is_(None))).first():
+            insert_new(connection, table, [new])
+
+
+def turn(engine: Engine, fingerprint: str) -> None:
+    """Have all hosts seal with this key."""
+    table = schema.seal_keys
+    with engine.begin() as connection:
+        mine = update(table).where(table.c.fingerprint == fingerprint, table.c.seals_since.is_(None))
+        connection.execute(mine.values(seals_since=clock(), wrapped=""))
+        connection.execute(update(schema.cluster).values(key=fingerprint))
+
+
+def leave(engine: Engine, fingerprint: str) -> None:
+    """Record that no host seals with this key any more."""
+    _set(engine, fingerprint, "left_at")
+
+
+def remove(engine: Engine, fingerprint: str) -> None:
+    """Have all hosts remove this key."""
+    _set(engine, fingerprint, "removed_at")
+
+
+def _set(engine: Engine, fingerprint: str, column: str) -> None:
+    table = schema.seal_keys
+    with engine.begin() as connection:
+        mine = update(table).where(table.c.fingerprint == fingerprint, table.c[column].is_(None))
+        connection.execute(mine.values({column: clock()}))
