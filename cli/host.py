@@ -1,13 +1,85 @@
 """`service host`: the hosts that share one store."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.drawing.output import say, say_json
+from cli.drawing.lines import of_state
+from cli.drawing.output import say, say_fields, say_json, say_table
+from cli.drawing.tables import Column
+from cli.drawing.words import ago
 from cli.invocation.options import Json, service_here
 
+if TYPE_CHECKING:
+    from bridge.operations.jobs.hosts import Host
+
 app = typer.Typer(help="The hosts that share the work.", no_args_is_help=True, rich_markup_mode=None)
+
+
+Name = Annotated[str, typer.Argument(help="The host's name.")]
+LISTED = (
+    "HOST",
+    Column("STATE", look=of_state),
+    "SEEN",
+    Column("SLOTS", right=True),
+    "VERSION",
+    Column("LABELS", leaves=1),
+)
+
+
+@app.command(name="list")
+def list_(json: Json = False) -> None:
+    """List the hosts that share the store: release, slots in use, labels, when each was seen."""
+    from bridge.operations.jobs import hosts
+
+    every = hosts.every(service_here())
+    if json:
+        say_json(every)
+        return
+    rows = [
+        (host.name, host.state, ago(host.last_sign_at), f"{host.taken}/{host.slots}", host.version, _labels(host))
+        for host in every
+    ]
+    say_table(LISTED, rows, "no host was ever seen; on each: service daemon start")
+
+
+@app.command()
+def show(name: Name, json: Json = False) -> None:
+    """Show one host: its state, its key, where its bridge is, its checkouts and open jobs."""
+    from activities.host.admission import SHOWN
+    from bridge.operations.registry import hosts
+
+    host = hosts.get(service_here(), name)
+    if json:
+        say_json(host)
+        return
+    say_fields(
+        (
+            ("host", host.name),
+            ("state", f"{host.state}: {host.held}" if host.held else host.state),
+            ("seen", ago(host.last_sign_at)),
+            ("slots", f"{host.taken} of {host.slots} in use"),
+            ("version", host.version),
+            ("labels", _labels(host)),
+            ("bridge", host.address or "only for its own machine"),
+            ("seal key", host.key[:SHOWN]),
+            ("checkouts", ", ".join(host.checkouts)),
+            ("open jobs", ", ".join(host.open_jobs)),
+        )
+    )
+
+
+@app.command()
+def remove(name: Name, json: Json = False) -> None:
+    """Forget a host that is gone for good. One with a worker, open jobs or the only checkout of a repository stays."""
+    from bridge.operations.registry import hosts
+
+    hosts.remove(service_here(), name)
+    say_json({"removed": name}) if json else say(f"{name} is forgotten; nothing on that machine was touched")
+
+
+def _labels(host: "Host") -> str:
+    return ", ".join(host.labels)
 
 
 @app.command()

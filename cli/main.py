@@ -68,7 +68,7 @@ _SHARED = {
 
 PAGED = {
     *("agent list", "agent show", "attention", "config show", "daemon install", "doctor"),
-    *("github comment-preview", "github status"),
+    *("github comment-preview", "github status", "host list", "host show"),
     *("job branches", "job events", "job list", "job log", "job prompt", "job reviews", "job show", "job tree"),
     *("memory list", "memory recall", "memory show", "pipeline list", "pipeline runs", "pipeline show"),
     *("repo list", "result render", "result schema", "runtime check", "runtime list", "spend"),

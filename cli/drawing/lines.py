@@ -33,11 +33,13 @@ _STATES = {
         ("succeeded", "done", "approved", "implemented", "answered", "confirmed", "ok", "yes", "works", "merged"),
         Look.GOOD,
     ),
-    **dict.fromkeys(("running", "starting", "open", "active", "being worked on", "unmerged", "ending"), Look.GOES),
-    **dict.fromkeys(("queued", "pending", "skipped", "cancelled", "retired", "closed", "-"), Look.QUIET),
+    **dict.fromkeys(
+        ("running", "starting", "open", "active", "being worked on", "unmerged", "ending", "draining"), Look.GOES
+    ),
+    **dict.fromkeys(("queued", "pending", "skipped", "cancelled", "retired", "closed", "stopped", "-"), Look.QUIET),
     **dict.fromkeys(("not made yet", "no commits", "dropped", "gone"), Look.QUIET),
-    **dict.fromkeys(("failed", "error", "wrong", "no", "rejected", "changes_requested"), Look.BAD),
-    **dict.fromkeys(("awaiting_human", "waiting for you", "asks you", "warning", "warn"), Look.ASKS),
+    **dict.fromkeys(("failed", "error", "wrong", "no", "rejected", "changes_requested", "unseen", "lost"), Look.BAD),
+    **dict.fromkeys(("awaiting_human", "waiting for you", "asks you", "warning", "warn", "held"), Look.ASKS),
     "blocked": Look.STUCK,
 }
 OF_MARKS = {"·": "queued", "▶": "running", "✔": "succeeded", "✘": "failed", "■": "blocked", "○": "cancelled"} | {

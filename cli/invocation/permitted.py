@@ -7,7 +7,7 @@ service's settings is for people. A command missing from both parts is refused, 
 SERVED = frozenset(
     {
         *("agent list", "agent show", "attention", "completion candidates", "daemon status", "doctor"),
-        *("github comment-preview", "github status", "help"),
+        *("github comment-preview", "github status", "help", "host list", "host show"),
         *("job branches", "job diff", "job events", "job gate"),
         *("job list", "job reviews", "job show", "job tree"),
         *("memory list", "memory propose", "memory recall", "memory show"),
@@ -35,7 +35,7 @@ INSTEAD = {
             *("cluster init", "completion bash", "completion fish", "completion zsh"),
             *("config check", "config show"),
             *("daemon install", "daemon run", "daemon start", "daemon stop", "daemon uninstall", "demo", "gc"),
-            *("github sync", "host remove-key", "host rotate-key", "init"),
+            *("github sync", "host remove", "host remove-key", "host rotate-key", "init"),
             *("job close", "job dismiss", "job drop", "job kill", "job merge"),
             *("job note", "job open", "job publish", "job resolve", "job retry", "job review", "job revise"),
             *("pipeline add", "pipeline cancel", "pipeline disable", "pipeline enable", "pipeline remove"),
@@ -53,7 +53,7 @@ _READ_BY_PEOPLE = {
     *("job log", "job prompt"),
 }
 _DESTROYS = {
-    *("agent remove", "bridge token", "bridge token remove", "gc", "github sync", "host remove-key"),
+    *("agent remove", "bridge token", "bridge token remove", "gc", "github sync", "host remove", "host remove-key"),
     *(
         "job dismiss",
         "job drop",

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-from sqlalchemy import Engine, Insert, func, or_, select, update
+from sqlalchemy import Engine, Insert, delete, exists, func, or_, select, update
 
 from activities.store import schema
 from activities.store.database import clock, insert, insert_one, now, upsert
@@ -129,6 +129,29 @@ def get(engine: Engine, name: str) -> Host | None:
     with engine.connect() as connection:
         row = connection.execute(query).one_or_none()
     return Host(**row._mapping) if row else None
+
+
+def remove(engine: Engine, host: HostSeen) -> bool:
+    """Forget a host with its checkouts, unless it was seen meanwhile."""
+    table = schema.hosts.c
+    with engine.begin() as connection:
+        unchanged = (table.name == host.name) & (table.seen_at == host.seen_at)
+        if connection.execute(delete(schema.hosts).where(unchanged)).rowcount != 1:
+            return False
+        connection.execute(delete(schema.checkouts).where(schema.checkouts.c.host == host.name))
+        return True
+
+
+def open_jobs(engine: Engine, name: str) -> list[str]:
+    """Return the jobs that have not ended and belong to a tree of the host, or run there."""
+    jobs, trees, attempts = schema.jobs, schema.trees, schema.attempts
+    there = (attempts.c.job_id == jobs.c.job_id) & (attempts.c.host == name) & attempts.c.ended_at.is_(None)
+    query = select(jobs.c.job_id).outerjoin(trees, trees.c.root_job_id == jobs.c.root_job_id)
+    query = query.where(
+        or_(trees.c.host == name, exists().where(there)), jobs.c.state.in_((JobState.QUEUED, JobState.RUNNING))
+    )
+    with engine.connect() as connection:
+        return list(connection.execute(query.order_by(jobs.c.queued_at, jobs.c.job_id)).scalars())
 
 
 def every(engine: Engine) -> list[Host]:

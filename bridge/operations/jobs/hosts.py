@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 
 from activities.store.registry import hosts as stored
 from bridge.operations.service import Service
@@ -23,11 +24,27 @@ class AbsentHost:
     """The jobs that have not ended, those that wait longest first."""
 
 
+class HostState(StrEnum):
+    """The state of a host, in a word for people."""
+
+    WORKS = "works"
+    HELD = "held"
+    """Its worker starts nothing at the moment, and says why."""
+    DRAINING = "draining"
+    """It takes no new jobs."""
+    STOPPED = "stopped"
+    UNSEEN = "unseen"
+    """Not seen for a minute, and not stopped."""
+    LOST = "lost"
+    """Its jobs go on elsewhere."""
+
+
 @dataclass(frozen=True)
 class Host(stored.Host):
-    """A host, and whether its worker was seen in the last minute."""
+    """A host, its state, and whether its worker was seen in the last minute."""
 
     has_worker: bool = False
+    state: HostState = HostState.UNSEEN
 
     @property
     def last_sign_at(self) -> float:
@@ -39,7 +56,22 @@ def every(service: Service) -> list[Host]:
     """Return every host whose worker was ever seen; none while there is no store."""
     if not service.settings.store.url and not service.home.store.exists():
         return []
-    return [Host(**asdict(host), has_worker=not lacks_worker(host.seen)) for host in stored.every(service.store)]
+    return [
+        Host(**asdict(host), has_worker=not lacks_worker(host.seen), state=_state(host))
+        for host in stored.every(service.store)
+    ]
+
+
+def _state(host: stored.Host) -> HostState:
+    if host.lost_at is not None:
+        return HostState.LOST
+    if host.stopped_at is not None:
+        return HostState.STOPPED
+    if lacks_worker(host.seen):
+        return HostState.UNSEEN
+    if host.draining_at is not None:
+        return HostState.DRAINING
+    return HostState.HELD if host.held else HostState.WORKS
 
 
 def told(service: Service, jobs: Sequence[JobRecord]) -> list[JobRecord]:

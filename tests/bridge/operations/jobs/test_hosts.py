@@ -2,6 +2,7 @@
 
 import json
 import time
+from typing import Any
 
 import pytest
 from sqlalchemy import update
@@ -9,13 +10,16 @@ from sqlalchemy import update
 from activities.settings.home import Home
 from activities.store import schema, trees
 from activities.store.registry import hosts as stored
+from activities.store.registry import repos
 from bridge.http.wire import projections
 from bridge.operations.jobs import hosts, jobs
+from bridge.operations.registry import hosts as registry
 from bridge.operations.service import Service
 from bridge.operations.waiting import attention
 from cli.main import main
-from tests.bridge.seeds import ROOT, job, task
+from tests.bridge.seeds import ROOT, job, task, write
 from tests.tree.simulator import tree_input
+from workflows.model.errors import RefusedError
 from workflows.model.rows import JobRecord, Records
 from workflows.model.states import JobState
 
@@ -121,6 +125,59 @@ def test_status_lists_every_host(service: Service, capsys: pytest.CaptureFixture
     assert main(["daemon", "status", "--all", "--json"]) == 1
     [listed] = json.loads(capsys.readouterr().out)["hosts"]
     assert (listed["name"], listed["running"], listed["slots"], listed["has_worker"]) == ("web-1", 1, 4, False)
+
+
+@pytest.mark.ruling("Q1")
+def test_hosts_are_listed_with_their_state_slots_and_labels(
+    service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    beat: dict[str, Any] = {"slots": 4, "started_at": 1.0, "labels": ["gpu"], "taken": 3}
+    for name, held in (("a", ""), ("b", "the disk is full"), ("c", ""), ("d", ""), ("e", ""), ("f", "")):
+        stored.see(service.store, name, held=held, **beat)
+    with service.store.begin() as connection:
+        for name, values in (
+            ("c", {"draining_at": 2.0}),
+            ("d", {"lost_at": 2.0}),
+            ("e", {"seen_at": time.time() - 70}),
+        ):
+            connection.execute(update(schema.hosts).where(schema.hosts.c.name == name).values(**values))
+    stored.stop(service.store, "f", started_at=1.0)
+    assert main(["host", "list"]) == 0
+    heading, *rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert heading == ["HOST", "STATE", "SEEN", "SLOTS", "VERSION", "LABELS"]
+    states = ["works", "held", "draining", "lost", "unseen", "stopped"]
+    assert [(row[0], row[1], row[4], row[-1]) for row in rows] == [
+        (name, state, "3/4", "gpu") for name, state in zip("abcdef", states, strict=True)
+    ]
+    assert main(["host", "list", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [(each["state"], each["has_worker"]) for each in listed][:2] == [("works", True), ("held", True)]
+    assert main(["host", "show", "b"]) == 0
+    assert "held: the disk is full" in capsys.readouterr().out
+    assert main(["host", "show", "g"]) == 4
+    assert "no host g; known: a, b, c, d, e, f" in capsys.readouterr().err
+
+
+@pytest.mark.ruling("Q1")
+def test_a_host_that_something_depends_on_is_not_forgotten(service: Service) -> None:
+    stored.see(service.store, "web-1", slots=4, started_at=1.0)
+    repos.put(service.store, "acme/shop", "/srv/shop", "web-1")
+
+    def refused() -> str:
+        with pytest.raises(RefusedError) as no:
+            registry.remove(service, "web-1")
+        return no.value.message
+
+    assert refused() == "web-1 has a worker"
+    saw(service, 70)
+    assert registry.get(service, "web-1").open_jobs == (ROOT, f"{ROOT}.1")
+    assert refused() == f"2 open jobs belong to web-1: {ROOT}, {ROOT}.1"
+    ended = [job(each, state=JobState.FAILED, ended_at=5.0, revision=2) for each in (ROOT, f"{ROOT}.1")]
+    write(service, *ended)
+    assert refused() == "only web-1 has a checkout of acme/shop"
+    repos.put(service.store, "acme/shop", "/srv/shop", "web-2")
+    registry.remove(service, "web-1")
+    assert hosts.every(service) == []
 
 
 def test_looking_at_hosts_makes_no_store(bare_home: Home) -> None:
