@@ -2,7 +2,6 @@
 
 import contextlib
 import re
-import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -59,7 +58,12 @@ def merge(
         bool, typer.Option("--anyway", help="Merge even what the leg itself or its checker decided against.")
     ] = False,
     into_mine: Annotated[
-        bool, typer.Option("--into-mine", help="Then merge the task's branch into the branch you have checked out.")
+        bool,
+        typer.Option(
+            "--into-mine",
+            help="Then merge the task's branch into the branch you have checked out; without a checkout, into the "
+            "default branch at the remote.",
+        ),
     ] = False,
     json: Json = False,
 ) -> None:
@@ -79,8 +83,8 @@ def merge(
     for each in done.left_out:
         say(prose(f"{each.says}; to go on:"), *(f"  {command}" for command in each.commands))
     if done.into_mine:
-        say(f"{done.task_branch} {done.into_mine} in {done.path}")
-    take = [] if done.into_mine else [f"git -C {shlex.quote(done.path)} merge {done.task_branch}"]
+        say(f"{done.task_branch} {done.into_mine} in {done.default or done.path}")
+    take = [] if done.into_mine else [done.taking_over]
     clean = [] if done.left_out else [f"service job drop {legs[0]}"]
     say_next(*take, *clean)
 
@@ -239,6 +243,9 @@ def branches(job_id: JobId, json: Json = False) -> None:
     say(f"task branch {found.task_branch}" if found.problem else f"task branch {found.task_branch} {at}")
     if found.problem:
         say(f"the repository cannot be read: {found.problem}")
+        say_next(*([found.way_on] if found.way_on.startswith("ssh ") else []))
+    if found.stale:
+        tell(f"what other hosts did last may be missing: {found.stale}")
     offer = task_line.offer(service, jobs.tree(service, found.root_job_id), found)
     fresh = {leg.job_id for leg in offer.fresh}
     rows = (_row(leg, leg.merge if leg.job_id in fresh else "") for leg in found.legs)

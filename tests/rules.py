@@ -277,6 +277,7 @@ RULES: dict[str, dict[str, str]] = {
         "Q2": "Every host of a store reads what any host stored; secrets stay with their host, and a job says which.",
         "Q3": "A repository with a remote is worked on by every host; its work travels through the hub, and never gets lost.",
         "Q3.looks": "What lies only in another host's home is asked from its bridge, signed and within seconds.",
+        "Q3.work": "People merge, drop, diff and publish from any host; merges of two hosts lose nothing.",
         "Q4": "An attempt goes to a host that can run it, by free slots; if no host can, it waits and says why.",
         "Q5": "Jobs of a lost or drained host go on elsewhere, once, at no cost to bounds; what comes back is kept.",
         "Q7": "Heartbeats are rare and orders to stop come all the same; one host looks for workflows that were ended.",

@@ -176,6 +176,31 @@ def is_only_here(repo: Path, commit: str) -> bool:
     return bool(branches.reached(repo, commit, tuple(ends)))
 
 
+@dataclass(frozen=True)
+class HubBranch:
+    """A branch of the service at the hub, that several hosts may move."""
+
+    repo: Path
+    hub: Hub
+    branch: str
+
+    @property
+    def tip(self) -> str | None:
+        """Return where it was when it was fetched or pushed last; None if it was missing."""
+        return branches.commit(self.repo, f"{TRACKED}{self.branch.removeprefix(OURS)}")
+
+    def move(self, commit: str) -> bool:
+        """Move it to a commit, if nobody has moved it since; else fetch it, and return False."""
+        there = self.tip
+        if there == commit:
+            return True
+        if push(self.repo, self.hub, commit, self.branch, expected=there or ""):
+            track(self.repo, self.branch, commit)
+            return True
+        fetch_trees(self.repo, self.hub, trees_in([self.branch]))
+        return False
+
+
 def remove(repo: Path, hub: Hub, names: Collection[str]) -> None:
     """Remove names below the hub's namespace; those that are missing there are ignored."""
     there = listed(repo, hub, names).keys() if names else ()

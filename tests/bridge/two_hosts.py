@@ -3,9 +3,15 @@
 import shutil
 from pathlib import Path
 
+from sqlalchemy import select
+
+from activities.git.hub import SERVICE
 from activities.settings.home import Home
-from activities.store.registry import hosts
+from activities.store import schema
+from activities.store.registry import hosts, repos
+from activities.store.registry.repos import Remote
 from bridge.operations.service import Service
+from tests.activities.git.conftest import run_git
 from tests.bridge.conftest import Live
 
 HERE, THERE = "web-1", "web-2"
@@ -32,3 +38,19 @@ def reachable(live: Live) -> Live:
     """Record where the host's bridge listens."""
     seen(live.service, live.url)
     return live
+
+
+def at_hub(service: Service, repo: Path, folder: Path) -> Path:
+    """Move a tree's repository from a checkout of this host to a remote, where all hosts find its work."""
+    bare = folder / "hub.git"
+    run_git(folder, "init", "-q", "--bare", "-b", "main", str(bare))
+    run_git(repo, "push", "-q", str(bare), "main", "refs/heads/service/*:refs/service/*")
+    with service.store.connect() as connection:
+        rows = connection.execute(select(schema.attempts.c.job_id, schema.attempts.c.base_sha)).all()
+    for job_id, base in rows:
+        if base:
+            run_git(repo, "push", "-q", str(bare), f"{base}:refs/service/line/{job_id}")
+    repos.remove(service.store, "acme/shop")
+    repos.put(service.store, "acme/shop", "", "", "acme/shop", Remote(str(bare), "main", SERVICE))
+    shutil.rmtree(repo)
+    return bare

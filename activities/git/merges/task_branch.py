@@ -1,14 +1,18 @@
-"""Merge legs' branches into the branch of their task: in the object store, never in a checkout (ruling I5)."""
+"""Merge legs' branches into the branch of their task: in the object store, never in a checkout (ruling I5).
+
+Where several hosts merge into it, it moves at the hub first, and only if nobody else has moved it there (ruling Q3).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from activities.git import branches
-from activities.git.command import all_printable
+from activities.git.command import all_printable, printable
+from activities.git.hub import HubBranch
 from activities.git.merges.commits import Conflict, commit_merge, merged_tree
 from activities.git.work_folder.commit import message
-from workflows.model.errors import RefusedError
+from workflows.model.errors import Commands, RefusedError
 
 TRIES = 5
 
@@ -54,27 +58,47 @@ class TaskBranchConflict(RefusedError):  # noqa: N818
         super().__init__(f"leg {clashing.leg} ({clashing.branch}) conflicts with {branch} in {', '.join(files)}")
 
 
-def merge_all(repo: Path, branch: str, start: str, legs: Sequence[Contribution]) -> Merged:
+def merge_all(
+    repo: Path, branch: str, start: str, legs: Sequence[Contribution], at_hub: HubBranch | None = None
+) -> Merged:
     """Merge legs in order, all or nothing: the branch moves once, at the end.
 
     A missing branch is made at `start`. Commits that the branch contains already are not merged again.
     """
     for _ in range(TRIES):
         old = branches.tip(repo, branch)
-        head = old or start
+        head = _joined(repo, branch, old or start, at_hub)
         fresh: list[Contribution] = []
         for each in legs:
             if not branches.contains(repo, head, each.commit):
                 head = _merge_one(repo, branch, head, each, fresh)
                 fresh.append(each)
-        merged = Merged(branch, head, tuple(fresh))
-        if not fresh:
-            return merged
-        if where := branches.checkout_of(repo, branch):
+        merged, moves = Merged(branch, head, tuple(fresh)), head != (old or start)
+        if moves and (where := branches.checkout_of(repo, branch)):
             raise RefusedError(f"the branch {branch} is checked out in {where}: no checkout is changed from outside")
-        if branches.move(repo, branch, head, old, f"service job merge: {', '.join(each.job_id for each in fresh)}"):
+        if at_hub and (moves or old) and not at_hub.move(head):
+            continue
+        why = f"service job merge: {', '.join(each.job_id for each in fresh)}"
+        if not moves or branches.move(repo, branch, head, old, why) or branches.tip(repo, branch) == head:
             return merged
     raise RefusedError(f"the branch {branch} is being changed by somebody else", "try again in a moment")
+
+
+def _joined(repo: Path, branch: str, head: str, at_hub: HubBranch | None) -> str:
+    """Return a commit that has this one and what other hosts have merged; the hub's where that has all of it."""
+    there = at_hub.tip if at_hub else None
+    if at_hub is None or there is None or branches.contains(repo, head, there):
+        return head
+    if branches.contains(repo, there, head):
+        return there
+    tree = merged_tree(repo, there, head)
+    if isinstance(tree, Conflict):
+        files, where = ", ".join(all_printable(tree.files)), printable(str(repo))
+        raise RefusedError(
+            f"{branch} has commits here that conflict with those at {at_hub.hub.shown} in {files}; nothing was changed",
+            Commands(f"git -C {where} log {there}..{branch}", f"git -C {where} branch -f {branch} {there}"),
+        )
+    return commit_merge(repo, tree, (there, head), message("Merge what another host merged", {"Branch": branch}))
 
 
 def _merge_one(repo: Path, branch: str, head: str, leg: Contribution, before: Sequence[Contribution]) -> str:

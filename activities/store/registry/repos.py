@@ -44,6 +44,11 @@ class Repo:
         """Return whether the host can work on it: it has a checkout, or there is a remote."""
         return host in self.checkouts or bool(self.remote)
 
+    @property
+    def is_mirror(self) -> bool:
+        """Return whether its host works on a mirror of the remote, without a checkout."""
+        return bool(self.remote) and self.host not in self.checkouts
+
     def refuse_elsewhere(self, host: str) -> None:
         """Raise with the command to type if the host can't work on it."""
         if not self.is_on(host):

@@ -8,6 +8,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from activities.store import branches as stored
 from activities.store import trees as stored_trees
+from activities.store.registry import hosts
 from activities.store.registry import repos as stored_repos
 from bridge.operations.branches import branches, merge_gate, merges, task_line
 from bridge.operations.branches.branches import Branches
@@ -15,6 +16,7 @@ from bridge.operations.service import Service
 from workflows.github.merge_gate import GateState
 from workflows.model.errors import ServiceError
 from workflows.model.event_payloads import BranchEventKind
+from workflows.policy.host_availability import lacks_worker
 
 log = logging.getLogger("service")
 
@@ -37,10 +39,7 @@ class Finishing:
         """
         done = []
         for root, repo, ended_at in stored_trees.to_merge(service.store, time.time() - REACHES_BACK):
-            if (root, ended_at) in self._seen:
-                continue
-            there = stored_repos.get(service.store, repo)
-            if there is None or not there.is_on(service.settings.host):
+            if (root, ended_at) in self._seen or not _is_ours(service, root, repo):
                 continue
             self._seen.add((root, ended_at))
             if self._merged(service, root):
@@ -59,6 +58,17 @@ class Finishing:
             log.warning("the tree %s is not merged by itself: %s", root, error.message)
             return False
         return True
+
+
+def _is_ours(service: Service, root: str, name: str) -> bool:
+    """Return whether this host merges the tree: it has the checkout; with a remote, the tree's host does it, and any
+    other while that has no worker.
+    """
+    here, repo = service.settings.host, stored_repos.get(service.store, name)
+    if repo is None or not repo.is_on(here) or not repo.remote:
+        return repo is not None and repo.is_on(here)
+    host = hosts.of_trees(service.store, {root}).get(root)
+    return host is None or host.name == here or lacks_worker(host)
 
 
 def _handled(service: Service, found: Branches) -> bool:

@@ -13,6 +13,7 @@ from pydantic import computed_field
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from activities.git import branches as git
+from activities.git import hub
 from activities.git.command import printable
 from activities.git.registered_repository import common_directory
 from activities.host import checkouts
@@ -21,6 +22,7 @@ from activities.store import branches as told
 from activities.store import trees as stored_trees
 from activities.store.registry import repos as stored_repos
 from activities.store.registry.repos import Repo
+from bridge.operations.branches import hub_work
 from bridge.operations.branches.verdicts import Objections
 from bridge.operations.jobs import jobs
 from bridge.operations.jobs.jobs import Tree
@@ -103,11 +105,21 @@ class Branches:
     """
     owns_task_branch: bool = True
     """False for a tree that resolves the conflicts of another tree: the task branch belongs to that tree."""
+    default: str = ""
+    """The default branch and its remote, in words, where this host has only a mirror of it; else empty."""
+    stale: str = ""
+    """Why other hosts' latest work may be missing; empty if it was fetched."""
 
 
-def checkout(service: Service, name: str) -> Repo:
-    """Return the repository as this host has it, if it is usable; else raise the reason, with the command to type."""
+def checkout(service: Service, name: str, typed: str) -> Repo:
+    """Return the repository as this host has it, if it is usable; else raise the reason, with the command to type.
+
+    That is the one that was typed, but on the host of the checkout, if that is another one.
+    """
     repo = stored_repos.registered(service.store, name)
+    if not repo.is_on(service.settings.host):
+        where = f"the repository {name} is on the host {repo.host}, not here"
+        raise RefusedError(where, f"ssh {repo.host} {typed}")
     try:
         common_directory(checkouts.place_of(service, repo))
     except (RefusedError, UnreachableError):
@@ -119,28 +131,62 @@ def checkout(service: Service, name: str) -> Repo:
     return checkouts.seen_here(service, repo)
 
 
-def of_tree(service: Service, job_id: str, *, only: str | None = None) -> Branches:
-    """Return every branch of the tree a job belongs to (ruling B1), or the branch of the job `only`."""
+def of_tree(
+    service: Service, job_id: str, *, only: str | None = None, typed: str = "", fresh: bool = False
+) -> Branches:
+    """Return every branch of the tree a job belongs to (ruling B1), or the branch of the job `only`.
+
+    `fresh` is for orders, which change them: what other hosts did is fetched first, and a repository that can't be read
+    is an error. A look shows what is here if the hub is away. `typed` is the command that was typed.
+    """
     tree = jobs.tree(service, job_id)
     root = tree.task.root_job_id
     base, of_another = stored_trees.base_of(service.store, root)
     name = of_another or f"service/{tree.task.task_id}"
     writers = [job for job in tree.jobs if job.action is Action.IMPLEMENT and only in (None, job.job_id)]
+    found = Branches(root, tree.task.repo, "", name, None, (), base=base, owns_task_branch=not of_another)
     try:
-        repo = Path(checkout(service, tree.task.repo).path)
-        head = git.tip(repo, name)
-        look, problem, way_on = _Look(service, tree, repo, head), "", ""
+        repo, stale = _fetched(service, tree, typed or f"service job branches {root}", fresh=fresh)
+        path = Path(repo.path)
+        head = git.tip(path, name)
+        look = _Look(service, tree, path, head)
         legs = tuple(look.at(job) for job in writers)
     except ServiceError as error:
-        head, problem, way_on = None, error.message, error.hint
+        if fresh:
+            raise
         look = _Look(service, tree, None, None)
-        legs = tuple(look.at(job) for job in writers)
-    known = stored_repos.get(service.store, tree.task.repo)
-    path = checkouts.seen_here(service, known).path if known else ""
-    line = "" if problem else _line(service, tree, Path(path), base)
-    if any(leg.state is BranchState.DROPPED and line and _has(Path(path), line, leg) for leg in legs):
+        known = stored_repos.get(service.store, tree.task.repo)
+        return replace(
+            found,
+            path=checkouts.seen_here(service, known).path if known else "",
+            legs=tuple(look.at(job) for job in writers),
+            problem=error.message,
+            way_on=error.hint,
+        )
+    line = _line(service, tree, path, base)
+    if any(leg.state is BranchState.DROPPED and line and _has(path, line, leg) for leg in legs):
         line = ""
-    return Branches(root, tree.task.repo, path, name, head, legs, problem, way_on, base, line, not of_another)
+    default = f"{repo.default_branch} at {hub.shown(repo.remote)}" if repo.is_mirror else ""
+    return replace(found, path=repo.path, head=head, legs=legs, line=line, default=default, stale=stale)
+
+
+def with_work(service: Service, job: JobRecord) -> Path:
+    """Return where the repository is, with the last commit of a job, which is fetched if it is missing here."""
+    repo = stored_repos.registered(service.store, job.repo)
+    here = checkouts.is_made(service, repo) and git.commit(checkouts.place_of(service, repo), job.head_sha or "")
+    if not here and (fault := hub_work.look(service, repo, jobs.tree(service, job.job_id))):
+        raise fault
+    return Path(checkout(service, repo.name, f"service job diff {job.job_id}").path)
+
+
+def _fetched(service: Service, tree: Tree, typed: str, *, fresh: bool) -> tuple[Repo, str]:
+    """Return the repository with the work of a tree, and why that may be out of date."""
+    repo, stale = stored_repos.registered(service.store, tree.task.repo), None
+    if fresh:
+        hub_work.fetch(service, repo, tree)
+    elif (stale := hub_work.look(service, repo, tree)) and not checkouts.is_made(service, repo):
+        raise stale
+    return checkout(service, repo.name, typed), stale.message if stale else ""
 
 
 def _line(service: Service, tree: Tree, repo: Path, base: str) -> str:

@@ -71,7 +71,7 @@ def of_job(service: Service, job_id: str) -> JobDiff:
         diff = apart(DIFF_SECONDS, capture_diff, worktree)
         return JobDiff(job_id, "worktree", text=redacted(diff.text) + ("\n[cut here]\n" if diff.cut else ""))
     if job.head_sha and job.branch:
-        repo, head = Path(branches.checkout(service, job.repo).path), job.head_sha
+        repo, head = branches.with_work(service, job), job.head_sha
         run = next((run for run in reversed(runs) if run.branch == job.branch), None)
         base = ((run.diagnostics or {}).get("start_sha") or run.base_sha) if run else None
         if base is None or git.commit(repo, head) is None or git.commit(repo, base) is None:
@@ -87,8 +87,8 @@ def of_job(service: Service, job_id: str) -> JobDiff:
 
 def of_tree(service: Service, job_id: str) -> JobDiff:
     """Return all work of a tree, merged as far as it merges cleanly, against the commit that the tree began from."""
-    tree = branches.of_tree(service, jobs.get(service, job_id).root_job_id)
-    root = tree.root_job_id
+    root = jobs.get(service, job_id).root_job_id
+    tree = branches.of_tree(service, root, typed=f"service job diff {job_id} --tree")
     if tree.problem:
         raise NotFoundError(f"the repository cannot be read: {tree.problem}", tree.way_on)
     if not tree.base:

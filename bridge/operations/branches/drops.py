@@ -6,7 +6,7 @@ from pathlib import Path
 
 from activities.git import branches as git
 from activities.store import branches as stored
-from bridge.operations.branches import branches, task_line
+from bridge.operations.branches import branches, hub_work, task_line
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
 from bridge.operations.branches.merges import event_of, writer
 from bridge.operations.jobs import jobs
@@ -59,8 +59,8 @@ def drop(service: Service, job_id: str, *, actor: str, force: bool) -> Gone:
 def _drop_leg(service: Service, job_id: str, actor: str, force: bool) -> Gone:
     """Remove a leg's branch if it is merged, or in any case with `force`; dependent jobs then run without its work."""
     job = writer(service, job_id)
-    path = Path(branches.checkout(service, job.repo).path)
-    tree = branches.of_tree(service, job_id)
+    tree = branches.of_tree(service, job_id, typed=_typed(job_id, force=force), fresh=True)
+    path = Path(tree.path)
     leg = next(each for each in tree.legs if each.job_id == job_id)
     busy = [each for each in tree.legs if each.branch == leg.branch and each.state is BranchState.RUNNING]
     if busy or leg.state is BranchState.WAITING:
@@ -74,7 +74,7 @@ def _drop_leg(service: Service, job_id: str, actor: str, force: bool) -> Gone:
             Commands(*merge, f"service job drop {job_id} --force"),
         )
     _refuse_in_use(path, leg.branch)
-    return _gone(tree, [_drop(service, path, tree, leg, actor)])
+    return _gone(tree, _dropped(service, tree, [leg], None, actor))
 
 
 def _drop_tree(service: Service, job_id: str, actor: str, force: bool) -> Gone:
@@ -82,8 +82,8 @@ def _drop_tree(service: Service, job_id: str, actor: str, force: bool) -> Gone:
 
     The task's branch stays, unless forced, until its work is in the branch that is checked out.
     """
-    tree = branches.of_tree(service, job_id)
-    path = Path(branches.checkout(service, tree.repo).path)
+    tree = branches.of_tree(service, job_id, typed=_typed(job_id, force=force), fresh=True)
+    path = Path(tree.path)
     legs = list({leg.branch: leg for leg in tree.legs if leg.exists}.values())
     if busy := [leg.job_id for leg in tree.legs if leg.state in {BranchState.RUNNING, BranchState.WAITING}]:
         raise RefusedError(f"{busy[0]} still works on its branch", f"service job kill {tree.root_job_id}")
@@ -96,9 +96,11 @@ def _drop_tree(service: Service, job_id: str, actor: str, force: bool) -> Gone:
     head = None if stays else head
     for branch in (*(leg.branch for leg in legs), *([tree.task_branch] if head else [])):
         _refuse_in_use(path, branch)
-    gone = [_drop(service, path, tree, leg, actor) for leg in legs]
-    gone += [_drop_task_branch(service, path, tree, head, actor)] if head else []
-    return _gone(tree, gone, stays)
+    return _gone(tree, _dropped(service, tree, legs, head, actor), stays)
+
+
+def _typed(job_id: str, *, force: bool) -> str:
+    return f"service job drop {job_id}{' --force' if force else ''}"
 
 
 def _gone(tree: Branches, dropped: Sequence[Dropped], stays: str = "") -> Gone:
@@ -130,20 +132,33 @@ def _refuse_in_use(path: Path, branch: str) -> None:
         raise RefusedError(f"{branch} is checked out in {where}", branches.leave(where))
 
 
-def _drop(service: Service, path: Path, tree: Branches, leg: LegBranch, actor: str) -> Dropped:
-    """Record the drop before doing it: a branch that vanishes without a record counts as lost."""
+def _dropped(
+    service: Service, tree: Branches, legs: Sequence[LegBranch], head: str | None, actor: str
+) -> list[Dropped]:
+    """Remove the branches of these legs, and the task's with its head: at the hub first, for other hosts fetch there.
+
+    Record each drop before doing it: a branch that vanishes without a record counts as lost.
+    """
+    path = Path(tree.path)
+    gone = [_recorded(service, path, tree, leg, actor) for leg in legs]
+    gone += [_recorded_task_branch(service, path, tree, head, actor)] if head else []
+    hub_work.remove(service, tree.repo, [each.branch for each in gone])
+    for each in gone:
+        git.delete(path, each.branch, each.head_sha)
+    return gone
+
+
+def _recorded(service: Service, path: Path, tree: Branches, leg: LegBranch, actor: str) -> Dropped:
     tip = leg.head_sha or ""
     merged = leg.state is not BranchState.UNMERGED or git.contains(path, "HEAD", tip)
     message = f"{actor} dropped {leg.branch} ({'merged' if merged else 'not merged'}); it was at {tip}"
     stored.tell(service.store, BranchEventKind.DROPPED, leg.job_id, event_of(tree, leg, actor, merged=merged), message)
-    git.delete(path, leg.branch, tip)
     return Dropped(leg.job_id, leg.branch, tip, str(path), merged)
 
 
-def _drop_task_branch(service: Service, path: Path, tree: Branches, head: str, actor: str) -> Dropped:
+def _recorded_task_branch(service: Service, path: Path, tree: Branches, head: str, actor: str) -> Dropped:
     branch, merged = tree.task_branch, git.contains(path, "HEAD", head)
     event = BranchEvent(actor=actor, branch=branch, head_sha=head, task_branch=branch, merged=merged)
     message = f"{actor} dropped {branch} ({'merged' if merged else 'not merged'}); it was at {head}"
     stored.tell(service.store, BranchEventKind.DROPPED, tree.root_job_id, event, message)
-    git.delete(path, branch, head)
     return Dropped(tree.root_job_id, branch, head, str(path), merged)

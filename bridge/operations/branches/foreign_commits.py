@@ -112,9 +112,20 @@ def _head(row: AttemptRow) -> str | None:
     return (row.outcome or {}).get("head_sha")
 
 
-@lru_cache(maxsize=1024)
 def _reached(repo: Path, head: str, hidden: frozenset[str]) -> tuple[str, ...]:
-    return git.reached(repo, head, hidden)
+    """Return the commits of a head that are none of the hidden ones' from a cache; none while the head is missing."""
+    try:
+        return _walked(repo, head, hidden)
+    except LookupError:
+        return ()
+
+
+@lru_cache(maxsize=1024)
+def _walked(repo: Path, head: str, hidden: frozenset[str]) -> tuple[str, ...]:
+    found = git.reached(repo, head, hidden)
+    if not found and git.commit(repo, head) is None:
+        raise LookupError(head)  # it may be fetched later, so nothing is cached
+    return found
 
 
 @lru_cache(maxsize=1024)

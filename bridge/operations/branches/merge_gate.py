@@ -57,7 +57,7 @@ def of_tree(
     )
     if tree.task.state is not TaskState.DONE:
         return judge(Seen(tree.task, tree.jobs, Head(f"service/{tree.task.task_id}"), rounds))
-    found = found or branches.of_tree(service, root)
+    found = found or branches.of_tree(service, root, typed=f"service job gate {root}")
     if pull_request:
         head = _head_of_pull(service, tree, pull_request, token if fetch else None, fetch)
     else:
@@ -107,8 +107,8 @@ def _later(service: Service, root: str, repo: Path, head: Head) -> LaterReview |
 def _head(found: Branches) -> Head:
     """Choose the head to judge: the task's branch; before any merge the tree's line, else the tree's only branch."""
     root = found.root_job_id
-    if found.problem:
-        why = f"the repository cannot be read: {found.problem}"
+    if found.problem or found.stale:
+        why = f"the repository cannot be read: {found.problem or found.stale}"
         return Head(found.task_branch, None, why, found.way_on, hidden=True)
     if found.head:
         return Head(found.task_branch, found.head)
@@ -148,7 +148,7 @@ def _head_of_pull(service: Service, tree: Tree, number: int, token: str | None, 
     """Return the head of a pull request, fetched now or before."""
     name, again = f"pull request {number}", f"service job gate {tree.task.root_job_id} --pr {number}"
     try:
-        found = branches.checkout(service, tree.task.repo)
+        found = branches.checkout(service, tree.task.repo, again)
         repo = Path(found.path)
         belongs_to.check_github(found.name, found.path, found.github)
         if fetch:

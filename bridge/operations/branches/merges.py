@@ -7,10 +7,16 @@ from pathlib import Path
 
 from activities.git import branches as git
 from activities.git import command as program
-from activities.git.merges.task_branch import Contribution, Merged, TaskBranchConflict, merge_all
+from activities.git import hub
+from activities.git.hub import Hub, HubRefusesError
+from activities.git.merges.commits import Conflict, commit_merge, merged_tree
+from activities.git.merges.task_branch import TRIES, Contribution, Merged, TaskBranchConflict, merge_all
 from activities.git.registered_repository import git_directory
+from activities.host import checkouts
 from activities.store import branches as stored
-from bridge.operations.branches import branches, task_line
+from activities.store.registry import repos as stored_repos
+from activities.store.registry.repos import Repo
+from bridge.operations.branches import branches, hub_work, task_line
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
 from bridge.operations.branches.foreign_commits import refuse_foreign
 from bridge.operations.branches.task_line import LeftOut
@@ -27,6 +33,7 @@ from workflows.model.states import JobState, WaitsFor
 class MergedLegs:
     """The result of a merge: legs now in the task branch, those that were already, and those that conflict."""
 
+    root_job_id: str
     repo: str
     task_branch: str
     head: str
@@ -36,26 +43,40 @@ class MergedLegs:
     left_out: tuple[LeftOut, ...] = ()
     into_mine: str = ""
     """The update of the operator's checkout, in words; empty unless `--into-mine` was given."""
+    default: str = ""
+    """The default branch and its remote, which `--into-mine` means where there is no checkout; else empty."""
+
+    @property
+    def taking_over(self) -> str:
+        """Return the command that merges the task's branch into the operator's own, or into the default branch."""
+        if self.default:
+            return f"service job merge {self.root_job_id} --into-mine"
+        return f"git -C {shlex.quote(self.path)} merge {self.task_branch}"
 
 
 def merge(
     service: Service, job_ids: Sequence[str], *, actor: str, anyway: bool = False, into_mine: bool = False
 ) -> MergedLegs:
-    """Merge legs into the branch of their task; with `into_mine` also merge that into the checked-out branch.
+    """Merge legs into the branch of their task; with `into_mine` also merge that into the checked-out branch, or
+    without a checkout into the default branch at the remote.
 
     Raise before any merge if the checkout has uncommitted changes.
     """
+    again = f"service job merge {' '.join(job_ids)}{' --anyway' if anyway else ''}"
     if not into_mine:
-        return _into_task_branch(service, job_ids, actor, anyway)
-    path = Path(branches.checkout(service, jobs.get(service, job_ids[0]).repo).path)
-    again = f"service job merge {' '.join(job_ids)}{' --anyway' if anyway else ''} --into-mine"
-    _refuse_unfit(path, again)
-    done = _into_task_branch(service, job_ids, actor, anyway)
-    taken = _into_checkout(path, branches.of_tree(service, job_ids[0]), again)
+        return _into_task_branch(service, job_ids, actor, anyway, again)
+    again += " --into-mine"
+    repo = branches.checkout(service, jobs.get(service, job_ids[0]).repo, again)
+    path = Path(repo.path)
+    if not repo.is_mirror:
+        _refuse_unfit(path, again)
+    done = _into_task_branch(service, job_ids, actor, anyway, again)
+    tree = branches.of_tree(service, job_ids[0])
+    taken = _into_default(service, repo, tree) if repo.is_mirror else _into_checkout(path, tree, again)
     return replace(done, into_mine=taken)
 
 
-def _into_task_branch(service: Service, job_ids: Sequence[str], actor: str, anyway: bool) -> MergedLegs:
+def _into_task_branch(service: Service, job_ids: Sequence[str], actor: str, anyway: bool, order: str) -> MergedLegs:
     """Merge legs in the order given: all of them or, with a reason, none.
 
     The root of an ended tree means its line (ruling O6); of an open tree without a branch of its own, all legs that can
@@ -63,7 +84,7 @@ def _into_task_branch(service: Service, job_ids: Sequence[str], actor: str, anyw
     (ruling L10).
     """
     if len(job_ids) == 1 and jobs.get(service, job_ids[0]).parent_job_id is None:
-        tree = branches.of_tree(service, job_ids[0])
+        tree = branches.of_tree(service, job_ids[0], typed=order, fresh=True)
         if tree.line:
             return _merge_line(service, tree, actor, anyway)
     job_ids = [leg for job_id in job_ids for leg in _ready(service, job_id, anyway)]
@@ -72,8 +93,7 @@ def _into_task_branch(service: Service, job_ids: Sequence[str], actor: str, anyw
         each = {job.root_job_id: [leg.job_id for leg in wanted if leg.root_job_id == job.root_job_id] for job in wanted}
         ways = (f"service job merge {' '.join(legs)}{' --anyway' if anyway else ''}" for legs in each.values())
         raise UsageError(f"{wanted[0].job_id} and the others are of several trees", Commands(*ways))
-    branches.checkout(service, wanted[0].repo)
-    tree = branches.of_tree(service, wanted[0].job_id)
+    tree = branches.of_tree(service, wanted[0].job_id, typed=order, fresh=True)
     legs = [_mergeable(tree, job) for job in wanted]
     pending = [leg for leg in legs if leg.state is BranchState.UNMERGED]
     for leg in pending:
@@ -81,14 +101,13 @@ def _into_task_branch(service: Service, job_ids: Sequence[str], actor: str, anyw
     if not anyway:
         against = [leg for leg in pending if leg.objection]
         _refuse_objected(against, jobs.tree(service, tree.root_job_id).task, job_ids)
-    done = _merge(tree, pending, [_contribution(service, leg) for leg in pending])
+    done = _merge(service, tree, pending, [_contribution(service, leg) for leg in pending])
     _tell(service, tree, legs if done else (), pending, actor)
     return _answer(tree, legs, pending, done)
 
 
 def _merge_line(service: Service, tree: Branches, actor: str, anyway: bool) -> MergedLegs:
     """Move the task's branch to the line of the tree, or merge the line if the branch has commits of its own."""
-    branches.checkout(service, tree.repo)
     whole, legs = jobs.tree(service, tree.root_job_id), task_line.on_line(tree)
     pending = [leg for leg in legs if leg.state is BranchState.UNMERGED]
     task_line.refuse_foreign_on(service, tree, "; nothing was merged")
@@ -97,7 +116,7 @@ def _merge_line(service: Service, tree: Branches, actor: str, anyway: bool) -> M
         _refuse_objected(against, whole.task, [tree.root_job_id])
     there = tree.head and all(leg.state is BranchState.MERGED for leg in legs)
     all_of_it = Contribution("", tree.root_job_id, tree.line, tree.line, whole.task.title, forwards=True)
-    done = _merge(tree, pending, [] if there else [all_of_it])
+    done = _merge(service, tree, pending, [] if there else [all_of_it])
     _tell(service, tree, legs, against, actor)
     head = done.head if done else tree.head or tree.line
     return replace(_answer(tree, legs, pending, done), left_out=tuple(task_line.left_out(tree, head)))
@@ -123,10 +142,12 @@ def _tell(
 def _answer(tree: Branches, legs: Sequence[LegBranch], pending: Sequence[LegBranch], done: Merged | None) -> MergedLegs:
     fresh = {leg.job_id for leg in pending} if done and done.fresh else set()
     return MergedLegs(
+        root_job_id=tree.root_job_id,
         repo=tree.repo,
         task_branch=tree.task_branch,
         head=done.head if done else tree.head or "",
         path=tree.path,
+        default=tree.default,
         merged=tuple(leg.job_id for leg in legs if leg.job_id in fresh),
         already=tuple(leg.job_id for leg in legs if leg.job_id not in fresh),
     )
@@ -160,14 +181,15 @@ def _refuse_objected(against: Sequence[LegBranch], task: TaskRecord, job_ids: Se
     raise RefusedError(f"{said}; nothing was merged", Commands(*ways))
 
 
-def _merge(tree: Branches, legs: Sequence[LegBranch], parts: Sequence[Contribution]) -> Merged | None:
+def _merge(service: Service, tree: Branches, legs: Sequence[LegBranch], parts: Sequence[Contribution]) -> Merged | None:
     """Merge the legs, even if all are merged already, so that a merge whose record was lost is recorded."""
     if tree.head is None and not parts:
         return None
     path = Path(tree.path)
+    at_hub = hub_work.branch_of(service, stored_repos.registered(service.store, tree.repo), tree.task_branch)
     try:
         start = tree.head or tree.base or next((leg.base_sha or leg.head_sha for leg in legs), None) or ""
-        return merge_all(path, tree.task_branch, start, parts)
+        return merge_all(path, tree.task_branch, start, parts, at_hub)
     except TaskBranchConflict as conflict:
         raise _explained(path, tree, legs, conflict) from None
     except RefusedError as refused:
@@ -295,3 +317,37 @@ def _into_checkout(path: Path, tree: Branches, again: str) -> str:
         ) from None
     after, theirs = program.line(path, "rev-parse", "HEAD"), program.line(path, "rev-parse", tree.task_branch)
     return "was there already" if after == before else "fast-forwarded" if after == theirs else "merged"
+
+
+def _into_default(service: Service, repo: Repo, tree: Branches) -> str:
+    """Merge the task's branch into the default branch at the remote, without forcing it; return what happened.
+
+    A push that somebody else was ahead of is made again from where they left it.
+    """
+    path, peoples = Path(repo.path), Hub(repo.remote, "refs/heads/")
+    for _ in range(TRIES):
+        checkouts.fresh(service, repo)
+        base, theirs = git.tip(path, repo.default_branch) or "", git.tip(path, tree.task_branch) or ""
+        if git.contains(path, base, theirs):
+            return "was there already"
+        head = theirs if git.contains(path, theirs, base) else _on_default(path, tree, base, theirs)
+        try:
+            if hub.push(path, peoples, head, repo.default_branch, expected=base):
+                checkouts.fresh(service, repo)
+                return "fast-forwarded" if head == theirs else "merged"
+        except HubRefusesError as refused:
+            why = f"{tree.task_branch} has the work, and is not merged into {tree.default}: {refused.message}"
+            raise RefusedError(why, f"service job publish {tree.root_job_id}") from None
+    raise RefusedError(f"{tree.default} is being changed by somebody else", "try again in a moment")
+
+
+def _on_default(path: Path, tree: Branches, base: str, theirs: str) -> str:
+    """Make the merge of the task's branch into the default branch."""
+    made = merged_tree(path, base, theirs)
+    if isinstance(made, Conflict):
+        files = ", ".join(program.all_printable(made.files))
+        raise RefusedError(
+            f"{tree.task_branch} has the work, and is not merged into {tree.default}: it conflicts in {files}",
+            Commands(f"service job resolve {tree.root_job_id} --with-mine", f"service job publish {tree.root_job_id}"),
+        )
+    return commit_merge(path, made, (base, theirs), f"Merge {tree.task_branch}")

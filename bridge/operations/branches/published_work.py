@@ -32,8 +32,8 @@ def work_of(service: Service, job: JobRecord) -> Work:
     """Return the work of a whole tree for its root's id, else of one leg; raise unless one branch has all of
     that work.
     """
-    path = Path(branches.checkout(service, job.repo).path)
-    tree = branches.of_tree(service, job.job_id)
+    tree = branches.of_tree(service, job.job_id, typed=f"service job publish {job.job_id}", fresh=True)
+    path = Path(tree.path)
     work = _of_root(path, tree) if job.job_id == job.root_job_id else _of_leg(tree, job)
     if not work.branch.startswith(OURS):
         message = f"{work.branch or job.job_id} is not a branch of the service: only {OURS}... is published"

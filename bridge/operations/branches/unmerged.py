@@ -14,7 +14,7 @@ from activities.host import checkouts
 from activities.store import jobs as stored_jobs
 from activities.store.registry.repos import Repo
 from bridge.machine.progress import Step, unheard
-from bridge.operations.branches import drops
+from bridge.operations.branches import drops, hub_work
 from bridge.operations.jobs import jobs
 from bridge.operations.registry import repos
 from bridge.operations.service import Service
@@ -140,6 +140,8 @@ def _state_of(task: TaskRecord) -> TreeState:
 def _of_repository(service: Service, repo: Repo) -> Iterator[tuple[TaskRecord, dict[str, str]]]:
     """Yield each tree that is over and has branches here, with their commits by name."""
     of_trees: dict[str, dict[str, str]] = {}
+    with suppress(ServiceError):  # then those of other hosts are missing
+        hub_work.fetch_every(service, repo)
     try:
         found = references(common_directory(Path(repo.path)))
     except ServiceError:

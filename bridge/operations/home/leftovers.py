@@ -47,7 +47,8 @@ def sweep(service: Service, name: str | None = None, *, yes: bool = False, step:
 
 def _sweep(service: Service, repo: Repo, *, yes: bool) -> Swept:
     if repo.host != service.settings.host:
-        return Swept(repo.name, (), removed=False, problem=f"it is on the host {repo.host}: sweep it there")
+        there = f"it is on the host {repo.host}; there: ssh {repo.host} service repo sweep {repo.name}"
+        return Swept(repo.name, (), removed=False, problem=there)
     ground = Ground(
         Path(repo.path),
         service.home.worktrees,

@@ -56,8 +56,9 @@ async def resolve(
     branch of the tree's task. A job started under this id before is returned.
     """
     whole = jobs.tree(service, job_id)
-    tree = branches.of_tree(service, whole.task.root_job_id)
-    repo = branches.checkout(service, tree.repo)
+    order = f"service job resolve {job_id}{' --with-mine' if with_mine else ''}"
+    tree = branches.of_tree(service, whole.task.root_job_id, typed=order, fresh=True)
+    repo = branches.checkout(service, tree.repo, order)
     _refuse_early(whole, tree)
     parts, conflicts = _conflicts(service, tree, Path(repo.path), with_mine=with_mine)
     chosen = _agent(service, whole, conflicts, repo, agent)
@@ -150,7 +151,7 @@ def going_on(
     service: Service, whole: Tree, tree: Branches, worker: Worker, message: str, parts: Sequence[Part], root: str | None
 ) -> TreeInput:
     """Return the input of a tree whose job begins from work of another tree, and has the branch of its task."""
-    repo = branches.checkout(service, tree.repo)
+    repo = branches.checkout(service, tree.repo, f"service job tree {tree.root_job_id}")
     start = new_jobs.tree_of(service, worker, Action.IMPLEMENT, message, repo, root=root)
     known = stored_trees.get(service.store, tree.root_job_id)
     bound = known.start.assignment if known else start.assignment

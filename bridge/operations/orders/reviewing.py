@@ -46,7 +46,8 @@ async def review(service: Service, job_id: str, *, actor: str, agent: str = "", 
     The gate counts its verdict for that commit. A job started under this id before is returned.
     """
     whole = jobs.tree(service, job_id)
-    tree = branches.of_tree(service, whole.task.root_job_id)
+    order = f"service job review {job_id}"
+    tree = branches.of_tree(service, whole.task.root_job_id, typed=order, fresh=True)
     if root and (before := stored_trees.get(service.store, root)):
         asked = before.start.assignment
         _tell(service, tree, asked.base, root, asked.worker.name, actor)
@@ -55,7 +56,7 @@ async def review(service: Service, job_id: str, *, actor: str, agent: str = "", 
     if not verdict.unseen or verdict.head is None:
         root_id = tree.root_job_id
         raise RefusedError(f"{root_id} has no commit that still needs a review", f"service job gate {root_id}")
-    repo = branches.checkout(service, tree.repo)
+    repo = branches.checkout(service, tree.repo, order)
     chosen = _agent(service, whole, verdict, agent)
     seen = [merge_gate.seen_by(service, whole, each) for each in verdict.unseen]
     new = _unseen(Path(repo.path), verdict.head, seen)

@@ -101,7 +101,7 @@ async def revise(
     A job started under the id `root` before is returned.
     """
     job, whole = jobs.get(service, job_id), jobs.tree(service, job_id)
-    tree = branches.of_tree(service, whole.task.root_job_id)
+    tree = branches.of_tree(service, whole.task.root_job_id, typed=f"service job revise {job_id}", fresh=True)
     if root and (started := stored_jobs.get(service.store, root)):
         return Revising(root, tree.root_job_id, started.agent, tree.task_branch, again=False)
     _refuse_early(job, whole, tree, said)
@@ -232,7 +232,8 @@ async def _go_on(
     agent: str,
     root: str | None,
 ) -> Revising:
-    repo, worker = branches.checkout(service, tree.repo), _worker(service, job, whole, agent)
+    repo = branches.checkout(service, tree.repo, f"service job revise {job.job_id}")
+    worker = _worker(service, job, whole, agent)
     if said.whole:
         task_line.refuse_foreign_on(service, tree, "; nothing was started")
         parts = task_line.parts_of(service, tree)

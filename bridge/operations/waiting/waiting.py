@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from activities.host import checkouts
 from activities.store import branches as stored_branches
 from activities.store import jobs as stored_jobs
 from activities.store import outbox
@@ -195,12 +196,13 @@ def _knots(service: Service, tasks: Mapping[str, TaskRecord], jobs: Sequence[Job
     found = stored_branches.conflicts(service.store, list(tasks))
     roots = {each.root_job_id for each in found}
     over = {event.branch for _, _, event in stored_branches.told(service.store, *roots)} if found else set()
-    paths = {tasks[root].repo: repos.get(service.store, tasks[root].repo) for root in roots}
+    known = (repos.get(service.store, tasks[root].repo) for root in roots)
+    paths = {repo.name: checkouts.seen_here(service, repo) for repo in known if repo}
     made = []
     for each in found:
         mine = {job.branch: job for job in jobs if job.root_job_id == each.root_job_id and job.branch}
         legs = tuple(mine[name] for name in (*each.against, each.branch) if name in mine and name not in over)
-        repo, name = paths[tasks[each.root_job_id].repo], f"service/{tasks[each.root_job_id].task_id}"
+        repo, name = paths.get(tasks[each.root_job_id].repo), f"service/{tasks[each.root_job_id].task_id}"
         by_hand = branches.by_hand(repo.path, name, legs[-1].branch or "") if repo and legs else ()
         made.append(Knot(each, legs, by_hand))
     return made

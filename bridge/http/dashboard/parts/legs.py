@@ -1,6 +1,5 @@
 """Branches of a tree's legs, as its pages show them, and the outcomes of orders on them."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,10 +99,10 @@ def merged(service: Service, job_ids: Sequence[str], form: Form) -> Done:
     notes += [Note(each.says, done=False, hint=each.commands[0], about=each.branch) for each in what.left_out]
     if what.into_mine:
         clean_up = f"service job drop {job_ids[0]}"
-        notes.append(Note(f"{what.task_branch} {what.into_mine} in your checkout.", hint=clean_up))
+        notes.append(Note(f"{what.task_branch} {what.into_mine} in {what.default or 'your checkout'}.", hint=clean_up))
         return Done(tuple(notes))
-    take_over = f"git -C {shlex.quote(what.path)} merge {what.task_branch}"
-    return Done((*notes, Note("Your checkout is as it was. To take the work over, type it there.", hint=take_over)))
+    kept = "The default branch" if what.default else "Your checkout"
+    return Done((*notes, Note(f"{kept} is as it was. To take the work over, type it there.", hint=what.taking_over)))
 
 
 def dropped(service: Service, job_id: str, form: Form) -> Note:

@@ -148,8 +148,11 @@ class TestRepositoriesThatCannotBeSeen:
     def test_on_another_host(self, tree: Reviewed) -> None:
         repos.put(tree.service.store, "acme/shop", str(tree.repo), "elsewhere")
         says = only(judged(tree), GateState.UNKNOWN)
-        assert says.endswith("acme/shop is on the host elsewhere, not here; next: ssh elsewhere")
-        assert only(judged(tree, 7), GateState.UNKNOWN).endswith("next: ssh elsewhere")
+        assert says.endswith(
+            f"acme/shop is on the host elsewhere, not here; next: ssh elsewhere service job gate {ROOT}"
+        )
+        again = f"next: ssh elsewhere service job gate {ROOT} --pr 7"
+        assert only(judged(tree, 7), GateState.UNKNOWN).endswith(again)
 
     def test_moved(self, tree: Reviewed) -> None:
         tree.repo.rename(tree.repo.with_name("moved"))

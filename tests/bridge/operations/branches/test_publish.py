@@ -153,7 +153,7 @@ def test_a_repository_that_is_not_served_is_refused(tree: Scene) -> None:
 def test_a_repository_elsewhere_is_refused(tree: Scene) -> None:
     tree.run()
     repos.put(tree.service.store, SHOP, str(tree.repo), "far", SHOP)
-    assert refusal(tree).hint == "ssh far"
+    assert refusal(tree).hint == f"ssh far service job publish {ROOT}"
 
 
 @pytest.mark.parametrize("base", ["-x", "a b", "a..b", "/a", "a~1", TASK_BRANCH, "a.lock", "refs/", "x" * 201])

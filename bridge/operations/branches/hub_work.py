@@ -1,0 +1,99 @@
+"""The work of a tree at the hub of its repository: fetched before it is looked at or changed (ruling Q3).
+
+An order fetches first, and fails if it can't. A look waits a few seconds for a fetch at most, and then shows what this
+host has.
+"""
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from activities.git import hub
+from activities.git.hub import HubBranch
+from activities.host import checkouts
+from activities.store import trees as stored_trees
+from activities.store.registry import repos as stored_repos
+from activities.store.registry.repos import Repo
+from bridge.operations.jobs.jobs import Tree
+from bridge.operations.service import Service
+from workflows.model.errors import ServiceError, UnreachableError
+
+FRESH_SECONDS = 10.0
+"""Seconds for which a look is content with the last fetch of a tree."""
+WAIT_SECONDS = 5.0
+MOST_KEPT = 256
+
+
+@dataclass
+class _Fetch:
+    """A fetch of one tree's work, under way or over."""
+
+    ended: threading.Event = field(default_factory=threading.Event)
+    at: float = 0.0
+    fault: ServiceError | None = None
+
+    @property
+    def is_old(self) -> bool:
+        return self.ended.is_set() and time.monotonic() - self.at > FRESH_SECONDS
+
+
+_fetches: OrderedDict[tuple[str, str], _Fetch] = OrderedDict()
+_lock = threading.Lock()
+
+
+def fetch(service: Service, repo: Repo, tree: Tree) -> None:
+    """Fetch all work of a tree, for an order. Nothing to do for a repository without a remote."""
+    if not repo.remote:
+        return
+    root = tree.task.root_job_id
+    base, of_another = stored_trees.base_of(service.store, root)
+    checkouts.fetch(service, repo, (root, of_another), [base] if base else [])
+
+
+def fetch_every(service: Service, repo: Repo) -> None:
+    """Fetch the work of all trees. Nothing to do for a repository without a remote."""
+    if through := checkouts.hub_of(service, repo):
+        names = hub.listed(checkouts.place_of(service, repo), through)
+        checkouts.fetch(service, repo, names)
+
+
+def look(service: Service, repo: Repo, tree: Tree) -> ServiceError | None:
+    """Fetch the work of a tree for a look, and wait for it a few seconds. Return why it may be out of date."""
+    if not repo.remote:
+        return None
+    key = (str(service.home.root), tree.task.root_job_id)
+    with _lock:
+        known = _fetches.get(key)
+        if known is None or known.is_old:
+            known = _fetches[key] = _Fetch()
+            threading.Thread(target=_run, args=(known, service, repo, tree), daemon=True, name="fetch").start()
+        while len(_fetches) > MOST_KEPT:
+            _fetches.popitem(last=False)
+    if not known.ended.wait(WAIT_SECONDS):
+        return UnreachableError(f"the hub of {repo.name} has not answered yet", "try again in a moment")
+    return known.fault
+
+
+def _run(this: _Fetch, service: Service, repo: Repo, tree: Tree) -> None:
+    try:
+        fetch(service, repo, tree)
+    except ServiceError as error:
+        this.fault = error
+    finally:
+        this.at = time.monotonic()
+        this.ended.set()
+
+
+def branch_of(service: Service, repo: Repo, branch: str) -> HubBranch | None:
+    """Return a branch at the hub, for what changes it; None for a repository without a remote."""
+    through = checkouts.hub_of(service, repo)
+    return HubBranch(checkouts.place_of(service, repo), through, branch) if through else None
+
+
+def remove(service: Service, name: str, branches: Collection[str]) -> None:
+    """Remove branches at the hub. Nothing to do for a repository without a remote."""
+    repo = stored_repos.registered(service.store, name)
+    if through := checkouts.hub_of(service, repo):
+        hub.remove(checkouts.place_of(service, repo), through, branches)
