@@ -280,6 +280,7 @@ RULES: dict[str, dict[str, str]] = {
         "Q3.work": "People merge, drop, diff and publish from any host; merges of two hosts lose nothing.",
         "Q4": "An attempt goes to a host that can run it, by free slots; if no host can, it waits and says why.",
         "Q5": "Jobs of a lost or drained host go on elsewhere, once, at no cost to bounds; what comes back is kept.",
+        "Q6": "The whole work folder of a running job is pushed each minute it changed, and an attempt elsewhere goes on from it.",
         "Q7": "Heartbeats are rare and orders to stop come all the same; one host looks for workflows that were ended.",
         "Q10": "A turned key seals once all hosts have it; former keys still open, and go once nothing needs them.",
     },

@@ -119,6 +119,14 @@ def _follow(repo: Path, before: Mapping[str, str], now: Mapping[str, str]) -> No
             branches.move(repo, branch, end, here, "service: fetched from the hub")
 
 
+def fetch_one(repo: Path, hub: Hub, name: str) -> str:
+    """Fetch one name below the hub's namespace, and return its commit; raise NotFoundError if the hub has none."""
+    ref = TRACKED + name.removeprefix(OURS)
+    with held(common_directory(repo) / LOCK_FILE) as lock:
+        fetch(repo, hub.url, [f"+{hub.ref(name)}:{ref}"], lock)
+    return branches.commit(repo, ref) or ""
+
+
 def fetch_commits(repo: Path, places: Iterable[str], commits: Iterable[str]) -> None:
     """Fetch the commits that are missing here, from the first place that has them; one that nobody has stays
     missing.

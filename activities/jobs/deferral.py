@@ -21,6 +21,7 @@ from workflows.model.spend import Usage
 from workflows.model.states import Continuation
 from workflows.temporal.calls import WAITS
 from workflows.text.durations import clock, format_duration
+from workflows.text.fences import inline
 
 MARGIN_SECONDS = 5.0
 """Seconds added to a time that the program names: its clock may differ from ours."""
@@ -124,4 +125,15 @@ def note(before: Sequence[Deferral]) -> str:
     return (
         "An earlier try of this job was cut short from outside. What it left is in your working folder: "
         "look at it first, and go on from there.\n\n"
+    )
+
+
+def note_of_snapshot(left_out: Sequence[str]) -> str:
+    """Return a note for an attempt that goes on from a snapshot of the work of one that a lost host had begun."""
+    out = "".join(f"- {inline(each)}\n" for each in left_out)
+    return (
+        "An earlier attempt of this job was cut short: its machine was lost. Its files, as they were at most some "
+        "minutes before, are in your working folder, uncommitted: look at them first, and go on from there.\n"
+        + (f"These were not kept:\n{out}" if out else "")
+        + "\n"
     )

@@ -23,6 +23,7 @@ from activities.jobs import attempt_outcome, deferral, workspace
 from activities.jobs.execution import Begun, Executed, Execution
 from activities.jobs.prompt import is_leaf, prompt_of, seed_of
 from activities.jobs.session import earlier_session
+from activities.jobs.snapshots import Snapshots
 from activities.jobs.verdict import Failure, Settled, as_failure, held_to_evidence, judge
 from activities.redaction.redact import redacted
 from activities.runs.supervised_run import RunEnd
@@ -47,6 +48,7 @@ class JobAttempt:
     place: workspace.Workspace
     execution: Execution
     prompt: str
+    snapshots: Snapshots
     before: tuple[Deferral, ...] = ()
     """Deferred tries of this attempt."""
     stopping: bool = False
@@ -66,8 +68,12 @@ class JobAttempt:
         """Run program, verdict, at most one repair, evidence and record; or defer the run."""
         begun = self._started.result()
         while True:
-            end = await self.execution.end_of(begun)
+            async with self.snapshots.every_minute():
+                end = await self.execution.end_of(begun)
             after = await in_turn(self._after, begun, end)
+            if isinstance(after, JobOutcome):
+                return after
+            await self.snapshots.save()  # a repair, or a later try, goes on from the work
             if not isinstance(after, Begun):
                 return after
             begun = after
@@ -134,6 +140,7 @@ class JobAttempt:
         payload = attempt_outcome.payload(self.context, verdict, evidence)
         diagnostics = attempt_outcome.diagnostics(verdict, runs, evidence) | {"start_sha": self.place.worktree.base}
         attempts.close(self.context.store, self.row, outcome, payload, diagnostics)
+        self.snapshots.remove(self.place.repo)
         workspace.dispose(self.place, self.run, evidence)
         return outcome
 
@@ -196,8 +203,13 @@ class JobWork:
         )
         execution.shown()  # refuse now what could not start
         prompt = prompt_of(context, run, place)
-        prompt = deferral.note(before) + prompt if place.worktree.branch else prompt
-        return JobAttempt(context, run, row, place, execution, prompt, before)
+        if place.snapshot is not None:
+            prompt = deferral.note_of_snapshot(place.snapshot) + prompt
+        elif place.worktree.branch:
+            prompt = deferral.note(before) + prompt
+        return JobAttempt(
+            context, run, row, place, execution, prompt, Snapshots.of(context, run, place.worktree), before
+        )
 
     def refuse(self, row: AttemptRow, fault: ServiceError) -> JobOutcome:
         run = self.run

@@ -13,6 +13,7 @@ from activities.git.merges.task_line import LeftOut, Line, draw
 from activities.git.registered_repository import lent
 from activities.git.work_folder import service_git_dir, worktrees
 from activities.git.work_folder.commit import commit_all
+from activities.git.work_folder.work_in_progress import lay_out, mark_pushed
 from activities.git.work_folder.worktree_changes import Diff, capture_diff, look, touched_files
 from activities.git.work_folder.worktrees import Worktree
 from activities.host import checkouts
@@ -20,6 +21,7 @@ from activities.host.attempt import with_way_out
 from activities.host.context import Context
 from activities.host.helper_process import FILL_SECONDS, LOOK_SECONDS, TooMuchError, apart, worth_keeping
 from activities.host.slots import out_of_turn
+from activities.jobs import snapshots
 from activities.jobs.dependencies import heads, needed, parts_of
 from activities.runs.supervised_run import Claim
 from activities.store import attempts, trees
@@ -45,6 +47,8 @@ class Workspace:
     """Folders of objects that its repository reads; the box permits only reading them."""
     line: Line | None = None
     """The line it begins from; None once its agent has begun."""
+    snapshot: tuple[str, ...] | None = None
+    """What the snapshot left out that was laid out in it; None without one (ruling Q6)."""
 
 
 @dataclass(frozen=True)
@@ -84,25 +88,52 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
         return _workspace(repo, worktrees.find(path) or Worktree(path, row.base_sha, branch))
     _fetch(context, run)
     line = _line(context, repo, run)
-    base = row.base_sha or line.commit
+    snapshot = _snapshot(context, run)
+    base = row.base_sha or (branches.commit(repo, f"{snapshot}^") if snapshot else None) or line.commit
     _place(context, run, row, path, base)
     worktree = _added(repo, path, branch, base, line.names)
     if run.shared_worktree:
         worktree = worktrees.mark_base(path, line.names)
     elif not run.own_branch:
         worktree = replace(worktree, base=base)
-    if run.shared_worktree or run.own_branch:
+    if snapshot is None and (run.shared_worktree or run.own_branch):
         worktree, line = _onto(worktree, line)
     if run.continuation is not Continuation.NONE:
         _tell_left_out(context, run, line)
     wanted = needed(context, repo, run)
     given = [worktrees.commit_of(repo, each) for each in wanted]  # before they are merged: never more than it sees
-    if wanted:
+    if wanted and snapshot is None:
         worktree = apart(FILL_SECONDS, merge, worktree, wanted)
     merged = replace(_workspace(repo, worktree), line=_without_merged(repo, line, given))
     if run.branch_deps:
         attempts.give(context.store, row, given)
+    if snapshot is not None:
+        mark_pushed(worktree, snapshot)
+        return replace(merged, snapshot=apart(FILL_SECONDS, lay_out, worktree, snapshot))
     return merged
+
+
+def _snapshot(context: Context, run: JobRun) -> str | None:
+    """Fetch the snapshot that the job goes on from, and keep it at the hub as this attempt's own (ruling Q6).
+
+    The branch moves to the snapshot's base, unless it has other commits than that: then the job begins afresh.
+    """
+    branch, repo = branch_name(run), repos.registered(context.store, run.repo)
+    if not run.moved_from or branch is None:
+        return None
+    with out_of_turn():
+        commit = snapshots.latest(context, repo, run.job_id, run.moved_from)
+    path, through = checkouts.place_of(context, repo), checkouts.hub_of(context, repo)
+    base = branches.commit(path, f"{commit}^") if commit else None
+    if commit is None or base is None or through is None:
+        return None
+    if (tip := branches.tip(path, branch)) not in (None, base):
+        if not branches.contains(path, base, tip or ""):
+            return None
+        branches.move(path, branch, base, tip, "service: goes on from a snapshot")
+    with out_of_turn():
+        hub.push(path, through, commit, snapshots.name_of(run.job_id, run.attempt), force=True)
+    return commit
 
 
 def _fetch(context: Context, run: JobRun) -> None:

@@ -10,10 +10,11 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from activities.git import plain_files
@@ -25,6 +26,7 @@ from activities.git.work_folder.service_git_dir import side_of_submodule
 from activities.git.work_folder.take_commits import LARGEST_FILE
 from activities.git.work_folder.walk import Folder, Odd, Walk, folders_above, is_gits, kind
 from workflows.model.errors import RefusedError
+from workflows.text.sizes import format_size
 
 if TYPE_CHECKING:
     from pygit2 import Oid, Repository
@@ -36,6 +38,17 @@ MOST_NEW_BYTES = 2 << 30
 _AT_ONCE = 8 << 20
 _MOST_RULES = 1 << 20
 _RULES = (".gitignore", ".gitattributes")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most that one snapshot reads of files that differ from the commit, or may."""
+
+    files: int
+    bytes: int
+    largest: int
+    leaves_out: bool = False
+    """Leave out the files that are too much, in place of a refusal."""
 
 
 @dataclass
@@ -50,6 +63,8 @@ class Snapshot:
     odd: list[Odd] = field(default_factory=list)
     kept: set[str] = field(default_factory=set)
     """Paths that stay as in the commit, with all below: they were not looked at."""
+    read: dict[str, Row] = field(default_factory=dict)
+    """The files that were read, with their stat data: a later snapshot needs not read them again."""
 
     @property
     def anything(self) -> bool:
@@ -63,10 +78,24 @@ class Snapshot:
         return bool(name)
 
 
-def snapshot(path: Path, side: Path, tracked: Iterable[str] = ()) -> Snapshot:
-    """Take a snapshot of a work folder. Files in `tracked` count even if they are ignored."""
+def snapshot(
+    path: Path,
+    side: Path,
+    tracked: Iterable[str] = (),
+    before: Mapping[str, Row | None] = MappingProxyType({}),
+    limits: Limits | None = None,
+) -> Snapshot:
+    """Take a snapshot of a work folder. Files in `tracked` count even if they are ignored.
+
+    Differences are from the index, with the files of `before` as an earlier snapshot read them; None: it was gone.
+    """
     known = {row.path: row for row in rows((side / "index").read_bytes())} if (side / "index").is_file() else {}
-    look = _Look(path, side, known, frozenset(tracked))
+    tracked = frozenset(tracked) | known.keys()
+    limits = limits or Limits(MOST_NEW_FILES, MOST_NEW_BYTES, LARGEST_FILE)
+    known |= {name: row for name, row in before.items() if row is not None}
+    for name in [name for name, row in before.items() if row is None]:
+        known.pop(name, None)
+    look = _Look(path, side, known, tracked, limits, [row for row in before.values() if row])
     try:
         return look.taken()
     finally:
@@ -76,16 +105,24 @@ def snapshot(path: Path, side: Path, tracked: Iterable[str] = ()) -> Snapshot:
 class _Look:
     """One snapshot in progress."""
 
-    def __init__(self, path: Path, side: Path, known: dict[str, Row], tracked: frozenset[str]) -> None:
-        self._path, self._side, self._known = path, side, known
-        self._tracked = tracked | known.keys()
+    def __init__(
+        self,
+        path: Path,
+        side: Path,
+        known: dict[str, Row],
+        tracked: frozenset[str],
+        limits: Limits,
+        counted: Sequence[Row],
+    ) -> None:
+        self._path, self._side, self._known, self._limits = path, side, known, limits
+        self._tracked = tracked
         self._above = folders_above(self._tracked)
         self._walk = Walk(path)
         self._rules: list[str] = []
         """Rule files that libgit2 has not been given yet."""
         self._seen = Snapshot()
         self._there: set[str] = set()
-        self._files = self._bytes = 0
+        self._files, self._bytes = len(counted), sum(row.looked[3] for row in counted)
 
     def taken(self) -> Snapshot:
         for folder in self._walk.folders():
@@ -192,10 +229,16 @@ class _Look:
         except OSError as error:
             self._odd(path, f"it cannot be read: {error.strerror or error}")
 
-    def _count(self, size: int) -> None:
+    def _is_too_much(self, path: str, size: int) -> bool:
+        """Return whether a file is left out; refuse the whole folder if nothing may be left out."""
+        most = self._limits
+        fits = self._files + 1 <= most.files and self._bytes + size <= most.bytes
+        if most.leaves_out and not (fits and size <= most.largest):
+            self._odd(path, f"left out, {format_size(size)}")
+            return True
         self._files += 1
         self._bytes += size
-        if self._files > MOST_NEW_FILES or self._bytes > MOST_NEW_BYTES:
+        if not fits:
             where = printable(str(self._path))
             raise RefusedError(
                 f"{where} has too many new or changed files to take over "
@@ -203,37 +246,44 @@ class _Look:
                 f"git -C {where} status --short | head; list files that are not part of the work in .gitignore, then: "
                 "service job retry <job>",
             )
+        return False
 
     def _take(self, folder: Folder, name: str, path: str, found: os.stat_result, row: Row | None) -> None:
         if any(ord(each) < 32 or ord(each) == 127 for each in name):
             self._seen.odd.append(Odd(path, "control characters in its name"))
         mode = self._mode(found, row)
         if stat.S_ISLNK(found.st_mode):
-            self._count(0)
+            if self._is_too_much(path, 0):
+                return
             target = os.fsencode(os.readlink(name, dir_fd=folder.descriptor))
-            self._is(path, self._repository.create_blob(target), mode, row)
+            self._is(path, self._repository.create_blob(target), mode, row, found)
             return
-        with plain_files.file_below(folder.descriptor, name, LARGEST_FILE) as source:
+        if self._limits.leaves_out and self._is_too_much(path, found.st_size):
+            return
+        with plain_files.file_below(folder.descriptor, name, self._limits.largest) as source:
             data = os.read(source, _AT_ONCE) if found.st_size < _AT_ONCE else None
             if row is not None and data is not None and mode == row.mode and _named(data) == row.object_id:
                 self._there.add(path)
                 self._seen.same[path] = row
+                self._seen.read[path] = replace(row, looked=looks(found))
                 return
-            self._count(found.st_size)
+            if not self._limits.leaves_out:
+                self._is_too_much(path, found.st_size)
             os.lseek(source, 0, os.SEEK_SET)
-            self._is(path, self._stored(source, path), mode, row)
+            self._is(path, self._stored(source, path), mode, row, found)
 
     def _stored(self, source: int, path: str) -> "Oid":
         """Store the file's content as git does, with its conversion of line ends."""
         copy = self._shadowed(path)
-        plain_files.copy(source, copy, LARGEST_FILE)
+        plain_files.copy(source, copy, self._limits.largest)
         stored = self._repository.create_blob_fromworkdir(as_text(os.fsencode(path)))
         if copy.name not in _RULES:
             copy.unlink()
         return stored
 
-    def _is(self, path: str, stored: "Oid", mode: int, row: Row | None) -> None:
+    def _is(self, path: str, stored: "Oid", mode: int, row: Row | None, found: os.stat_result) -> None:
         self._there.add(path)
+        self._seen.read[path] = Row(path, stored.raw, mode, looks(found))
         if row is not None and row.object_id == stored.raw and row.mode == mode:
             self._seen.same[path] = row
         else:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from temporalio.testing import ActivityEnvironment
@@ -17,12 +17,16 @@ from activities.jobs.run_job import Jobs
 from activities.settings.home import Home
 from activities.store.database import open_store
 from activities.store.registry import repos
+from activities.store.registry.repos import Remote
 from tests.assigned import changed
 from tests.unboxed import unboxed
 from workflows.contract.models import Action, AutonomyPolicy
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.long_texts import Text
 from workflows.model.workers import Assignment, Worker
+
+if TYPE_CHECKING:
+    from tests.activities.jobs.remotes import Hosts
 
 
 def git(path: Path, *words: str) -> str:
@@ -86,3 +90,22 @@ def stage(home: Home, repo: Path, tmp_path: Path) -> Stage:
 
 
 Play = Callable[[JobRun], Awaitable[JobOutcome]]
+
+
+@pytest.fixture
+def hosts(home: Home, repo: Path, tmp_path: Path) -> "Hosts":
+    """Return hosts of a fleet, by name."""
+    from tests.activities.jobs.remotes import Hosts
+
+    store, forge = open_store(home), tmp_path / "forge.git"
+    git(tmp_path, "clone", "-q", "--bare", str(repo), str(forge))
+    repos.put(store, "acme/shop", "", "a", remote=Remote(str(forge), "main", "refs/service/"))
+
+    def stage(host: str) -> Stage:
+        settings = unboxed()
+        worker = settings.worker.model_copy(update={"host": host})
+        own = Home(tmp_path / f"home-{host}").ensure()
+        context = Context(own, settings.model_copy(update={"worker": worker}), store)
+        return Stage(context, Jobs(context, {"shell": Shell(())}, Slots(context.settings)), repo, own.root)
+
+    return Hosts(forge, stage)

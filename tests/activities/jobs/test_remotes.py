@@ -1,74 +1,19 @@
 """Jobs of a repository with a remote, on two hosts that share nothing but the store and the hub (ruling Q3)."""
 
-import json
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.agents.shell import Shell
 from activities.git import branches
 from activities.host import checkouts
-from activities.host.context import Context
-from activities.host.slots import Slots
-from activities.jobs.run_job import Jobs
-from activities.settings.home import Home
 from activities.store import attempts
-from activities.store.database import open_store
 from activities.store.registry import repos
-from activities.store.registry.repos import Remote
-from tests.activities.jobs.conftest import Stage, git
-from tests.unboxed import unboxed
+from tests.activities.jobs.conftest import git
+from tests.activities.jobs.remotes import ROOT, Hosts, lists, work, writes
 from workflows.contract.models import Action
-from workflows.model.jobs import JobOutcome, Work
 from workflows.model.states import JobState
 from workflows.temporal.calls import WAITS
-
-ROOT = "job-0123456789ab"
-
-
-def writes(name: str, *, counted: Path | None = None) -> str:
-    result = {"decision": "implemented", "summary": name}
-    count = f"open({str(counted)!r}, 'a').write('x')\n" if counted else ""
-    return f"{count}open({name!r}, 'w').write('x')\nprint({json.dumps(json.dumps({'service_result': result}))})"
-
-
-def lists(into: Path) -> str:
-    result = {"decision": "approved", "summary": "looked"}
-    look = f"import os; open({str(into)!r}, 'w').write(' '.join(sorted(os.listdir('.'))))\n"
-    return f"{look}print({json.dumps(json.dumps({'service_result': result}))})"
-
-
-def work(done: JobOutcome) -> Work:
-    return Work(leg="one", job_id=done.job_id, branch=done.branch or "", head=done.head_sha or "")
-
-
-@dataclass(frozen=True)
-class Hosts:
-    forge: Path
-    of: Callable[[str], Stage]
-
-    def refs(self) -> dict[str, str]:
-        rows = git(self.forge, "for-each-ref", "--format=%(refname) %(objectname)", "refs/service").splitlines()
-        return {name: commit for name, _, commit in (row.partition(" ") for row in rows)}
-
-
-@pytest.fixture
-def hosts(home: Home, repo: Path, tmp_path: Path) -> Hosts:
-    store, forge = open_store(home), tmp_path / "forge.git"
-    git(tmp_path, "clone", "-q", "--bare", str(repo), str(forge))
-    repos.put(store, "acme/shop", "", "a", remote=Remote(str(forge), "main", "refs/service/"))
-
-    def stage(host: str) -> Stage:
-        settings = unboxed()
-        worker = settings.worker.model_copy(update={"host": host})
-        own = Home(tmp_path / f"home-{host}").ensure()
-        context = Context(own, settings.model_copy(update={"worker": worker}), store)
-        return Stage(context, Jobs(context, {"shell": Shell(())}, Slots(context.settings)), repo, own.root)
-
-    return Hosts(forge, stage)
 
 
 @pytest.mark.ruling("Q3")
@@ -92,11 +37,7 @@ async def test_a_leg_begins_from_work_that_another_host_pushed(hosts: Hosts, tmp
 async def test_the_line_that_a_reader_began_from_is_pushed_for_the_legs_it_delegates(hosts: Hosts) -> None:
     one, other = hosts.of("a"), hosts.of("b")
     made = [await one.play(one.job(writes(f"{n}.txt"), Action.IMPLEMENT, job_id=f"{ROOT}.{n}")) for n in (1, 2)]
-    works = [
-        Work(leg=str(n), job_id=each.job_id, branch=each.branch or "", head=each.head_sha or "")
-        for n, each in enumerate(made)
-    ]
-    await one.play(one.job(lists(one.tmp / "seen"), job_id=f"{ROOT}.3", line=tuple(works)))
+    await one.play(one.job(lists(one.tmp / "seen"), job_id=f"{ROOT}.3", line=tuple(map(work, made))))
     row = attempts.get(one.context.store, f"{ROOT}.3", 1)
     assert row is not None
     assert hosts.refs()[f"refs/service/line/{ROOT}.3"] == row.base_sha

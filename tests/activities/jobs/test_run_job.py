@@ -293,6 +293,7 @@ async def test_a_job_whose_text_is_missing_or_needs_a_secret_of_another_host_is_
     url = f"sqlite:///{stage.context.home.store}"
     here, there = (unboxed({"store": {"url": url}, "worker": {"host": name}}) for name in ("here", "there"))
     context = replace(stage.context, settings=here)
+    repos.put(context.store, "acme/shop", str(stage.repo), context.host)
     hidden = kept_secrets(home, there).hide("use " + "ghp" + "_" + "a1B2" * 9)
     work = Jobs(context, {"shell": Shell(())}, Slots(context.settings))
     run = stage.job(APPROVED, prompt=Text(inline=hidden), job_id="job-0123456789ac")

@@ -1,0 +1,151 @@
+"""Snapshots of a running job's work folder, as commits of the service (ruling Q6).
+
+A snapshot has every file but ignored ones, uncommitted and untracked files too, and the job's base as its parent. It
+is made in the service's side of the work folder: the agent's index, branch and hooks play no part. Of files that have
+not changed since the snapshot before, only the stat data is read.
+"""
+
+import contextlib
+import json
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from activities.git.branches import faults_said
+from activities.git.library import let_go, library, opened, opened_anew, signature
+from activities.git.work_folder.agent_git_dir import read
+from activities.git.work_folder.commit import message
+from activities.git.work_folder.index_file import Row
+from activities.git.work_folder.service_git_dir import side_of
+from activities.git.work_folder.snapshot import Limits, Snapshot, snapshot
+from activities.git.work_folder.walk import clear_the_way
+from activities.git.work_folder.worktrees import Worktree
+from activities.redaction.redact import redacted
+
+if TYPE_CHECKING:
+    from pygit2 import Repository
+
+LIMITS = Limits(files=20_000, bytes=256 << 20, largest=32 << 20, leaves_out=True)
+LEFT_OUT, MOST_TOLD = "Left-Out", 50
+_RECORD, _PUSHED = "in-progress.json", "in-progress.pushed"
+
+
+@dataclass(frozen=True)
+class InProgress:
+    """A snapshot. Without a commit nothing differs from the base."""
+
+    commit: str = ""
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Last:
+    """The snapshot before, and the files that it read; None for a file that is gone."""
+
+    base: str
+    tree: str = ""
+    made: InProgress = InProgress()
+    files: dict[str, Row | None] = field(default_factory=dict)
+
+
+def take(worktree: Worktree, job_id: str, attempt: int) -> InProgress:
+    """Commit the work folder as it is now, unless nothing has changed since the snapshot before; return the latest."""
+    side, last = side_of(worktree.path), _read(worktree)
+    with faults_said(worktree.path):
+        seen = snapshot(worktree.path, side, read(worktree.path, None).tracked, last.files, LIMITS)
+        left_out = tuple(sorted(each.told for each in seen.odd) + [f"{each}: a repository" for each in seen.nested])
+        files = last.files | seen.read | dict.fromkeys(seen.gone)
+        if not seen.changed and not seen.gone:
+            made = replace(last.made, left_out=left_out)
+            if seen.read or made != last.made:
+                _write(side, _Last(last.base, last.tree, made, files))
+            return made
+        repository = opened(side)
+        try:
+            pygit2 = library()
+            base = repository.revparse_single(worktree.base).peel(pygit2.Commit)
+            tree = _tree(repository, last.tree or str(base.tree_id), seen)
+            commit = ""
+            if last.made.commit or tree != str(base.tree_id):
+                trailers = {"Job": job_id, "Attempt": str(attempt)}
+                text = message("Work in progress", trailers).rstrip("\n")
+                rows = (f"{LEFT_OUT}: {redacted(each)}" for each in left_out[:MOST_TOLD])
+                who = signature()
+                said = "\n".join([text, *rows]) + "\n"
+                commit = str(repository.create_commit(None, who, who, said, pygit2.Oid(hex=tree), [base.id]))
+        finally:
+            let_go(repository)
+    made = InProgress(commit, left_out)
+    _write(side, _Last(worktree.base, tree, made, files))
+    return made
+
+
+def pushed(worktree: Worktree) -> str:
+    """Return the snapshot of this work folder that was pushed last; empty if none was."""
+    with contextlib.suppress(FileNotFoundError):
+        return (side_of(worktree.path) / _PUSHED).read_text()
+    return ""
+
+
+def mark_pushed(worktree: Worktree, commit: str) -> None:
+    """Record that a snapshot is pushed, or is about to be."""
+    (side_of(worktree.path) / _PUSHED).write_text(commit)
+
+
+def lay_out(worktree: Worktree, commit: str) -> tuple[str, ...]:
+    """Write the files of a snapshot into a work folder at the snapshot's base: uncommitted, as they were. Return what
+    the snapshot left out.
+    """
+    pygit2, side = library(), side_of(worktree.path)
+    ways = pygit2.enums.CheckoutStrategy
+    with faults_said(worktree.path):
+        repository = opened_anew(side)
+        made = repository.revparse_single(commit).peel(pygit2.Commit)
+        base = repository.revparse_single(worktree.base).peel(pygit2.Commit)
+        names = [delta.new_file.raw_path or b"" for delta in repository.diff(base.tree, made.tree).deltas]
+        clear_the_way(worktree.path, list(map(os.fsdecode, names)))
+        repository.workdir = str(worktree.path)
+        how = ways.FORCE | ways.DONT_UPDATE_INDEX | ways.DISABLE_PATHSPEC_MATCH
+        paths = [name.decode("utf-8", "replace") for name in names]
+        texts = not any("\ufffd" in path for path in paths)  # libgit2 takes paths as text
+        if paths:  # an empty list would mean every file
+            repository.checkout_tree(made.tree, strategy=how, paths=paths if texts else [])  # type: ignore[no-untyped-call]
+        repository.free()
+    rows = (row.partition(f"{LEFT_OUT}: ") for row in made.message.splitlines())
+    return tuple(told for front, mark, told in rows if mark and not front)
+
+
+def _tree(repository: "Repository", before: str, seen: Snapshot) -> str:
+    pygit2 = library()
+    index = pygit2.Index()
+    index.read_tree(repository.revparse_single(before).peel(pygit2.Tree))
+    for name in seen.gone:
+        with contextlib.suppress(OSError, KeyError):
+            index.remove(os.fsencode(name))
+    for name, (stored, mode) in sorted(seen.changed.items()):
+        index.add(pygit2.IndexEntry(os.fsencode(name), stored, mode))
+    return str(index.write_tree(repository))
+
+
+def _read(worktree: Worktree) -> _Last:
+    """Return the snapshot before of the same base; one without files if there is none."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        told = json.loads((side_of(worktree.path) / _RECORD).read_text())
+        if told["base"] == worktree.base:
+            files = {name: row and _row(name, *row) for name, row in told["files"]}
+            return _Last(told["base"], told["tree"], InProgress(told["commit"], tuple(told["left_out"])), files)
+    return _Last(worktree.base)
+
+
+def _row(name: str, stored: str, mode: int, looked: list[int]) -> Row:
+    modified, changed, inode, size = looked
+    return Row(name, bytes.fromhex(stored), mode, (modified, changed, inode, size))
+
+
+def _write(side: Path, last: _Last) -> None:
+    rows = [(name, row and (row.object_id.hex(), row.mode, row.looked)) for name, row in last.files.items()]
+    told = {"base": last.base, "tree": last.tree, "files": rows}
+    fresh = side / f"{_RECORD}.new"
+    fresh.write_text(json.dumps(told | {"commit": last.made.commit, "left_out": last.made.left_out}))
+    fresh.replace(side / _RECORD)

@@ -1,0 +1,119 @@
+"""Work in progress at the hub (ruling Q6): pushed every minute in which files changed, and removed when the job ends.
+
+Each attempt of a job has a snapshot of its own: a host that comes back replaces none of the attempt that went on.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from activities.git import hub
+from activities.git.hub import Hub
+from activities.git.work_folder import work_in_progress
+from activities.git.work_folder.service_git_dir import side_of
+from activities.git.work_folder.worktrees import Worktree
+from activities.host import checkouts
+from activities.host.context import Context
+from activities.host.helper_process import LOOK_SECONDS, apart
+from activities.host.slots import in_turn, out_of_turn
+from activities.store.registry import repos
+from activities.store.registry.repos import Repo
+from workflows.model.errors import NotFoundError, ServiceError
+from workflows.model.jobs import JobRun
+
+log = logging.getLogger(__name__)
+
+EVERY_SECONDS = 60.0
+
+
+def name_of(job_id: str, attempt: int) -> str:
+    """Return the name of an attempt's snapshot below the hub's namespace."""
+    return f"{hub.SNAPS}{job_id}{f'-attempt{attempt}' if attempt > 1 else ''}"
+
+
+def latest(context: Context, repo: Repo, job_id: str, attempt: int = 1) -> str | None:
+    """Fetch the last snapshot of a job's work, of this attempt or one before it; return its commit, or None."""
+    through = checkouts.hub_of(context, repo)
+    if through is None:
+        return None
+    path = checkouts.place_of(context, repo)
+    for number in range(attempt, 0, -1):
+        with contextlib.suppress(NotFoundError):
+            return hub.fetch_one(path, through, name_of(job_id, number))
+    return None
+
+
+@dataclass
+class Snapshots:
+    """The snapshots of one attempt; none without a remote, or of a job that may not write."""
+
+    worktree: Worktree
+    job_id: str
+    attempt: int
+    through: Hub | None
+    _said: tuple[str, ...] = field(default=())
+
+    @classmethod
+    def of(cls, context: Context, run: JobRun, worktree: Worktree) -> "Snapshots":
+        """Return the snapshots of an attempt in its work folder."""
+        writes = worktree.branch is not None
+        through = checkouts.hub_of(context, repos.registered(context.store, run.repo)) if writes else None
+        return cls(worktree, run.job_id, run.attempt, through)
+
+    @asynccontextmanager
+    async def every_minute(self) -> AsyncIterator[None]:
+        """Push the work every minute while the context lasts."""
+        if self.through is None:
+            yield
+            return
+        saving: list[asyncio.Future[None]] = []
+
+        async def keep_on() -> None:
+            while True:
+                await asyncio.sleep(EVERY_SECONDS)
+                saving[:] = [asyncio.ensure_future(self.save())]
+                await asyncio.shield(saving[0])
+
+        keeping = asyncio.create_task(keep_on())
+        try:
+            yield
+            await asyncio.gather(*saving)  # the work folder is read and removed next
+        finally:
+            keeping.cancel()
+
+    async def save(self) -> None:
+        """Push the work as it is now, if it has changed; log what prevents it."""
+        if self.through is not None:
+            await in_turn(self._save, self.through)
+
+    def _save(self, through: Hub) -> None:
+        try:
+            made = apart(LOOK_SECONDS, work_in_progress.take, self.worktree, self.job_id, self.attempt)
+            if made.left_out != self._said:
+                self._said = made.left_out
+                log.warning("%s: left out of its snapshot: %s", self.job_id, "; ".join(made.left_out) or "nothing")
+            if made.commit and made.commit != work_in_progress.pushed(self.worktree):
+                with out_of_turn():
+                    self.push(made.commit)
+        except (ServiceError, OSError) as fault:
+            log.warning("%s: its work in progress is not pushed: %s", self.job_id, fault)
+
+    def push(self, commit: str) -> None:
+        """Push a snapshot. It is marked first: what may be at the hub is removed at the end."""
+        if self.through is not None:
+            side = side_of(self.worktree.path)
+            before = work_in_progress.pushed(self.worktree)
+            work_in_progress.mark_pushed(self.worktree, before or "about to be")
+            hub.push(side, self.through, commit, name_of(self.job_id, self.attempt), force=True)
+            work_in_progress.mark_pushed(self.worktree, commit)
+
+    def remove(self, repo: Path) -> None:
+        """Remove the snapshots of this job at the hub, if this attempt has pushed one; errors leave them to a sweep."""
+        if self.through is not None and work_in_progress.pushed(self.worktree):
+            with contextlib.suppress(ServiceError, OSError), out_of_turn():
+                names = [name_of(self.job_id, number) for number in range(1, self.attempt + 1)]
+                hub.remove(repo, self.through, names)
