@@ -124,11 +124,13 @@ def _refusal(need: Need, hosts: Sequence[Host], able: Sequence[Host]) -> Placeme
     if missing := need.require.difference(*(host.labels for host in hosts)):
         return Placement(reason=f"no host has {words(missing)}", next=way_to(missing))
     if need.only is None:
-        return Placement(reason=f"no host has all of: {words(need.require)}", next="service host list")
+        return Placement(reason=f"no host has all of: {words(need.require)}", next="service daemon status --all")
     homes = {host.name: words(need.require - host.labels) for host in hosts if host.name in need.only}
     if not homes:
         where = ", ".join(sorted(need.only)) or "none"
-        return Placement(reason=f"the hosts that have {need.repo} were never seen: {where}", next="service host list")
+        return Placement(
+            reason=f"the hosts that have {need.repo} were never seen: {where}", next="service daemon status --all"
+        )
     lacks = "; ".join(f"{name} lacks {what}" for name, what in homes.items())
     return Placement(reason=f"no host that has {need.repo} can run it: {lacks}", next=way_to_share(need.repo))
 
@@ -143,7 +145,7 @@ def words(labels: Iterable[str]) -> str:
 
 def way_to(missing: Iterable[str]) -> str:
     """Return the command that shows how to give a host what no host has."""
-    return "service doctor" if all(label.startswith(RUNTIME) for label in missing) else "service host list"
+    return "service doctor" if all(label.startswith(RUNTIME) for label in missing) else "service daemon status --all"
 
 
 def way_to_share(repo: str) -> str:
