@@ -5,6 +5,7 @@ import gc
 import logging
 import os
 import signal
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -13,9 +14,9 @@ from typing import NoReturn
 
 import uvloop
 from temporalio.client import Client
-from temporalio.worker import PollerBehaviorAutoscaling, Worker
+from temporalio.worker import Interceptor, PollerBehaviorAutoscaling, Worker
 
-from activities import cluster, process, takeover
+from activities import cluster, process, takeover, telemetry
 from activities.agents.registry import adapters_of
 from activities.boxes import control_group
 from activities.host import admission, boxing, helper_process
@@ -76,7 +77,7 @@ WAITING_ROOM = 1000
 """Runs that this host accepts; its slots limit how many go on at once (ruling C8)."""
 
 
-def workers(client: Client, context: Context) -> list[Worker]:
+def workers(client: Client, context: Context, traced: Sequence[Interceptor] = ()) -> list[Worker]:
     """Return the tree worker and this host's agent worker."""
     writing = WRITING_FAR if context.settings.store.url else WRITING
     recorder, books = TreeRecorder(context), RunRecorder(context)
@@ -101,7 +102,7 @@ def workers(client: Client, context: Context) -> list[Worker]:
         max_cached_workflows=CACHED_TREES * steps,
         max_concurrent_workflow_tasks=steps,
         workflow_task_poller_behavior=ASKING,
-        interceptors=[Redacting()],
+        interceptors=[*traced, Redacting()],
         identity=takeover.worker_identity(context.host),
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
         graceful_shutdown_timeout=SHUTDOWN,
@@ -111,7 +112,7 @@ def workers(client: Client, context: Context) -> list[Worker]:
         task_queue=agents_queue(context.host),
         activities=[jobs.run_job, Stages(context, slots).run_stage],
         max_concurrent_activities=WAITING_ROOM,
-        interceptors=[Redacting()],
+        interceptors=[*traced, Redacting()],
         identity=takeover.worker_identity(context.host),
         max_heartbeat_throttle_interval=BEAT,
         graceful_shutdown_timeout=timedelta(seconds=1),
@@ -139,6 +140,7 @@ async def serve(home: Home) -> None:
     all_jobs, each = control_group.limits(own.agents_memory), control_group.job_limits(own.job_memory, own.job_pids)
     spawn.keep_within(control_group.made(group_name(home), all_jobs, each))
     helpers = asyncio.create_task(asyncio.to_thread(helper_process.ready, execution.__name__))
+    telemetry.offer_metrics(settings)
     client = await connect(home, settings)
     await cluster.require(client)
     context = replace(context, reports=TreeReports(client, asyncio.get_running_loop()))
@@ -148,7 +150,7 @@ async def serve(home: Home) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(seen(context, client.namespace))
-        trees, agents = workers(client, context)
+        trees, agents = workers(client, context, telemetry.begin_traces(context.host))
         await stack.enter_async_context(trees)
         taking = await takeover.begun(client, context.host, settings.temporal.task_queue)
         await helpers

@@ -3,6 +3,7 @@
 import re
 import socket
 from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import Annotated, Literal, Self
 
 from pydantic import (
@@ -68,6 +69,16 @@ def _host(value: str) -> str:
 def _place(value: str) -> str:
     if not value.startswith(("/", "~/")) or "\0" in value:
         raise ValueError(f"{value!r} is not a path: write one that begins with / or ~/")
+    return value
+
+
+def _listener(value: str) -> str:
+    address, _, port = value.rpartition(":")
+    try:
+        if value and not (ip_address(address.strip("[]")) and 0 < int(port) < 65536):
+            raise ValueError
+    except ValueError:
+        raise ValueError(f"{value!r} is not an IP address and a port, such as 127.0.0.1:9464") from None
     return value
 
 
@@ -234,6 +245,8 @@ class WorkerSection(Section):
     """GiB free on the home's disk below which nothing starts; below half of it the run that wrote most is ended."""
     keep_runs: Duration = 14 * 86_400.0
     """Retention of the prompt and the whole output of a recorded run; the record itself stays."""
+    metrics: Annotated[str, AfterValidator(_listener)] = ""
+    """Address, such as 127.0.0.1:9464, where the worker offers the metrics of Temporal's SDK; empty: nowhere."""
 
 
 class BridgeSection(Section):

@@ -19,7 +19,7 @@ from bridge.http.gates.origin import OriginGate
 from bridge.http.gates.rate import Rate, RateGate
 from bridge.http.gates.size import FramingGate, SizeGate
 from bridge.http.gates.webhook import SIGNED, STRANGERS, WebhookGate
-from bridge.http.routes import agents, branches, github, health, hosts, jobs, memory, pipelines, reviews
+from bridge.http.routes import agents, branches, github, health, hosts, jobs, memory, metrics, pipelines, reviews
 from bridge.http.wire import document, refusals
 from bridge.http.wire.authorization import AgentAt, nobody_s
 from bridge.machine import token
@@ -44,7 +44,7 @@ def create_app(service: Service, agent_at: AgentAt = nobody_s) -> FastAPI:
     )
     app.state.service, app.state.agent_at = service, agent_at
     secret = webhook.secret(service, os.environ)
-    parts = (health, jobs, branches, agents, pipelines, memory, reviews, *((github,) if secret else ()))
+    parts = (health, metrics, jobs, branches, agents, pipelines, memory, reviews, *((github,) if secret else ()))
     routers = [part.router(service) for part in parts]
     for router in routers:
         app.include_router(router)

@@ -105,6 +105,10 @@ def test_the_file_is_read_and_empty_timeouts_are_not_set(home: Home) -> None:
             "[artifacts].url: 'team-agents' is not an object store: write s3://..., gs://..., az://... or file:///FOLDER",
         ),
         (
+            "[worker]\nmetrics = '9464'",
+            "[worker].metrics: '9464' is not an IP address and a port, such as 127.0.0.1:9464",
+        ),
+        (
             "[orchestrate]\nescalation_ttl = 24",
             '[orchestrate].escalation_ttl: a duration is text such as "90s", "30m" or "1h30m"',
         ),

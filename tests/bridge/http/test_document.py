@@ -40,6 +40,7 @@ def test_the_endpoints_of_the_spec_and_of_the_ruling_are_there(document: dict[st
     assert {f"{method.upper()} {path}" for path, method, _ in operations(document)} == {
         "GET /healthz",
         "GET /readyz",
+        "GET /metrics",
         "POST /v1/pipelines/{name}/run",
         "GET /v1/runs/{run_id}",
         "POST /v1/memory/recall",

@@ -1,0 +1,158 @@
+"""The figures of all hosts for monitoring, by a fixed number of statements."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Engine, Select, func, select
+
+from activities.store import schema
+from activities.store.database import clock, now
+from workflows.model.event_kinds import EventKind
+from workflows.model.states import JobState
+from workflows.policy.host_availability import HostSeen
+
+BOUNDS = (
+    EventKind.DELEGATION_WALLTIME_EXCEEDED,
+    EventKind.DELEGATION_COST_EXCEEDED,
+    EventKind.DELEGATION_COST_USD_EXCEEDED,
+    EventKind.DELEGATION_WIDTH_EXCEEDED,
+    EventKind.DELEGATION_DEPTH_EXCEEDED,
+    EventKind.DELEGATION_BUDGET_EXCEEDED,
+    EventKind.VERIFY_REPLAN_EXHAUSTED,
+)
+"""The events of a bound that was reached."""
+
+
+@dataclass(frozen=True)
+class HostFigures:
+    """A host's slots and state."""
+
+    seen: HostSeen
+    version: str
+    slots: int
+    taken: int
+    draining: bool
+    lost: bool
+
+
+@dataclass(frozen=True)
+class OpenJobs:
+    """The open jobs of one host, runtime and state."""
+
+    host: str
+    runtime: str
+    state: str
+    count: int
+    oldest_at: float
+    """Time since which the oldest has been queued."""
+
+
+@dataclass(frozen=True)
+class OpenRounds:
+    """The open rounds of a kind."""
+
+    kind: str
+    count: int
+    oldest_at: float
+
+
+@dataclass(frozen=True)
+class Quota:
+    """GitHub's quota of the account."""
+
+    limit: int
+    remaining: int
+    reset_at: float
+
+
+@dataclass(frozen=True)
+class Figures:
+    """All figures of the store at `now` on its clock."""
+
+    now: float
+    hosts: tuple[HostFigures, ...]
+    jobs: tuple[OpenJobs, ...]
+    rounds: tuple[OpenRounds, ...]
+    trees: dict[str, int]
+    bounds: dict[str, int]
+    failing: dict[str, int]
+    """Notifications whose last delivery failed, by channel."""
+    quota: Quota | None
+
+
+@dataclass(frozen=True)
+class ModelUsage:
+    """The usage of all jobs of a model."""
+
+    model: str
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float
+
+
+def read(engine: Engine) -> Figures:
+    """Read the figures."""
+    events, tasks, deliveries = schema.events.c, schema.tasks.c, schema.deliveries.c
+    with engine.connect() as connection:
+        return Figures(
+            now(connection),
+            _hosts(connection),
+            _jobs(connection),
+            _rounds(connection),
+            _counts(connection, select(tasks.state, func.count()).group_by(tasks.state)),
+            _counts(connection, select(events.kind, func.count()).where(events.kind.in_(BOUNDS)).group_by(events.kind)),
+            _counts(
+                connection,
+                select(deliveries.channel, func.count())
+                .where(deliveries.delivered_at.is_(None), deliveries.error != "")
+                .group_by(deliveries.channel),
+            ),
+            _quota(connection),
+        )
+
+
+def usage(engine: Engine) -> list[ModelUsage]:
+    """Sum up the usage of all jobs by model: one pass over an index of all jobs."""
+    jobs, total = schema.jobs.c, func.total if engine.dialect.name == "sqlite" else func.sum
+    query = select(jobs.model, *map(total, (jobs.input_tokens, jobs.output_tokens, jobs.cost_usd))).group_by(jobs.model)
+    with engine.connect() as connection:
+        rows = connection.execute(query).all()
+    return [ModelUsage(model or "", int(read), int(written), float(usd)) for model, read, written, usd in rows]
+
+
+def _hosts(connection: Connection) -> tuple[HostFigures, ...]:
+    rows = connection.execute(select(schema.hosts, clock().label("now")).order_by(schema.hosts.c.name))
+    return tuple(
+        HostFigures(
+            HostSeen(row.name, row.seen_at, row.stopped_at, row.held, row.now),
+            row.version,
+            row.slots,
+            row.taken,
+            draining=row.draining_at is not None,
+            lost=row.lost_at is not None,
+        )
+        for row in rows
+    )
+
+
+def _jobs(connection: Connection) -> tuple[OpenJobs, ...]:
+    jobs, host = schema.jobs.c, schema.trees.c.host
+    query = select(host, jobs.runtime, jobs.state, func.count(), func.min(jobs.queued_at))
+    query = query.join(schema.trees, schema.trees.c.root_job_id == jobs.root_job_id)
+    query = query.where(jobs.state.in_((JobState.QUEUED, JobState.RUNNING)))
+    return tuple(OpenJobs(*row) for row in connection.execute(query.group_by(host, jobs.runtime, jobs.state)))
+
+
+def _rounds(connection: Connection) -> tuple[OpenRounds, ...]:
+    rounds = schema.rounds.c
+    query = select(rounds.kind, func.count(), func.min(rounds.opened_at)).where(rounds.closed_at.is_(None))
+    return tuple(OpenRounds(*row) for row in connection.execute(query.group_by(rounds.kind)))
+
+
+def _counts(connection: Connection, query: Select[str, int]) -> dict[str, int]:
+    return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def _quota(connection: Connection) -> Quota | None:
+    account = schema.github_account.c
+    row = connection.execute(select(account.quota, account.remaining, account.reset_at)).first()
+    return Quota(*row) if row and None not in row else None

@@ -1,0 +1,155 @@
+"""The figures of all hosts in Prometheus' format (ruling Q9).
+
+Every bridge of a fleet shows the same figures, those of the store: scrape one of them, or all and take the maximum.
+"""
+
+import time
+from collections.abc import Iterable, Iterator
+from threading import Lock
+
+from prometheus_client import CollectorRegistry, exposition
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from activities.store import figures
+from activities.store.figures import Figures, ModelUsage
+from activities.store.registry.hosts import release
+from bridge.operations.service import Service
+from workflows.model.states import JobState, TaskState
+from workflows.policy.host_availability import lacks_worker, unseen
+
+FRESH_SECONDS, USAGE_SECONDS = 5.0, 60.0
+"""Time for which the figures are cached, and the usage, which is summed up over all jobs."""
+
+UNKNOWN = "unknown"
+
+
+class Metrics:
+    """The metrics of a service, cached: scrapes cost the store a fixed number of statements in a few seconds."""
+
+    def __init__(self, service: Service) -> None:
+        self._service, self._lock = service, Lock()
+        self._figures: tuple[float, Figures] | None = None
+        self._usage: tuple[float, list[ModelUsage]] | None = None
+        self._registry = CollectorRegistry()
+        self._registry.register(_Families(self))
+
+    def text(self, accept: str) -> tuple[bytes, str]:
+        """Return the metrics and their content type, in the format that a scraper accepts."""
+        encode, content_type = exposition.choose_encoder(accept)
+        return encode(self._registry), content_type
+
+    def now(self) -> tuple[Figures, list[ModelUsage]]:
+        """Return the figures, at most some seconds old."""
+        with self._lock:
+            at = time.monotonic()
+            if self._figures is None or at - self._figures[0] > FRESH_SECONDS:
+                self._figures = at, figures.read(self._service.store)
+            if self._usage is None or at - self._usage[0] > USAGE_SECONDS:
+                self._usage = at, figures.usage(self._service.store)
+            return self._figures[1], self._usage[1]
+
+
+class _Families(Collector):
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def describe(self) -> Iterable[Metric]:
+        """Return nothing: the store is not read before the first scrape."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        found, used = self._metrics.now()
+        yield InfoMetricFamily("service_build", "The release of this bridge.", {"version": release()})
+        yield from _hosts(found)
+        yield from _jobs(found)
+        yield from _waiting(found)
+        yield from _used(used)
+        yield from _github(found)
+
+
+def _hosts(found: Figures) -> Iterator[Metric]:
+    slots = GaugeMetricFamily("service_host_slots", "Agents that a host runs at once, at most.", labels=["host"])
+    used = GaugeMetricFamily("service_host_slots_used", "Agents that a host runs now.", labels=["host"])
+    free = GaugeMetricFamily("service_host_slots_free", "Agents that a host could start now.", labels=["host"])
+    up = GaugeMetricFamily("service_host_up", "1 if the host's worker was seen in the last minute.", labels=["host"])
+    stopped = GaugeMetricFamily("service_host_stopped", "1 if a person stopped its worker.", labels=["host"])
+    age = GaugeMetricFamily("service_host_seen_age_seconds", "Time since its worker was seen.", labels=["host"])
+    holds = GaugeMetricFamily(
+        "service_host_holding", "1 if the host starts nothing: its disk is full, or it is drained.", labels=["host"]
+    )
+    for host in found.hosts:
+        name, works = [host.seen.name], not lacks_worker(host.seen)
+        held = bool(host.seen.held) or host.draining or host.lost
+        slots.add_metric(name, host.slots)
+        used.add_metric(name, host.taken if works else 0)
+        free.add_metric(name, max(0, host.slots - host.taken) if works and not held else 0)
+        up.add_metric(name, works)
+        stopped.add_metric(name, host.seen.stopped_at is not None)
+        holds.add_metric(name, held)
+        if host.seen.seen_at is not None:
+            age.add_metric(name, max(0.0, found.now - host.seen.seen_at))
+    yield from (slots, used, free, up, stopped, age, holds)
+    away = sum(unseen(host.seen) and host.seen.stopped_at is None for host in found.hosts)
+    yield GaugeMetricFamily("service_hosts_unseen", "Hosts that were not stopped and are not seen.", value=away)
+
+
+def _jobs(found: Figures) -> Iterator[Metric]:
+    labels = ["host", "runtime"]
+    running = GaugeMetricFamily("service_jobs_running", "Jobs that run, by the host of their tree.", labels=labels)
+    queued = GaugeMetricFamily("service_jobs_queued", "Jobs that wait for a slot, by their tree's host.", labels=labels)
+    oldest = GaugeMetricFamily(
+        "service_jobs_queued_oldest_seconds", "Time that the oldest queued job has waited.", labels=labels
+    )
+    for each in found.jobs:
+        names = [each.host, each.runtime]
+        if each.state == JobState.RUNNING:
+            running.add_metric(names, each.count)
+            continue
+        queued.add_metric(names, each.count)
+        oldest.add_metric(names, max(0.0, found.now - each.oldest_at))
+    yield from (running, queued, oldest)
+    trees = GaugeMetricFamily("service_trees", "Trees by state.", labels=["state"])
+    for state in TaskState:
+        trees.add_metric([state.value], found.trees.get(state, 0))
+    yield trees
+    bounds = CounterMetricFamily("service_bounds_tripped", "Bounds of trees that were reached.", labels=["bound"])
+    for kind in figures.BOUNDS:
+        bounds.add_metric([kind.value], found.bounds.get(kind, 0))
+    yield bounds
+
+
+def _waiting(found: Figures) -> Iterator[Metric]:
+    rounds = GaugeMetricFamily("service_rounds_open", "Rounds that wait for a person.", labels=["kind"])
+    oldest = GaugeMetricFamily("service_rounds_open_oldest_seconds", "Time that the oldest waits.", labels=["kind"])
+    for each in found.rounds:
+        rounds.add_metric([each.kind], each.count)
+        oldest.add_metric([each.kind], max(0.0, found.now - each.oldest_at))
+    failing = GaugeMetricFamily(
+        "service_deliveries_failed", "Notifications that could not be delivered yet.", labels=["channel"]
+    )
+    for channel, count in found.failing.items():
+        failing.add_metric([channel], count)
+    yield from (rounds, oldest, failing)
+
+
+def _used(used: list[ModelUsage]) -> Iterator[Metric]:
+    tokens = CounterMetricFamily("service_tokens", "Tokens that jobs used.", labels=["model", "direction"])
+    dollars = CounterMetricFamily("service_cost_dollars", "Dollars that jobs cost.", labels=["model"])
+    for each in used:
+        model = each.model or UNKNOWN
+        tokens.add_metric([model, "input"], each.input_tokens)
+        tokens.add_metric([model, "output"], each.output_tokens)
+        dollars.add_metric([model], each.cost_usd)
+    yield from (tokens, dollars)
+
+
+def _github(found: Figures) -> Iterator[Metric]:
+    limit = GaugeMetricFamily("service_github_quota", "Requests an hour that GitHub allows.", labels=[])
+    left = GaugeMetricFamily("service_github_quota_remaining", "Requests left of the quota.", labels=[])
+    whole = GaugeMetricFamily("service_github_quota_reset_seconds", "Time until the quota is whole.", labels=[])
+    if quota := found.quota:
+        limit.add_metric([], quota.limit)
+        left.add_metric([], quota.remaining)
+        whole.add_metric([], max(0.0, quota.reset_at - found.now))
+    yield from (limit, left, whole)

@@ -1,0 +1,64 @@
+"""The figures for monitoring, on both databases."""
+
+import pytest
+from sqlalchemy import Engine, insert, select
+
+from activities.store import figures, jobs, schema
+from activities.store.database import clock
+from activities.store.figures import ModelUsage, OpenRounds
+from activities.store.registry import hosts
+from tests.rows import ROOT, event, job, round_, task
+from workflows.model.event_kinds import EventKind
+from workflows.model.rows import Records
+from workflows.model.spend import Usage
+from workflows.model.states import JobState, TaskState
+
+pytestmark = pytest.mark.ruling("Q9")
+
+OTHER = "job-0123456789ac"
+
+
+def test_the_figures_are_those_of_the_rows(store: Engine) -> None:
+    used = {"usage": Usage(input_tokens=100, output_tokens=10), "cost_usd": 0.5, "model": "large"}
+    for root, state in ((ROOT, JobState.QUEUED), (OTHER, JobState.RUNNING)):
+        task_ = task(root, state=TaskState.OPEN)
+        told = event(1, root, kind=EventKind.DELEGATION_WIDTH_EXCEEDED)
+        jobs.write(store, Records(task=task_, jobs=(job(root, state=state, **used),), events=(told,)))
+    jobs.write(store, Records(task=task(ROOT, state=TaskState.AWAITING_HUMAN, revision=9), rounds=(round_(ROOT),)))
+    hosts.see(store, "web-1", slots=8, started_at=1.0)
+    with store.begin() as connection:
+        for root in (ROOT, OTHER):
+            connection.execute(insert(schema.trees).values(root_job_id=root, host="web-1", start={}, revision=1))
+        note = {"notification_id": "n", "root_job_id": ROOT, "job_id": ROOT, "kind": "k", "message": "m", "at": 1.0}
+        connection.execute(insert(schema.notifications), note)
+        sent = {"notification_id": "n", "attempts": 1, "error": "refused", "delivered_at": None}
+        rows = [sent | {"channel": "webhook"}, sent | {"channel": "log", "error": "", "delivered_at": 2.0}]
+        connection.execute(insert(schema.deliveries), rows)
+        connection.execute(
+            insert(schema.github_account).values(
+                name="github", login="bot", kind="user", seen_at=1.0, quota=5000, remaining=1200,
+                reset_at=select(clock() + 60.0).scalar_subquery(), failures=0, problem="", wrote_at=1.0,
+                checks_refused=False,
+            )
+        )  # fmt: skip
+    found = figures.read(store)
+    (host,) = found.hosts
+    assert (host.seen.name, host.slots, host.taken, host.draining, host.lost) == ("web-1", 8, 0, False, False)
+    assert {(each.host, each.runtime, each.state, each.count) for each in found.jobs} == {
+        ("web-1", job().runtime, "queued", 1),
+        ("web-1", job().runtime, "running", 1),
+    }
+    assert found.trees == {"open": 1, "awaiting_human": 1}
+    assert found.rounds == (OpenRounds("ask", 1, round_(ROOT).opened_at),)
+    assert found.bounds == {"delegation_width_exceeded": 2}
+    assert found.failing == {"webhook": 1}
+    assert found.quota is not None
+    assert (found.quota.limit, found.quota.remaining) == (5000, 1200)
+    assert 55 < found.quota.reset_at - found.now < 61
+    assert figures.usage(store) == [ModelUsage("large", 200, 20, 1.0)]
+
+
+def test_an_empty_store_has_figures_too(store: Engine) -> None:
+    found = figures.read(store)
+    assert (found.hosts, found.jobs, found.rounds, found.quota) == ((), (), (), None)
+    assert figures.usage(store) == []

@@ -1,0 +1,81 @@
+"""`GET /metrics`: figures of all hosts, for who has a token, by few statements."""
+
+import time
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from sqlalchemy import event as happening
+from sqlalchemy import update
+
+from activities.store import schema
+from activities.store.registry import hosts
+from bridge.operations.health import metrics
+from bridge.operations.service import Service
+from tests.bridge import seeds
+from tests.bridge.http.conftest import caller
+from workflows.model.spend import Usage
+from workflows.model.states import JobState
+
+pytestmark = pytest.mark.ruling("Q9")
+
+
+def seed(service: Service) -> None:
+    used = {"usage": Usage(input_tokens=1000, output_tokens=10), "cost_usd": 0.25, "model": "large"}
+    seeds.paused(service)
+    seeds.write(
+        service, seeds.task("job-0123456789ac"), seeds.job("job-0123456789ac", state=JobState.SUCCEEDED, **used)
+    )
+    hosts.see(service.store, "web-1", slots=8, started_at=1.0, taken=3)
+    hosts.see(service.store, "web-2", slots=4, started_at=1.0, taken=4)
+    with service.store.begin() as connection:
+        away = update(schema.hosts).where(schema.hosts.c.name == "web-2")
+        connection.execute(away.values(seen_at=time.time() - 120))
+
+
+async def test_the_figures_are_shown_in_prometheus_format(service: Service, call: httpx.AsyncClient) -> None:
+    seed(service)
+    answer = await call.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=")
+    shown = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+    assert {key: shown[key] for key in shown if key[0].startswith("service_host_slots")} == {
+        ("service_host_slots", "web-1"): 8, ("service_host_slots", "web-2"): 4,
+        ("service_host_slots_used", "web-1"): 3, ("service_host_slots_used", "web-2"): 0,
+        ("service_host_slots_free", "web-1"): 5, ("service_host_slots_free", "web-2"): 0,
+    }  # fmt: skip
+    assert (shown["service_host_up", "web-1"], shown["service_host_up", "web-2"]) == (1, 0)
+    assert 110 < shown["service_host_seen_age_seconds", "web-2"] < 180
+    assert shown["service_hosts_unseen",] == 1
+    assert shown["service_trees", "awaiting_human"] == 1
+    assert shown["service_rounds_open", "ask"] == 1
+    assert shown["service_rounds_open_oldest_seconds", "ask"] > 0
+    assert shown["service_tokens_total", "input", "large"] == 1000
+    assert shown["service_cost_dollars_total", "large"] == 0.25
+    assert shown["service_bounds_tripped_total", "delegation_width_exceeded"] == 0
+
+
+async def test_scrapes_cost_few_statements_and_none_while_the_figures_are_fresh(
+    service: Service, call: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+    happening.listen(service.store, "before_cursor_execute", lambda *words: sent.append(words[2]))
+
+    async def statements() -> int:
+        sent.clear()
+        assert (await call.get("/metrics")).status_code == 200
+        return len(sent)
+
+    assert await statements() == 9
+    seed(service)
+    assert await statements() == 0
+    monkeypatch.setattr(metrics, "FRESH_SECONDS", 0.0)
+    assert await statements() == 8
+
+
+async def test_it_takes_a_token(service: Service) -> None:
+    async with caller(service, Authorization="Bearer wrong") as call:
+        assert (await call.get("/metrics")).status_code == 401
