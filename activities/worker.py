@@ -14,9 +14,9 @@ from typing import NoReturn
 
 import uvloop
 from temporalio.client import Client
-from temporalio.worker import Interceptor, PollerBehaviorAutoscaling, Worker
+from temporalio.worker import Interceptor, PollerBehaviorAutoscaling, Worker, WorkerDeploymentConfig
 
-from activities import cluster, process, takeover, telemetry
+from activities import cluster, process, releases, takeover, telemetry
 from activities.agents.registry import adapters_of
 from activities.boxes import control_group
 from activities.host import admission, boxing, helper_process
@@ -77,8 +77,13 @@ WAITING_ROOM = 1000
 """Runs that this host accepts; its slots limit how many go on at once (ruling C8)."""
 
 
-def workers(client: Client, context: Context, traced: Sequence[Interceptor] = ()) -> list[Worker]:
-    """Return the tree worker and this host's agent worker."""
+def workers(
+    client: Client,
+    context: Context,
+    traced: Sequence[Interceptor] = (),
+    release: WorkerDeploymentConfig | None = None,
+) -> list[Worker]:
+    """Return the tree worker, of a release if hosts may have several, and this host's agent worker."""
     writing = WRITING_FAR if context.settings.store.url else WRITING
     recorder, books = TreeRecorder(context), RunRecorder(context)
     slots = Slots(context.settings)
@@ -105,6 +110,7 @@ def workers(client: Client, context: Context, traced: Sequence[Interceptor] = ()
         interceptors=[*traced, Redacting()],
         identity=takeover.worker_identity(context.host),
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
+        deployment_config=release,
         graceful_shutdown_timeout=SHUTDOWN,
     )
     agents = Worker(
@@ -150,8 +156,13 @@ async def serve(home: Home) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(seen(context, client.namespace))
-        trees, agents = workers(client, context, telemetry.begin_traces(context.host))
+        traced, release = telemetry.begin_traces(context.host), await releases.config(client, settings)
+        trees, agents = workers(client, context, traced, release)
         await stack.enter_async_context(trees)
+        if release and not await releases.lead(client, context):
+            await trees.shutdown()
+            release, (trees, agents) = None, workers(client, context, traced)
+            await stack.enter_async_context(trees)
         taking = await takeover.begun(client, context.host, settings.temporal.task_queue)
         await helpers
         await stack.enter_async_context(agents)
@@ -162,6 +173,8 @@ async def serve(home: Home) -> None:
         kept = [keep_tidy(context), keep_true(client, context), keep_room(context), tried]
         if external_config(settings):  # the service's own server sends cancellations to workers itself
             kept.append(context.stops.follow(context.store))
+        if release:
+            kept.append(releases.keep_leading(client, context))
         chores = [taking, *map(asyncio.create_task, kept)]
         await stop.wait()
         for chore in chores:

@@ -282,6 +282,7 @@ RULES: dict[str, dict[str, str]] = {
         "Q5": "Jobs of a lost or drained host go on elsewhere, once, at no cost to bounds; what comes back is kept.",
         "Q6": "The whole work folder of a running job is pushed each minute it changed, and an attempt elsewhere goes on from it.",
         "Q7": "Heartbeats are rare and orders to stop come all the same; one host looks for workflows that were ended.",
+        "Q8": "Trees go on while hosts are upgraded one by one; stores of every release migrate; others are named.",
         "Q10": "A turned key seals once all hosts have it; former keys still open, and go once nothing needs them.",
         "Q9": "Any bridge shows all hosts' figures, at a bounded cost; a tree is one trace, and no span crosses a pause.",
     },

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import shlex
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ from sqlalchemy import (
     bindparam,
     create_engine,
     event,
+    inspect,
     select,
     text,
 )
@@ -49,13 +51,16 @@ BUSY_SECONDS = 15
 """Timeout of a write that waits for another one."""
 
 
-NEWER = "the store was written by a newer release of the service"
-
-
 class StoreNewerError(ServiceError):
     """The store was written by a newer release."""
 
     code = "store_newer"
+
+
+class StoreUnreleasedError(ServiceError):
+    """The store was written before the first release, and no migration leads from there to this one."""
+
+    code = "store_unreleased"
 
 
 class StoreOlderError(ServiceError):
@@ -73,6 +78,8 @@ def open_store(home: Home, url: str = "", *, connections: int = 5, migrate: bool
         event.listen(engine, "connect", _tune_sqlite)
     try:
         version = _version(engine)
+        if version not in (None, HEAD):
+            _refuse_foreign(home, engine, str(version))
         if not migrate:
             _refuse_other(version)
         elif version != HEAD or not _writes_ahead(engine):
@@ -103,10 +110,29 @@ def _refuse_other(version: str | None) -> None:
         raise StoreOlderError(
             f"it has no tables yet; the daemon makes them, with schema {HEAD}", "service daemon start"
         )
-    if not any(path.name.startswith(f"{version}_") for path in (MIGRATIONS / "versions").iterdir()):
-        raise StoreNewerError(f"{NEWER} (schema {version})", "install that release, or newer")
     if version != HEAD:
         raise StoreOlderError(f"schema {version}; the daemon migrates it to {HEAD}", "service daemon start")
+
+
+def _refuse_foreign(home: Home, engine: Engine, version: str) -> None:
+    """Raise if no migration of this release leads on from a schema, and say which program made it.
+
+    Numbers alone don't tell: those from before the first release were other ones. Its tables do.
+    """
+    tables = inspect(engine).get_table_names()
+    known = any(path.name.startswith(f"{version}_") for path in (MIGRATIONS / "versions").iterdir())
+    if known and "writers" in tables:
+        return
+    if not known and "cluster" in tables:
+        with engine.connect() as connection:
+            releases = sorted(set(connection.execute(text("SELECT version FROM hosts")).scalars()))
+        by = f"; releases {', '.join(releases)} have worked on it" if releases else ""
+        why = f"the store was written by a newer release of the service (schema {version}{by})"
+        raise StoreNewerError(why, "pip install -U delegation-service  (on this host)")
+    why = f"the store was written before the first release, 0.1.0 (schema {version}): it cannot be brought to this one"
+    away = f"mv {shlex.quote(str(home.root))} {shlex.quote(f'{home.root}.before')}"
+    hint = "name an empty database in [store].url" if engine.dialect.name == "postgresql" else away
+    raise StoreUnreleasedError(why, f"service daemon stop; {hint}; service daemon start")
 
 
 def _way_to(engine: Engine, error: str) -> str:
@@ -303,16 +329,12 @@ def _version(engine: Engine) -> str | None:
 def _migrate(home: Home, engine: Engine) -> None:
     from alembic import command
     from alembic.config import Config
-    from alembic.util.exc import CommandError
 
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     with _one_at_a_time(home, engine) as connection:
         config.attributes["connection"] = connection
-        try:
-            command.upgrade(config, HEAD)
-        except CommandError as error:
-            raise StoreNewerError(f"{NEWER} ({error})", "install that release, or newer") from None
+        command.upgrade(config, HEAD)
 
 
 @contextmanager

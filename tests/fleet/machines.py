@@ -1,6 +1,7 @@
 """Machines of a fleet: homes with names, ports and network lines of their own, on one server and one database."""
 
 import os
+import shutil
 import signal
 import subprocess
 from dataclasses import dataclass, field
@@ -30,6 +31,22 @@ class Machine(Installed):
         own = "".join(f"{key} = {value}\n" for key, value in {"host": f'"{self.name}"', **worker}.items())
         agents = shell('env = ["PROOF", "PLANS", "HOST"]')
         (self.home / "config.toml").write_text(f"{agents}{self.common}[worker]\n{own}{more}")
+
+    @property
+    def environment(self) -> dict[str, str]:
+        known = super().environment
+        return known | {"PYTHONPATH": f"{self._release}{os.pathsep}{known['PYTHONPATH']}"}
+
+    @property
+    def _release(self) -> Path:
+        return self.tmp / "release"
+
+    def install(self, release: str) -> None:
+        """Let what starts here from now on be this code under another version."""
+        shutil.rmtree(self._release, ignore_errors=True)
+        place = self._release / f"delegation_service-{release}.dist-info"
+        place.mkdir(parents=True)
+        (place / "METADATA").write_text(f"Metadata-Version: 2.1\nName: delegation-service\nVersion: {release}\n")
 
     def cut_off(self) -> None:
         """Cut it off from server and database; its agents run on."""

@@ -64,8 +64,9 @@ class Host:
         return HostSeen(self.name, self.seen_at, self.stopped_at, self.held, self.now)
 
 
+@cache
 def release() -> str:
-    """Return this service's installed version."""
+    """Return the version of this process; one that is installed meanwhile does not count."""
     try:
         return version("delegation-service")
     except PackageNotFoundError:

@@ -324,9 +324,17 @@ def github(service: Service) -> Iterator[Finding]:
         yield from github_doctor.findings(service)
 
 
+def releases(service: Service) -> Iterator[Finding]:
+    """Compare the releases of the hosts; a single host has none to compare."""
+    if service.settings.store.url:
+        from bridge.operations.health import releases as of_hosts
+
+        yield from of_hosts.findings(service)
+
+
 Check = Callable[[Service], Iterator[Finding]]
 CHECKS: tuple[Check, ...] = (
-    *(python, git, home, disk, settings, stale, store, fleet, artifacts, temporal, seals, daemon),
+    *(python, git, home, disk, settings, stale, store, fleet, artifacts, temporal, releases, seals, daemon),
     *(github, libgit2, repositories, runtimes, boxes, leftovers),
 )
 

@@ -24,6 +24,7 @@ from activities.store.database import (
     MIGRATIONS,
     StoreNewerError,
     StoreOlderError,
+    StoreUnreleasedError,
     connected,
     open_store,
 )
@@ -151,6 +152,20 @@ def test_a_store_of_a_newer_release_is_refused_with_the_way_out(home: Home) -> N
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(StoreNewerError, match="newer release"):
         open_store(home)
+
+
+@pytest.mark.ruling("Q8")
+@pytest.mark.parametrize("version", ["0007", "0010_claims"])
+def test_a_store_of_before_the_first_release_is_told_apart_from_a_newer_one(bare_home: Home, version: str) -> None:
+    with sqlite3.connect(bare_home.ensure().store) as connection:
+        connection.executescript(
+            f"CREATE TABLE alembic_version (version_num VARCHAR(32)); INSERT INTO alembic_version VALUES ('{version}');"
+            "CREATE TABLE jobs (job_id VARCHAR(80)); CREATE TABLE hosts (name VARCHAR(200))"
+        )
+    for migrate in (True, False):
+        with pytest.raises(StoreUnreleasedError, match=f"before the first release.* .schema {version}.") as refused:
+            open_store(bare_home, migrate=migrate)
+        assert f"mv {bare_home.root} {bare_home.root}.before" in refused.value.hint
 
 
 def test_a_store_that_is_no_database_says_so(home: Home) -> None:

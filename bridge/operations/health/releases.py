@@ -1,0 +1,70 @@
+"""The releases of a fleet's hosts, for `service doctor`: who lags behind, and which trees (ruling Q8)."""
+
+import asyncio
+from collections.abc import Iterator
+
+from temporalio.client import Client
+
+from activities import releases
+from activities.releases import NoDeploymentsError
+from activities.store.registry.hosts import Host
+from activities.temporal import RPC_TIMEOUT, look
+from bridge.operations.health.findings import Finding, Level
+from bridge.operations.jobs import hosts
+from bridge.operations.service import Service
+from bridge.operations.temporal import translated
+from workflows.model.errors import UnreachableError
+from workflows.policy.releases import is_newer
+
+NAME = "releases"
+MOST_NAMED = 3
+
+
+def findings(service: Service) -> Iterator[Finding]:
+    """Compare the hosts that run with the release that takes the steps of trees, and count trees of other releases."""
+    living = [host for host in hosts.every(service) if host.has_worker]
+    try:
+        current, behind = asyncio.run(_look(service))
+    except UnreachableError:  # another check reports it
+        return
+    except NoDeploymentsError as error:
+        says = f"this Temporal server has no Worker Deployments ({error}): hosts of all releases share the trees' steps"
+        yield Finding(NAME, Level.WARNING, says, "upgrade all hosts together, or Temporal's server to 1.28 or newer")
+        return
+    if not current:
+        yield Finding(NAME, Level.OK, "the first worker that starts chooses the release for all trees")
+        return
+    if living and current not in {host.version for host in living}:
+        says = f"trees wait for release {current}, and no host that runs has it"
+        yield Finding(
+            NAME, Level.WRONG, says, f"wait a minute, or on a host: pip install delegation-service=={current}"
+        )
+    for host in living:
+        yield from _of(host, current)
+    more = f": {', '.join(behind[:MOST_NAMED])}{' and more' if len(behind) > MOST_NAMED else ''}" if behind else ""
+    moved = f"; {len(behind)} trees made their last step on another, and move with their next{more}" if behind else ""
+    yield Finding(NAME, Level.OK, f"{current} takes the steps of all trees{moved}")
+
+
+def _of(host: Host, current: str) -> Iterator[Finding]:
+    if host.version == current:
+        return
+    says = f"{host.name} runs release {host.version}, so it runs its jobs and takes no steps of trees"
+    newer = f"on {host.name}: service daemon stop; service daemon start  (it takes over when it starts)"
+    older = f"on {host.name}: pip install -U delegation-service=={current}; service daemon stop; service daemon start"
+    yield Finding(NAME, Level.WARNING, says, newer if is_newer(host.version, current) else older)
+
+
+async def _look(service: Service) -> tuple[str, list[str]]:
+    """Return the current release, and the trees whose last step another one made."""
+    client = await look(service.home, service.settings)
+    with translated("Temporal cannot say which release is current"):
+        known = await releases.deployment(client, service.settings)
+        return known.current, await _behind(client, service, known.name, known.current) if known.current else []
+
+
+async def _behind(client: Client, service: Service, name: str, current: str) -> list[str]:
+    queue = service.settings.temporal.task_queue
+    query = f"ExecutionStatus = 'Running' AND TaskQueue = '{queue}' AND ParentWorkflowId IS NULL"
+    query += f" AND TemporalWorkerDeploymentVersion != '{name}:{current}'"
+    return [each.id async for each in client.list_workflows(query, limit=100, rpc_timeout=RPC_TIMEOUT)]

@@ -1,0 +1,60 @@
+"""Stores of every release, kept as dumps with rows: this release reads all of it (ruling Q8).
+
+A release adds its dump: `released/<release>.<dialect>.sql`. None is ever changed.
+"""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, create_engine, text
+from sqlalchemy.pool import NullPool
+
+from activities.settings.home import Home
+from activities.store import attempts, idempotency, jobs, rounds
+from activities.store.database import HEAD, open_store
+from activities.store.registry import agents, hosts, memory, pipelines, repos
+from tests.activities.store.conftest import emptied
+from tests.rows import ROOT
+from workflows.model.states import JobState, TaskState
+
+FOLDER = Path(__file__).parent / "released"
+
+
+@pytest.fixture(params=sorted(FOLDER.glob("*.sql")), ids=lambda path: path.stem)
+def store(request: pytest.FixtureRequest, bare_home: Home) -> Engine:
+    """Open the store of a release, which migrates it."""
+    path: Path = request.param
+    if path.stem.endswith("sqlite"):
+        with sqlite3.connect(bare_home.ensure().store) as connection:
+            connection.executescript(path.read_text())
+        return open_store(bare_home)
+    url = request.getfixturevalue("postgres")
+    emptied(url)
+    with create_engine(url, poolclass=NullPool).begin() as connection:
+        connection.exec_driver_sql(path.read_text().replace("%", "%%"))
+    return open_store(bare_home, url)
+
+
+@pytest.mark.ruling("Q8")
+def test_the_store_of_every_release_is_read(store: Engine) -> None:
+    with store.connect() as connection:
+        assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == HEAD
+    task, leg = jobs.task_of(store, ROOT), jobs.get(store, f"{ROOT}.1")
+    assert task is not None
+    assert leg is not None
+    assert (task.state, leg.state) == (TaskState.AWAITING_HUMAN, JobState.RUNNING)
+    assert [each.end for each in rounds.of_tree(store, ROOT)] == [None]
+    recorded, running = attempts.get(store, ROOT, 1), attempts.get(store, f"{ROOT}.1", 1)
+    assert recorded is not None
+    assert recorded.recorded is not None
+    assert running is not None
+    assert (running.run_dir, running.recorded) == ("/home/runs/2", None)
+    [repo] = repos.every(store)
+    assert (repo.name, repo.path, repo.host) == ("acme/shop", "/srv/checkouts/shop", "here")
+    assert [agent.worker.name for agent in agents.every(store)] == ["scout"]
+    assert [(host.name, host.version, host.slots) for host in hosts.every(store)] == [("here", "0.1.0", 4)]
+    assert [each.name for each in pipelines.every(store)] == ["nightly"]
+    [found] = memory.recall(store, "orders", agent=None, shared=True, repo="acme/shop", limit=5)
+    assert found.content == "orders end at 100"
+    assert idempotency.reserve(store, "order-17", "d", "second").subject == "first"

@@ -1,0 +1,93 @@
+"""Two hosts are upgraded one after the other, with trees that wait and trees that run in between."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.fleet.machines import Fleet, Machine, checkout
+from tests.fleet.play import Play, over
+
+pytestmark = [pytest.mark.long, pytest.mark.ruling("Q8")]
+
+OLD, NEW = "9.0.0", "9.1.0"
+QUESTION = {"human_questions": [{"id": "color", "prompt": "which?"}]}
+
+
+@pytest.fixture
+def machines(fleet: Fleet) -> tuple[Machine, Machine]:
+    """Start two hosts on the old release, each with a repository and an agent."""
+    one, two = fleet.host("one"), fleet.host("two")
+    play = Play.on(fleet, one, two)
+    play.answers(none=QUESTION)
+    for machine in (one, two):
+        machine.install(OLD)
+        machine("repo", "add", f"acme/{machine.name}", str(checkout(machine)))
+        play.agent(machine, f"scout-{machine.name}", f"acme/{machine.name}")
+        machine("daemon", "start")
+    return one, two
+
+
+def asks(machine: Machine, on: Machine) -> str:
+    """Start a tree on a host, until it waits for a person."""
+    words = ("agent", "ask", f"scout-{on.name}", "go", "--repo", f"acme/{on.name}")
+    root: str = machine.json(*words)["job_id"]
+    machine.wait_for(lambda: machine.tree(root)["task"]["state"] == "awaiting_human")
+    return root
+
+
+def goes_on(machine: Machine, root: str) -> None:
+    machine("resume", root, "answer", "color: red")
+    machine.wait_for(lambda: over(machine, root))
+    assert machine.tree(root)["task"]["state"] == "done"
+
+
+def upgrade(machine: Machine, release: str) -> None:
+    machine("daemon", "stop")
+    machine.install(release)
+    machine("daemon", "start")
+
+
+def says(machine: Machine) -> list[dict[str, Any]]:
+    """Return what doctor says of releases."""
+    found = machine.run("doctor", "--json")
+    return [each for each in json.loads(found.stdout)["findings"] if each["about"] == "releases"]
+
+
+def test_trees_that_wait_go_on_while_hosts_are_upgraded_one_after_the_other(machines: tuple[Machine, Machine]) -> None:
+    one, two = machines
+    assert [each["says"] for each in says(one)] == [f"{OLD} takes the steps of all trees"]
+    waiting = [asks(one, on) for on in (one, two, one, two)]
+    upgrade(one, NEW)
+    behind, leads = says(one)
+    assert behind["says"].startswith(f"two runs release {OLD}")
+    assert f"pip install -U delegation-service=={NEW}" in behind["fix"]
+    assert leads["says"].startswith(f"{NEW} takes the steps of all trees; 4 trees made their last step on another")
+    goes_on(one, waiting[0])
+    goes_on(two, waiting[1])
+    between = asks(two, two)
+    upgrade(two, NEW)
+    for root in (*waiting[2:], between):
+        goes_on(two, root)
+    assert [each["says"] for each in says(two)] == [f"{NEW} takes the steps of all trees"]
+
+
+def test_a_release_without_a_host_gives_the_lead_back(machines: tuple[Machine, Machine]) -> None:
+    one, two = machines
+    upgrade(one, NEW)
+    waiting = asks(two, two)
+    one("daemon", "stop")
+    goes_on(two, waiting)
+    assert [each["says"] for each in says(two)][-1].startswith(f"{OLD} takes the steps of all trees")
+
+
+def test_all_trees_go_on_after_all_hosts_stopped_and_were_upgraded(machines: tuple[Machine, Machine]) -> None:
+    one = machines[0]
+    waiting = [asks(one, on) for on in machines]
+    for machine in machines:
+        machine("daemon", "stop")
+        machine.install(NEW)
+    for machine in machines:
+        machine("daemon", "start")
+    for root in waiting:
+        goes_on(one, root)

@@ -1,0 +1,31 @@
+"""The release that takes the steps of trees: the newest that has a host (ruling Q8)."""
+
+import pytest
+
+from workflows.policy.releases import is_newer, leads
+
+pytestmark = pytest.mark.ruling("Q8")
+
+
+@pytest.mark.parametrize(
+    ("own", "current", "living", "does"),
+    [
+        ("0.2.0", "", {"0.2.0"}, True),
+        ("0.2.0", "0.2.0", {"0.2.0"}, False),
+        ("0.3.0", "0.2.0", {"0.2.0", "0.3.0"}, True),
+        ("0.2.0", "0.3.0", {"0.2.0", "0.3.0"}, False),
+        ("0.2.0", "0.3.0", {"0.2.0"}, True),
+        ("0.10.0", "0.9.1", {"0.9.1"}, True),
+        ("unreleased", "0.2.0", {"0.2.0"}, False),
+    ],
+)
+def test_the_newest_release_that_has_a_host_leads(own: str, current: str, living: set[str], does: bool) -> None:
+    assert leads(own, current, living) is does
+
+
+def test_no_two_releases_take_the_lead_from_each_other() -> None:
+    known = ("unreleased", "0.2.0", "0.2.0rc1", "0.2", "0.10.0", "1.0.0")
+    for one in known:
+        for other in known:
+            assert not (leads(one, other, {one, other}) and leads(other, one, {one, other}))
+            assert not (is_newer(one, other) and is_newer(other, one))
