@@ -46,7 +46,7 @@ async def keep_tidy(context: Context) -> None:
             gone = await asyncio.to_thread(tidy, context)
             if gone:
                 log.info("removed the output of %d old runs", gone)
-        except (OSError, ServiceError) as error:
+        except (OSError, SQLAlchemyError, ServiceError) as error:
             log.warning("old runs cannot be removed: %s", error)
         await asyncio.sleep(TIDY_SECONDS)
 

@@ -39,6 +39,7 @@ class OpenJobs:
     """The open jobs of one host, runtime and state."""
 
     host: str
+    """The host of the attempt; of a job that has not begun, that of its tree."""
     runtime: str
     state: str
     count: int
@@ -135,11 +136,13 @@ def _hosts(connection: Connection) -> tuple[HostFigures, ...]:
 
 
 def _jobs(connection: Connection) -> tuple[OpenJobs, ...]:
-    jobs, host = schema.jobs.c, schema.trees.c.host
-    query = select(host, jobs.runtime, jobs.state, func.count(), func.min(jobs.queued_at))
-    query = query.join(schema.trees, schema.trees.c.root_job_id == jobs.root_job_id)
-    query = query.where(jobs.state.in_((JobState.QUEUED, JobState.RUNNING)))
-    return tuple(OpenJobs(*row) for row in connection.execute(query.group_by(host, jobs.runtime, jobs.state)))
+    jobs, attempts, trees = schema.jobs, schema.attempts, schema.trees
+    host = func.coalesce(attempts.c.host, trees.c.host)
+    query = select(host, jobs.c.runtime, jobs.c.state, func.count(), func.min(jobs.c.queued_at))
+    query = query.join(trees, trees.c.root_job_id == jobs.c.root_job_id)
+    last = (attempts.c.job_id == jobs.c.job_id) & (attempts.c.attempt == jobs.c.attempt)
+    query = query.outerjoin(attempts, last).where(jobs.c.state.in_((JobState.QUEUED, JobState.RUNNING)))
+    return tuple(OpenJobs(*row) for row in connection.execute(query.group_by(host, jobs.c.runtime, jobs.c.state)))
 
 
 def _rounds(connection: Connection) -> tuple[OpenRounds, ...]:

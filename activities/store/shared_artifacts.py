@@ -51,14 +51,24 @@ class SharedArtifacts:
             _lock(connection, digest)
             if self._used(connection, digest):
                 return
-            if self.url:
-                self._objects.put(_name(digest), content)
-                connection.execute(insert(_TABLE).values(digest=digest, size=len(content), used_at=clock()))
+            if not self.url:
+                connection.execute(_upsert(digest, content))
+                for number, begin in enumerate(range(PART, len(content), PART), 1):
+                    part = content[begin : begin + PART]
+                    connection.execute(insert(_PARTS).values(digest=digest, number=number, body=part))
                 return
-            connection.execute(_upsert(digest, content))
-            for number, begin in enumerate(range(PART, len(content), PART), 1):
-                part = content[begin : begin + PART]
-                connection.execute(insert(_PARTS).values(digest=digest, number=number, body=part))
+        self._put_object(digest, content)
+
+    def _put_object(self, digest: str, content: bytes) -> None:
+        """Store an object, then its row: no connection waits for a large object."""
+        self._objects.put(_name(digest), content)
+        with self.engine.begin() as connection:
+            _lock(connection, digest)
+            if self._used(connection, digest):
+                return
+            if not self._objects.has(_name(digest)):  # a clean-up removed it in between
+                self._objects.put(_name(digest), content)
+            connection.execute(insert(_TABLE).values(digest=digest, size=len(content), used_at=clock()))
 
     def get(self, digest: str) -> Iterator[bytes]:
         """Yield the content in parts; raise NotFoundError if it is missing."""

@@ -4,6 +4,7 @@ Every bridge of a fleet shows the same figures, those of the store: scrape one o
 """
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from threading import Lock
 
@@ -78,12 +79,16 @@ def _hosts(found: Figures) -> Iterator[Metric]:
     holds = GaugeMetricFamily(
         "service_host_holding", "1 if the host starts nothing: its disk is full, or it is drained.", labels=["host"]
     )
+    running = Counter[str]()
+    for each in found.jobs:
+        running[each.host] += each.count if each.state == JobState.RUNNING else 0
     for host in found.hosts:
         name, works = [host.seen.name], not lacks_worker(host.seen)
+        taken = min(host.slots, max(host.taken, running[host.seen.name]))  # stages of pipelines are no jobs
         held = bool(host.seen.held) or host.draining or host.lost
         slots.add_metric(name, host.slots)
-        used.add_metric(name, host.taken if works else 0)
-        free.add_metric(name, max(0, host.slots - host.taken) if works and not held else 0)
+        used.add_metric(name, taken)
+        free.add_metric(name, host.slots - taken if works and not held else 0)
         up.add_metric(name, works)
         stopped.add_metric(name, host.seen.stopped_at is not None)
         holds.add_metric(name, held)
@@ -96,8 +101,8 @@ def _hosts(found: Figures) -> Iterator[Metric]:
 
 def _jobs(found: Figures) -> Iterator[Metric]:
     labels = ["host", "runtime"]
-    running = GaugeMetricFamily("service_jobs_running", "Jobs that run, by the host of their tree.", labels=labels)
-    queued = GaugeMetricFamily("service_jobs_queued", "Jobs that wait for a slot, by their tree's host.", labels=labels)
+    running = GaugeMetricFamily("service_jobs_running", "Jobs that run.", labels=labels)
+    queued = GaugeMetricFamily("service_jobs_queued", "Jobs that wait for a slot.", labels=labels)
     oldest = GaugeMetricFamily(
         "service_jobs_queued_oldest_seconds", "Time that the oldest queued job has waited.", labels=labels
     )

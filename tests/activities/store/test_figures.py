@@ -29,6 +29,8 @@ def test_the_figures_are_those_of_the_rows(store: Engine) -> None:
     with store.begin() as connection:
         for root in (ROOT, OTHER):
             connection.execute(insert(schema.trees).values(root_job_id=root, host="web-1", start={}, revision=1))
+        begun = {"job_id": OTHER, "attempt": job(OTHER).attempt, "host": "web-2", "run_dir": "/run", "started_at": 1.0}
+        connection.execute(insert(schema.attempts), begun)
         note = {"notification_id": "n", "root_job_id": ROOT, "job_id": ROOT, "kind": "k", "message": "m", "at": 1.0}
         connection.execute(insert(schema.notifications), note)
         sent = {"notification_id": "n", "attempts": 1, "error": "refused", "delivered_at": None}
@@ -46,7 +48,7 @@ def test_the_figures_are_those_of_the_rows(store: Engine) -> None:
     assert (host.seen.name, host.slots, host.taken, host.draining, host.lost) == ("web-1", 8, 0, False, False)
     assert {(each.host, each.runtime, each.state, each.count) for each in found.jobs} == {
         ("web-1", job().runtime, "queued", 1),
-        ("web-1", job().runtime, "running", 1),
+        ("web-2", job().runtime, "running", 1),
     }
     assert found.trees == {"open": 1, "awaiting_human": 1}
     assert found.rounds == (OpenRounds("ask", 1, round_(ROOT).opened_at),)

@@ -44,7 +44,7 @@ async def test_the_figures_are_shown_in_prometheus_format(service: Service, call
     }
     assert {key: shown[key] for key in shown if key[0].startswith("service_host_slots")} == {
         ("service_host_slots", "web-1"): 8, ("service_host_slots", "web-2"): 4,
-        ("service_host_slots_used", "web-1"): 3, ("service_host_slots_used", "web-2"): 0,
+        ("service_host_slots_used", "web-1"): 3, ("service_host_slots_used", "web-2"): 4,
         ("service_host_slots_free", "web-1"): 5, ("service_host_slots_free", "web-2"): 0,
     }  # fmt: skip
     assert (shown["service_host_up", "web-1"], shown["service_host_up", "web-2"]) == (1, 0)
