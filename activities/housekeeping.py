@@ -15,12 +15,14 @@ from activities.ended_outside import OutsideWatch
 from activities.git.work_folder import delete_later
 from activities.host import admission, identity
 from activities.host.context import Context
+from activities.lost_hosts import LostHosts
 from activities.runs import orphans
 from activities.runs.run_folders import Key
 from activities.store import artifacts, attempts
 from activities.store.leader import Chore, Leader
 from activities.store.registry import hosts
 from workflows.model.errors import ServiceError
+from workflows.policy.host_availability import DRAINED
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +68,21 @@ async def keep_true(client: Client, context: Context) -> None:
         leader.resign()
 
 
+async def keep_moving(client: Client, context: Context) -> None:
+    """Tell people of lost hosts, and have their jobs go on elsewhere, while the worker lives."""
+    leader = Leader(context.store, Chore.MOVE_JOBS_OF_LOST_HOSTS)
+    watch = LostHosts(client, context, leader)
+    try:
+        while True:
+            try:
+                await watch.look()
+            except (RPCError, RuntimeError, OSError, SQLAlchemyError, ServiceError) as error:
+                log.warning("cannot look for lost hosts: %s", error)
+            await asyncio.sleep(LOOK_SECONDS)
+    finally:
+        leader.resign()
+
+
 async def keep_room(context: Context) -> None:
     """Let nothing begin while the disk is full, and end runs that fill it, while the worker lives."""
     place, settings, known = context.home.root, context.settings.worker, ""
@@ -100,6 +117,7 @@ async def seen(context: Context, namespace: str) -> AsyncIterator[None]:
     """
     started_at = time.time()
     await asyncio.to_thread(admission.admit, context, namespace, started_at=started_at)
+    context.room.hold(await asyncio.to_thread(_drained, context), "drain")
     saying = asyncio.create_task(_keep_seen(context, started_at))
     try:
         yield
@@ -117,5 +135,12 @@ async def _keep_seen(context: Context, started_at: float) -> None:
             if not await asyncio.to_thread(identity.see, context, started_at):
                 log.error("another machine works under the name %s of this host: this worker stops", context.host)
                 signal.raise_signal(signal.SIGTERM)
+            context.room.hold(await asyncio.to_thread(_drained, context), "drain")
         except SQLAlchemyError as error:
             log.warning("cannot record the heartbeat of this host in the store: %s", error)
+
+
+def _drained(context: Context) -> str:
+    """Return why this host starts nothing, if a person drains it; that outlives a restart (ruling Q8)."""
+    host = hosts.get(context.store, context.host)
+    return DRAINED if host is not None and host.draining_at is not None else ""

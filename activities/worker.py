@@ -24,7 +24,7 @@ from activities.host.context import Context
 from activities.host.heartbeat import BEAT
 from activities.host.slots import Slots
 from activities.host.tree_reports import TreeReports
-from activities.housekeeping import end_orphans, keep_room, keep_tidy, keep_true, seen
+from activities.housekeeping import end_orphans, keep_moving, keep_room, keep_tidy, keep_true, seen
 from activities.jobs import execution
 from activities.jobs.record_tree import TreeRecorder
 from activities.jobs.run_job import Jobs
@@ -88,6 +88,7 @@ def workers(
     recorder, books = TreeRecorder(context), RunRecorder(context)
     slots = Slots(context.settings)
     context.room.heeded_by.append(slots.hold)
+    slots.hold(context.room.held)
     refused = seal_check.left_alone if context.settings.store.url else seal_check.ended_by(client)
     steps = max(TREE_STEPS, 2 * context.settings.worker.max_parallel_jobs)
     jobs = Jobs(context, adapters_of(context.settings, context.environ), slots)
@@ -171,6 +172,8 @@ async def serve(home: Home) -> None:
         logging.getLogger("service").info("worker ready")
         tried = asyncio.to_thread(boxing.prove, settings)
         kept = [keep_tidy(context), keep_true(client, context), keep_room(context), tried]
+        if settings.store.url:  # a home with a database of its own is one host
+            kept.append(keep_moving(client, context))
         if external_config(settings):  # the service's own server sends cancellations to workers itself
             kept.append(context.stops.follow(context.store))
         if release:

@@ -5,15 +5,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.drawing.lines import of_state
-from cli.drawing.output import say, say_fields, say_json, say_table
+from cli.drawing.output import say, say_fields, say_json, say_next, say_table
 from cli.drawing.tables import Column
 from cli.drawing.words import ago
 from cli.invocation.options import Json, service_here
+from workflows.text.durations import format_duration
 
 if TYPE_CHECKING:
     from bridge.operations.jobs.hosts import Host
+    from bridge.operations.registry.lost_hosts import Drained, Lost
 
 app = typer.Typer(help="The hosts that share the work.", no_args_is_help=True, rich_markup_mode=None)
+NAMED = 5
+WAIT_SECONDS = 1.0
+LEFT = ("JOB", Column("REPOSITORY", leaves=1), Column("RUNNING FOR", right=True))
 
 
 Name = Annotated[str, typer.Argument(help="The host's name.")]
@@ -114,3 +119,70 @@ def remove_key(
 
     removed = seal_keys.remove(service_here(), key)
     say_json(removed) if json else say(f"the key {removed.key} is removed: what it has sealed is not believed any more")
+
+
+@app.command()
+def lost(
+    name: Name,
+    now: Annotated[bool, typer.Option("--now", help="Although it works: its agents are stopped.")] = False,
+    json: Json = False,
+) -> None:
+    """Have a host's jobs go on elsewhere, from their last snapshots. Refused while the host works, without --now."""
+    import asyncio
+
+    from bridge.operations.registry import lost_hosts
+    from cli.drawing.words import signed
+
+    given_up = asyncio.run(lost_hosts.lost(service_here(), name, actor=signed(), now=now))
+    say_json(given_up) if json else _say_lost(given_up)
+
+
+def _say_lost(given_up: "Lost") -> None:
+    moving, staying = given_up.moving, given_up.staying
+    say(f"{given_up.host} is lost; " + (f"{_jobs(moving)} to go on elsewhere" if moving else "no job has to move"))
+    if staying:
+        say(f"without a remote, so waiting for it: {', '.join(staying[:NAMED])}{' …' if len(staying) > NAMED else ''}")
+        say_next(given_up.next)
+
+
+def _jobs(jobs: tuple[str, ...]) -> str:
+    return "1 job is" if len(jobs) == 1 else f"{len(jobs)} jobs are"
+
+
+@app.command()
+def drain(
+    name: Annotated[str, typer.Argument(help="The host; by default this one.")] = "",
+    undo: Annotated[bool, typer.Option("--undo", help="Take new jobs again.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until its last job has ended.")] = False,
+    json: Json = False,
+) -> None:
+    """Let a host start no more jobs, and say what it still works on. That outlives restarts, until --undo."""
+    from time import sleep
+
+    from bridge.operations.registry import lost_hosts
+    from cli.drawing.progress import progress
+    from cli.invocation.faults import if_interrupted
+
+    service = service_here()
+    drained = lost_hosts.drain(service, name, undo=undo)
+    if wait and drained.draining:
+        goes_on = if_interrupted("it stays drained", f"service host drain {drained.host} --wait")
+        with goes_on, progress("waiting") as step:
+            while drained.left:
+                step(f"{len(drained.left)} left")
+                sleep(WAIT_SECONDS)
+                drained = lost_hosts.left(service, drained.host)
+    say_json(drained) if json else _say_drained(drained)
+
+
+def _say_drained(drained: "Drained") -> None:
+    if not drained.draining:
+        say(f"{drained.host} takes new jobs again")
+        return
+    say(f"{drained.host} starts no more jobs; " + ("it works on these:" if drained.left else "nothing is left on it"))
+    rows = [(each.job_id, each.repo, format_duration(round(each.seconds))) for each in drained.left]
+    if rows:
+        say_table(LEFT, rows, "")
+        say_next(f"service host drain {drained.host} --wait")
+    else:
+        say_next(f"on {drained.host}: service daemon stop", f"service host drain {drained.host} --undo")

@@ -63,6 +63,8 @@ class Room:
     held: str = ""
     """The reason why nothing may start now."""
     heeded_by: list[Callable[[str], None]] = field(default_factory=list)
+    _reasons: dict[str, str] = field(default_factory=dict)
+    """The reason of each who may hold runs back."""
     seconds: float = LOOK_SECONDS
     """Interval until the next check."""
     _line: int | None = None
@@ -89,11 +91,12 @@ class Room:
             await asyncio.gather(*ending, return_exceptions=True)
         return replace(end, error=writer.reason) if writer.reason and end.kind is EndKind.CANCELLED else end
 
-    def hold(self, why: str) -> None:
-        """Keep new runs from starting for this reason; an empty reason lets waiting runs start."""
-        self.held = why
+    def hold(self, why: str, by: str = "disk") -> None:
+        """Keep new runs from starting for this reason; without any reason left, waiting runs start."""
+        self._reasons[by] = why
+        self.held = next(filter(None, self._reasons.values()), "")
         for heed in self.heeded_by:
-            heed(why)
+            heed(self.held)
 
     def look(self, place: Path, settings: WorkerSection) -> str:
         """End runs that write too much. Return why nothing may start now; empty if runs may."""

@@ -11,6 +11,7 @@ from workflows.model.rows import JobRecord, RoundRecord
 from workflows.model.settings import Bounds
 from workflows.model.states import JobState, WaitsFor
 from workflows.policy.bounds import ledger_of
+from workflows.policy.host_availability import HOST_UNSEEN, way_to_move
 from workflows.text.durations import clock
 from workflows.text.invisible import one_line
 from workflows.tree.details import plain, spend
@@ -25,7 +26,8 @@ def complete(store: Engine, told: Notification, dashboard: str = "") -> Notifica
     """Add to the notification all that a person needs who sees nothing else, as of now."""
     task = jobs.task_of(store, told.root_job_id)
     if task is None:
-        return replace(told, text=one_line(told.message))
+        typed = (way_to_move(told.job_id),) if told.kind == HOST_UNSEEN else ()
+        return replace(told, text="\n".join(map(one_line, (told.message, *typed))), commands=typed)
     known = jobs.tree(store, told.root_job_id)
     used = ledger_of(task, known, told.at)
     waiting = _round(store, told)

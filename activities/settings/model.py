@@ -101,7 +101,10 @@ def _price_names(value: dict[str, "Price"]) -> dict[str, "Price"]:
 
 _AS_TYPED = PlainSerializer(lambda seconds: "" if seconds is None else format_duration(seconds), when_used="json")
 """A JSON form like the one in the file."""
+_AS_TYPED_OR_NEVER = PlainSerializer(lambda seconds: format_duration(seconds) if seconds else "0", when_used="json")
 Duration = Annotated[float, BeforeValidator(_seconds), Field(gt=0), _AS_TYPED]
+Away = Annotated[float, BeforeValidator(lambda value: 0.0 if value == "0" else _seconds(value)), _AS_TYPED_OR_NEVER]
+"""A duration, or never."""
 _BOUNDS, _TREE = Bounds(), TreeSettings()
 """A tree's defaults, defined once beside the rules."""
 Timeout = Annotated[float | None, BeforeValidator(_seconds_or_unset), _AS_TYPED]
@@ -384,6 +387,13 @@ class Price(Section):
 _PLAIN = RuntimeSection()
 
 
+class Fleet(Section):
+    """`[fleet]`: several hosts with one store."""
+
+    move_after: Away = 600.0
+    """Time without a sign of life of a host after which its jobs go on elsewhere; "0": never."""
+
+
 class Settings(Section):
     """The whole of `config.toml`."""
 
@@ -397,6 +407,7 @@ class Settings(Section):
     bridge: BridgeSection = BridgeSection()
     github: Github = Github()
     git: Git = Git()
+    fleet: Fleet = Fleet()
     prices: Annotated[dict[str, Price], AfterValidator(_price_names)] = {}
 
     @model_validator(mode="after")

@@ -8,15 +8,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Engine, func, select, update
+from sqlalchemy import Connection, Engine, Row, String, bindparam, case, cast, func, literal, or_, select, update
 
 from activities.store import attempts, schema
 from activities.store.attempts import Offered
 from activities.store.database import insert_new, now
+from workflows.model.ids import workflow_id
 from workflows.model.jobs import JobOutcome
 from workflows.model.spend import Usage
-from workflows.model.states import JobState
+from workflows.model.states import ENDED_JOBS, JobState
+from workflows.pipeline.plan import StageState
 from workflows.temporal.messages import Move
+
+OPEN_JOBS = sorted(set(JobState) - ENDED_JOBS)
 
 
 def give_up(engine: Engine, offered: Offered, move: Move) -> dict[str, Any] | None:
@@ -78,6 +82,54 @@ class Moved:
     at: float
     kept: str | None
     """The ref of what the host made of it; empty if that is nothing, None if the host has not looked."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """An attempt that a host has begun, and whose tree or pipeline run has not heard of its end."""
+
+    job_id: str
+    attempt: int
+    repo: str
+    begun_at: float
+    workflow_id: str
+    """The workflow that waits for it."""
+    moves: bool
+    """True if it can go on elsewhere: its repository has a remote, or its end is recorded."""
+
+
+def held_by(engine: Engine, host: str) -> list[Held]:
+    """Return all attempts, of jobs and of pipelines' stages, that the host has begun and that are waited for."""
+    with engine.connect() as connection:
+        jobs = [(row, row.waits) for row in connection.execute(_JOBS, {"host": host})]
+        stages = [(row, workflow_id(row.pipeline)) for row in connection.execute(_STAGES, {"host": host})]
+    return [_held(row, waits) for row, waits in (*jobs, *stages)]
+
+
+def _held(row: Row[Any], waits: str) -> Held:
+    return Held(row.job_id, row.attempt, row.repo, row.started_at, waits, bool(row.moves))
+
+
+_ATTEMPT, _JOB, _RUN, _STAGE = schema.attempts.c, schema.jobs.c, schema.pipeline_runs.c, schema.pipeline_stages.c
+_MOVES = or_(_ATTEMPT.ended_at.is_not(None), func.coalesce(schema.repos.c.remote, "") != "").label("moves")
+_COLUMNS = (_ATTEMPT.job_id, _ATTEMPT.attempt, _ATTEMPT.started_at, _MOVES)
+_WAITS = case((_JOB.delegation_id.is_(None), _JOB.root_job_id), else_=_JOB.job_id).label("waits")
+_JOBS = (
+    select(*_COLUMNS, _JOB.repo, _WAITS)
+    .join(schema.jobs, (_JOB.job_id == _ATTEMPT.job_id) & (_JOB.attempt == _ATTEMPT.attempt))
+    .outerjoin(schema.repos, schema.repos.c.name == _JOB.repo)
+    .where(_ATTEMPT.host == bindparam("host"), _JOB.state.in_(OPEN_JOBS))
+    .order_by(_ATTEMPT.job_id)
+)
+_NAME = _STAGE.run_id + literal(".", String) + cast(_STAGE.number, String)
+_STAGES = (
+    select(*_COLUMNS, _RUN.repo, _RUN.pipeline)
+    .join(schema.pipeline_stages, (_ATTEMPT.job_id == _NAME) & (_STAGE.attempt == _ATTEMPT.attempt))
+    .join(schema.pipeline_runs, _RUN.run_id == _STAGE.run_id)
+    .outerjoin(schema.repos, schema.repos.c.name == _RUN.repo)
+    .where(_ATTEMPT.host == bindparam("host"), _STAGE.state == StageState.RUNNING.value)
+    .order_by(_ATTEMPT.job_id)
+)
 
 
 def to_keep(engine: Engine, host: str) -> Sequence[Moved]:

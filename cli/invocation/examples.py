@@ -43,6 +43,8 @@ EXAMPLES = {
     "github status": "service github status",
     "github sync": "service github sync acme/shop --retry",
     "help": "service help trees",
+    "host drain": "service host drain web-1 --wait",
+    "host lost": "service host lost web-1",
     "host list": "service host list",
     "host remove": "service host remove web-2",
     "host remove-key": "service host remove-key 3f9ac01b77d2",

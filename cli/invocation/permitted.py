@@ -35,7 +35,7 @@ INSTEAD = {
             *("cluster init", "completion bash", "completion fish", "completion zsh"),
             *("config check", "config show"),
             *("daemon install", "daemon run", "daemon start", "daemon stop", "daemon uninstall", "demo", "gc"),
-            *("github sync", "host remove", "host remove-key", "host rotate-key", "init"),
+            *("github sync", "host drain", "host lost", "host remove", "host remove-key", "host rotate-key", "init"),
             *("job close", "job dismiss", "job drop", "job kill", "job merge"),
             *("job note", "job open", "job publish", "job resolve", "job retry", "job review", "job revise"),
             *("pipeline add", "pipeline cancel", "pipeline disable", "pipeline enable", "pipeline remove"),
@@ -55,6 +55,7 @@ _READ_BY_PEOPLE = {
 _DESTROYS = {
     *("agent remove", "bridge token", "bridge token remove", "gc", "github sync", "host remove", "host remove-key"),
     *(
+        "host lost",
         "job dismiss",
         "job drop",
         "job kill",

@@ -217,3 +217,20 @@ def test_what_a_killed_worker_was_about_to_delete_is_deleted_by_the_next(context
     left = delete_later.put_away(context.home.root / delete_later.FOLDER, context.home.worktrees / "shop+job-a-1")
     housekeeping.tidy(context)
     assert not left.exists()
+
+
+@pytest.mark.ruling("Q8.drain")
+async def test_a_drained_host_starts_nothing_over_a_restart_until_that_is_undone(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(housekeeping, "SEEN_SECONDS", 0.01)
+    async with housekeeping.seen(context, "service"):
+        assert context.room.held == ""
+        hosts.drain(context.store, context.host)
+        await until(lambda: context.room.held == "it is drained")
+    again = Context(context.home, context.settings, context.store)
+    async with housekeeping.seen(again, "service"):
+        assert again.room.held == "it is drained"
+        again.room.hold("the disk is full")
+        hosts.drain(context.store, context.host, undo=True)
+        await until(lambda: again.room.held == "the disk is full")

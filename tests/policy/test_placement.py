@@ -71,7 +71,7 @@ def test_of_full_hosts_the_shortest_queue_for_its_size_is_chosen() -> None:
     ("known", "words", "way"),
     [
         ({"lost_at": NOW}, "b is lost", "on b: service daemon start"),
-        ({"draining_at": NOW}, "b is draining", "on b: service daemon start"),
+        ({"draining_at": NOW}, "b is draining", "service host drain b --undo"),
         ({"seen": HostSeen("b", seen_at=NOW - 61, now=NOW)}, "b has no worker", "on b: service daemon start"),
         (
             {"seen": HostSeen("b", seen_at=NOW, held="the disk is full", now=NOW)},

@@ -18,7 +18,7 @@ from workflows.temporal.delegation import Delegation
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.temporal.messages import Move
 
-pytestmark = pytest.mark.ruling("Q5")
+pytestmark = pytest.mark.ruling("Q5", "Q5.claim")
 
 
 def lost(host: Host, queue: str, name: str, attempt: int = 1) -> Move:

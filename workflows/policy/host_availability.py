@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from workflows.text.durations import clock
+
 UNSEEN_SECONDS = 60.0
 """Seconds without a sign of life after which a worker is missing; it sends one every ten seconds."""
 
@@ -35,6 +37,39 @@ def way_back(host: str) -> str:
     return f"on {host}: service daemon start"
 
 
-def way_to_room(host: str) -> str:
-    """Return the command that frees disk space on the host."""
-    return f"on {host}: service gc"
+DRAINED = "it is drained"
+"""The reason why a drained host starts nothing."""
+
+
+def way_to_room(host: HostSeen) -> str:
+    """Return the command after which a host that holds its jobs back starts them."""
+    return way_to_undo(host.name) if host.held == DRAINED else f"on {host.name}: service gc"
+
+
+def way_to_undo(host: str) -> str:
+    """Return the command after which a drained host starts jobs again."""
+    return f"service host drain {host} --undo"
+
+
+HOST_UNSEEN = "host_unseen"
+"""The kind of the notification that a host is not seen any more."""
+
+
+def unseen_says(host: HostSeen) -> str:
+    """Return the sentence that tells people of a host that was not seen for a minute (ruling Q5)."""
+    since = f"it was stopped at {clock(host.stopped_at)}" if host.stopped_at else f"not seen since {_seen(host)}"
+    return f"the host {host.name} has no worker: {since}"
+
+
+def reason_of_move(host: HostSeen) -> str:
+    """Return the reason why a lost host's jobs go on elsewhere."""
+    return f"its host {host.name} is lost: not seen since {_seen(host)}"
+
+
+def _seen(host: HostSeen) -> str:
+    return clock(host.seen_at) if host.seen_at is not None else "ever"
+
+
+def way_to_move(host: str) -> str:
+    """Return the command after which the host's jobs go on elsewhere."""
+    return f"service host lost {host}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import accumulate
 
-from workflows.policy.host_availability import HostSeen, lacks_worker, way_back, way_to_room
+from workflows.policy.host_availability import HostSeen, lacks_worker, way_back, way_to_room, way_to_undo
 
 WARM = 1.5
 """A host that has the repository counts as if it had so much more free: it need not fetch it."""
@@ -154,6 +154,6 @@ def way_to_share(repo: str) -> str:
 
 
 def _way_back(host: Host) -> str:
-    if host.lost_at is None and not lacks_worker(host.seen) and host.seen.held:
-        return way_to_room(host.name)
-    return way_back(host.name)
+    if host.lost_at is not None or lacks_worker(host.seen):
+        return way_back(host.name)
+    return way_to_undo(host.name) if host.draining_at is not None else way_to_room(host.seen)

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-from sqlalchemy import Engine, Insert, delete, exists, func, or_, select, update
+from sqlalchemy import Engine, Insert, delete, exists, func, null, or_, select, update
 
 from activities.store import schema
 from activities.store.database import clock, insert, insert_one, now, upsert
@@ -112,7 +112,7 @@ def _seeing(dialect: str) -> Insert:
     new = statement.excluded
     gone = or_(table.stopped_at.is_not(None), table.seen_at < new.seen_at - UNSEEN_SECONDS)
     own = or_(table.machine.in_(("", new.machine)), gone)
-    changes = {name: new[name] for name in SEEN}
+    changes = {name: new[name] for name in SEEN} | {"lost_at": null()}  # it has come back
     seeing: Insert = statement.on_conflict_do_update(index_elements=["name"], set_=changes, where=own)
     return seeing.execution_options(preserve_rowcount=True)
 
@@ -122,6 +122,23 @@ def stop(engine: Engine, name: str, *, started_at: float) -> None:
     mine = (schema.hosts.c.name == name) & (schema.hosts.c.started_at == started_at)
     with engine.begin() as connection:
         connection.execute(update(schema.hosts).where(mine).values(stopped_at=clock()))
+
+
+def lose(engine: Engine, host: HostSeen) -> bool:
+    """Record that the host is lost; return False if it was seen meanwhile. Its next sign of life takes that back."""
+    table = schema.hosts
+    unchanged = (table.c.name == host.name) & (table.c.seen_at == host.seen_at)
+    with engine.begin() as connection:
+        lost = func.coalesce(table.c.lost_at, clock())
+        return connection.execute(update(table).where(unchanged).values(lost_at=lost)).rowcount == 1
+
+
+def drain(engine: Engine, name: str, *, undo: bool = False) -> None:
+    """Record that the host takes no new offers, or takes them again."""
+    table = schema.hosts
+    since = null() if undo else func.coalesce(table.c.draining_at, clock())
+    with engine.begin() as connection:
+        connection.execute(update(table).where(table.c.name == name).values(draining_at=since))
 
 
 def get(engine: Engine, name: str) -> Host | None:

@@ -4,9 +4,9 @@ import asyncio
 import time
 
 from fastapi import APIRouter
-from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from activities.store.registry import hosts
 from bridge.http.wire.authorization import FREE
 from bridge.http.wire.document import errors
 from bridge.http.wire.errors import NotReadyError
@@ -19,6 +19,7 @@ from workflows.model.errors import ServiceError
 
 FRESH_SECONDS = 1.0
 """Seconds a result is cached: anybody may ask."""
+AWAY = "the store or Temporal cannot be reached"
 
 
 def router(service: Service) -> APIRouter:
@@ -32,9 +33,9 @@ def router(service: Service) -> APIRouter:
 
     @made.get("/readyz", responses=errors(NotReadyError), openapi_extra=FREE)
     async def readyz() -> Health:
-        """Ready: the store and Temporal can be reached. Needs no token."""
-        if not await looked.now():
-            raise NotReadyError("the store or Temporal cannot be reached")
+        """Ready: the store and Temporal can be reached, and the host is not drained. Needs no token."""
+        if why_not := await looked.now():
+            raise NotReadyError(why_not)
         return Health()
 
     return made
@@ -44,21 +45,22 @@ class _Looked:
     """The cached result of the last check."""
 
     def __init__(self, service: Service) -> None:
-        self._service, self._at, self._ready = service, float("-inf"), False
+        self._service, self._at, self._why_not = service, float("-inf"), AWAY
         self._turn = asyncio.Lock()
 
-    async def now(self) -> bool:
+    async def now(self) -> str:
+        """Return why the host is not ready; empty if it is."""
         async with self._turn:
             if time.monotonic() - self._at > FRESH_SECONDS:
-                self._ready = await act(self._look)
+                self._why_not = await act(self._look)
                 self._at = time.monotonic()
-            return self._ready
+            return self._why_not
 
-    async def _look(self) -> bool:
+    async def _look(self) -> str:
+        service = self._service
         try:
-            with self._service.store.connect() as connection:
-                connection.execute(text("SELECT 1"))
-            await client_of(self._service)
+            host = await asyncio.to_thread(hosts.get, service.store, service.settings.host)
+            await client_of(service)
         except (DBAPIError, ServiceError):
-            return False
-        return True
+            return AWAY
+        return f"the host {host.name} is drained" if host is not None and host.draining_at is not None else ""

@@ -95,7 +95,7 @@ def stands_still(host: HostSeen, state: JobState) -> bool:
 
 def way_on(host: HostSeen) -> str:
     """Return the command after which the jobs that wait for the host continue."""
-    return way_back(host.name) if lacks_worker(host) else way_to_room(host.name)
+    return way_back(host.name) if lacks_worker(host) else way_to_room(host)
 
 
 def reason(host: HostSeen) -> str:

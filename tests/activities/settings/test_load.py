@@ -158,6 +158,15 @@ def test_no_duration_is_zero(home: Home, section: str, key: str, zero: str) -> N
     assert caught.value.message == sentence + way_out
 
 
+@pytest.mark.ruling("Q5")
+def test_the_jobs_of_a_lost_host_move_after_ten_minutes_another_time_or_never(home: Home) -> None:
+    assert load_settings(home, {}).fleet.move_after == 600.0
+    assert load_settings(written(home, '[fleet]\nmove_after = "90s"'), {}).fleet.move_after == 90.0
+    assert load_settings(written(home, '[fleet]\nmove_after = "0"'), {}).fleet.move_after == 0.0
+    with pytest.raises(SettingsError, match='a duration is text such as "90s"'):
+        load_settings(written(home, "[fleet]\nmove_after = 10"), {})
+
+
 def test_every_duration_is_known_to_the_test_above() -> None:
     assert {
         "default_plan_timeout",

@@ -12,7 +12,7 @@ from workflows.model.jobs import JobOutcome
 from workflows.model.states import JobState
 from workflows.temporal.messages import Move
 
-pytestmark = pytest.mark.ruling("Q5")
+pytestmark = pytest.mark.ruling("Q5.claim")
 JOB = "job-0c5e2v7q9a3k"
 
 

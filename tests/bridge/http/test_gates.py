@@ -9,8 +9,10 @@ import httpx
 import pytest
 
 from activities.settings.home import Home
+from activities.store.registry import hosts
 from bridge.http.gates.rate import MOST_CALLERS, Rate
 from bridge.http.gates.size import GENERAL, PIPELINE_RUN
+from bridge.http.routes import health
 from bridge.machine import token
 from bridge.operations.service import Service
 from tests.bridge.conftest import Live, bearer
@@ -178,6 +180,20 @@ class TestRate:
             ready = await client.get("/readyz")
             assert (ready.status_code, ready.json()["error"]) == (503, "the store or Temporal cannot be reached")
             assert (await client.post("/healthz")).status_code == 401
+
+    @pytest.mark.ruling("Q8.drain")
+    async def test_a_drained_host_is_not_ready(self, limited: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+        async def reachable(_: Service) -> None: ...
+
+        monkeypatch.setattr(health, "client_of", reachable)
+        monkeypatch.setattr(health, "FRESH_SECONDS", 0.0)
+        here = limited.settings.host
+        hosts.see(limited.store, here, slots=1, started_at=1.0)
+        async with caller(limited) as client:
+            assert (await client.get("/readyz")).status_code == 200
+            hosts.drain(limited.store, here)
+            ready = await client.get("/readyz")
+            assert (ready.status_code, ready.json()["error"]) == (503, f"the host {here} is drained")
 
 
 @pytest.mark.ruling("J2")

@@ -1,0 +1,107 @@
+"""Hosts that are not seen any more: people hear of it once, and what can moves to other hosts (ruling Q5)."""
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+
+from temporalio.client import Client
+from temporalio.common import WorkflowIDReusePolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities.host.context import Context
+from activities.store import moves, outbox
+from activities.store.leader import Leader
+from activities.store.moves import Held
+from activities.store.registry import hosts
+from activities.store.registry.hosts import Host
+from activities.temporal import RPC_TIMEOUT
+from workflows.model.rows import EventRecord
+from workflows.policy.host_availability import HOST_UNSEEN, HostSeen, reason_of_move, unseen, unseen_says
+from workflows.temporal.calls import TASK_TIMEOUT
+from workflows.temporal.messages import Move
+from workflows.temporal.notify import Notify
+from workflows.text.digests import digest
+from workflows.text.markdown import summary_line
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class LostHosts:
+    """A periodic look at the hosts of a fleet; of all hosts, one looks. Every step may be repeated."""
+
+    client: Client
+    context: Context
+    leader: Leader
+    told: set[str] = field(default_factory=set)
+    """Ids of the notifications that this process has seen to."""
+
+    async def look(self) -> None:
+        """Look at all hosts once."""
+        if not await asyncio.to_thread(self.leader.leads):
+            return
+        for host in await asyncio.to_thread(hosts.every, self.context.store):
+            if unseen(host.seen):
+                held = await asyncio.to_thread(moves.held_by, self.context.store, host.name)
+                if held or host.stopped_at is None:
+                    await self._tell(host.seen)
+                if await asyncio.to_thread(self._is_lost, host):
+                    await move(self.client, held, host.name, reason_of_move(host.seen), host.seen_at)
+
+    def _is_lost(self, host: Host) -> bool:
+        """Return whether its jobs go elsewhere: by a person's word, or because it was away for too long."""
+        after = self.context.settings.fleet.move_after
+        late = bool(after) and host.now - host.seen_at > after
+        return host.lost_at is not None or (late and hosts.lose(self.context.store, host.seen))
+
+    async def _tell(self, host: HostSeen) -> None:
+        """Notify people once for each time that a host goes away: the id names its last sign of life."""
+        notification = f"host-{digest(host.name)[:12]}-{host.seen_at or 0:.0f}"
+        if notification in self.told:
+            return
+        await asyncio.to_thread(self._put_out, notification, host)
+        try:
+            await self.client.start_workflow(
+                Notify.run,
+                notification,
+                id=f"notify-{notification}",
+                task_queue=self.context.settings.temporal.task_queue,
+                task_timeout=TASK_TIMEOUT,
+                static_summary=summary_line("notify", unseen_says(host)),
+                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                rpc_timeout=RPC_TIMEOUT,
+            )
+        except WorkflowAlreadyStartedError:
+            log.debug("people are notified of %s already", host.name)
+        self.told.add(notification)
+
+    def _put_out(self, notification: str, host: HostSeen) -> None:
+        event = EventRecord(
+            event_id=notification,
+            job_id=host.name[:80],
+            root_job_id="",
+            kind=HOST_UNSEEN,
+            at=host.now,
+            message=unseen_says(host),
+            data={},
+        )
+        with self.context.store.begin() as connection:
+            outbox.add(connection, (event,))
+
+
+async def move(client: Client, held: list[Held], host: str, reason: str, last_seen: float | None) -> list[Held]:
+    """Order the workflows that wait for these attempts to give them up. Return those that can move.
+
+    The order counts unless the host was seen later than at this time.
+    """
+    going = [each for each in held if each.moves]
+    for each in going:
+        order = Move(job_id=each.job_id, attempt=each.attempt, host=host, reason=reason, last_seen=last_seen)
+        handle = client.get_workflow_handle(each.workflow_id)
+        try:
+            await handle.signal("move", order, rpc_timeout=RPC_TIMEOUT)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:  # it has ended by now
+                raise
+    return going

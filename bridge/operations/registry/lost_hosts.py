@@ -1,0 +1,79 @@
+"""Giving a host up that is lost, and emptying one (rulings Q5, Q8)."""
+
+import time
+from dataclasses import dataclass
+
+from activities import lost_hosts
+from activities.store import moves
+from activities.store.registry import hosts as stored
+from bridge.operations.registry import hosts
+from bridge.operations.service import Service
+from bridge.operations.temporal import client_of, translated
+from workflows.model.errors import RefusedError
+from workflows.policy.host_availability import lacks_worker, reason_of_move, way_back
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A host that is given up, and what becomes of the jobs that it had begun."""
+
+    host: str
+    moving: tuple[str, ...]
+    """The jobs that go on elsewhere."""
+    staying: tuple[str, ...]
+    """The jobs on a plain checkout, which wait for the host."""
+    next: str = ""
+    """The command after which those go on."""
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A job that a host is working on."""
+
+    job_id: str
+    repo: str
+    seconds: float
+    """The time since its host began it."""
+
+
+@dataclass(frozen=True)
+class Drained:
+    """A host that takes no new jobs, or takes them again, and the jobs that it has begun."""
+
+    host: str
+    draining: bool
+    left: tuple[Begun, ...]
+
+
+async def lost(service: Service, name: str, *, actor: str, now: bool = False) -> Lost:
+    """Have the jobs of a host go on elsewhere, by a person's word. Refused while it works, unless `now` is given."""
+    host = hosts.get(service, name)
+    works = not lacks_worker(host.seen)
+    if works and not now:
+        seconds = max(0.0, host.now - host.seen_at)
+        hint = f"service host drain {name}; to move its jobs nevertheless: service host lost {name} --now"
+        raise RefusedError(f"the host {name} works: it was seen {seconds:.0f} s ago", hint)
+    if len(stored.every(service.store)) == 1:
+        raise RefusedError(f"there is no other host than {name}", way_back(name))
+    client = await client_of(service)
+    stored.lose(service.store, host.seen)
+    held = moves.held_by(service.store, name)
+    reason = f"{actor} gave its host {name} up" if works else reason_of_move(host.seen)
+    with translated():
+        going = await lost_hosts.move(client, held, name, reason, None if works else host.seen_at)
+    staying = tuple(each.job_id for each in held if not each.moves)
+    return Lost(name, tuple(each.job_id for each in going), staying, way_back(name) if staying else "")
+
+
+def drain(service: Service, name: str = "", *, undo: bool = False) -> Drained:
+    """Have a host take no new jobs, or take them again; by default this host."""
+    host = hosts.get(service, name or service.settings.host)
+    stored.drain(service.store, host.name, undo=undo)
+    return left(service, host.name)
+
+
+def left(service: Service, name: str) -> Drained:
+    """Return what a host is working on."""
+    host, held = hosts.get(service, name), moves.held_by(service.store, name)
+    begun = [Begun(each.job_id, each.repo, max(0.0, time.time() - each.begun_at)) for each in held]
+    return Drained(host.name, host.draining_at is not None, tuple(begun))

@@ -1,0 +1,145 @@
+"""Hosts that are away: people are told once, and what can move is ordered to (ruling Q5)."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+from sqlalchemy import Engine, update
+from temporalio.client import Client
+
+from activities.host.context import Context
+from activities.lost_hosts import LostHosts
+from activities.notify import message
+from activities.settings.home import Home
+from activities.settings.model import Settings
+from activities.store import attempts, jobs, outbox, schema
+from activities.store.attempts import Offered
+from activities.store.database import open_store
+from activities.store.leader import Chore, Leader
+from activities.store.registry import hosts, repos
+from activities.store.registry.repos import Remote
+from tests.moves import Server
+from tests.rows import ROOT, job, task
+from workflows.model.jobs import JobOutcome
+from workflows.model.rows import Records
+from workflows.model.states import JobState
+
+pytestmark = pytest.mark.ruling("Q5.lost")
+LEG = f"{ROOT}.1"
+
+
+@pytest.fixture
+def store(home: Home) -> Engine:
+    """Return a store in which the host a has begun a root job and its leg."""
+    engine = open_store(home)
+    remote = Remote("https://git.example/shop", "main", "refs/service")
+    repos.put(engine, "acme/shop", "", "", remote=remote)
+    jobs.write(engine, Records(task=task(), jobs=(running(ROOT), running(LEG, delegation_id="a"))))
+    for job_id in (ROOT, LEG):
+        attempts.begin(engine, Offered(job_id, 1), host="a", run_dir=f"/runs/{job_id}")
+    for name in ("a", "b"):
+        hosts.see(engine, name, slots=4, started_at=1.0)
+    return engine
+
+
+def running(job_id: str, **fields: Any) -> Any:
+    return job(job_id, root_job_id=ROOT, state=JobState.RUNNING, **fields)
+
+
+Watch = Callable[..., LostHosts]
+
+
+@pytest.fixture
+def watch(store: Engine, home: Home) -> Watch:
+    def made(server: Server, move_after: str = "10m") -> LostHosts:
+        settings = Settings.model_validate({"fleet": {"move_after": move_after}})
+        leader = Leader(store, Chore.MOVE_JOBS_OF_LOST_HOSTS)
+        return LostHosts(cast("Client", server), Context(home, settings, store), leader)
+
+    return made
+
+
+def away(store: Engine, seconds: float, host: str = "a") -> None:
+    """Let the host have been seen for the last time so many seconds ago."""
+    with store.begin() as connection:
+        table = schema.hosts
+        ago = hosts.every(store)[0].now - seconds
+        connection.execute(update(table).where(table.c.name == host).values(seen_at=ago, stopped_at=None))
+
+
+async def test_people_hear_once_that_a_host_is_away_until_it_comes_back(store: Engine, watch: Watch) -> None:
+    server, watching = Server(), watch(Server())
+    watching.client = cast("Client", server)
+    away(store, 50)
+    await watching.look()
+    assert server.started == []
+    away(store, 70)
+    for each in (watching, watch(server), watch(server)):  # other hosts look later
+        await each.look()
+    [first] = server.started
+    notification = outbox.get(store, first.removeprefix("notify-"))
+    assert notification is not None
+    text = message.complete(store, notification).text
+    assert text.startswith("the host a has no worker: not seen since ")
+    assert text.endswith("\nservice host lost a")
+    hosts.see(store, "a", slots=4, started_at=2.0)
+    await watching.look()
+    away(store, 65)
+    await watching.look()
+    assert len(server.started) == 2
+    assert server.moves == []
+
+
+async def test_a_host_that_was_stopped_with_nothing_to_do_is_no_news(store: Engine, watch: Watch) -> None:
+    server = Server()
+    away(store, 70, "b")
+    hosts.stop(store, "b", started_at=1.0)
+    await watch(server).look()
+    assert server.started == []
+
+
+async def test_after_a_while_what_it_had_begun_is_ordered_to_move_until_that_is_done(
+    store: Engine, watch: Watch
+) -> None:
+    server = Server()
+    away(store, 590)
+    await watch(server).look()
+    assert (server.moves, hosts.every(store)[0].lost_at) == ([], None)
+    away(store, 610)
+    await watch(server).look()
+    assert [(workflow_id, order.job_id) for workflow_id, order in server.moves] == [(ROOT, ROOT), (LEG, LEG)]
+    order, host = server.moves[0][1], hosts.every(store)[0]
+    assert (order.attempt, order.host, order.begun, order.last_seen) == (1, "a", True, host.seen_at)
+    assert order.reason.startswith("its host a is lost: not seen since ")
+    assert host.lost_at is not None
+    jobs.write(store, Records(jobs=(running(LEG, delegation_id="a", attempt=2, revision=9),)))
+    await watch(server).look()
+    assert [workflow_id for workflow_id, _ in server.moves[2:]] == [ROOT]
+    hosts.see(store, "a", slots=4, started_at=2.0)
+    await watch(server).look()
+    assert (len(server.moves), hosts.every(store)[0].lost_at) == (3, None)
+
+
+@pytest.mark.parametrize("move_after", ["0", "1h"])
+async def test_a_persons_word_counts_at_once(store: Engine, watch: Watch, move_after: str) -> None:
+    server = Server()
+    away(store, 610)
+    await watch(server, move_after).look()
+    assert server.moves == []
+    assert hosts.lose(store, hosts.every(store)[0].seen)
+    await watch(server, move_after).look()
+    assert len(server.moves) == 2
+
+
+async def test_on_a_plain_checkout_only_what_has_ended_is_fetched_from_there(store: Engine, watch: Watch) -> None:
+    server = Server()
+    repos.remove(store, "acme/shop")
+    repos.put(store, "acme/shop", "/srv/shop", "a")
+    away(store, 610)
+    await watch(server).look()
+    assert server.moves == []
+    row = attempts.get(store, LEG, 1)
+    assert row is not None
+    attempts.close(store, row, JobOutcome(job_id=LEG, state=JobState.SUCCEEDED, begun_at=1.0), {}, {})
+    await watch(server).look()
+    assert [workflow_id for workflow_id, _ in server.moves] == [LEG]
