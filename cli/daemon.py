@@ -132,38 +132,52 @@ def logs(
 
 
 Show = Annotated[bool, typer.Option("--show", help="Print the file; change nothing.")]
+System = Annotated[
+    bool, typer.Option("--system", help="As a service of the system, under an account of its own; for root.")
+]
 
 
 @app.command()
-def install(show: Show = False, json: Json = False) -> None:
-    """Have the daemon started at login, and again when it dies: a systemd user unit, or launchd on macOS."""
+def install(show: Show = False, system: System = False, json: Json = False) -> None:
+    """Have the daemon started at login, and again when it dies: a systemd user unit, or launchd on macOS. With
+    `--system`, at boot and by an account of its own.
+    """
     from activities.settings.home import Home
     from bridge.daemon import installation
 
     home = Home.locate()
-    wanted = installation.planned(home)
+    wanted = installation.planned_for_system() if system else installation.planned(home)
     told = {"path": str(wanted.path), "text": wanted.text, "commands": [list(each) for each in wanted.commands]}
     if show:
         say_json(told) if json else say(f"# {wanted.path}", *wanted.text.rstrip().split("\n"))
         return
-    loaded = installation.install(home, wanted)
+    if system:
+        installation.require_root()
+    loaded = installation.put(wanted) if system else installation.install(home, wanted)
     if json:
         say_json(told | {"loaded": loaded})
+        return
+    if loaded and system:
+        say(f"wrote {wanted.path}; the daemon starts with the machine, as {installation.ACCOUNT}")
+        say("next:", f"  sudo -iu {installation.ACCOUNT} {shlex.quote(sys.argv[0])} daemon status")
         return
     if loaded:
         say(f"wrote {wanted.path}; the daemon starts with your session", "next: service daemon status")
         return
     typed = [f"  {shlex.join(each)}" for each in wanted.commands]
-    say(f"wrote {wanted.path}", "no manager of your session answers here; where one does, type:", *typed)
+    whose = "system" if system else "session"
+    say(f"wrote {wanted.path}", f"no manager of your {whose} answers here; where one does, type:", *typed)
 
 
 @app.command()
-def uninstall(json: Json = False) -> None:
+def uninstall(system: System = False, json: Json = False) -> None:
     """Stop the daemon and have it started no more. Nothing of the home is removed."""
     from activities.settings.home import Home
     from bridge.daemon import installation
 
-    wanted = installation.planned(Home.locate())
+    if system:
+        installation.require_root()
+    wanted = installation.planned_for_system() if system else installation.planned(Home.locate())
     stopped = installation.uninstall(wanted)
     if json:
         say_json({"removed": str(wanted.path), "stopped": stopped})

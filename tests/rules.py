@@ -288,6 +288,7 @@ RULES: dict[str, dict[str, str]] = {
         "Q8.drain": "A drained host starts nothing more, and is not ready, until that is undone.",
         "Q10": "A turned key seals once all hosts have it; former keys still open, and go once nothing needs them.",
         "Q9": "Any bridge shows all hosts' figures, at a bounded cost; a tree is one trace, and no span crosses a pause.",
+        "Q11": "A system unit, a compose file and an image run a host under an account of its own; they name what exists.",
     },
     "The engine's own promises": {
         "engine:total": "Any event is accepted in any state; one that makes no sense changes nothing.",

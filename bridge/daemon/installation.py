@@ -1,8 +1,13 @@
-"""The daemon as a service of the user's own service manager, started at login or boot: systemd, or launchd on macOS."""
+"""The daemon as a service: of the user's service manager, started at login (systemd, or launchd on macOS), or of the
+system's, started at boot under an account of its own (systemd).
+"""
 
 import os
 import plistlib
+import pwd
+import shlex
 import shutil
+import stat
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -14,6 +19,10 @@ from workflows.model.errors import NotFoundError, RefusedError, UsageError
 NAME = "delegation-service"
 LABEL = "org.delegation-service.daemon"
 _COMMAND = ("-P", "-c", "from cli.main import run; run()", "daemon", "run")
+
+ACCOUNT = "delegation"
+ACCOUNT_HOME = Path("/var/lib/delegation-service")
+"""The account of a system's service. The service's home in it is the one that the account's commands use by default."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,39 @@ def planned(home: Home, platform: str = sys.platform) -> Installation:
     return Installation(folder / unit, _unit(home), starting, ((*manager, "disable", "--now", unit),))
 
 
+def planned_for_system(platform: str = sys.platform, folder: Path = Path("/etc/systemd/system")) -> Installation:
+    """Return the file and commands for a service of the system, which runs as `ACCOUNT`."""
+    if platform != "linux":
+        raise UsageError(f"services of the system cannot be installed on {platform}", "service daemon install")
+    unit = f"{NAME}.service"
+    options = ("--system", "--user-group", "--create-home", "--home-dir", str(ACCOUNT_HOME), "--shell", "/bin/bash")
+    making = () if _has_account() else (("useradd", *options, ACCOUNT), ("chmod", "700", str(ACCOUNT_HOME)))
+    starting = (("systemctl", "daemon-reload"), ("systemctl", "enable", "--now", unit))
+    text = _system_unit(Home(ACCOUNT_HOME / ".service"))
+    return Installation(folder / unit, text, (*making, *starting), (("systemctl", "disable", "--now", unit),))
+
+
+def require_root() -> None:
+    """Refuse to install for the system without its rights, or from an environment that the account cannot read."""
+    program = shlex.join((str(Path(sys.argv[0]).absolute()), "daemon", "install", "--system"))
+    if os.geteuid() != 0:
+        raise RefusedError("a service of the system is installed by root", f"sudo {program}")
+    for folder in (Path(sys.prefix), *Path(sys.prefix).parents):
+        if not folder.stat().st_mode & stat.S_IXOTH:
+            raise RefusedError(
+                f"the account {ACCOUNT} could not run this program: {folder} is closed to it",
+                "install the package in a folder that every account may read, such as /opt/delegation-service",
+            )
+
+
+def _has_account() -> bool:
+    try:
+        pwd.getpwnam(ACCOUNT)
+    except KeyError:
+        return False
+    return True
+
+
 def install(home: Home, wanted: Installation) -> bool:
     """Write the file, and have the service manager start the daemon. Return False if the manager is missing, or a
     command fails.
@@ -54,6 +96,11 @@ def install(home: Home, wanted: Installation) -> bool:
     if daemon_state.status(home).running:
         raise RefusedError(f"a daemon that was started by hand runs for {home.root}", "service daemon stop")
     home.ensure()
+    return put(wanted)
+
+
+def put(wanted: Installation) -> bool:
+    """Write the file and run its commands. Return False if the manager is missing, or a command fails."""
     wanted.path.parent.mkdir(parents=True, exist_ok=True)
     wanted.path.write_text(wanted.text)
     return _run_all(wanted.commands)
@@ -72,9 +119,9 @@ def uninstall(wanted: Installation) -> bool:
 
 def _run_all(commands: tuple[tuple[str, ...], ...]) -> bool:
     """Run the commands; return True if all succeeded. `loginctl` may fail: not everyone may enable linger."""
-    if shutil.which(commands[0][0]) is None:
-        return False
     needed = [command for command in commands if command[0] != "loginctl"]
+    if any(shutil.which(command[0]) is None for command in needed):
+        return False
     went = all(subprocess.run(each, capture_output=True, check=False).returncode == 0 for each in needed)
     for each in commands[len(needed) :] if went else ():
         if shutil.which(each[0]):
@@ -88,23 +135,24 @@ def _name(home: Home) -> str:
     return "" if home.root == usual else "-" + "".join(c if c.isalnum() else "-" for c in str(home.root)).strip("-")
 
 
-def _environment(home: Home) -> dict[str, str]:
+def _environment(home: Home, path: str = "") -> dict[str, str]:
     """Return the variables that locate programs. Secrets are not among them: they belong in the home's `daemon.env`."""
-    return {"SERVICE_HOME": str(home.root), "PATH": os.environ.get("PATH", os.defpath)}
+    return {"SERVICE_HOME": str(home.root), "PATH": path or os.environ.get("PATH", os.defpath)}
 
 
-def _unit(home: Home) -> str:
-    lines = "\n".join(f"Environment={_quoted(f'{name}={value}')}" for name, value in _environment(home).items())
+def _unit(home: Home, path: str = "", account: str = "", target: str = "default.target") -> str:
+    lines = "\n".join(f"Environment={_quoted(f'{name}={value}')}" for name, value in _environment(home, path).items())
     command = " ".join(_quoted(word).replace("$", "$$") for word in (sys.executable, *_COMMAND))
     secrets = str(home.root / "daemon.env").replace("%", "%%")
     return f"""\
 [Unit]
 Description=Delegation service
+Wants=network-online.target
 After=network-online.target
 
 [Service]
 Type=exec
-{lines}
+{account}{lines}
 # Tokens and other secrets of the daemon, one NAME=VALUE a line, readable by its owner alone:
 EnvironmentFile=-{secrets}
 ExecStart={command}
@@ -116,8 +164,14 @@ RestartSec=5
 Delegate=yes
 
 [Install]
-WantedBy=default.target
+WantedBy={target}
 """
+
+
+def _system_unit(home: Home) -> str:
+    account = f"User={ACCOUNT}\nGroup={ACCOUNT}\nWorkingDirectory={ACCOUNT_HOME}\n"
+    path = f"{ACCOUNT_HOME}/.local/bin:{os.environ.get('PATH', os.defpath)}"
+    return _unit(home, path, f"{account}LimitNOFILE=65536\nTasksMax=infinity\n", "multi-user.target")
 
 
 def _quoted(word: str) -> str:

@@ -100,3 +100,59 @@ def test_launchd_is_told_in_its_own_format(tmp_path: Path) -> None:
 def test_other_systems_are_told_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be installed on"):
         installation.planned(Home(tmp_path / "home"), "freebsd14")
+
+
+@pytest.fixture
+def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> installation.Installation:
+    """Return the service of a system in which the account does not exist."""
+    monkeypatch.setattr(installation, "ACCOUNT", "delegation-nobody-has")
+    return installation.planned_for_system("linux", tmp_path / "system")
+
+
+@pytest.mark.ruling("Q11")
+def test_the_systems_unit_runs_as_an_account_of_its_own(system: installation.Installation, tmp_path: Path) -> None:
+    [section] = [part for part in system.text.split("\n\n") if part.startswith("[Service]")]
+    settings = dict(line.split("=", 1) for line in section.splitlines() if "=" in line and line[0] != "#")
+    assert (settings["User"], settings["KillMode"], settings["Delegate"]) == (installation.ACCOUNT, "process", "yes")
+    assert 'SERVICE_HOME=/var/lib/delegation-service/.service"' in system.text, "its commands find it by default"
+    assert "WantedBy=multi-user.target" in system.text
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not here: apt-get install systemd")
+    unit = tmp_path / "checked.service"
+    unit.write_text(system.text)
+    done = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
+    assert "checked.service" not in done.stdout + done.stderr, done.stderr
+
+
+@pytest.mark.ruling("Q11")
+def test_the_account_is_made_before_the_unit_starts(
+    system: installation.Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = manager(tmp_path, monkeypatch)
+    for name in ("useradd", "chmod"):
+        shutil.copy(tmp_path / "bin" / "loginctl", tmp_path / "bin" / name)
+        (tmp_path / "bin" / name).write_text(f'#!/bin/sh\necho "{name} $*" >>{asked}\n')
+    assert installation.put(system)
+    made, closed, *manages = asked.read_text().splitlines()
+    assert (made.split()[0], made.split()[-1], closed) == (
+        "useradd", installation.ACCOUNT, "chmod 700 /var/lib/delegation-service"
+    )  # fmt: skip
+    assert manages == ["systemctl daemon-reload", "systemctl enable --now delegation-service.service"]
+    assert installation.uninstall(system)
+    assert not system.path.exists()
+
+
+@pytest.mark.ruling("Q11")
+def test_a_program_that_the_account_cannot_run_is_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    with pytest.raises(RefusedError, match="by root") as refused:
+        installation.require_root()
+    assert refused.value.hint.startswith("sudo /")
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    monkeypatch.setattr("sys.prefix", str(closed))
+    with pytest.raises(RefusedError, match=str(closed)):
+        installation.require_root()
