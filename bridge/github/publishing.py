@@ -80,10 +80,24 @@ def to_push(store: Engine, now: float) -> list[FactRow]:
         if fact.attempts >= MOST_PUSHES:
             facts.give_up(store, fact.fact_id, fact.error)
             continue
-        why = fact.error or f"the GitHub process of the host {fact.host} has not pushed it yet"
+        where = f" of the host {fact.host}" if fact.host else ""
+        why = fact.error or f"the GitHub process{where} has not pushed it yet"
         facts.put_off(store, fact.fact_id, now + backoff(FIRST_WAIT, fact.attempts), why)
         found.append(fact)
     return found
+
+
+def pusher(session: Session, fact: FactRow) -> str:
+    """Return the host that pushes: that of the checkout; for a repository with a remote, this one, which surely has the
+    account.
+    """
+    task = jobs.task_of(session.store, fact.root_job_id)
+    repo = repos.get(session.store, task.repo) if task else None
+    here = session.service.settings.host
+    if repo is None or not repo.remote or fact.host == here:
+        return fact.host
+    facts.note(session.store, fact.fact_id, host=here)
+    return here
 
 
 async def push(session: Session, fact_id: str) -> None:

@@ -81,7 +81,7 @@ class Desk:
             at = known.blocked_until
         elif at is not None:
             at = max(at, known.wrote_at + APART)
-        wanted = tuple(Push(fact_id=each.fact_id, host=each.host) for each in pushes)
+        wanted = tuple(Push(fact_id=each.fact_id, host=publishing.pusher(self._session, each)) for each in pushes)
         if wanted:
             at = max(now, known.wrote_at + APART)
         says = "; ".join([*did, *([known.problem] if known.problem else [])]) or "nothing to do"

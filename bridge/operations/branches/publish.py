@@ -23,6 +23,8 @@ from workflows.policy import belongs_to
 from workflows.text.durations import clock
 
 WAIT_SECONDS = 60.0
+ACCOUNT_SECONDS = 2 * 3600.0
+"""Seconds for which a host's account counts as there: it is looked at once an hour."""
 _BRANCH = re.compile(r"(?![-/.])(?!.*(?:\.\.|//|@\{|\.lock$|[/.]$))[!-~]{1,200}")
 _NEVER = re.compile(r"[\s~^:?*\[\\]")
 _STATES = {
@@ -64,7 +66,7 @@ def publish(service: Service, job_id: str, *, actor: str, base: str | None = Non
         *(fact_id, FactKind.PUBLISH, job.root_job_id, repo.github, job.pull_request or 0, work.branch),
         text=wanted.model_dump_json(),
         state=facts.PUSH,
-        host=repo.host,
+        host=_pusher(service, repo),
     )
     known = facts.get(service.store, fact_id)
     if known is None:
@@ -72,7 +74,7 @@ def publish(service: Service, job_id: str, *, actor: str, base: str | None = Non
     elif known.state != facts.DONE or _is_new(known, work.commit, base):
         was = publication(known)
         text = was.model_copy(update={"base": base or was.base, "actor": actor}).model_dump_json()
-        news = {"text": text, "github": repo.github, "subject": work.branch, "host": repo.host}
+        news = {"text": text, "github": repo.github, "subject": work.branch, "host": row.host}
         facts.again(service.store, fact_id, state=facts.PUSH, **news)
     return look(service, facts.get(service.store, fact_id) or row)
 
@@ -91,16 +93,26 @@ def served(service: Service, name: str) -> Repo:
     """Return the registered repository if the service can write its pull requests; else raise, with the command to
     type.
     """
-    settings = service.settings.github
-    if not settings.configured:
+    settings, repo = service.settings.github, checkouts.seen_here(service, stored_repos.registered(service.store, name))
+    if not settings.configured and not (repo.remote and _is_served_elsewhere(service)):
         message = f"GitHub is not set up: {service.home.config} has no [github] with an account"
         raise RefusedError(message, "set [github].token_env there, then: service config check")
-    repo = checkouts.seen_here(service, stored_repos.registered(service.store, name))
     belongs_to.check_github(repo.name, repo.path, repo.github)
     if settings.repos and name not in settings.repos:
         message = f"[github].repos does not name {name}: nothing of it is written to GitHub"
         raise RefusedError(message, f"add it in {service.home.config}, then: service config check")
     return repo
+
+
+def _is_served_elsewhere(service: Service) -> bool:
+    """Return whether another host of the store has an account, which was let in lately."""
+    known = account.read(service.store)
+    return bool(service.settings.store.url and known.login) and time.time() - known.seen_at < ACCOUNT_SECONDS
+
+
+def _pusher(service: Service, repo: Repo) -> str:
+    """Return the host that pushes; empty for whichever has the account, where this one has none."""
+    return repo.host if service.settings.github.configured or not repo.remote else ""
 
 
 def is_possible(service: Service, name: str) -> bool:

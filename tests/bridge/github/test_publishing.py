@@ -19,6 +19,7 @@ from tests.bridge import seeds
 from tests.bridge.published import FACT, LEGS, SHOP, TASK_BRANCH, Scene, scene
 from tests.bridge.seeds import ROOT
 from workflows.contract.models import Action
+from workflows.model.errors import RefusedError
 from workflows.model.event_kinds import EventKind
 from workflows.model.states import JobState, TaskState
 
@@ -175,6 +176,25 @@ async def test_a_checkout_on_another_host_is_pushed_there(tree: Scene) -> None:
     repos.put(tree.service.store, SHOP, "/srv/shop", "far", SHOP)
     await push(tree)
     assert (tree.fact.state, tree.fact.host, tree.fact.next_at) == ("push", "far", 0.0)
+
+
+@pytest.mark.ruling("Q3.work")
+async def test_with_a_remote_the_host_with_the_account_pushes_for_all(tree: Scene, tmp_path: Path) -> None:
+    commit, store = tree.run(), tree.service.store
+    run_git(tree.repo, "push", "-q", str(tree.bare), "refs/heads/service/*:refs/service/*")
+    repos.remove(store, SHOP)
+    repos.put(store, SHOP, "", "", SHOP, repos.Remote(str(tree.bare), "main", "refs/service/"))
+    other = Service(Home(tmp_path / "web-2").ensure())
+    other.home.config.write_text(f'[worker]\nhost = "web-2"\n[store]\nurl = "sqlite:///{tree.service.home.store}"\n')
+    with pytest.raises(RefusedError, match="GitHub is not set up"):
+        publish.publish(other, ROOT, actor="ann (cli)")
+    account.note(store, login="acme", seen_at=time.time())
+    assert publish.publish(other, ROOT, actor="ann (cli)").says == "it is being pushed"
+    other.store.dispose()
+    with tree.session() as session:
+        assert publishing.pusher(session, tree.fact) == tree.fact.host == tree.service.settings.host
+    await push(tree)
+    assert (tree.fact.state, tree.there()[TASK_BRANCH]) == ("open", commit)
 
 
 async def test_a_branch_that_is_gone_since_stays_as_it_was_pushed(tree: Scene) -> None:
