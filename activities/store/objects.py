@@ -29,8 +29,11 @@ class Objects:
 
     def put(self, name: str, content: bytes) -> None:
         """Store an object, in place of an older one."""
-        with self._reached():
-            self._store.put(name, content)
+        try:
+            with self._reached():
+                self._store.put(name, content)
+        except FileNotFoundError as error:  # the bucket
+            raise self._away(error) from None
 
     def get(self, name: str) -> Iterator[bytes]:
         """Yield an object in parts; raise FileNotFoundError if it is missing."""
@@ -80,8 +83,11 @@ class Objects:
         except Exception as error:
             if not isinstance(error, OSError) and type(error).__module__ != "obstore.exceptions":
                 raise
-            said = str(error).partition("\n")[0]
-            raise ObjectsAwayError(f"the object store {self.url} cannot be used: {said}", "service doctor") from None
+            raise self._away(error) from None
+
+    def _away(self, error: Exception) -> ObjectsAwayError:
+        said = str(error).partition("\n")[0].partition(": <?xml")[0]
+        return ObjectsAwayError(f"the object store {self.url} cannot be used: {said}", "service doctor")
 
 
 @cache

@@ -7,7 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -301,6 +303,27 @@ def test_a_secret_stays_with_its_host_and_another_one_says_where_it_is(table: Ho
     assert table("two").kept.show("redacted-" + "0" * 20) == "redacted-" + "0" * 20, "no host has that"
 
 
+@contextmanager
+def missing_bucket() -> Iterator[str]:
+    """Answer like S3 without the bucket, at the yielded address."""
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            body = b'<?xml version="1.0"?><Error><Code>NoSuchBucket</Code></Error>'
+            self.send_response(404)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
 def test_an_object_store_that_cannot_be_used_is_named_with_a_command(
     table: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -315,6 +338,10 @@ def test_an_object_store_that_cannot_be_used_is_named_with_a_command(
         SharedArtifacts(away.store, "s3://bucket/x").put("00ff", b"x")
     assert unreachable.value.hint == "service doctor"
     assert not table.known("00ff")
+    with missing_bucket() as address:
+        monkeypatch.setenv("AWS_ENDPOINT", address)
+        with pytest.raises(ObjectsAwayError, match=r"the object store s3://none cannot be used: .* 404 Not Found\n"):
+            SharedArtifacts(away.store, "s3://none").put("00ff", b"x")
     monkeypatch.setitem(sys.modules, "obstore.store", None)
     with pytest.raises(UsageError, match="not installed") as absent:
         SharedArtifacts(away.store, "s3://other").put("00ff", b"x")
