@@ -4,19 +4,16 @@
 """
 
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-from bridge.daemon.server import find_program
-from bridge.machine.ports import LOOPBACK, choose_port, is_free
 from tests import postgres
+from tests.fleet import server
 from tests.fleet.machines import Fleet
 from tests.postgres import Postgres
-from tests.waiting import wait_for
 
 
 @pytest.fixture(scope="session")
@@ -26,19 +23,13 @@ def database() -> Iterator[Postgres]:
 
 
 @pytest.fixture(scope="session")
-def temporal() -> Iterator[str]:
+def temporal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Return the address of a Temporal server without our set-up."""
     if given := os.environ.get("SERVICE_TEST_TEMPORAL"):
         yield given
         return
-    port = choose_port(0, "Temporal").port
-    command = (str(find_program()), "server", "start-dev", "--headless", "--port", str(port), "--log-level", "error")
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
-        try:
-            wait_for(lambda: not is_free(port), server.poll)
-            yield f"{LOOPBACK}:{port}"
-        finally:
-            server.kill()
+    with server.running(tmp_path_factory.mktemp("temporal") / "temporal.db") as made:
+        yield made.address
 
 
 @pytest.fixture

@@ -35,18 +35,26 @@ class Machine(Installed):
     @property
     def environment(self) -> dict[str, str]:
         known = super().environment
-        return known | {"PYTHONPATH": f"{self._release}{os.pathsep}{known['PYTHONPATH']}"}
+        return known | {"PYTHONPATH": f"{self._first}{os.pathsep}{known['PYTHONPATH']}"}
 
     @property
-    def _release(self) -> Path:
-        return self.tmp / "release"
+    def _first(self) -> Path:
+        """Return the folder that its programs import from before all others."""
+        return self.tmp / "first"
 
     def install(self, release: str) -> None:
         """Let what starts here from now on be this code under another version."""
-        shutil.rmtree(self._release, ignore_errors=True)
-        place = self._release / f"delegation_service-{release}.dist-info"
+        for former in self._first.glob("*.dist-info"):
+            shutil.rmtree(former)
+        place = self._first / f"delegation_service-{release}.dist-info"
         place.mkdir(parents=True)
         (place / "METADATA").write_text(f"Metadata-Version: 2.1\nName: delegation-service\nVersion: {release}\n")
+
+    def clock(self, seconds: float) -> None:
+        """Let the clock of what starts here from now on be wrong by so many seconds."""
+        self._first.mkdir(exist_ok=True)
+        wrong = f"import time\nright = time.time\ntime.time = lambda: right() + {seconds}\n"
+        (self._first / "sitecustomize.py").write_text(wrong)
 
     def cut_off(self) -> None:
         """Cut it off from server and database; its agents run on."""

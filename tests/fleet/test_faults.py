@@ -1,14 +1,18 @@
 """Faults of a server, a database or a line amid trees on two hosts: nothing is lost, nothing runs twice."""
 
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
 from tests import postgres
+from tests.fleet import server
 from tests.fleet.machines import Fleet, Machine, checkout
 from tests.fleet.play import Play, ended_well
+from tests.fleet.server import Server
 from tests.postgres import Postgres
 
 pytestmark = [pytest.mark.long, pytest.mark.ruling("engine:hosts")]
@@ -23,6 +27,20 @@ def database() -> Iterator[Postgres]:
     """Run a server of the test's own: it is killed, and filled."""
     with postgres.running(connections=100) as server:
         yield server
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[Server]:
+    if os.environ.get("SERVICE_TEST_TEMPORAL"):
+        pytest.skip("a given server is not killed")
+    with server.running(tmp_path / "temporal.db") as made:
+        yield made
+
+
+@pytest.fixture
+def temporal(request: pytest.FixtureRequest) -> str:
+    given = os.environ.get("SERVICE_TEST_TEMPORAL")
+    return given or str(request.getfixturevalue("own_server").address)
 
 
 @pytest.fixture
@@ -63,6 +81,10 @@ def went_on(
 
 def test_the_database_is_killed(trees: tuple[Play, list[Machine], list[str]], database: Postgres) -> None:
     went_on(trees, database.kill, database.start)
+
+
+def test_the_server_is_killed(trees: tuple[Play, list[Machine], list[str]], own_server: Server) -> None:
+    went_on(trees, own_server.kill, own_server.start)
 
 
 def test_a_host_is_cut_off_while_its_agents_end(trees: tuple[Play, list[Machine], list[str]]) -> None:

@@ -26,3 +26,18 @@ def test_each_host_runs_the_jobs_of_its_own_repository(fleet: Fleet) -> None:
     assert two.wait_until_ended(job)["state"] == "succeeded"
     assert (len(two.proof.splitlines()), one.proof) == (1, "")
     assert [each["name"] for each in one.json("daemon", "status", "--all")["hosts"]] == ["one", "two"]
+
+
+@pytest.mark.long
+@pytest.mark.ruling("Q1")
+def test_a_host_whose_clock_is_behind_is_seen_and_sees_the_others(fleet: Fleet) -> None:
+    one, late = fleet.host("one"), fleet.host("late")
+    late.clock(-90)
+    for machine in (one, late):
+        scout(machine, f"acme/{machine.name}")
+        machine("daemon", "start")
+    for machine in (one, late):
+        hosts = machine.json("daemon", "status", "--all")["hosts"]
+        assert [(each["name"], each["has_worker"]) for each in hosts] == [("late", True), ("one", True)]
+    job = one.json("agent", "ask", "scout-late", "hello", "--repo", "acme/late")["job_id"]
+    assert late.wait_until_ended(job)["state"] == "succeeded"
