@@ -1,11 +1,12 @@
 """`service host`: the hosts that share one store."""
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.drawing.lines import of_state
-from cli.drawing.output import say, say_fields, say_json, say_next, say_table
+from cli.drawing.output import say, say_fields, say_json, say_next, say_table, tell
 from cli.drawing.tables import Column
 from cli.drawing.words import ago
 from cli.invocation.options import Json, service_here
@@ -85,6 +86,56 @@ def remove(name: Name, json: Json = False) -> None:
 
 def _labels(host: "Host") -> str:
     return ", ".join(host.labels)
+
+
+@app.command()
+def invite(json: Json = False) -> None:
+    """Print the command with which a new machine joins. It works once, within 15 minutes; keep it secret."""
+    from bridge.operations.home import invitations
+
+    invited = invitations.invite(service_here())
+    if json:
+        say_json(invited)
+        return
+    say(invited.command)
+    tell(*(f"warning: {warning}" for warning in invited.warnings))
+    tell("type this on the new machine within 15 minutes; it works once")
+
+
+@app.command()
+def join(
+    token: Annotated[str, typer.Argument(help="What `service host invite` printed on a host of the fleet.")],
+    source: Annotated[
+        str, typer.Option("--from", help="Where to ask: http://HOST:PORT, https://HOST or ssh://HOST.")
+    ] = "",
+    host: Annotated[str, typer.Option(help="The name of this host, if not this machine's.")] = "",
+    start: Annotated[bool, typer.Option("--start/--no-start", help="Start the daemon afterwards.")] = True,
+    json: Json = False,
+) -> None:
+    """Make this machine a host of the fleet: fetch settings and seal key, check them, start the daemon."""
+    from bridge.daemon import control
+    from bridge.operations.home import joining
+    from cli.drawing.progress import progress
+
+    service = service_here()
+    with progress("joining") as step:
+        joined = joining.join(service, token, source, host, step)
+        seen = control.start(service_here(), step=step) if start else None
+    if json:
+        say_json({**vars(joined), "daemon": seen.model_dump(mode="json") if seen else None})
+        return
+    say(f"{joined.host} has joined the fleet of the Temporal namespace {joined.namespace}")
+    say(f"next: service host list  (settings: {service.home.config})" if seen else "next: service daemon start")
+
+
+@app.command(hidden=True)
+def answer() -> None:
+    """Answer a new host that asks by ssh: read its proof from standard input, print what only it can read."""
+    from base64 import b64encode
+
+    from bridge.operations.home import invitations
+
+    say(b64encode(invitations.answer(service_here(), sys.stdin.readline(1000).strip())).decode())
 
 
 @app.command()

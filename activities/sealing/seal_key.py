@@ -12,7 +12,7 @@ import hmac
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from workflows.model.errors import ServiceError
@@ -73,6 +73,13 @@ def turn(home: Path, key: bytes) -> None:
         with _draft(home / FILE, key) as draft:
             draft.replace(home / FILE)
     _place(home, key).unlink(missing_ok=True)
+
+
+def take(home: Path, key: bytes, others: Sequence[bytes]) -> None:
+    """Store the keys of a fleet in a home that has none yet: the one that seals, and those that only open."""
+    _make(home / FILE, key)
+    for other in others:
+        add(home, other)
 
 
 def remove(home: Path, key: bytes) -> None:

@@ -15,6 +15,7 @@ from bridge.http.gates.audit import AuditGate, AuditLog, Strangers
 from bridge.http.gates.auth import AuthGate
 from bridge.http.gates.codec import CodecGate
 from bridge.http.gates.hosts import HostGate
+from bridge.http.gates.join import JoinGate
 from bridge.http.gates.origin import OriginGate
 from bridge.http.gates.rate import Rate, RateGate
 from bridge.http.gates.size import FramingGate, SizeGate
@@ -71,6 +72,7 @@ def _add_gates(
     strangers = Rate(settings.requests_per_minute)
     own, named = token.Token(token.ensure(service.home)), NamedTokens(service.home)
     app.add_middleware(AuthGate, token=own, named=named, rate=strangers)
+    app.add_middleware(JoinGate, service=service, strangers=strangers)
     app.add_middleware(HostGate, service=service, answers=for_hosts, strangers=strangers)
     app.add_middleware(DashboardGate, dashboard=dashboard(service, agent_at))
     app.add_middleware(OriginGate, allowed_hosts=settings.allowed_hosts, url=settings.url)

@@ -44,6 +44,8 @@ EXAMPLES = {
     "github sync": "service github sync acme/shop --retry",
     "help": "service help trees",
     "host drain": "service host drain web-1 --wait",
+    "host invite": "service host invite",
+    "host join": "service host join TOKEN --from ssh://web-1",
     "host lost": "service host lost web-1",
     "host list": "service host list",
     "host remove": "service host remove web-2",

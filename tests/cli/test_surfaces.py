@@ -19,7 +19,7 @@ from workflows.github.commands import COMMANDS
 
 pytestmark = pytest.mark.ruling("F6", "J9", "K6")
 PROBES = {"GET /healthz", "GET /readyz", f"POST {WEBHOOK}"}
-HIDDEN = {"completion candidates"}
+HIDDEN = {"completion candidates", "host answer"}
 CELLS = ("command line", "HTTP", "page", "comment")
 
 

@@ -1,0 +1,51 @@
+"""Invitations to join the fleet, by the digest of their token's number: each is used once, within a short time."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Engine, delete, insert, select, update
+
+from activities.store import schema
+from activities.store.database import clock, now
+
+LASTS = 15 * 60.0
+"""Seconds in which an invitation can be used."""
+KEPT = 86_400.0
+"""Seconds for which one that can't be used any more is remembered, to say why."""
+
+
+@dataclass(frozen=True)
+class Invite:
+    """An invitation, as the store knows it."""
+
+    digest: str
+    host: str
+    """The host on which it was made."""
+    made_at: float
+    expires_at: float
+    used_at: float | None
+    used_by: str
+
+
+def add(engine: Engine, digest: str, host: str) -> None:
+    """Record an invitation, and forget old ones."""
+    table = schema.invites
+    with engine.begin() as connection:
+        at = now(connection)
+        connection.execute(delete(table).where(table.c.expires_at < at - KEPT))
+        row = {"digest": digest, "host": host, "made_at": at, "expires_at": at + LASTS}
+        connection.execute(insert(table), row)
+
+
+def use(engine: Engine, digest: str, by: str) -> bool:
+    """Use an invitation up; return False if that is not possible any more."""
+    table = schema.invites.c
+    usable = (table.digest == digest) & table.used_at.is_(None) & (table.expires_at > clock())
+    with engine.begin() as connection:
+        used = update(schema.invites).where(usable).values(used_at=clock(), used_by=by[:200])
+        return connection.execute(used).rowcount == 1
+
+
+def get(engine: Engine, digest: str) -> Invite | None:
+    with engine.connect() as connection:
+        row = connection.execute(select(schema.invites).where(schema.invites.c.digest == digest)).one_or_none()
+    return Invite(**row._mapping) if row else None

@@ -1,0 +1,214 @@
+"""Joining a fleet: a new home gets the settings and seal keys of the others, or stays as it was (ruling Q1)."""
+
+import base64
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from urllib.parse import urlsplit
+
+from activities.sealing import seal_key
+from activities.sealing.invitation import Invitation
+from activities.settings import toml
+from activities.settings.home import Home
+from bridge.machine.locks import holder
+from bridge.machine.progress import Step, unheard
+from bridge.operations import settings
+from bridge.operations.health import doctor
+from bridge.operations.home.invitations import HEADER, INVITE, OWN, PATH, SHARED, request
+from bridge.operations.service import Service
+from workflows.contract.size_limits import short_line
+from workflows.model.errors import Commands, RefusedError, UnreachableError, UsageError
+
+SECONDS, SSH_SECONDS = 10.0, 120.0
+MOST = 1024 * 1024
+"""Bytes of an answer."""
+REFUSALS = (404, 409, 429)
+"""Statuses with which a bridge of the fleet refuses an invitation."""
+_SAID = re.compile(r"^error: (.*?)(?:\ntry: (.*?))?\s*\Z", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Given:
+    """The settings and seal keys of the fleet."""
+
+    settings: dict[toml.Path, object]
+    keys: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A home that has joined, under the name of its host."""
+
+    host: str
+    home: str
+    namespace: str
+    settings: tuple[str, ...]
+    """The settings that were written."""
+
+
+def join(service: Service, token: str, source: str = "", host: str = "", step: Step = unheard) -> Joined:
+    """Fetch settings and keys from a host of the fleet, write them, and check that this host can work with them."""
+    invitation = Invitation.read(token)
+    if invitation is None:
+        raise UsageError(f"{short_line(token, 20)} is no invitation, or not all of one", INVITE)
+    _refuse_used_home(service.home, invitation)
+    name = _name(service, host)
+    step("asking for the settings")
+    given = _given(invitation, _fetched(invitation, source or invitation.address, name))
+    with _as_before(service.home):
+        _write(service.home, given, host)
+        step("checking whether this host can work with them")
+        joined = Service(service.home)
+        _check(joined)
+        namespace = str(given.settings["temporal", "namespace"])
+        written = tuple(toml.dotted(path) for path in given.settings)
+        return Joined(joined.settings.host, str(joined.home.root), namespace, written)
+
+
+def _refuse_used_home(home: Home, invitation: Invitation) -> None:
+    """Refuse a home that has work of its own: it could not be found again in another database."""
+    other = "export SERVICE_HOME=/an/empty/folder"
+    if (pid := holder(home.daemon_lock)) is not None:
+        raise RefusedError(f"a daemon (process {pid}) runs for {home.root}", "service daemon stop")
+    if there := [path.name for path in (home.store, home.temporal_db) if path.exists()]:
+        raise RefusedError(f"{home.root} holds a service of its own ({', '.join(there)})", other)
+    home.trust()
+    key = seal_key.read(home.root) if home.root.exists() else None
+    if key is not None and not seal_key.fingerprint(key).startswith(invitation.fingerprint):
+        ways = Commands(other, f"rm '{home.seal_key}'  (what was sealed with it is not believed any more)")
+        raise RefusedError(f"{home.root} has another seal.key than the fleet", ways)
+    if find_spec("psycopg") is None:
+        why = f"the fleet's store needs PostgreSQL's driver psycopg, which is not installed for {sys.executable}"
+        raise RefusedError(why, f"{sys.executable} -m pip install 'delegation-service[postgres]'")
+
+
+def _name(service: Service, host: str) -> str:
+    """Return the name this host will have; refuse one that its settings contradict."""
+    named = service.reading.typed.get(("worker", "host")) if service.home.config.exists() else None
+    if host and named not in (None, host):
+        raise RefusedError(f"{service.home.config} names this host {named}, not {host}", "leave --host out, or edit it")
+    return host or service.settings.host
+
+
+def _fetched(invitation: Invitation, source: str, host: str) -> bytes:
+    """Return the answer of a host of the fleet, which only this invitation's token opens."""
+    scheme = urlsplit(source).scheme
+    if not source:
+        why = "the host that invited cannot be reached over HTTP: say where to ask"
+        raise UsageError(why, "service host join TOKEN --from ssh://HOST  (or --from http://HOST:PORT)")
+    if scheme not in ("http", "https", "ssh") or not urlsplit(source).hostname:
+        raise UsageError(f"{source!r} is no address", "--from http://HOST:PORT, https://HOST or ssh://HOST")
+    shown = request(invitation, host)
+    return _by_ssh(source, shown) if scheme == "ssh" else _by_http(source, shown)
+
+
+def _by_http(source: str, shown: str) -> bytes:
+    import httpx
+
+    address = f"{source.rstrip('/')}{PATH}"
+    try:
+        answer = httpx.post(address, headers={HEADER: shown}, timeout=SECONDS, follow_redirects=False)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        why = short_line(str(error) or type(error).__name__, 200)
+        raise UnreachableError(f"{source} does not answer: {why}", _another_way(source)) from None
+    if answer.status_code == httpx.codes.OK and len(answer.content) <= MOST:
+        return answer.content
+    try:
+        said = str(answer.json()["error"])
+    except (ValueError, TypeError, LookupError):
+        why = f"{source} answers with status {answer.status_code}: no bridge of this service is there"
+        raise UnreachableError(why, _another_way(source)) from None
+    message, _, hint = said.partition("; try: ")
+    if answer.status_code not in REFUSALS:
+        raise UnreachableError(f"{source} lets nobody join: {message}", _another_way(source))
+    raise RefusedError(message, hint or INVITE)
+
+
+def _another_way(source: str) -> str:
+    return f"service host join TOKEN --from ssh://{urlsplit(source).hostname}"
+
+
+def _by_ssh(source: str, shown: str) -> bytes:
+    where = urlsplit(source)
+    if shutil.which("ssh") is None:
+        raise RefusedError("there is no ssh on the PATH", "service host join TOKEN --from http://HOST:PORT")
+    port = ("-p", str(where.port)) if where.port else ()
+    user = f"{where.username}@" if where.username else ""
+    command = ("ssh", *port, "--", f"{user}{where.hostname}", "service", "host", "answer")
+    try:
+        done = subprocess.run(command, input=shown, capture_output=True, text=True, timeout=SSH_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise UnreachableError(f"{source} did not answer within {SSH_SECONDS:g} s", " ".join(command[:-2])) from None
+    if done.returncode == 0:
+        with suppress(ValueError):
+            return base64.b64decode(done.stdout.strip(), validate=True)
+    if said := _SAID.search(done.stderr):
+        raise RefusedError(said[1], said[2] or INVITE)
+    last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+    raise UnreachableError(f"service cannot be run by {source}: {short_line(last, 200)}", " ".join(command[:-1]))
+
+
+def _given(invitation: Invitation, answer: bytes) -> Given:
+    data = invitation.opened(answer)
+    if data is None:
+        raise RefusedError("the answer was not made for this invitation", INVITE)
+    said = json.loads(data)
+    wanted = {tuple(path): value for path, value in said["settings"]}
+    kept = {path: value for path, value in wanted.items() if path[0] in SHARED and path not in OWN}
+    return Given(kept, tuple(bytes.fromhex(key) for key in said["keys"]))
+
+
+@contextmanager
+def _as_before(home: Home) -> Iterator[None]:
+    """Remove what was written if anything fails, so that the home is as it was."""
+    existed, config = home.root.exists(), home.config.read_bytes() if home.config.exists() else None
+    keys = {path for path in (home.seal_key, *seal_key.files(home.root)) if path.exists()}
+    try:
+        yield
+    except BaseException:
+        for path in {home.seal_key, *seal_key.files(home.root)} - keys:
+            path.unlink(missing_ok=True)
+        if config is None:
+            home.config.unlink(missing_ok=True)
+        else:
+            home.config.write_bytes(config)
+        if not existed:
+            shutil.rmtree(home.root, ignore_errors=True)
+        raise
+
+
+def _write(home: Home, given: Given, host: str) -> None:
+    home.ensure()
+    there = Service(home).reading.typed
+    wanted = dict(given.settings)
+    if host:
+        wanted["worker", "host"] = host
+    for path, value in wanted.items():
+        if path not in there:
+            settings.put(Service(home), *_line(path, value))
+        elif there[path] != value:
+            says = f"{toml.dotted(path)} is {toml.value(there[path])} in {home.config}, and in the fleet "
+            raise RefusedError(says + toml.value(value), f"remove it from {home.config}; then {INVITE}")
+    first, *others = given.keys
+    seal_key.take(home.root, first, others)
+
+
+def _line(path: toml.Path, value: object) -> tuple[str, str]:
+    """Return a setting's table and its line, as they are typed."""
+    *_, line = toml.lines({path: value}, {})
+    return toml.dotted(path[:-1]), line
+
+
+def _check(service: Service) -> None:
+    """Raise with every fault that would keep this host from working."""
+    wrong = [found for found in doctor.foundation(service) if found.level is doctor.Level.WRONG]
+    if wrong:
+        says = "\n".join(f"{found.about}: {found.says}" for found in wrong)
+        fixes = dict.fromkeys(found.fix for found in wrong if found.fix)
+        raise RefusedError(f"this host could not work, so nothing was changed:\n{says}", Commands(*fixes, INVITE))
