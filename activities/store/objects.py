@@ -62,13 +62,6 @@ class Objects:
         except FileNotFoundError:
             return
 
-    def every(self) -> Iterator[tuple[str, int, float]]:
-        """Yield the name, the size and the time of the last change of each object."""
-        with self._reached():
-            for found in self._store.list():
-                for each in found:
-                    yield each["path"], each["size"], each["last_modified"].timestamp()
-
     @property
     def _store(self) -> "ObjectStore":
         return _opened(self.url)

@@ -1,8 +1,8 @@
 """Artifacts of all hosts that share a PostgreSQL store (ruling Q2): content by digest, in the database or as objects.
 
 Each artifact has a row with the time of its last use, by the database's clock. Its content is in that row, above 1 MiB
-also in further rows; where `[artifacts].url` is set, it is an object there. An object is written and removed under a
-lock of its digest, so that no host removes what another one writes.
+also in further rows; where `[artifacts].url` is set, it is an object there. A lock of the digest keeps a host from
+removing what another one stores.
 """
 
 from collections.abc import Iterator
@@ -51,24 +51,13 @@ class SharedArtifacts:
             _lock(connection, digest)
             if self._used(connection, digest):
                 return
+            connection.execute(_upsert(digest, content, in_row=not self.url))
             if not self.url:
-                connection.execute(_upsert(digest, content))
                 for number, begin in enumerate(range(PART, len(content), PART), 1):
                     part = content[begin : begin + PART]
                     connection.execute(insert(_PARTS).values(digest=digest, number=number, body=part))
-                return
-        self._put_object(digest, content)
-
-    def _put_object(self, digest: str, content: bytes) -> None:
-        """Store an object, then its row: no connection waits for a large object."""
-        self._objects.put(_name(digest), content)
-        with self.engine.begin() as connection:
-            _lock(connection, digest)
-            if self._used(connection, digest):
-                return
-            if not self._objects.has(_name(digest)):  # a clean-up removed it in between
-                self._objects.put(_name(digest), content)
-            connection.execute(insert(_TABLE).values(digest=digest, size=len(content), used_at=clock()))
+        if self.url:  # after its row, so that a clean-up knows each object; no connection waits for it
+            self._objects.put(_name(digest), content)
 
     def get(self, digest: str) -> Iterator[bytes]:
         """Yield the content in parts; raise NotFoundError if it is missing."""
@@ -85,65 +74,59 @@ class SharedArtifacts:
         yield from self._object(digest)
 
     def old(self, before: float) -> Iterator[OldArtifact]:
-        """Yield the artifacts last used before this time, and old objects that no row names."""
+        """Yield the artifacts last used before this time."""
         query = select(_TABLE.c.digest, _TABLE.c.size).where(_TABLE.c.used_at < before - MARGIN)
         with self.engine.connect() as connection:
             rows = connection.execute(query.order_by(_TABLE.c.digest)).all()
         for row in rows:
             yield OldArtifact(f"artifact {row.digest}", row.size, partial(self.discard, row.digest, before))
-        if not self.url:
-            return
-        with self.engine.connect() as connection:
-            known = set(connection.execute(select(_TABLE.c.digest)).scalars())
-        for name, size, changed_at in self._objects.every():
-            digest = name.replace("/", "")
-            if digest not in known and changed_at < before - MARGIN:
-                yield OldArtifact(f"object {name}", size, partial(self._discard_object, digest))
 
     def discard(self, digest: str, before: float) -> None:
-        """Remove an artifact; raise FileNotFoundError if it was used or removed meanwhile."""
+        """Remove an artifact; raise FileNotFoundError if it was used or removed meanwhile. An object goes before its
+        row: what is left after a crash is removed the next time, or stored again.
+        """
         unused = (_TABLE.c.digest == digest) & (_TABLE.c.used_at < before - MARGIN)
         with self.engine.begin() as connection:
-            row = connection.execute(delete(_TABLE).where(unused).returning(_TABLE.c.body.is_(None))).first()
-        if row is None:
-            raise FileNotFoundError(digest)
-        if row[0] and self.url:
-            self._discard_object(digest)
-
-    def _discard_object(self, digest: str) -> None:
-        """Remove an object, unless a host has stored it again."""
-        with self.engine.begin() as connection:
             _lock(connection, digest)
-            if connection.execute(select(_TABLE.c.digest).where(_TABLE.c.digest == digest)).first() is None:
+            row = connection.execute(select(_TABLE.c.body.is_(None)).where(unused).with_for_update()).first()
+            if row is None:
+                raise FileNotFoundError(digest)
+            if row[0]:
+                self._require_url(digest)
                 self._objects.delete(_name(digest))
+            connection.execute(delete(_TABLE).where(_TABLE.c.digest == digest))
 
     def _used(self, connection: Connection, digest: str) -> bool:
-        """Mark an artifact as used now; return False if it is missing, or was lost from the object store."""
-        mine = _TABLE.c.digest == digest
-        used = update(_TABLE).where(mine).values(used_at=clock()).returning(_TABLE.c.body.is_(None))
-        row = connection.execute(used).first()
-        if row is None or not row[0] or not self.url or self._objects.has(_name(digest)):
-            return row is not None
-        connection.execute(delete(_TABLE).where(mine))
-        return False
+        """Mark an artifact as used now; return False if it is missing, also only in the object store."""
+        used = update(_TABLE).where(_TABLE.c.digest == digest).values(used_at=clock())
+        row = connection.execute(used.returning(_TABLE.c.body.is_(None))).first()
+        if row is None:
+            return False
+        return not row[0] or not self.url or self._objects.has(_name(digest))
 
     def _object(self, digest: str) -> Iterator[bytes]:
-        if not self.url:
-            why = f"the artifact {digest} is in an object store, and this host has no [artifacts].url"
-            raise NotFoundError(why, "set [artifacts].url as on the other hosts, then: service daemon start")
+        self._require_url(digest)
         try:
             yield from self._objects.get(_name(digest))
         except FileNotFoundError:
             raise NotFoundError(f"the artifact {digest} is missing in {self.url}", "service doctor") from None
+
+    def _require_url(self, digest: str) -> None:
+        if not self.url:
+            why = f"the artifact {digest} is in an object store, and this host has no [artifacts].url"
+            raise NotFoundError(why, "set [artifacts].url as on the other hosts, then: service daemon start")
 
     @cached_property
     def _objects(self) -> Objects:
         return Objects(self.url)
 
 
-def _upsert(digest: str, content: bytes) -> postgresql.Insert:
-    """Insert a row with the first part of the content; of an existing row, renew the time unless it is recent."""
-    new = postgresql.insert(_TABLE).values(digest=digest, size=len(content), body=content[:PART], used_at=clock())
+def _upsert(digest: str, content: bytes, *, in_row: bool = True) -> postgresql.Insert:
+    """Insert a row, by default with the first part of the content; of an existing one, renew the time unless it is
+    recent.
+    """
+    new = postgresql.insert(_TABLE).values(digest=digest, size=len(content), used_at=clock())
+    new = new.values(body=content[:PART]) if in_row else new
     aged = _TABLE.c.used_at < new.excluded.used_at - YOUNG_SECONDS
     return new.on_conflict_do_update(index_elements=["digest"], set_={"used_at": new.excluded.used_at}, where=aged)
 

@@ -18,10 +18,10 @@ from sqlalchemy import Engine, event, func, select, update
 from activities.host.context import Context
 from activities.settings.home import Home
 from activities.settings.model import ArtifactsSection, Settings, Store, WorkerSection
-from activities.store import objects, schema
+from activities.store import objects, schema, shared_artifacts
 from activities.store.artifacts import INLINE_LIMIT, MARGIN, Artifacts, OldArtifact
 from activities.store.database import now, open_store
-from activities.store.objects import ObjectsAwayError
+from activities.store.objects import Objects, ObjectsAwayError
 from activities.store.secret_hosts import SecretElsewhereError
 from activities.store.shared_artifacts import PART, SharedArtifacts
 from tests import keys
@@ -249,26 +249,35 @@ def test_the_margin_is_by_the_clock_of_the_database(table: Hosts, monkeypatch: p
     assert table.old("one") == [f"artifact {digest}"]
 
 
-def test_an_object_that_a_crash_left_is_removed_once_it_is_old(folder: Hosts) -> None:
-    hosts, bucket = folder, folder.bucket
-    digest = hosts("one").artifacts.put(b"x" * 5000)
-    with hosts("one").store.begin() as connection:
-        connection.execute(schema.artifacts.delete())
-    assert hosts.old("one") == [], "it may be about to get its row"
-    path = bucket / digest[:2] / digest[2:]
-    os.utime(path, (time.time() - 31 * DAY,) * 2)
-    (left,) = hosts.collected("one")
-    hosts("two").artifacts.put(b"x" * 5000)
-    left.remove()
-    assert path.exists(), "it was stored again meanwhile"
-    with hosts("one").store.begin() as connection:
-        connection.execute(schema.artifacts.delete())
-    left.remove()
-    assert not path.exists()
-    hosts("one").artifacts.put(b"x" * 5000)
-    path.unlink()
-    hosts("one").artifacts.put(b"x" * 5000)
-    assert path.exists(), "an object that was lost is stored again"
+def test_what_a_crash_leaves_of_an_object_is_stored_again_or_removed(
+    folder: Hosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = b"x" * 5000
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as while_storing:
+        while_storing.setattr(Objects, "put", killed)
+        with pytest.raises(KeyboardInterrupt):
+            folder("one").artifacts.put(content)
+    digest = folder("two").artifacts.put(content)
+    assert folder("three").artifacts.get(digest) == content
+    folder.age(digest, 31)
+    (old,) = folder.collected("one")
+    with monkeypatch.context() as while_removing:
+        while_removing.setattr(shared_artifacts, "delete", killed)
+        with pytest.raises(KeyboardInterrupt):
+            old.remove()
+    assert folder.known(digest)
+    assert not (folder.bucket / digest[:2] / digest[2:]).exists()
+    folder("two").artifacts.put(content)
+    assert folder("four").artifacts.get(digest) == content
+    folder.age(digest, 31)
+    (again,) = folder.collected("one")
+    again.remove()
+    assert not folder.known(digest)
+    assert not [path for path in folder.bucket.rglob("*") if path.is_file()]
 
 
 def test_a_home_of_an_earlier_release_hands_over_what_it_has_once(table: Hosts) -> None:
@@ -337,11 +346,10 @@ def test_an_object_store_that_cannot_be_used_is_named_with_a_command(
     with pytest.raises(ObjectsAwayError, match="the object store s3://bucket/x cannot be used: ") as unreachable:
         SharedArtifacts(away.store, "s3://bucket/x").put("00ff", b"x")
     assert unreachable.value.hint == "service doctor"
-    assert not table.known("00ff")
     with missing_bucket() as address:
         monkeypatch.setenv("AWS_ENDPOINT", address)
         with pytest.raises(ObjectsAwayError, match=r"the object store s3://none cannot be used: .* 404 Not Found\n"):
-            SharedArtifacts(away.store, "s3://none").put("00ff", b"x")
+            SharedArtifacts(away.store, "s3://none").put("00fe", b"x")
     monkeypatch.setitem(sys.modules, "obstore.store", None)
     with pytest.raises(UsageError, match="not installed") as absent:
         SharedArtifacts(away.store, "s3://other").put("00ff", b"x")
@@ -352,3 +360,8 @@ def test_an_artifact_in_an_object_store_that_this_host_does_not_name_is_said_to_
     digest = folder("one").artifacts.put(b"x" * 5000)
     with pytest.raises(NotFoundError, match=re.escape("this host has no [artifacts].url")):
         folder("two", objects="").artifacts.get(digest)
+    folder.age(digest, 31)
+    (old,) = folder.collected("two")
+    with pytest.raises(NotFoundError, match=re.escape("this host has no [artifacts].url")):
+        old.remove()
+    assert folder("three").artifacts.get(digest) == b"x" * 5000
