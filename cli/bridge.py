@@ -57,10 +57,9 @@ def add(
     json: Json = False,
 ) -> None:
     """Make a token and print it, this once; only its digest is kept."""
-    from activities.settings.home import Home
-    from bridge.machine import named_tokens
+    from bridge.operations.home import tokens as named
 
-    made = named_tokens.add(Home.locate(), name, scope)
+    made = named.add(service_here(), name, scope)
     if json:
         say_json({"name": name, "scope": scope, "token": made})
         return
@@ -71,11 +70,10 @@ def add(
 @tokens.command(name="list")
 def list_(json: Json = False) -> None:
     """List the tokens that have a name, and what each may do."""
-    from activities.settings.home import Home
-    from bridge.machine import named_tokens
+    from bridge.operations.home import tokens as named
     from cli.drawing.words import ago
 
-    known = named_tokens.every(Home.locate())
+    known = named.every(service_here())
     if json:
         say_json([each.model_dump(mode="json", exclude={"digest"}) for each in known])
         return
@@ -85,9 +83,8 @@ def list_(json: Json = False) -> None:
 
 @tokens.command()
 def remove(name: Name, json: Json = False) -> None:
-    """Take a token back: it opens nothing from now on, in a bridge that runs too."""
-    from activities.settings.home import Home
-    from bridge.machine import named_tokens
+    """Take a token back: it opens nothing from now on, on other hosts within seconds."""
+    from bridge.operations.home import tokens as named
 
-    named_tokens.remove(Home.locate(), name)
+    named.remove(service_here(), name)
     say_json({"removed": name}) if json else say(f"{name} is removed")

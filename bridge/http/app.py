@@ -24,8 +24,8 @@ from bridge.http.routes import agents, branches, github, health, hosts, jobs, me
 from bridge.http.wire import document, refusals
 from bridge.http.wire.authorization import AgentAt, nobody_s
 from bridge.machine import token
-from bridge.machine.named_tokens import NamedTokens
 from bridge.operations.github import webhook
+from bridge.operations.home import tokens
 from bridge.operations.home.links import web_ui_origins
 from bridge.operations.service import Service
 
@@ -70,14 +70,14 @@ def _add_gates(
     app.add_middleware(SizeGate)
     app.add_middleware(RateGate, rate=Rate(settings.requests_per_minute))
     strangers = Rate(settings.requests_per_minute)
-    own, named = token.Token(token.ensure(service.home)), NamedTokens(service.home)
+    own, named = token.Token(token.ensure(service.home)), tokens.known(service)
     app.add_middleware(AuthGate, token=own, named=named, rate=strangers)
     app.add_middleware(JoinGate, service=service, strangers=strangers)
     app.add_middleware(HostGate, service=service, answers=for_hosts, strangers=strangers)
     app.add_middleware(DashboardGate, dashboard=dashboard(service, agent_at))
     app.add_middleware(OriginGate, allowed_hosts=settings.allowed_hosts, url=settings.url)
     if service.settings.temporal.encrypt:
-        _add_codec(app, service)
+        _add_codec(app, service, own, named)
     deliveries = {"rate": Rate(SIGNED), "strangers": Rate(STRANGERS)}
     app.add_middleware(WebhookGate, secret=webhook_secret, **deliveries)
     app.add_middleware(FramingGate)
@@ -85,7 +85,7 @@ def _add_gates(
     app.add_middleware(AuditGate, log_file=AuditLog(service.home.audit), strangers=told, routes=routes)
 
 
-def _add_codec(app: FastAPI, service: Service) -> None:
+def _add_codec(app: FastAPI, service: Service, own: token.Token, named: tokens.Tokens) -> None:
     """Add the codec endpoint, for pages of Temporal's web UI and for programs that show the token."""
     settings, sessions = service.settings.bridge, Sessions(service)
 
@@ -97,9 +97,7 @@ def _add_codec(app: FastAPI, service: Service) -> None:
         CodecGate,
         seals=PayloadSeals.of_home(service.home.root, encrypt=True),
         hosts=OriginGate(app, settings.allowed_hosts, settings.url),
-        auth=AuthGate(
-            app, token.Token(token.ensure(service.home)), NamedTokens(service.home), Rate(settings.requests_per_minute)
-        ),
+        auth=AuthGate(app, own, named, Rate(settings.requests_per_minute)),
         pages=lambda: web_ui_origins(service),
         session=session,
     )

@@ -1,6 +1,7 @@
 """Tokens with a name and a scope, for programs and for people other than the operator (ruling N5).
 
-Only their digests are stored, in a file that only the owner can read: a token is shown once, when it is made.
+Only their digests are stored, in a file that only the owner can read: a token is shown once, when it is made. Hosts
+that share a store have them there instead (`bridge.operations.home.tokens`).
 """
 
 import re
@@ -17,7 +18,7 @@ from activities.runs.regular_files import write_private
 from activities.settings.home import Home
 from bridge.machine.locks import FileLock
 from bridge.machine.watched_file import WatchedFile
-from workflows.model.errors import NotFoundError, RefusedError, UsageError, with_nearest
+from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError, with_nearest
 
 BYTES = 32
 LONGEST_NAME = 40
@@ -70,21 +71,27 @@ class NamedTokens:
         return (self._file.value() or {}).get(sha256(shown).hexdigest())
 
 
-def add(home: Home, name: str, scope: str) -> str:
-    """Create a token and return it. The returned secret is not stored."""
+def made(name: str, scope: str) -> tuple[NamedToken, str]:
+    """Return a new token, and the secret that its holder sends, which is not stored."""
     if len(name) > LONGEST_NAME or not _NAME.fullmatch(name) or name in RESERVED:
         what = "is taken by the service itself" if name in RESERVED else "is not a valid token name"
         raise UsageError(f"{name[:100]!r} {what}", "small letters, digits, `.`, `_`, `-`: service bridge token add ci")
     if scope not in list(Scope):
         error = UsageError(f"{scope!r} is not a scope; use one of {', '.join(Scope)}", f"--scope {Scope.READ}")
         raise with_nearest(error, scope, Scope)
-    token = secrets.token_urlsafe(BYTES)
+    secret = secrets.token_urlsafe(BYTES)
+    digest = sha256(secret.encode()).hexdigest()
+    return NamedToken(name=name, scope=Scope(scope), digest=digest, made_at=time.time()), secret
+
+
+def add(home: Home, name: str, scope: str) -> str:
+    """Create a token and return it. The returned secret is not stored."""
+    token, secret = made(name, scope)
     with _Changing(home) as changing:
         if any(each.name == name for each in changing.tokens):
-            raise RefusedError(f"there is a token {name} already", f"service bridge token remove {name}")
-        made = NamedToken(name=name, scope=Scope(scope), digest=sha256(token.encode()).hexdigest(), made_at=time.time())
-        changing.write((*changing.tokens, made))
-    return token
+            raise taken(name)
+        changing.write((*changing.tokens, token))
+    return secret
 
 
 def remove(home: Home, name: str) -> None:
@@ -92,9 +99,18 @@ def remove(home: Home, name: str) -> None:
     with _Changing(home) as changing:
         left = tuple(each for each in changing.tokens if each.name != name)
         if len(left) == len(changing.tokens):
-            missing = NotFoundError(f"there is no token {name[:100]}", "service bridge token list")
-            raise with_nearest(missing, name, (each.name for each in changing.tokens))
+            raise missing(name, (each.name for each in changing.tokens))
         changing.write(left)
+
+
+def taken(name: str) -> RefusedError:
+    """Return the refusal of a second token of one name."""
+    return RefusedError(f"there is a token {name} already", f"service bridge token remove {name}")
+
+
+def missing(name: str, known: Iterable[str]) -> ServiceError:
+    """Return the error about a token that does not exist, with the known name that was probably meant."""
+    return with_nearest(NotFoundError(f"there is no token {name[:100]}", "service bridge token list"), name, known)
 
 
 def every(home: Home) -> tuple[NamedToken, ...]:

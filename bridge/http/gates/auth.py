@@ -10,14 +10,15 @@ from bridge.http.gates.rate import Rate
 from bridge.http.wire.call import Call, call_of
 from bridge.http.wire.errors import UnauthorizedError
 from bridge.http.wire.webhook import is_signed
-from bridge.machine.named_tokens import NamedTokens, Scope
+from bridge.machine.named_tokens import Scope
 from bridge.machine.token import Token
+from bridge.operations.home.tokens import Tokens
 
 
 class AuthGate(Gate):
     """A gate that accepts known tokens and notes their name and scope. Wrong tokens are rate-limited per address."""
 
-    def __init__(self, app: ASGIApp, token: Token, named: NamedTokens, rate: Rate) -> None:
+    def __init__(self, app: ASGIApp, token: Token, named: Tokens, rate: Rate) -> None:
         super().__init__(app)
         self._token, self._named, self._rate = token, named, rate
 

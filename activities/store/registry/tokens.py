@@ -1,0 +1,37 @@
+"""People's tokens where hosts share a store: names, scopes and digests, for the bridges of all hosts (ruling Q10)."""
+
+from dataclasses import asdict, dataclass
+
+from sqlalchemy import Engine, delete, select
+
+from activities.store import schema
+from activities.store.database import insert_one
+
+
+@dataclass(frozen=True)
+class StoredToken:
+    """A token, by the digest of what its holder sends."""
+
+    name: str
+    scope: str
+    digest: str
+    made_at: float
+
+
+def add(engine: Engine, token: StoredToken) -> bool:
+    """Store a token; return False if there is one of its name, or with its digest."""
+    with engine.begin() as connection:
+        return insert_one(connection, schema.tokens, asdict(token))
+
+
+def remove(engine: Engine, name: str) -> bool:
+    """Remove a token; return False if there is none of that name."""
+    with engine.begin() as connection:
+        return connection.execute(delete(schema.tokens).where(schema.tokens.c.name == name)).rowcount == 1
+
+
+def every(engine: Engine) -> list[StoredToken]:
+    """Return all tokens by name."""
+    with engine.connect() as connection:
+        rows = connection.execute(select(schema.tokens).order_by(schema.tokens.c.name))
+        return [StoredToken(**row._mapping) for row in rows]

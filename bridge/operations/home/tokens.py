@@ -1,0 +1,119 @@
+"""Named tokens: in a file of the home, or in the store for the bridges of all its hosts (rulings N5, Q10)."""
+
+import logging
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as Late
+from dataclasses import asdict
+from hashlib import sha256
+from typing import Protocol
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from activities.store.registry import tokens as stored
+from activities.store.registry.tokens import StoredToken
+from bridge.machine import named_tokens
+from bridge.machine.named_tokens import LONGEST_NAME, NamedToken, NamedTokens
+from bridge.operations.service import Service
+from workflows.model.errors import UnreachableError
+
+log = logging.getLogger("service")
+
+FRESH_SECONDS, STALE_SECONDS = 2.0, 5.0
+"""Age at which a bridge reads the tokens again in the background, and age at which it waits for that."""
+
+WAIT_SECONDS = 3.0
+
+
+class Tokens(Protocol):
+    """The named tokens in force."""
+
+    def find(self, shown: bytes) -> NamedToken | None: ...
+
+
+def known(service: Service) -> Tokens:
+    """Return the tokens as a running bridge looks them up."""
+    if not service.settings.store.url:
+        return NamedTokens(service.home)
+    _take_over(service)
+    return StoredTokens(service)
+
+
+def add(service: Service, name: str, scope: str) -> str:
+    """Create a token and return it. The returned secret is not stored."""
+    if not service.settings.store.url:
+        return named_tokens.add(service.home, name, scope)
+    _take_over(service)
+    made, secret = named_tokens.made(name, scope)
+    if not stored.add(service.store, _row(made)):
+        raise named_tokens.taken(name)
+    return secret
+
+
+def remove(service: Service, name: str) -> None:
+    """Revoke a token: a single host refuses it at once, several hosts do within seconds."""
+    if not service.settings.store.url:
+        return named_tokens.remove(service.home, name)
+    _take_over(service)
+    if not stored.remove(service.store, name):
+        raise named_tokens.missing(name, (each.name for each in stored.every(service.store)))
+    return None
+
+
+def every(service: Service) -> tuple[NamedToken, ...]:
+    """Return all tokens, sorted by name."""
+    if not service.settings.store.url:
+        return named_tokens.every(service.home)
+    _take_over(service)
+    return tuple(map(_token, stored.every(service.store)))
+
+
+class StoredTokens:
+    """The tokens in the store, read again every few seconds while they are asked for."""
+
+    def __init__(self, service: Service) -> None:
+        self._service, self._reader = service, ThreadPoolExecutor(1, thread_name_prefix="tokens")
+        self._reading: Future[None] | None = None
+        self._by_digest: dict[str, NamedToken] = {}
+        self._read_at = -STALE_SECONDS
+
+    def find(self, shown: bytes) -> NamedToken | None:
+        """Return the token that was shown, if it exists; looked up by digest, so the time taken reveals nothing."""
+        age = time.monotonic() - self._read_at
+        if age > FRESH_SECONDS and (self._reading is None or self._reading.done()):
+            self._reading = self._reader.submit(self._read)
+        if age > STALE_SECONDS and self._reading:
+            self._wait(self._reading)
+        return self._by_digest.get(sha256(shown).hexdigest())
+
+    def _read(self) -> None:
+        at = time.monotonic()
+        self._by_digest = {each.digest: _token(each) for each in stored.every(self._service.store)}
+        self._read_at = at
+
+    def _wait(self, reading: "Future[None]") -> None:
+        try:
+            reading.result(WAIT_SECONDS)
+        except (SQLAlchemyError, Late):
+            raise UnreachableError("the tokens cannot be read from the store now", "service doctor") from None
+
+
+def _take_over(service: Service) -> None:
+    """Move the tokens of this home's file into the store, once. A name that another host has gets this host's added."""
+    of_home = named_tokens.every(service.home.ensure())
+    if not of_home:
+        return
+    for token in of_home:
+        if not stored.add(service.store, _row(token)):
+            name = f"{token.name[: LONGEST_NAME // 2]}-{service.settings.host.lower()}"[:LONGEST_NAME]
+            if stored.add(service.store, _row(token.model_copy(update={"name": name}))):
+                log.warning("the token %s of this host is %s now: another host has one of that name", token.name, name)
+    service.home.bridge_tokens.unlink(missing_ok=True)
+
+
+def _row(token: NamedToken) -> StoredToken:
+    return StoredToken(**token.model_dump(mode="json"))
+
+
+def _token(row: StoredToken) -> NamedToken:
+    return NamedToken.model_validate(asdict(row))

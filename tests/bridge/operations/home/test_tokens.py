@@ -1,0 +1,89 @@
+"""Named tokens where hosts share a store: one set for all bridges, and a home's own are moved there once (Q10)."""
+
+import stat
+from pathlib import Path
+
+import pytest
+from sqlalchemy import event
+
+from activities.settings.home import Home
+from bridge.machine import named_tokens
+from bridge.machine.named_tokens import NamedTokens, Scope
+from bridge.operations.home import tokens
+from bridge.operations.service import Service
+from workflows.model.errors import NotFoundError, RefusedError, UnreachableError
+
+pytestmark = pytest.mark.ruling("Q10")
+
+
+def host(folder: Path, name: str) -> Service:
+    """Return a host of a fleet, whose database stands for PostgreSQL."""
+    home = Home(folder / name).ensure()
+    home.config.write_text(f'[worker]\nhost = "{name}"\n[store]\nurl = "sqlite:///{folder}/fleet.db"\n')
+    return Service(home)
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> tuple[Service, Service]:
+    return host(tmp_path, "one"), host(tmp_path, "two")
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(tokens, "STALE_SECONDS", 0.0)
+
+
+def test_one_host_keeps_them_in_its_home(bare_home: Home) -> None:
+    service = Service(bare_home)
+    made = tokens.add(service, "ci", "read")
+    assert NamedTokens(bare_home).find(made.encode())
+    assert stat.S_IMODE(bare_home.bridge_tokens.stat().st_mode) == 0o600
+    assert isinstance(tokens.known(service), NamedTokens)
+    assert not bare_home.store.exists()
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_token_opens_every_bridge_until_it_is_taken_back_anywhere(hosts: tuple[Service, Service]) -> None:
+    one, two = hosts
+    made, bridges = tokens.add(one, "ci", "ask"), [tokens.known(each) for each in hosts]
+    for bridge in bridges:
+        found = bridge.find(made.encode())
+        assert found is not None
+        assert (found.name, found.scope) == ("ci", Scope.ASK)
+        assert bridge.find(found.digest.encode()) is None
+    with pytest.raises(RefusedError, match="there is a token ci already"):
+        tokens.add(two, "ci", "act")
+    tokens.remove(two, "ci")
+    assert [bridge.find(made.encode()) for bridge in bridges] == [None, None]
+    with pytest.raises(NotFoundError, match="there is no token ci"):
+        tokens.remove(one, "ci")
+
+
+def test_a_busy_bridge_reads_them_rarely(hosts: tuple[Service, Service]) -> None:
+    made, bridge = tokens.add(hosts[0], "ci", "read"), tokens.known(hosts[0])
+    statements = list[str]()
+    event.listen(hosts[0].store, "before_cursor_execute", lambda *args: statements.append(args[2]))
+    assert all(bridge.find(made.encode()) for _ in range(1000))
+    assert len(statements) == 1
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_store_that_is_away_opens_nothing(hosts: tuple[Service, Service], tmp_path: Path) -> None:
+    made, bridge = tokens.add(hosts[0], "ci", "read"), tokens.known(hosts[0])
+    assert bridge.find(made.encode())
+    hosts[0].store.dispose()
+    (tmp_path / "fleet.db").rename(tmp_path / "away.db")
+    with pytest.raises(UnreachableError, match="cannot be read from the store"):
+        bridge.find(made.encode())
+
+
+@pytest.mark.usefixtures("at_once")
+def test_those_in_the_file_of_a_home_are_moved_into_the_store_once(hosts: tuple[Service, Service]) -> None:
+    one, two = hosts
+    secrets = [named_tokens.add(each.home, name, "read") for each, name in ((one, "ci"), (two, "ci"), (two, "web"))]
+    assert [each.name for each in tokens.every(one)] == ["ci"]
+    assert [each.name for each in tokens.every(two)] == ["ci", "ci-two", "web"]
+    assert [each.home.bridge_tokens.exists() for each in hosts] == [False, False]
+    bridge = tokens.known(one)
+    assert [found and found.name for found in map(bridge.find, map(str.encode, secrets))] == ["ci", "ci-two", "web"]
