@@ -275,7 +275,7 @@ def drop(
     json: Json = False,
 ) -> None:
     """Remove a leg's branch, or all of a tree. It stays until its work is merged, or you say --force."""
-    from bridge.operations.branches import branches, drops
+    from bridge.operations.branches import drops
     from cli.drawing.words import signed
 
     gone = drops.drop(service_here(), leg, actor=signed(), force=force)
@@ -283,7 +283,7 @@ def drop(
         say_json(gone)
         return
     for each in gone.dropped:
-        say(f"{each.branch} is dropped", f"bring it back: {branches.restore(each.path, each.branch, each.head_sha)}")
+        say(f"{each.branch} is dropped", f"bring it back: {each.back}")
     if gone.stays:
         say(f"{gone.stays} stays, its work is not in the branch you have checked out; to go on:")
         say(*(f"  {command}" for command in gone.ways_on))

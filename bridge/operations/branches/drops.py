@@ -28,6 +28,8 @@ class Dropped:
     head_sha: str
     path: str
     merged: bool
+    back: str
+    """The command that brings it back."""
 
 
 @dataclass(frozen=True)
@@ -140,25 +142,30 @@ def _dropped(
     Record each drop before doing it: a branch that vanishes without a record counts as lost.
     """
     path = Path(tree.path)
-    gone = [_recorded(service, path, tree, leg, actor) for leg in legs]
-    gone += [_recorded_task_branch(service, path, tree, head, actor)] if head else []
+    gone = [_recorded(service, tree, leg, actor) for leg in legs]
+    gone += [_recorded_task_branch(service, tree, head, actor)] if head else []
     hub_work.remove(service, tree.repo, [each.branch for each in gone])
     for each in gone:
         git.delete(path, each.branch, each.head_sha)
     return gone
 
 
-def _recorded(service: Service, path: Path, tree: Branches, leg: LegBranch, actor: str) -> Dropped:
+def _recorded(service: Service, tree: Branches, leg: LegBranch, actor: str) -> Dropped:
     tip = leg.head_sha or ""
-    merged = leg.state is not BranchState.UNMERGED or git.contains(path, "HEAD", tip)
+    merged = leg.state is not BranchState.UNMERGED or git.contains(Path(tree.path), "HEAD", tip)
     message = f"{actor} dropped {leg.branch} ({'merged' if merged else 'not merged'}); it was at {tip}"
     stored.tell(service.store, BranchEventKind.DROPPED, leg.job_id, event_of(tree, leg, actor, merged=merged), message)
-    return Dropped(leg.job_id, leg.branch, tip, str(path), merged)
+    return _of(service, tree, leg.job_id, leg.branch, tip, merged=merged)
 
 
-def _recorded_task_branch(service: Service, path: Path, tree: Branches, head: str, actor: str) -> Dropped:
-    branch, merged = tree.task_branch, git.contains(path, "HEAD", head)
+def _recorded_task_branch(service: Service, tree: Branches, head: str, actor: str) -> Dropped:
+    branch, merged = tree.task_branch, git.contains(Path(tree.path), "HEAD", head)
     event = BranchEvent(actor=actor, branch=branch, head_sha=head, task_branch=branch, merged=merged)
     message = f"{actor} dropped {branch} ({'merged' if merged else 'not merged'}); it was at {head}"
     stored.tell(service.store, BranchEventKind.DROPPED, tree.root_job_id, event, message)
-    return Dropped(tree.root_job_id, branch, head, str(path), merged)
+    return _of(service, tree, tree.root_job_id, branch, head, merged=merged)
+
+
+def _of(service: Service, tree: Branches, job_id: str, branch: str, tip: str, *, merged: bool) -> Dropped:
+    back = hub_work.restore(service, tree.repo, branch, tip) or branches.restore(tree.path, branch, tip)
+    return Dropped(job_id, branch, tip, tree.path, merged, back)

@@ -4,6 +4,7 @@ An order fetches first, and fails if it can't. A look waits a few seconds for a 
 host has.
 """
 
+import shlex
 import threading
 import time
 from collections import OrderedDict
@@ -97,3 +98,21 @@ def remove(service: Service, name: str, branches: Collection[str]) -> None:
     repo = stored_repos.registered(service.store, name)
     if through := checkouts.hub_of(service, repo):
         hub.remove(checkouts.place_of(service, repo), through, branches)
+
+
+def restore(service: Service, name: str, branch: str, commit: str) -> str:
+    """Return the command that brings a branch back at the hub, and so on every host; empty without a remote."""
+    repo = stored_repos.registered(service.store, name)
+    through = checkouts.hub_of(service, repo)
+    if through is None:
+        return ""
+    path = shlex.quote(str(checkouts.place_of(service, repo)))
+    return f"git -C {path} push {shlex.quote(through.shown)} {commit}:{through.ref(branch)}"
+
+
+def share(service: Service, repo: Repo, root: str, commit: str) -> None:
+    """Push a commit of the operator's own that a job of this tree begins from, for any host may run that."""
+    through = checkouts.hub_of(service, repo)
+    path = checkouts.place_of(service, repo)
+    if through and hub.is_only_here(path, commit):
+        hub.push(path, through, commit, f"{hub.BASES}{root}", force=True)

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from activities.git import command as program
 from activities.git.merges.task_line import LeftOut, Part, draw, name_of
+from activities.host import checkouts
 from activities.jobs.place import may_commit
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
 from activities.store.registry import agents as stored_agents
 from activities.store.registry.agents import Agent
 from activities.store.registry.repos import Repo
-from bridge.operations.branches import branches, task_line
+from bridge.operations.branches import branches, hub_work, task_line
 from bridge.operations.branches.branches import Branches, BranchState
 from bridge.operations.branches.foreign_commits import refuse_foreign
 from bridge.operations.jobs import jobs
@@ -60,12 +61,16 @@ async def resolve(
     tree = branches.of_tree(service, whole.task.root_job_id, typed=order, fresh=True)
     repo = branches.checkout(service, tree.repo, order)
     _refuse_early(whole, tree)
+    if with_mine:
+        checkouts.fresh(service, repo)
     parts, conflicts = _conflicts(service, tree, Path(repo.path), with_mine=with_mine)
     chosen = _agent(service, whole, conflicts, repo, agent)
     if root is None or stored_jobs.get(service.store, root) is None:
         message = "\n".join(_message(whole, conflicts))
         start = going_on(service, whole, tree, chosen.worker, message, parts, root)
         start = start.model_copy(update={"title": titled("Resolve the conflicts of", whole)})
+        if with_mine:
+            hub_work.share(service, repo, start.root_job_id, parts[-1].commit)
         root = await trees.start(service, start, repo.host)
     return Resolving(root, tree.root_job_id, chosen.worker.name, tree.task_branch, tuple(conflicts))
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Note, Page
 from bridge.http.dashboard.parts.slow_answers import Background
-from bridge.operations.branches import branches, unmerged
+from bridge.operations.branches import unmerged
 from bridge.operations.branches.unmerged import Choice, UnmergedWork
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
@@ -43,7 +43,7 @@ async def _drop(service: Service, form: Form) -> Done:
     if done.dropped:
         first = done.dropped[0]
         said = f"{len(done.dropped)} branches are dropped. To bring back the first (and others likewise):"
-        notes.insert(0, Note(said, hint=branches.restore(first.path, first.branch, first.head_sha)))
+        notes.insert(0, Note(said, hint=first.back))
     return Done(tuple(notes))
 
 

@@ -112,13 +112,12 @@ def dropped(service: Service, job_id: str, form: Form) -> Note:
     except ServiceError as error:
         return Note(error.message, done=False, hint=error.hint or "", about=job_id)
     first, *others = gone.dropped
-    back = branches.restore(first.path, first.branch, first.head_sha)
     said = f"{first.branch} is dropped. It can be brought back."
     if others:
         said = f"{len(gone.dropped)} branches are dropped. To bring back the first (and others likewise):"
     if gone.stays:
         said += f" {gone.stays} stays: its work is not in the branch you have checked out."
-    return Note(said, hint=back, about=job_id)
+    return Note(said, hint=first.back, about=job_id)
 
 
 async def resolved(service: Service, root: str) -> Done:

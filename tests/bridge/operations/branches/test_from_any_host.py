@@ -1,6 +1,7 @@
 """Work on a tree from any host: for a repository with a remote all of it, else the host to do it on is named."""
 
 import asyncio
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ from tests.bridge.two_hosts import HERE, THERE, at_hub, joined, seen
 from workflows.github.merge_gate import GateState
 from workflows.model.errors import RefusedError, ServiceError, UnreachableError
 from workflows.model.rows import JobRecord
+from workflows.tree.state import TreeInput
 
 pytestmark = pytest.mark.ruling("Q3.work")
 ACTOR = "ann (cli)"
@@ -166,6 +168,13 @@ def test_a_drop_on_one_host_is_one_on_all(two: Two) -> None:
     assert branches.of_tree(two.here, ROOT).head is None
 
 
+def test_the_printed_command_brings_a_branch_back_on_every_host(two: Two) -> None:
+    [gone] = drops.drop(two.there, B, actor=ACTOR, force=True).dropped
+    assert two.states(two.here) == [BranchState.UNMERGED, BranchState.DROPPED]
+    subprocess.run(gone.back, shell=True, check=True)
+    assert two.states(two.here) == two.states(two.there) == [BranchState.UNMERGED] * 2
+
+
 def test_branches_that_only_other_hosts_made_are_swept_from_any(two: Two) -> None:
     [work] = unmerged.find(two.there, unmerged.Choice("acme/shop"))
     assert (work.root_job_id, len(work.branches), work.commits) == (ROOT, 2, 2)
@@ -211,9 +220,10 @@ class TestIntoTheDefaultBranch:
         commit_file(tmp_path / "people", "a.txt", "another a\n")
         run_git(tmp_path / "people", "push", "-q", "origin", "main")
         before = run_git(two.bare, "rev-parse", "main")
-        with pytest.raises(RefusedError, match=r"it conflicts in a\.txt"):
+        with pytest.raises(RefusedError, match=r"it conflicts in a\.txt") as refused:
             two.merge(two.here, ROOT, into_mine=True)
         assert run_git(two.bare, "rev-parse", "main") == before
+        assert refused.value.hint.startswith(f"service job resolve {ROOT} --with-mine\n")
 
 
 class TestHubAway:
@@ -274,6 +284,26 @@ def test_a_conflict_is_resolved_from_any_host(grown_two: Two, monkeypatch: pytes
     team.add(grown_two.there, "dev")
     made = asyncio.run(resolving.resolve(grown_two.there, ROOT))
     assert ([each.leg for each in made.conflicts], begun) == (["docs"], [THERE])
+
+
+def test_a_conflict_with_the_default_branch_is_resolved_from_any_host(
+    grown_two: Two, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = list[tuple[str, str]]()
+
+    async def start(_: Service, tree: TreeInput, host: str) -> str:
+        parts.extend((each.leg, each.head) for each in tree.line)
+        return "job-000000000000"
+
+    monkeypatch.setattr("bridge.operations.orders.trees.start", start)
+    team.add(grown_two.there, "dev")
+    grown_two.states(grown_two.there)
+    run_git(tmp_path, "clone", "-q", str(grown_two.bare), "people")
+    head = commit_file(tmp_path / "people", grown.FILE, "of people\n")
+    run_git(tmp_path / "people", "push", "-q", "origin", "main")
+    made = asyncio.run(resolving.resolve(grown_two.there, ROOT, with_mine=True))
+    assert "mine" in [each.leg for each in made.conflicts]
+    assert parts[-1] == ("mine", head)
 
 
 def test_one_host_merges_an_ended_tree_by_itself(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
