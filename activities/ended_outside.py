@@ -15,9 +15,8 @@ from temporalio.exceptions import TemporalError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
+from activities.jobs import kept
 from activities.jobs.ended_outside import why_closed
-from activities.runs import orphans
-from activities.runs.run_folders import key_of
 from activities.store import attempts, jobs, pipeline_runs, trees
 from activities.store.leader import Leader
 from activities.temporal import RPC_TIMEOUT
@@ -176,13 +175,10 @@ async def end_abandoned(context: Context) -> int:
     left = await asyncio.to_thread(attempts.abandoned, context.store, context.host, time.time() - STOPPING)
     if not left:
         return 0
-    keys = {(run.job_id, run.attempt): run for run in left}
-    alive = await asyncio.to_thread(orphans.find_orphans, context.home.runs, set())
-    found = [orphan for orphan in alive if key_of(orphan.run_dir.name) in keys]
-    await orphans.end(found, context.home.orphans, context.settings.worker.stop_grace)
+    ended = await kept.end(context, {(run.job_id, run.attempt) for run in left})
     for run in left:
         outcome = JobOutcome(
             job_id=run.job_id, attempt=run.attempt, state=JobState.CANCELLED, reason="its job ended without it"
         )
         await asyncio.to_thread(attempts.close, context.store, run, outcome, {}, {})
-    return len(found)
+    return ended

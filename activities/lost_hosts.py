@@ -10,6 +10,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
+from activities.jobs import kept
 from activities.store import moves, outbox
 from activities.store.leader import Leader
 from activities.store.moves import Held
@@ -38,7 +39,8 @@ class LostHosts:
     """Ids of the notifications that this process has seen to."""
 
     async def look(self) -> None:
-        """Look at all hosts once."""
+        """Keep the work that was taken from this host; if this host leads, look at all hosts once."""
+        await kept.settle(self.context)
         if not await asyncio.to_thread(self.leader.leads):
             return
         for host in await asyncio.to_thread(hosts.every, self.context.store):

@@ -283,6 +283,7 @@ RULES: dict[str, dict[str, str]] = {
         "Q5": "Jobs of a lost or drained host go on elsewhere, once, at no cost to bounds.",
         "Q5.lost": "People hear once of a host that is away; after a while, or by a word, what it had begun moves.",
         "Q5.claim": "The store decides once whether an attempt moves; a host that comes back keeps to that.",
+        "Q5.kept": "What a host made of a moved attempt is ended, kept as a ref and told; it is not the job's.",
         "Q6": "The whole work folder of a running job is pushed each minute it changed, and an attempt elsewhere goes on from it.",
         "Q7": "Heartbeats are rare and orders to stop come all the same; one host looks for workflows that were ended.",
         "Q8": "Trees go on while hosts are upgraded one by one; stores of every release migrate; others are named.",

@@ -34,6 +34,10 @@ class StopOrders:
         finally:
             del self._running[key]
 
+    def runs(self, key: tuple[str, int]) -> bool:
+        """Return whether a call for this job's attempt is under way on this host."""
+        return key in self._running
+
     async def follow(self, store: Engine) -> None:
         """Look for orders while the worker lives. Nothing is read while nothing runs."""
         while True:

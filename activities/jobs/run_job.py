@@ -120,6 +120,8 @@ class JobAttempt:
 
     def _finish(self, verdict: Settled) -> JobOutcome:
         runs = self._runs
+        if (moved := self._moved()) is not None:
+            return moved
         result = verdict.result if not isinstance(verdict, Failure | Rejected) else None
         evidence = workspace.collect(self.place, self.run, result)
         with until_hub(partial(self.context.reports.held_up, self.run), done=True):
@@ -143,6 +145,12 @@ class JobAttempt:
         self.snapshots.remove(self.place.repo)
         workspace.dispose(self.place, self.run, evidence)
         return outcome
+
+    def _moved(self) -> JobOutcome | None:
+        """Return the outcome of an attempt that was taken from this host; its work is kept elsewhere (ruling Q5)."""
+        row = attempts.get(self.context.store, *self.row.key) if self.snapshots.through is not None else None
+        recorded = row.recorded if row is not None else None
+        return recorded if recorded is not None and recorded.moved else None
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,11 @@ class AttemptRow:
     """The commits that were merged into its worktree before it began; None until the merge has succeeded."""
 
     @property
+    def key(self) -> tuple[str, int]:
+        """Return the job and attempt."""
+        return self.job_id, self.attempt
+
+    @property
     def recorded(self) -> JobOutcome | None:
         """Return the outcome, if it is known; it never changes after that."""
         return JobOutcome.model_validate(self.outcome) if self.outcome else None

@@ -140,13 +140,6 @@ def to_keep(engine: Engine, host: str) -> Sequence[Moved]:
         return [Moved(**row._mapping) for row in rows]
 
 
-def is_moved(engine: Engine, job_id: str, attempt: int) -> bool:
-    """Return whether the attempt was taken from its host."""
-    with engine.connect() as connection:
-        query = select(schema.moves.c.at).where(_key(schema.moves, Offered(job_id, attempt)))
-        return connection.execute(query).first() is not None
-
-
 def keep(engine: Engine, moved: Moved, ref: str) -> None:
     """Record where the work of a moved attempt is kept; empty if it had none."""
     key = _key(schema.moves, Offered(moved.job_id, moved.attempt))

@@ -342,6 +342,8 @@ class BranchEventKind(StrEnum):
     """It conflicts with the line of its chain and is not on it (ruling O3)."""
     REVIEW_ASKED = "review_asked"
     """A review of what the tree's own reviews have not seen (ruling L10)."""
+    KEPT = "work_kept"
+    """The work of an attempt that had moved, from a host that came back (ruling Q5)."""
 
 
 class BranchEvent(Payload):

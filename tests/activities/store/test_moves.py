@@ -112,4 +112,3 @@ def test_kept_work_is_looked_at_once(store: Engine) -> None:
     [moved] = moves.to_keep(store, "a")
     moves.keep(store, moved, "refs/service/kept/x-1")
     assert moves.to_keep(store, "a") == []
-    assert moves.is_moved(store, JOB, 1)

@@ -115,6 +115,8 @@ def _before(run: JobRun) -> str:
     how = f" Before it: {inline(run.before)}." if run.before else ""
     stays = run.own_branch or run.shared_worktree
     work = "You go on on its branch." if stays else "You begin anew: what it wrote is not in your folder."
+    if run.moved_from and run.assignment.action is Action.IMPLEMENT:  # a note above says what could be saved
+        work = "Unless you were told above that its files are here, you begin anew."
     return f"# The attempt before\n\nThis is attempt {run.attempt} of this job.{how} {work}"
 
 

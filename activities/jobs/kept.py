@@ -1,0 +1,89 @@
+"""The work of attempts that were taken from this host while it was away: kept at the hub as refs of their own (Q5).
+
+The agents are ended first. Each step may be repeated; what cannot be kept now stays in its work folder until it can.
+"""
+
+import asyncio
+import logging
+from collections.abc import Collection
+from pathlib import Path
+
+from activities.git import branches, hub
+from activities.git.work_folder import work_in_progress, worktrees
+from activities.git.work_folder.service_git_dir import side_of
+from activities.git.work_folder.worktrees import Worktree
+from activities.host import checkouts
+from activities.host.context import Context
+from activities.host.helper_process import LOOK_SECONDS, apart
+from activities.runs import orphans
+from activities.runs.run_folders import Key, key_of
+from activities.store import attempts, jobs, moves
+from activities.store import branches as told
+from activities.store.attempts import AttemptRow
+from activities.store.moves import Moved
+from activities.store.registry import repos
+from workflows.model.errors import ServiceError
+from workflows.model.event_payloads import BranchEvent, BranchEventKind
+
+log = logging.getLogger(__name__)
+
+KEPT = "kept/"
+"""The names of kept work below the hub's namespace."""
+
+
+async def settle(context: Context) -> None:
+    """End the agents of all attempts that were taken from this host, and keep their work; leave the rest for later."""
+    left = await asyncio.to_thread(moves.to_keep, context.store, context.host)
+    left = [each for each in left if not context.stops.runs((each.job_id, each.attempt))]  # its call ends it
+    if left:
+        await end(context, {(each.job_id, each.attempt) for each in left})
+    for each in left:
+        try:
+            await asyncio.to_thread(_settle, context, each)
+        except (ServiceError, OSError) as fault:
+            log.warning("the work of %s, attempt %d, is not kept yet: %s", each.job_id, each.attempt, fault)
+
+
+async def end(context: Context, keys: Collection[Key]) -> int:
+    """End the agents of these attempts, by job and number; return how many ran."""
+    alive = await asyncio.to_thread(orphans.find_orphans, context.home.runs, set())
+    found = [orphan for orphan in alive if key_of(orphan.run_dir.name) in keys]
+    await orphans.end(found, context.home.orphans, context.settings.worker.stop_grace)
+    return len(found)
+
+
+def _settle(context: Context, moved: Moved) -> None:
+    row, job = attempts.get(context.store, moved.job_id, moved.attempt), jobs.get(context.store, moved.job_id)
+    ref = ""
+    if row is not None and job is not None and row.worktree is not None:
+        repo, path = checkouts.path_of(context, job.repo), Path(row.worktree)
+        ref = _kept(context, moved, row, job.repo, repo) if row.branch else ""
+        if row.branch is None or "-shared-" not in row.branch:  # the folder is not other jobs' too
+            worktrees.dispose(repo, path, later=True)
+    moves.keep(context.store, moved, ref)
+
+
+def _kept(context: Context, moved: Moved, row: AttemptRow, name: str, repo: Path) -> str:
+    """Push what the attempt left, uncommitted files too, and tell its tree. Return the ref, or "" if there is none."""
+    through = checkouts.hub_of(context, repos.registered(context.store, name))
+    commit, source = _work(row, moved, repo)
+    if through is None or commit is None:
+        return ""
+    own = f"{KEPT}{moved.job_id}-{moved.attempt}"
+    hub.push(source, through, commit, own, force=True)
+    ref = through.ref(own)
+    event = BranchEvent(actor=context.host, branch=ref, head_sha=commit, task_branch="", merged=False)
+    message = f"{context.host} came back: its work on attempt {moved.attempt}, which had moved, is kept as {ref}"
+    told.tell(context.store, BranchEventKind.KEPT, moved.job_id, event, message)
+    return ref
+
+
+def _work(row: AttemptRow, moved: Moved, repo: Path) -> tuple[str | None, Path]:
+    """Return a commit of the attempt's work, and the repository that has it: of its folder, or else of its branch."""
+    path = Path(row.worktree or "")
+    if worktree := worktrees.find(path):
+        worktree = Worktree(path, row.base_sha or worktree.base, worktree.branch, worktree.names)
+        made = apart(LOOK_SECONDS, work_in_progress.take, worktree, moved.job_id, moved.attempt)
+        return made.commit or None, side_of(path)
+    tip = branches.tip(repo, row.branch or "")
+    return (tip if tip != row.base_sha else None), repo
