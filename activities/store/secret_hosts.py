@@ -11,7 +11,7 @@ from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store import schema
 from activities.store.database import insert_new, open_store
-from workflows.model.errors import Commands, RefusedError
+from workflows.model.errors import RefusedError
 
 
 class SecretElsewhereError(RefusedError):
@@ -40,7 +40,7 @@ class SecretHosts:
             insert_new(connection, schema.kept_secrets, rows)
 
     def refuse(self, name: str) -> None:
-        """Raise SecretElsewhereError with the commands that bring the secret here, if another host keeps it."""
+        """Raise SecretElsewhereError with the command that brings the secret here, if another host keeps it."""
         table = schema.kept_secrets.c
         query = select(table.host, table.path).where(table.name == name, table.host != self.settings.host)
         with self._store() as store, store.connect() as connection:
@@ -52,7 +52,7 @@ class SecretHosts:
         raise SecretElsewhereError(
             f"the text needs a secret (redacted-{name}) that only the host {row.host} keeps, and this is "
             f"{self.settings.host}",
-            Commands(f"scp -p {row.host}:{row.path} {folder}/", "service job retry JOB"),
+            f"scp -p {row.host}:{row.path} {folder}/",
         )
 
     @contextmanager
