@@ -87,7 +87,20 @@ class Fleet:
     machines: list[Machine] = field(default_factory=list)
 
     def host(self, name: str, more: str = "", **worker: str) -> Machine:
-        """Make a machine; the first one's seal key is every other's."""
+        """Make a host; the first one's seal key is every other's."""
+        made = self.machine(name)
+        made.home.mkdir(mode=0o700)
+        made.configure(more, **worker)
+        if len(self.machines) > 1:
+            key = made.home / "seal.key"
+            key.write_bytes((self.machines[0].home / "seal.key").read_bytes())
+            key.chmod(0o600)
+        else:
+            made("cluster", "init")
+        return made
+
+    def machine(self, name: str) -> Machine:
+        """Make a machine without a home."""
         tmp = self.folder / name
         tmp.mkdir()
         address, port = self.temporal.rsplit(":", 1)
@@ -95,14 +108,6 @@ class Fleet:
         url = self.postgres.database(self.database, lines[1].port)
         common = f'[temporal]\naddress = "{lines[0].address}"\nnamespace = "{self.namespace}"\n[store]\nurl = "{url}"\n'
         made = Machine(tmp / "home", tmp / "shop", tmp, lane(), name, lines, common)
-        made.home.mkdir(mode=0o700)
-        made.configure(more, **worker)
-        if self.machines:
-            key = made.home / "seal.key"
-            key.write_bytes((self.machines[0].home / "seal.key").read_bytes())
-            key.chmod(0o600)
-        else:
-            made("cluster", "init")
         self.machines.append(made)
         return made
 
