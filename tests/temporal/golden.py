@@ -1,7 +1,8 @@
-"""Histories of small trees, kept as files and replayed forever: a release that cannot continue them breaks trees.
+"""Histories of small trees of each release, kept as files and replayed forever: a release that cannot continue them
+breaks trees.
 
-`python -m tests.temporal.golden` writes the shapes that have no file yet. Existing files are never overwritten: running
-trees of earlier releases look like them.
+`python -m tests.temporal.golden` writes the shapes that have no file of this release yet. Existing files are never
+overwritten: running trees of that release look like them.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from uuid import uuid4
 from temporalio.client import Client, WorkflowHandle
 from temporalio.testing import TimeSkipper, TimeSkippingConfig
 
+from activities.store.registry.hosts import release
 from tests.temporal import golden_pipelines
 from tests.temporal.books import Books
 from tests.temporal.github_office import Office, at_desk
@@ -26,11 +28,13 @@ from tests.temporal.people import asking, human, order, say, waits
 from tests.temporal.server import PLAIN, serve
 from tests.tree.simulator import delegation
 from tests.waiting import soon, until
+from workflows.temporal.delegation import Delegation
 from workflows.temporal.github_calls import Push, Turn
 from workflows.temporal.github_sync import GithubDesk
-from workflows.temporal.messages import TreeStart
+from workflows.temporal.messages import Move, TreeStart
 
 FOLDER = Path(__file__).parent / "golden"
+"""It has a folder for each release."""
 PAIR = (delegation("a"), delegation("b", deps=("a",)))
 
 
@@ -175,6 +179,20 @@ async def answered(client: Client, queue: str) -> Handle:
     return tree
 
 
+async def placed(client: Client, queue: str) -> Handle:
+    """A tree of a fleet: no host can run its leg at first, and the leg moves when its host is lost."""
+    host = Host(script({"root": (delegation("a"),)}), held={"a"}, placements=["", queue])
+    async with serving(client, queue, host):
+        tree = await start(client, queue, TreeStart(input=an_input(), host=queue, placed=True))
+        await host.until(lambda: "a" in host.names)
+        lost = Move(job_id=host.run("a").job_id, attempt=1, host=queue, reason="its host is lost", last_seen=1.0)
+        await client.get_workflow_handle(lost.job_id).signal(Delegation.move, lost)
+        await host.until(lambda: host.names.count("a") == 2)
+        host.held.clear()
+        await ended(tree)
+    return tree
+
+
 async def github_desk(client: Client, queue: str) -> WorkflowHandle[GithubDesk, str]:
     """A write, a push that fails, a wait of half an hour that a ring ends, and nothing more to do."""
     pushes = (Push(fact_id="root-publish", host="here"),)
@@ -197,6 +215,7 @@ _WHOLE = (
     continued_as_new,
     reopened_by_an_operator,
     answered,
+    placed,
 )
 _PAUSED = (asks, failure, joined, nested, near_its_end, paused_after_continuing)
 _TREES: dict[str, Callable[[Client, str], Awaitable[Handle]]] = {shape.__name__: shape for shape in _WHOLE + _PAUSED}
@@ -204,7 +223,7 @@ _Recorded = Callable[[Client, str], Awaitable[WorkflowHandle[Any, Any]]]
 SHAPES: dict[str, _Recorded] = {**_TREES, **golden_pipelines.SHAPES, "github_desk": github_desk}
 
 
-async def record(client: Client, shape: str) -> None:
+async def record(client: Client, shape: str, folder: Path) -> None:
     """Record every run of the workflow, and its first leg's or stage's, without names of the machine."""
     tree = await SHAPES[shape](client, f"golden-{uuid4().hex[:8]}")
     wanted = f"WorkflowId IN ('{tree.id}', '{tree.id}.1')"
@@ -216,14 +235,16 @@ async def record(client: Client, shape: str) -> None:
         text = re.sub(r'"[0-9]+@[^"]*"', '"somebody"', history.to_json())
         text = re.sub(r'"stackTrace": *"(?:[^"\\]|\\.)*"', '"stackTrace": ""', text)
         events = ",\n".join(json.dumps(event, separators=(",", ":")) for event in json.loads(text)["events"])
-        (FOLDER / f"{shape}-{number}.json").write_text(f'{{"events": [\n{events}\n]}}\n')
+        (folder / f"{shape}-{number}.json").write_text(f'{{"events": [\n{events}\n]}}\n')
 
 
 async def main() -> None:
+    folder = FOLDER / release()
+    folder.mkdir(exist_ok=True)
     async with serve(PLAIN) as client:
         for shape in SHAPES:
-            if not list(FOLDER.glob(f"{shape}-*.json")):
-                await record(client, shape)
+            if not list(folder.glob(f"{shape}-*.json")):
+                await record(client, shape, folder)
 
 
 if __name__ == "__main__":

@@ -77,7 +77,8 @@ def rotate(service: Service, *, wait: bool = False, step: Step = unheard) -> Tur
     missing = _awaited(service, wait, step, lambda host: offered.fingerprint in host.keys, "has not got the new key")
     if missing:
         says = f"the new seal key {offered.fingerprint[:SHOWN]} waits for {_named(missing)}; nothing seals with it yet"
-        raise RefusedError(says, Commands(way_back(missing[0].name), f"{AGAIN} --wait"))
+        gone = f"service host remove {missing[0].name}  (if it never comes back)"
+        raise RefusedError(says, Commands(way_back(missing[0].name), f"{AGAIN} --wait", gone))
     seal_keys.turn(service.store, offered.fingerprint)
     at_home.follow(home, service.store)
     behind = _awaited(service, False, step, lambda host: host.key == offered.fingerprint, "seals with the former key")
@@ -97,7 +98,8 @@ def remove(service: Service, name: str) -> Removed:
     behind = [host for host in _others(service) if host.key == key.fingerprint]
     if behind:
         says = f"{_named(behind)} still seals with the key {key.fingerprint[:SHOWN]}"
-        raise RefusedError(says, way_back(behind[0].name))
+        gone = f"service host remove {behind[0].name}  (if it never comes back)"
+        raise RefusedError(says, Commands(way_back(behind[0].name), gone))
     if key.left_at is None:
         asyncio.run(_leave(service, key.fingerprint))
         key = _former(seal_keys.every(service.store), name)
