@@ -112,6 +112,7 @@ def workers(
         identity=takeover.worker_identity(context.host),
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
         deployment_config=release,
+        max_heartbeat_throttle_interval=BEAT,
         graceful_shutdown_timeout=SHUTDOWN,
     )
     agents = Worker(

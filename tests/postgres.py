@@ -35,6 +35,8 @@ class Postgres:
     folder: Path
     port: int
     connections: int
+    options: str = ""
+    """Further words of its command line."""
 
     @property
     def url(self) -> str:
@@ -53,7 +55,7 @@ class Postgres:
 
     def start(self) -> None:
         options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off"
-        options += f" -c max_connections={self.connections}"
+        options += f" -c max_connections={self.connections} {self.options}"
         self._run("pg_ctl", "-D", self._data, "-o", options, "-w", "-l", str(self.folder / "log"), "start")
 
     def stop(self) -> None:
@@ -84,14 +86,14 @@ class Postgres:
 
 
 @contextlib.contextmanager
-def running(connections: int = 30) -> Iterator[Postgres]:
+def running(connections: int = 30, options: str = "") -> Iterator[Postgres]:
     """Run a server during the context."""
     programs()
     # Not below pytest's own folders, which are closed to PostgreSQL's account.
     with tempfile.TemporaryDirectory(prefix="service-postgres-", ignore_cleanup_errors=True) as name:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        server = Postgres(Path(name), port, connections)
+        server = Postgres(Path(name), port, connections, options)
         server.make()
         server.start()
         try:
