@@ -26,6 +26,7 @@ from activities.host.slots import Slots
 from activities.host.tree_reports import TreeReports
 from activities.housekeeping import end_orphans, keep_moving, keep_room, keep_tidy, keep_true, seen
 from activities.jobs import execution
+from activities.jobs.placing import Placer
 from activities.jobs.record_tree import TreeRecorder
 from activities.jobs.run_job import Jobs
 from activities.notify.deliver import Deliverer
@@ -82,11 +83,12 @@ def workers(
     context: Context,
     traced: Sequence[Interceptor] = (),
     release: WorkerDeploymentConfig | None = None,
+    slots: Slots | None = None,
 ) -> list[Worker]:
     """Return the tree worker, of a release if hosts may have several, and this host's agent worker."""
     writing = WRITING_FAR if context.settings.store.url else WRITING
     recorder, books = TreeRecorder(context), RunRecorder(context)
-    slots = Slots(context.settings)
+    slots = slots or Slots(context.settings)
     context.room.heeded_by.append(slots.hold)
     slots.hold(context.room.held)
     refused = seal_check.left_alone if context.settings.store.url else seal_check.ended_by(client)
@@ -98,6 +100,7 @@ def workers(
         workflows=WORKFLOWS,
         activities=[
             *recorder.activities,
+            Placer(context).place,
             Deliverer(context).deliver,
             books.record_run,
             books.plan_run,
@@ -151,7 +154,9 @@ async def serve(home: Home) -> None:
     telemetry.offer_metrics(settings)
     client = await connect(home, settings)
     await cluster.require(client)
-    context = replace(context, reports=TreeReports(client, asyncio.get_running_loop()))
+    slots = Slots(settings)
+    reports = TreeReports(client, asyncio.get_running_loop())
+    context = replace(context, reports=reports, load=lambda: slots.load)
     await end_orphans(context)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -159,11 +164,11 @@ async def serve(home: Home) -> None:
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(seen(context, client.namespace))
         traced, release = telemetry.begin_traces(context.host), await releases.config(client, settings)
-        trees, agents = workers(client, context, traced, release)
+        trees, agents = workers(client, context, traced, release, slots)
         await stack.enter_async_context(trees)
         if release and not await releases.lead(client, context):
             await trees.shutdown()
-            release, (trees, agents) = None, workers(client, context, traced)
+            release, (trees, agents) = None, workers(client, context, traced, slots=slots)
             await stack.enter_async_context(trees)
         taking = await takeover.begun(client, context.host, settings.temporal.task_queue)
         await helpers

@@ -44,20 +44,29 @@ def add(
     session: Annotated[
         str, typer.Option(help="fresh: a new session for each job; tree: a coordinator continues its session.")
     ] = "fresh",
+    require: Annotated[
+        list[str] | None, typer.Option(metavar="LABEL", help="A label its hosts must have; may be repeated.")
+    ] = None,
+    prefer: Annotated[
+        list[str] | None, typer.Option(metavar="LABEL", help="Hosts with this label come first; may be repeated.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Register an agent."""
     from bridge.operations.health import runtimes
-    from bridge.operations.registry import agents
+    from bridge.operations.registry import agents, labels
 
+    asks = (tuple(require or ()), tuple(prefer or ()))
     new = agents.NewAgent(
-        name, runtime, command, model, effort, capabilities, autonomy, template, role, tuple(repo or ()), session
+        name, runtime, command, model, effort, capabilities, autonomy, template, role, tuple(repo or ()), session, *asks
     )
     service = service_here()
     agent = agents.add(service, new)
     runtime = agent.worker.runtime
     if lacking := runtimes.lacks(service, runtime):
         tell(f"warning: {lacking}")
+    if warning := labels.caveat(service, agent.require):
+        tell(f"warning: {warning}")
     if json:
         say_json(agents.shown(agent))
         return

@@ -49,19 +49,31 @@ def add(
         typer.Option(metavar="URL", help="Where every host fetches it from and pushes work to; '' for none."),
     ] = None,
     move: Annotated[bool, typer.Option("--move", help="Take the name over from another host's checkout.")] = False,
+    require: Annotated[
+        list[str] | None, typer.Option(metavar="LABEL", help="Its hosts must have this; may be repeated, '' for none.")
+    ] = None,
+    prefer: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LABEL", help="Hosts with it come first; may be repeated, '' for none."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Register a repository by its checkout or its remote, or point its name at another one."""
-    from bridge.operations.registry import repos
+    from bridge.operations.registry import labels, repos
 
-    where = Path() if path is None and not remote else path
-    repo = repos.add(service_here(), name, where, github, remote, move=move)
+    service = service_here()
+    changes = (require is not None or prefer is not None) and name in {each.name for each in repos.every(service)}
+    where = Path() if path is None and not remote and not changes else path
+    repo = repos.add(service, name, where, github, remote, move=move, require=require, prefer=prefer)
+    if warning := labels.caveat(service, require or ()):
+        tell(f"warning: {warning}")
     if json:
         say_json(repo)
         return
     on_github = f"; on GitHub it is {repo.github}" if repo.github else ""
     remotely = f"every host works on it from {repo.remote} ({repo.default_branch})" if repo.remote else ""
-    say(f"{repo.name} is {'; '.join(filter(None, (repo.path, remotely)))}{on_github}")
+    on_hosts = f"; its hosts must have {', '.join(repo.require)}" if repo.require else ""
+    say(f"{repo.name} is {'; '.join(filter(None, (repo.path, remotely)))}{on_github}{on_hosts}")
 
 
 @app.command(name="list")

@@ -1,7 +1,7 @@
 """The state that a worker's activities share: home, settings, store."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sqlalchemy import Engine
@@ -29,6 +29,8 @@ class Context:
     """Reports to trees about their running jobs."""
     room: Room = field(default_factory=Room)
     stops: StopOrders = field(default_factory=StopOrders)
+    load: Callable[[], int] = lambda: 0
+    """The number of runs on this host that have a slot or wait for one."""
 
     @property
     def artifacts(self) -> Artifacts:

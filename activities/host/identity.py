@@ -10,6 +10,7 @@ from sqlalchemy.engine import make_url
 
 from activities.host import seal_keys
 from activities.host.context import Context
+from activities.host.labels import labels
 from activities.sealing import seal_key
 from activities.settings import ready
 from activities.settings.home import Home
@@ -73,4 +74,6 @@ def see(context: Context, started_at: float) -> bool:
         key=seal_key.fingerprint(seal_key.ensure(home.root)),
         keys=tuple(seal_keys.by_fingerprint(home.root)),
         address=bridge_address(home, settings),
+        labels=labels(settings, context.environ),
+        taken=context.load(),
     )

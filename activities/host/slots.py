@@ -47,6 +47,11 @@ class Slots:
         self.held = ""
         """The reason why no run gets a slot, even a free one."""
 
+    @property
+    def load(self) -> int:
+        """Return the number of runs that have a slot or wait for one."""
+        return self._taken["all", ""] + len(self._waiting)
+
     def hold(self, why: str) -> None:
         """Keep new runs from beginning for this reason; an empty reason lets them begin as slots allow."""
         self.held = why

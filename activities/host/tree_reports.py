@@ -58,16 +58,23 @@ class TreeReports:
         """
         self._add(run, HeldUp(job_id=run.job_id, attempt=run.attempt, reason=reason, next=what_next))
 
+    def waits_for_host(self, root: str, offered: HeldUp) -> None:
+        """Report why an offered job has no host, or that it has one now (ruling Q4). Can be called from any thread."""
+        self._send_to(root, offered)
+
     def ended(self, run: JobRun) -> None:
         """Drop the unsent reports of a job that has ended: its outcome supersedes them."""
         queue = self._queues.get(run.root_job_id, [])
         queue[:] = [each for each in queue if each.report.job_id != run.job_id]
 
     def _add(self, run: JobRun, report: Begun | HeldUp) -> None:
+        self._send_to(run.root_job_id, report)
+
+    def _send_to(self, root: str, report: Begun | HeldUp) -> None:
         if self.loop is None:
-            self._queues.setdefault(run.root_job_id, []).append(_Waiting(report))
+            self._queues.setdefault(root, []).append(_Waiting(report))
         else:
-            self.loop.call_soon_threadsafe(self._queue, run.root_job_id, report)
+            self.loop.call_soon_threadsafe(self._queue, root, report)
 
     def _queue(self, root: str, report: Begun | HeldUp) -> None:
         if root not in self._queues:

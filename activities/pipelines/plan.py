@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from sqlalchemy import Engine
 
@@ -69,6 +70,7 @@ def plan(
         pipeline=name,
         repo=repo.name,
         host=repo.host,
+        placed=settings.is_fleet,
         base=ours.base,
         pull_request=ours.pull_request,
         issue=ours.issue,
@@ -160,11 +162,9 @@ def _stage(
     timeout = parse_duration(stage.timeout) if stage.timeout else None
     if isinstance(stage, ShellStage):
         script = artifacts.text(Script(command=stage.command, env=stage.env).model_dump_json())
-        return PlannedShell(id=stage.id, needs=stage.needs, timeout_seconds=timeout, retry=stage.retry, script=script)
+        return PlannedShell(**_shared(stage), timeout_seconds=timeout, script=script)
     return PlannedAgent(
-        id=stage.id,
-        needs=stage.needs,
-        retry=stage.retry,
+        **_shared(stage),
         assignment=Assignment(
             worker=artifacts.travelling(_worker(store, settings, definition, stage)),
             action=stage.action,
@@ -175,6 +175,11 @@ def _stage(
         ),
         success=stage.success,
     )
+
+
+def _shared(stage: ShellStage | AgentStage) -> dict[str, Any]:
+    """Return the fields that a plan takes from its stage unchanged."""
+    return stage.model_dump(include={"id", "needs", "retry", "require", "prefer"})
 
 
 def _worker(store: Engine, settings: Settings, definition: Definition, stage: AgentStage) -> Worker:

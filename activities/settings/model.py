@@ -26,6 +26,7 @@ from workflows.contract.faults import did_you_mean
 from workflows.contract.models import Tier
 from workflows.model.errors import UsageError
 from workflows.model.settings import Bounds, RuntimeDefaults, Timeouts, TreeSettings
+from workflows.policy.placement import OWN_LABEL
 from workflows.policy.prices import TIER
 from workflows.text.durations import format_duration, parse_duration
 
@@ -51,6 +52,12 @@ def _runtime_names(value: dict[str, "RuntimeSection"]) -> dict[str, "RuntimeSect
         raise ValueError(f"{unknown[0]} is not a runtime; the runtimes are {', '.join(RUNTIMES)}")
     if SHELL in value and value[SHELL].adapter:
         raise ValueError("shell has no adapter: it runs the command its agent was registered with")
+    return value
+
+
+def _label(value: str) -> str:
+    if not re.fullmatch(OWN_LABEL, value):
+        raise PydanticCustomError("label", "Input should be letters, digits, dots, dashes and underscores")
     return value
 
 
@@ -229,6 +236,8 @@ class WorkerSection(Section):
 
     host: str = ""
     """This machine's name in task queues; empty means its host name."""
+    labels: list[Annotated[str, AfterValidator(_label)]] = []
+    """What this host has and others may lack, such as `gpu`: repositories, agents and stages can ask for it."""
     max_parallel_jobs: int = Field(default=8, ge=1, le=256)
     max_parallel_per_repo: int = Field(default=0, ge=0)
     """Limit of concurrent runs on one repository on this host; 0 is no limit."""
@@ -427,6 +436,11 @@ class Settings(Section):
     def host(self) -> str:
         """Return the host whose checkouts this process works on."""
         return self.worker.host or socket.gethostname()
+
+    @property
+    def is_fleet(self) -> bool:
+        """True if several hosts may share the store: then a host is chosen for each attempt (ruling Q4)."""
+        return bool(self.store.url)
 
     @property
     def configured_runtimes(self) -> tuple[str, ...]:

@@ -78,6 +78,13 @@ def stage_begins(engine: Engine, row: StageRecord) -> None:
         _write_stages(connection, (row,))
 
 
+def stage_waits(engine: Engine, run_id: str, stage_id: str, reason: str) -> None:
+    """Record why a shell stage waits for a host; its next row replaces it."""
+    row = (stages.c.run_id == run_id) & (stages.c.stage_id == stage_id) & stages.c.finished_at.is_(None)
+    with engine.begin() as connection:
+        connection.execute(update(stages).where(row).values(reason=reason))
+
+
 def stage_ends(engine: Engine, row: StageRecord, outcome: StageOutcome) -> None:
     """Record the end of an attempt, before anybody is notified of it."""
     if ended := ended_row(row, outcome, time.time()):

@@ -214,3 +214,12 @@ def test_a_number_of_too_many_digits_is_refused_in_words_of_ours(format_: Format
     text = f"retry: {long}" if format_ is Format.YAML else f"retry = {long}"
     with pytest.raises(DefinitionError, match=rf"^this is not valid {format_.upper()}: a number has too many digits"):
         read(text, format_)
+
+
+@pytest.mark.ruling("Q4")
+def test_a_stage_asks_for_labels_of_its_host() -> None:
+    stage = {"id": "a", "kind": "shell", "command": "make", "require": ["gpu", "os:linux"], "prefer": ["fast"]}
+    [read_] = read(json.dumps({"name": "n", "stages": [stage]}), Format.YAML).stages
+    assert (read_.require, read_.prefer) == (("gpu", "os:linux"), ("fast",))
+    with pytest.raises(DefinitionError, match='"cpu:8", which is not a label of a host'):
+        read(json.dumps({"name": "n", "stages": [stage | {"require": ["cpu:8"]}]}), Format.YAML)

@@ -93,12 +93,12 @@ def test_a_host_that_takes_nothing_is_passed_over_and_named_if_it_is_the_only_on
 @pytest.mark.parametrize(
     ("need", "reason", "way"),
     [
-        (replace(ANY, require=GPU), "no host has the label gpu", "service daemon status --all"),
+        (replace(ANY, require=GPU), "no host has the label gpu", "service host list"),
         (replace(ANY, require=frozenset({"runtime:kimi"})), "no host has the runtime kimi", "service doctor"),
         (
             replace(ANY, require=frozenset({"x", "y"})),
             "no host has all of: the label x, y",
-            "service daemon status --all",
+            "service host list",
         ),
         (
             replace(ANY, require=frozenset({"y"}), only=frozenset({"a"})),
@@ -108,7 +108,7 @@ def test_a_host_that_takes_nothing_is_passed_over_and_named_if_it_is_the_only_on
         (
             replace(ANY, only=frozenset({"z"})),
             "the hosts that have acme/shop were never seen: z",
-            "service daemon status --all",
+            "service host list",
         ),
     ],
 )

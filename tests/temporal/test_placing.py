@@ -53,9 +53,7 @@ async def test_what_no_host_can_run_says_why_is_looked_at_again_and_ends_at_once
     async with serving(client, queue, host):
         tree = await start(client, queue, placed(queue))
         await host.until(lambda: len(host.wanted) > 2)
-        held = HeldUp(
-            job_id=tree.id, attempt=1, offer=1, reason="no host has the label gpu", next="service daemon status --all"
-        )
+        held = HeldUp(job_id=tree.id, attempt=1, offer=1, reason="no host has the label gpu", next="service host list")
         await tree.signal(DelegationTree.report, HostReport(held_up=(held,)))
         await host.until(lambda: Books(host.written).jobs[tree.id].reason == held.reason)
         job = Books(host.written).jobs[tree.id]

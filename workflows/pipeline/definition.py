@@ -36,6 +36,9 @@ class _Stage(Wire):
     needs: tuple[str, ...] = ()
     timeout: str | None = None
     retry: int = 0
+    require: tuple[str, ...] = ()
+    prefer: tuple[str, ...] = ()
+    """Labels that it requires and prefers of its host (ruling Q4)."""
 
 
 class ShellStage(_Stage):

@@ -14,6 +14,7 @@ from workflows.contract.strict_reader import Clean, Scope, kind, set_only
 from workflows.model.errors import UsageError
 from workflows.pipeline.definition import MAY_SUCCEED, Definition, Schedule, StageKind
 from workflows.pipeline.syntax import Format, parse
+from workflows.policy.placement import ASKED_LABEL, MOST_LABELS
 from workflows.policy.storable_rows import LARGEST
 from workflows.text.durations import DurationError, parse_duration
 
@@ -21,13 +22,14 @@ MOST_STAGES = 64
 MOST_RETRIES = 10
 MOST_BYTES = 256 * 1024
 
+_LABEL = re.compile(ASKED_LABEL)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _REF = re.compile(r"[^\s-]\S{0,249}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _CRON = re.compile(r"@(?:yearly|annually|monthly|weekly|daily|midnight|hourly)|\S+(?: +\S+){4,6}")
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]{0,63}")
-_SHARED = ("id", "kind", "needs", "timeout", "retry")
+_SHARED = ("id", "kind", "needs", "timeout", "retry", "require", "prefer")
 _SHELL = (*_SHARED, "command", "env")
 _AGENT = (
     *_SHARED,
@@ -158,6 +160,8 @@ def _read_stage(scope: Scope, siblings: Siblings, index: int) -> Clean:
         "needs": _read_needs(scope, own_id, siblings),
         "timeout": _duration(scope, "timeout"),
         "retry": _read_retry(scope),
+        "require": _read_labels(scope, "require"),
+        "prefer": _read_labels(scope, "prefer"),
     }
     match kind_:
         case StageKind.SHELL:
@@ -191,6 +195,16 @@ def _read_needs(scope: Scope, own_id: str | None, siblings: Siblings) -> list[st
                 f"names {quoted(need)}, which is not a stage of this pipeline{did_you_mean(need, siblings.ids)}",
             )
     return needs
+
+
+def _read_labels(scope: Scope, name: str) -> list[str]:
+    labels = list(dict.fromkeys(scope.strings(name)))
+    for label in labels:
+        if not _LABEL.fullmatch(label):
+            scope.fault(name, f"has {quoted(label)}, which is not a label of a host")
+    if len(labels) > MOST_LABELS:
+        scope.fault(name, f"has more than {MOST_LABELS} labels")
+    return labels
 
 
 def _read_retry(scope: Scope) -> int:

@@ -16,6 +16,14 @@ from workflows.policy.host_availability import HostSeen, lacks_worker, way_back,
 WARM = 1.5
 """A host that has the repository counts as if it had so much more free: it need not fetch it."""
 
+OWN_LABEL = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+"""The form of a label that people give to a host. Those that a host has by itself have a prefix."""
+
+ASKED_LABEL = r"(?:(?:host|runtime|os|arch):)?[A-Za-z0-9][A-Za-z0-9._-]{0,199}"
+"""The form of a label that is asked of a host."""
+
+MOST_LABELS = 16
+
 RUNTIME, NAMED = "runtime:", "host:"
 """Prefixes of the labels that a host has by itself for its runtimes and its name."""
 
@@ -57,7 +65,12 @@ class Need:
 
     def met_by(self, host: Host) -> bool:
         """Return whether the host could run the attempt, now or later."""
-        return self.require <= host.labels and (self.only is None or host.name in self.only) and host.slots > 0
+        return not self.lacking(host) and (self.only is None or host.name in self.only) and host.slots > 0
+
+    def lacking(self, host: Host) -> frozenset[str]:
+        """Return the required labels that the host has not. One of an earlier release does not report its runtimes."""
+        missing = self.require - host.labels
+        return missing if host.labels else frozenset(label for label in missing if not label.startswith(RUNTIME))
 
 
 @dataclass(frozen=True)
@@ -124,13 +137,11 @@ def _refusal(need: Need, hosts: Sequence[Host], able: Sequence[Host]) -> Placeme
     if missing := need.require.difference(*(host.labels for host in hosts)):
         return Placement(reason=f"no host has {words(missing)}", next=way_to(missing))
     if need.only is None:
-        return Placement(reason=f"no host has all of: {words(need.require)}", next="service daemon status --all")
-    homes = {host.name: words(need.require - host.labels) for host in hosts if host.name in need.only}
+        return Placement(reason=f"no host has all of: {words(need.require)}", next="service host list")
+    homes = {host.name: words(need.lacking(host)) for host in hosts if host.name in need.only}
     if not homes:
         where = ", ".join(sorted(need.only)) or "none"
-        return Placement(
-            reason=f"the hosts that have {need.repo} were never seen: {where}", next="service daemon status --all"
-        )
+        return Placement(reason=f"the hosts that have {need.repo} were never seen: {where}", next="service host list")
     lacks = "; ".join(f"{name} lacks {what}" for name, what in homes.items())
     return Placement(reason=f"no host that has {need.repo} can run it: {lacks}", next=way_to_share(need.repo))
 
@@ -145,7 +156,7 @@ def words(labels: Iterable[str]) -> str:
 
 def way_to(missing: Iterable[str]) -> str:
     """Return the command that shows how to give a host what no host has."""
-    return "service doctor" if all(label.startswith(RUNTIME) for label in missing) else "service daemon status --all"
+    return "service doctor" if all(label.startswith(RUNTIME) for label in missing) else "service host list"
 
 
 def way_to_share(repo: str) -> str:

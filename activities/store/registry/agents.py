@@ -19,6 +19,9 @@ class Agent:
     worker: Worker
     repos: tuple[str, ...]
     added_at: float
+    require: tuple[str, ...] = ()
+    prefer: tuple[str, ...] = ()
+    """Labels that its jobs require and prefer of their host (ruling Q4)."""
 
     def check(self, action: str, repo: str) -> None:
         """Refuse an action that the agent may not do on this repository. Every request to a registered agent passes
@@ -42,9 +45,16 @@ class Agent:
         return True
 
 
-def add(engine: Engine, worker: Worker, repos: tuple[str, ...]) -> bool:
+def add(
+    engine: Engine,
+    worker: Worker,
+    repos: tuple[str, ...],
+    require: tuple[str, ...] = (),
+    prefer: tuple[str, ...] = (),
+) -> bool:
     """Register a new agent; return False if the name is taken."""
     row = worker.model_dump(mode="json", exclude={"ephemeral", "template_digest"}) | {"added_at": time.time()}
+    row |= {"require": require, "prefer": prefer}
     with engine.begin() as connection:
         if connection.execute(select(schema.agents.c.name).where(schema.agents.c.name == worker.name)).first():
             return False
@@ -109,6 +119,12 @@ def _read(engine: Engine, name: str | None = None) -> list[Agent]:
         for pair in allowed:
             repos.setdefault(pair.agent, []).append(pair.repo)
         return [
-            Agent(Worker.model_validate(dict(row._mapping)), tuple(repos.get(row.name, ())), row.added_at)
+            Agent(
+                Worker.model_validate(dict(row._mapping)),
+                tuple(repos.get(row.name, ())),
+                row.added_at,
+                tuple(row.require),
+                tuple(row.prefer),
+            )
             for row in agents
         ]

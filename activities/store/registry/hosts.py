@@ -54,6 +54,8 @@ class Host:
     lost_at: float | None = None
     keys: Sequence[str] = ()
     """The fingerprints of all seal keys that it has."""
+    placed: int = 0
+    """The number of attempts that were ever placed on it."""
     running: int = 0
     """Number of running jobs of its trees."""
     now: float = 0.0

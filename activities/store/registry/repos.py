@@ -1,7 +1,7 @@
 """Registered repositories: a name for people, a remote, and the path of a checkout on each host that has one."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from sqlalchemy import Connection, Engine, Row, delete, select
@@ -39,6 +39,9 @@ class Repo:
     refs: str = ""
     checkouts: Mapping[str, str] = field(default_factory=dict)
     """The path of the checkout on each host that has one."""
+    require: Sequence[str] = ()
+    prefer: Sequence[str] = ()
+    """Labels that its jobs require and prefer of their host (ruling Q4)."""
 
     def is_on(self, host: str) -> bool:
         """Return whether the host can work on it: it has a checkout, or there is a remote."""
@@ -56,14 +59,25 @@ class Repo:
             raise RefusedError(where, f"ssh {self.host}")
 
 
-def put(engine: Engine, name: str, path: str, host: str, github: str = "", remote: Remote | None = None) -> Repo:
+def put(
+    engine: Engine,
+    name: str,
+    path: str,
+    host: str,
+    github: str = "",
+    remote: Remote | None = None,
+    *,
+    require: Sequence[str] | None = None,
+    prefer: Sequence[str] | None = None,
+) -> Repo:
     """Register a repository, or change its registration.
 
-    Without a path, only the remote changes; with `remote` left out, it stays. A repository without a remote has one
-    checkout: the latest.
+    Without a path, only the rest changes; with `remote` or labels left out, these stay. A repository without a remote
+    has one checkout: the latest.
     """
     now, table = time.time(), schema.checkouts.c
     row = {"name": name, "github": github, "added_at": now} | (asdict(remote) if remote else {})
+    row |= {key: list(labels) for key, labels in (("require", require), ("prefer", prefer)) if labels is not None}
     with engine.begin() as connection:
         upsert(connection, schema.repos, [row])
         if path:
@@ -117,7 +131,8 @@ def _one(connection: Connection, name: str) -> Repo | None:
 def _repo(row: Row[tuple[object, ...]], checkouts: Iterable[Row[tuple[object, ...]]]) -> Repo:
     paths: dict[str, str] = {each.host: each.path for each in checkouts}
     host = next(iter(paths), "")
-    return Repo(path=paths.get(host, ""), host=host, checkouts=paths, **row._mapping)
+    known = dict(row._mapping) | {"require": tuple(row.require), "prefer": tuple(row.prefer)}
+    return Repo(path=paths.get(host, ""), host=host, checkouts=paths, **known)
 
 
 _IN_ORDER = (schema.checkouts.c.added_at, schema.checkouts.c.host)

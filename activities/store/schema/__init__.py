@@ -7,7 +7,7 @@ never changes after its release, while these definitions do. A test compares the
 from activities.store.schema.artifacts import artifact_parts, artifacts, kept_secrets
 from activities.store.schema.attempts import agent_sessions, attempts, claims, deferrals, moves
 from activities.store.schema.columns import metadata
-from activities.store.schema.fleet import cluster, hosts, invites, seal_keys, tokens
+from activities.store.schema.fleet import cluster, hosts, invites, placements, seal_keys, tokens
 from activities.store.schema.github import (
     github_account,
     github_comments,
@@ -59,6 +59,7 @@ __all__ = [
     "pipeline_runs",
     "pipeline_stages",
     "pipelines",
+    "placements",
     "repos",
     "review_notes",
     "reviews",

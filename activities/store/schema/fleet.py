@@ -1,8 +1,8 @@
 """Tables of the fleet: its hosts, the cluster they form, and the invitations to join it. Times are the database's."""
 
-from sqlalchemy import JSON, CheckConstraint, Column, Double, Integer, String, Table
+from sqlalchemy import JSON, CheckConstraint, Column, Double, Index, Integer, String, Table
 
-from activities.store.schema.columns import Text, metadata
+from activities.store.schema.columns import Text, metadata, of
 
 hosts = Table(
     "hosts",
@@ -22,11 +22,25 @@ hosts = Table(
     Column("draining_at", Double),
     Column("lost_at", Double),
     Column("keys", JSON, nullable=False, server_default="[]"),
+    Column("placed", Integer, nullable=False, server_default="0"),
 )
 """Each host's worker refreshes its row every few seconds. `machine` identifies the home on its machine, `key` is the
 fingerprint of the key it seals with, `keys` are those of all keys it opens with, `address` the URL of its bridge for
-other hosts.
+other hosts, `placed` the number of attempts that were ever placed on it.
 """
+
+placements = Table(
+    "placements",
+    metadata,
+    Column("job_id", String(80), primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("host", String(200), nullable=False),
+    Column("repo", of("repo"), nullable=False),
+    Column("at", Double, nullable=False),
+    Index("placements_by_host", "host", "at"),
+    Index("placements_by_repo", "repo", "host"),
+)
+"""The host that each attempt was placed on last (ruling Q4)."""
 
 cluster = Table(
     "cluster",

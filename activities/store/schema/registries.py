@@ -13,6 +13,8 @@ repos = Table(
     Column("refs", String(40), nullable=False, server_default=""),
     Column("github", String(200), nullable=False, server_default=""),
     Column("added_at", Double, nullable=False),
+    Column("require", JSON, nullable=False, server_default="[]"),
+    Column("prefer", JSON, nullable=False, server_default="[]"),
 )
 """`refs` is the namespace in which the hub accepts the service's work."""
 
@@ -40,6 +42,8 @@ agents = Table(
     Column("autonomy_policy", String(32), nullable=False),
     Column("session", String(16), nullable=False, server_default="fresh"),
     Column("added_at", Double, nullable=False),
+    Column("require", JSON, nullable=False, server_default="[]"),
+    Column("prefer", JSON, nullable=False, server_default="[]"),
 )
 
 agent_repos = Table(

@@ -76,7 +76,7 @@ def new_root_id() -> str:
 async def start(service: Service, tree: TreeInput, host: str) -> str:
     """Start a tree; either it exists in full, or nothing was recorded. Starting it again changes nothing."""
     with suppress(AlreadyStartedError):
-        first = TreeStart(input=tree, host=host)
+        first = TreeStart(input=tree, host=host, placed=service.settings.is_fleet)
         await _start_workflow(service, await client_of(service), first, WorkflowIDReusePolicy.REJECT_DUPLICATE)
     state = new_tree(tree)
     stored.begin(service.store, tree, host, Records(task=state.task, jobs=tuple(state.jobs.values())))
@@ -163,7 +163,7 @@ async def _reopen(service: Service, client: Client, root: str, order: RetryReque
         raise RefusedError(f"nothing of the tree {root} waits to be run again; it is {state}", what_next)
     if why_not := refuse_retry(tree.state, order.job_id):
         raise RefusedError(why_not, f"service job tree {root}")
-    again = TreeStart(input=tree.start, host=tree.host, state=tree.state, retry=order)
+    again = TreeStart(input=tree.start, host=tree.host, placed=service.settings.is_fleet, state=tree.state, retry=order)
     stage = stored_runs.stage_of(service.store, root)
     if stage is None or not await workflows.reopen(service, client, stage, again):
         await _open_again(service, client, again)
@@ -186,7 +186,9 @@ async def _take_up(service: Service, client: Client, root: str, actor: str) -> R
         raise RefusedError(why_not, tree.start.anew)
     now = time.time()
     order = TreeTakenUp(now=now, actor=actor, why=task.reason, since=task.ended_at or now)
-    again = TreeStart(input=tree.start, host=tree.host, state=tree.state, taken_up=order)
+    again = TreeStart(
+        input=tree.start, host=tree.host, placed=service.settings.is_fleet, state=tree.state, taken_up=order
+    )
     await _open_again(service, client, again)
     return RetryAnswer(job_id=root, reopened=True)
 

@@ -10,7 +10,7 @@ from activities.runtimes.table import KNOWN, PROGRAMS, RUNTIMES
 from activities.store import jobs as stored_jobs
 from activities.store.registry import agents as stored
 from activities.store.registry.agents import Agent
-from bridge.operations.registry import repos
+from bridge.operations.registry import labels, repos
 from bridge.operations.registry.text_bounds import bounded, bounded_or_none
 from bridge.operations.service import Service
 from workflows.contract.models import WRITE_POLICIES, Action, AutonomyPolicy
@@ -36,6 +36,8 @@ class NewAgent:
     role: str = ""
     repos: tuple[str, ...] = ()
     session: str = "fresh"
+    require: tuple[str, ...] = ()
+    prefer: tuple[str, ...] = ()
 
 
 def add(service: Service, new: NewAgent) -> Agent:
@@ -45,8 +47,10 @@ def add(service: Service, new: NewAgent) -> Agent:
     with argument("repos"):
         for repo in new.repos:
             repos.get(service, repo)
+    with argument("require"):
+        require, prefer = labels.checked(new.require), labels.checked(new.prefer)
     with argument("name"):
-        if not stored.add(service.store, worker, new.repos):
+        if not stored.add(service.store, worker, new.repos, require, prefer):
             raise RefusedError(f"there is an agent {new.name} already", f"service agent show {new.name}")
     return get(service, new.name)
 
@@ -111,7 +115,12 @@ def deny(service: Service, name: str, repo: str) -> None:
 def shown(agent: Agent) -> dict[str, Any]:
     """Return an agent's fields for display, without those that only the workers of trees have."""
     row = agent.worker.model_dump(mode="json", exclude={"ephemeral", "template_digest"})
-    return row | {"repos": list(agent.repos), "added_at": agent.added_at}
+    return row | {
+        "repos": list(agent.repos),
+        "require": list(agent.require),
+        "prefer": list(agent.prefer),
+        "added_at": agent.added_at,
+    }
 
 
 def _worker(new: NewAgent) -> Worker:

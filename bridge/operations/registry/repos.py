@@ -3,6 +3,7 @@
 import re
 import shlex
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from activities.git import hub
@@ -12,6 +13,7 @@ from activities.host import checkouts
 from activities.store import jobs as stored_jobs
 from activities.store.registry import repos as stored
 from activities.store.registry.repos import Remote, Repo
+from bridge.operations.registry import labels
 from bridge.operations.registry.text_bounds import bounded
 from bridge.operations.service import Service
 from workflows.contract.size_limits import storable
@@ -37,6 +39,8 @@ def add(
     remote: str | None = None,
     *,
     move: bool = False,
+    require: Sequence[str] | None = None,
+    prefer: Sequence[str] | None = None,
 ) -> Repo:
     """Register a checkout, a remote, or both under a name; an existing name gets what is new.
 
@@ -58,7 +62,10 @@ def add(
         named |= {"origin": remote} if remote and not named else {}
         found = github_of_remotes(named, host_of(service.settings.github.web))
         github = found or (known.github if known else "")
-    return stored.put(service.store, name, top, service.settings.host, github, reached)
+    with argument("require"):
+        asked = [None if each is None else labels.checked(each) for each in (require, prefer)]
+    here = service.settings.host
+    return stored.put(service.store, name, top, here, github, reached, require=asked[0], prefer=asked[1])
 
 
 def _checkout(path: Path) -> str:

@@ -63,6 +63,10 @@ def test_the_file_is_read_and_empty_timeouts_are_not_set(home: Home) -> None:
             "[orchestrate]\nmax_delegation_depht = 3",
             '[orchestrate].max_delegation_depht is not a setting; did you mean "max_delegation_depth"?',
         ),
+        (
+            "[worker]\nlabels = ['os:linux']",
+            "[worker.labels].0 should be letters, digits, dots, dashes and underscores, not 'os:linux'",
+        ),
         ("[orchestrat]\nx = 3", '[orchestrat] is not a setting; did you mean "orchestrate"?'),
         (
             "[runtimes.shell]\nmodle = 'x'",

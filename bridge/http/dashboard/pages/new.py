@@ -195,6 +195,8 @@ async def _add_agent(service: Service, form: Form) -> Done:
         **{name: form.text(name, "").strip() for name in texts},
         capabilities=",".join(form.all("capabilities")),
         repos=form.all("repos"),
+        require=(),
+        prefer=(),
     )
     agent = agents.add(service, new)
     lacking = runtimes.lacks(service, new.runtime)

@@ -1,0 +1,32 @@
+"""Jobs go to a host that has what they need, and wait with a reason while none has (ruling Q4)."""
+
+import pytest
+
+from tests.fleet.machines import Fleet
+from tests.waiting import wait_for
+
+AGENT = """echo "$SERVICE_JOB_ID" >>"$PROOF"
+echo '{"service_result": {"decision": "approved", "summary": "fine"}}'"""
+pytestmark = pytest.mark.ruling("Q4")
+
+
+def test_a_label_decides_where_a_job_runs_and_one_that_nobody_has_makes_it_wait(fleet: Fleet) -> None:
+    one, two = fleet.host("one"), fleet.host("two", labels='["gpu"]')
+    for machine in (one, two):
+        machine("daemon", "start")
+    one("repo", "add", "acme/shop", "--remote", str(fleet.hub()), "--require", "gpu")
+    program = fleet.folder / "scout.sh"
+    program.write_text(AGENT)
+    scout = ("--runtime", "shell", "--command", f"sh {program}", "--repo", "acme/shop", "--capabilities", "ask")
+    one("agent", "add", "scout", *scout)
+    job = one.json("agent", "ask", "scout", "hello", "--repo", "acme/shop")["job_id"]
+    shown = one.wait_until_ended(job)
+    assert (shown["state"], two.proof.split(), one.proof) == ("succeeded", [job], "")
+    warned = one("agent", "add", "big", *scout, "--require", "tpu")
+    assert "no host has the label tpu, so its jobs will wait (there are: arch:" in warned.stderr
+    job = one.json("agent", "ask", "big", "hello", "--repo", "acme/shop")["job_id"]
+    wait_for(lambda: one.json("job", "show", job)["reason"] == "no host has the label tpu")
+    shown = one.json("job", "show", job)
+    assert (shown["state"], shown["next"]) == ("queued", "service host list")
+    one("job", "kill", job)
+    assert one.wait_until_ended(job)["state"] == "cancelled"
