@@ -173,6 +173,7 @@ def in_words(detail: "JobDetail", page: str = "") -> list[str]:
         ("because", waits.reason if waits else ""),
         ("parent", job.parent_job_id),
         ("attempt", job.attempt if job.attempt > 1 else ""),
+        ("host", detail.host),
         ("branch", job.branch),
         ("head", job.head_sha),
         ("tokens", spent),

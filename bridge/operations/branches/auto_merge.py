@@ -6,6 +6,7 @@ import time
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from activities.git.hub import HubAwayError
 from activities.store import branches as stored
 from activities.store import trees as stored_trees
 from activities.store.registry import hosts
@@ -23,6 +24,7 @@ log = logging.getLogger("service")
 LOOK_SECONDS = 2.0
 REACHES_BACK = 24 * 3600.0
 """The age in seconds after which an ended tree is left to people: nobody expects its branch to move any more."""
+AGAIN_SECONDS = 60.0
 ACTOR = "[orchestrate].merge"
 
 
@@ -31,6 +33,8 @@ class Finishing:
 
     def __init__(self) -> None:
         self._seen: set[tuple[str, float]] = set()
+        self._again: dict[tuple[str, float], float] = {}
+        """Ends that are judged again later: the hub was away."""
 
     def look(self, service: Service) -> list[str]:
         """Merge the trees that ended done and pass the gate; return their roots.
@@ -39,21 +43,31 @@ class Finishing:
         """
         done = []
         for root, repo, ended_at in stored_trees.to_merge(service.store, time.time() - REACHES_BACK):
-            if (root, ended_at) in self._seen or not _is_ours(service, root, repo):
+            end = root, ended_at
+            if end in self._seen or time.monotonic() < self._again.get(end, 0.0) or not _is_ours(service, root, repo):
                 continue
-            self._seen.add((root, ended_at))
-            if self._merged(service, root):
+            try:
+                merged = self._merged(service, root)
+            except HubAwayError as error:
+                log.warning("the tree %s is not merged by itself yet: %s", root, error.message)
+                self._again[end] = time.monotonic() + AGAIN_SECONDS
+                continue
+            self._seen.add(end)
+            self._again.pop(end, None)
+            if merged:
                 done.append(root)
         return done
 
     def _merged(self, service: Service, root: str) -> bool:
         try:
-            found = branches.of_tree(service, root)
+            found = branches.of_tree(service, root, fresh=True)
             if not found.line or _handled(service, found):
                 return False
             if merge_gate.of_tree(service, root, found=found, at_line=True).state is not GateState.PASSING:
                 return False
             merges.merge(service, [root], actor=ACTOR)
+        except HubAwayError:
+            raise
         except ServiceError as error:
             log.warning("the tree %s is not merged by itself: %s", root, error.message)
             return False

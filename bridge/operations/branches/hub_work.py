@@ -31,13 +31,18 @@ MOST_KEPT = 256
 class _Fetch:
     """A fetch of one tree's work, under way or over."""
 
+    begun: float = field(default_factory=time.monotonic)
     ended: threading.Event = field(default_factory=threading.Event)
-    at: float = 0.0
+    ended_at: float = 0.0
     fault: ServiceError | None = None
 
     @property
     def is_old(self) -> bool:
-        return self.ended.is_set() and time.monotonic() - self.at > FRESH_SECONDS
+        return self.ended.is_set() and time.monotonic() - self.ended_at > FRESH_SECONDS
+
+    def wait(self) -> bool:
+        """Wait for its end for a few seconds from its beginning, whoever began it."""
+        return self.ended.wait(max(0.0, self.begun + WAIT_SECONDS - time.monotonic()))
 
 
 _fetches: OrderedDict[tuple[str, str], _Fetch] = OrderedDict()
@@ -72,7 +77,7 @@ def look(service: Service, repo: Repo, tree: Tree) -> ServiceError | None:
             threading.Thread(target=_run, args=(known, service, repo, tree), daemon=True, name="fetch").start()
         while len(_fetches) > MOST_KEPT:
             _fetches.popitem(last=False)
-    if not known.ended.wait(WAIT_SECONDS):
+    if not known.wait():
         return UnreachableError(f"the hub of {repo.name} has not answered yet", "try again in a moment")
     return known.fault
 
@@ -83,7 +88,7 @@ def _run(this: _Fetch, service: Service, repo: Repo, tree: Tree) -> None:
     except ServiceError as error:
         this.fault = error
     finally:
-        this.at = time.monotonic()
+        this.ended_at = time.monotonic()
         this.ended.set()
 
 

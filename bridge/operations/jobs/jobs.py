@@ -51,6 +51,8 @@ class JobDetail:
     state_label: str = ""
     """Its state for people."""
     belongs_to: Belonging = NOTHING
+    host: str = ""
+    """The host of its last attempt; empty where this is the only host."""
 
 
 def get(service: Service, job_id: str) -> JobRecord:
@@ -228,6 +230,7 @@ def detail(service: Service, job_id: str) -> JobDetail:
         belongs_to=belonging.belonging(service, job),
         live=live(service, job),
         attempts=tuple(runs),
+        host=last.host if last and (service.settings.store.url or last.host != service.settings.host) else "",
         state_label=state_labels(service, [job])[job.job_id],
     )
 

@@ -85,5 +85,5 @@ def detail(found: JobDetail) -> dict[str, Any]:
     """Return a job with the evidence of its last run, which stays on this machine."""
     task = Task.of(found.task) if found.task else None
     told = {"task": task, "payload": found.payload, "diagnostics": found.diagnostics}
-    more = {"live": found.live, "belongs_to": found.belongs_to}
+    more = {"live": found.live, "belongs_to": found.belongs_to, "host": found.host}
     return JobSummary.of(found.job).model_dump(mode="json") | told | more

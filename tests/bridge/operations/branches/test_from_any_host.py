@@ -23,6 +23,7 @@ from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, run_git
 from tests.bridge import grown, reviewed, seeds
 from tests.bridge.grown import CODE, DOCS, FIX
+from tests.bridge.http.conftest import caller
 from tests.bridge.operations.orders import team
 from tests.bridge.reviewed import TASK_BRANCH, A, B
 from tests.bridge.seeds import ROOT
@@ -320,6 +321,20 @@ def test_one_host_merges_an_ended_tree_by_itself(two: Two, monkeypatch: pytest.M
     assert finishing.look(two.there) == [ROOT]
 
 
+def test_a_tree_that_ends_while_the_hub_is_away_is_merged_later(
+    grown_two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two, finishing = grown_two, auto_merge.Finishing()
+    monkeypatch.setattr("activities.store.trees.to_merge", lambda *_: [(ROOT, "acme/shop", 2.0)])
+    two.bare.rename(two.bare.with_name("away.git"))
+    assert finishing.look(two.here) == []
+    two.bare.with_name("away.git").rename(two.bare)
+    assert finishing.look(two.here) == [], "not at once again"
+    monkeypatch.setattr(finishing, "_again", {})
+    assert finishing.look(two.here) == [ROOT]
+    assert two.task is not None
+
+
 class TestCheckoutElsewhere:
     """A repository without a remote, with its checkout on another host."""
 
@@ -349,6 +364,12 @@ class TestCheckoutElsewhere:
         assert f"the repository acme/shop is on the host {THERE}, not here" in refused.value.message
         assert refused.value.hint == f"ssh {THERE} service job {typed}"
         assert not isinstance(refused.value, UnreachableError)
+
+    async def test_over_http_it_is_refused_likewise(self, two: Two) -> None:
+        async with caller(two.here) as client:
+            answer = await client.post(f"/v1/jobs/{ROOT}/merge")
+        assert (answer.status_code, answer.json()["code"]) == (409, "refused")
+        assert f"ssh {THERE} service job merge {ROOT}" in answer.json()["error"]
 
     def test_looks_say_it_beside_what_the_store_knows(self, two: Two) -> None:
         found = branches.of_tree(two.here, ROOT)

@@ -92,9 +92,10 @@ def test_raw_output_comes_whole_in_pieces_and_the_prompt_too(pair: Pair, monkeyp
 
 
 def test_the_progress_of_its_agent_is_told(pair: Pair) -> None:
-    seen_there = jobs.detail(pair.here, JOB).live
-    assert seen_there is not None
-    assert seen_there.stage is Stage.WAITING, "no process of the run has begun in this test"
+    detail = jobs.detail(pair.here, JOB)
+    assert detail.host == THERE
+    assert detail.live is not None
+    assert detail.live.stage is Stage.WAITING, "no process of the run has begun in this test"
 
 
 def test_what_is_gone_there_is_told_with_the_hosts_name(pair: Pair) -> None:
