@@ -17,7 +17,7 @@ from activities.git.command import GitError, git, line, printable, with_credenti
 from activities.git.locks import held
 from activities.git.registered_repository import HUB as TRACKED
 from activities.git.registered_repository import common_directory, every_reference
-from activities.git.remotes import without_credentials
+from activities.git.remotes import remotes, without_credentials
 from activities.redaction.redact import redacted
 from workflows.github.publication import OURS
 from workflows.model.errors import Commands, NotFoundError, RefusedError, ServiceError, UnreachableError, UsageError
@@ -34,6 +34,12 @@ MOST_BYTES = 20 << 30
 SERVICE, HEADS = "refs/service/", "refs/heads/service/"
 LINES, BASES, SNAPS = "line/", "base/", "snap/"
 """Names below the namespace that are no branches: where jobs began, where trees began, work in progress."""
+
+BESIDE = "@"
+"""Between a branch and the host whose work could not be added to it; ids and names of worktrees have no such mark."""
+
+AT_ONCE = 500
+"""References that one push removes."""
 
 LOCK_FILE = "service-hub.lock"
 _QUIET = ("--quiet", "--no-tags", "--refmap=", "--no-write-fetch-head", "--no-recurse-submodules")
@@ -81,11 +87,11 @@ def trees_in(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found[1] for name in names if (found := _TREE.search(name))))
 
 
-def fetch_trees(repo: Path, hub: Hub, trees: Collection[str]) -> None:
+def fetch_trees(repo: Path, hub: Hub, trees: Collection[str], dropped: Collection[str] = ()) -> None:
     """Fetch all work of these trees, and move their branches here to where the hub has them.
 
-    A branch that has more commits here than at the hub stays. One that was removed at the hub is removed here, unless
-    it has moved since it was fetched.
+    A branch that has more commits here than at the hub stays. One that the hub had and has no more is removed here if
+    it is one of those `dropped`, and has not moved since it was fetched: a hub may lose what nobody dropped.
     """
     names = [f"{kind}{one}" for one in sorted(trees) for kind in ("job-", "task-", f"{LINES}job-")]
     if not names:
@@ -94,7 +100,7 @@ def fetch_trees(repo: Path, hub: Hub, trees: Collection[str]) -> None:
     with held(common / LOCK_FILE) as lock:
         before = _tracked(common, trees)
         fetch(repo, hub.url, [f"+{hub.refs}{name}*:{TRACKED}{name}*" for name in names], lock, "--prune")
-        _follow(repo, before, _tracked(common, trees))
+        _follow(repo, before, _tracked(common, trees), dropped)
 
 
 def _tracked(common: Path, trees: Collection[str]) -> dict[str, str]:
@@ -105,7 +111,7 @@ def _tracked(common: Path, trees: Collection[str]) -> dict[str, str]:
     return {name: end for name, end in known if (found := _TREE.match(name)) and found[1] in trees}
 
 
-def _follow(repo: Path, before: Mapping[str, str], now: Mapping[str, str]) -> None:
+def _follow(repo: Path, before: Mapping[str, str], now: Mapping[str, str], dropped: Collection[str]) -> None:
     """Move the branches here to where the hub has them; one that a person has checked out stays."""
     for name in before.keys() | now.keys():
         branch, end = OURS + name, now.get(name)
@@ -113,7 +119,7 @@ def _follow(repo: Path, before: Mapping[str, str], now: Mapping[str, str]) -> No
         if here == end or branches.checkout_of(repo, branch) is not None:
             continue
         if end is None:
-            if here == before[name]:
+            if here == before[name] and branch.partition(BESIDE)[0] in dropped:
                 branches.delete(repo, branch, here)
         elif here is None or branches.contains(repo, end, here):
             branches.move(repo, branch, end, here, "service: fetched from the hub")
@@ -178,10 +184,21 @@ def track(repo: Path, name: str, commit: str) -> None:
         repository.references.create(TRACKED + name.removeprefix(OURS), commit, force=True)
 
 
-def is_only_here(repo: Path, commit: str) -> bool:
-    """Return whether neither people's branches nor the hub have a commit, as they were fetched last."""
-    ends = (end for name, end in every_reference(common_directory(repo)).items() if not name.startswith(HEADS))
+def is_only_here(repo: Path, remote: str, commit: str, *, mirror: bool) -> bool:
+    """Return whether neither the remote's branches nor the hub have a commit, as they were fetched last.
+
+    A mirror has the remote's branches as its own, a checkout as those of a remote with that address.
+    """
+    of_remote = (f"refs/remotes/{name}/" for name, url in remotes(repo).items() if _same(url) == _same(remote))
+    known = (TRACKED, *(("refs/heads/",) if mirror else of_remote))
+    found = every_reference(common_directory(repo)).items()
+    ends = (end for name, end in found if name.startswith(known) and not name.startswith(HEADS))
     return bool(branches.reached(repo, commit, tuple(ends)))
+
+
+def _same(url: str) -> str:
+    """Return an address in a form that is equal for the spellings of one repository."""
+    return url.strip().rstrip("/").removesuffix(".git")
 
 
 @dataclass(frozen=True)
@@ -210,10 +227,11 @@ class HubBranch:
 
 
 def remove(repo: Path, hub: Hub, names: Collection[str]) -> None:
-    """Remove names below the hub's namespace; those that are missing there are ignored."""
-    there = listed(repo, hub, names).keys() if names else ()
-    if gone := [hub.ref(name) for name in names if name.removeprefix(OURS) in there]:
-        _push(repo, hub, [], [f":{ref}" for ref in gone])
+    """Remove names below the hub's namespace, which may be patterns; those that are missing there are ignored."""
+    there = listed(repo, hub, names) if names else {}
+    for first in range(0, len(there), AT_ONCE):
+        gone = list(there)[first : first + AT_ONCE]
+        _push(repo, hub, [], [f":{hub.ref(name)}" for name in gone])
 
 
 def listed(repo: Path, hub: Hub, names: Collection[str] = ("*",)) -> dict[str, str]:

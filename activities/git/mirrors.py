@@ -9,16 +9,16 @@ import hashlib
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from activities.git import branches, hub
 from activities.git.command import GitError, git
-from activities.git.hub import HubAwayError
+from activities.git.hub import HEADS, HubAwayError
 from activities.git.library import ObjectsError, RepositoryError
 from activities.git.locks import held
-from activities.git.registered_repository import Setting, references, written
+from activities.git.registered_repository import HUB, Setting, every_reference, references, written
 from workflows.model.errors import NotFoundError, ServiceError
 
 _PEOPLES = ("+refs/heads/*:refs/heads/*", "^refs/heads/service/*", "+refs/tags/*:refs/tags/*")
@@ -66,6 +66,16 @@ def fetched(mirror: Mirror) -> Path:
             _make(mirror, lock)
         _pack(mirror, lock)
     return mirror.path
+
+
+def unused(folder: Path, known: Collection[Path], before: float) -> Iterator[Path]:
+    """Yield mirrors that are none of the known ones, were not used since then, and have no work that is only there."""
+    for path in sorted(folder.glob("*.git")) if folder.is_dir() else ():
+        if path not in known and path.stat().st_mtime < before:
+            names = every_reference(path)
+            ours = {name.removeprefix(HEADS): end for name, end in names.items() if name.startswith(HEADS)}
+            if all(names.get(f"{HUB}{name}") == end for name, end in ours.items()):
+                yield path
 
 
 @contextlib.contextmanager

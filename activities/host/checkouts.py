@@ -1,6 +1,6 @@
 """The place of a repository on this host: its registered checkout, or a mirror of its remote (ruling Q3)."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 from activities.git import hub, mirrors
 from activities.git.hub import Hub
 from activities.git.mirrors import Mirror, mirror_of
+from activities.store import branches
 from activities.store.registry import repos
 from activities.store.registry.repos import Repo
+from workflows.model.event_payloads import BranchEventKind
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -64,6 +66,12 @@ def every_here(here: Here) -> list[Repo]:
     return [seen_here(here, repo) for repo in repos.every(here.store) if is_made(here, repo)]
 
 
+def unused_mirrors(here: Here, before: float) -> Iterator[Path]:
+    """Yield the mirrors of repositories that are no longer registered, or not with that remote, unused since then."""
+    known = [_mirror(here, repo).path for repo in repos.every(here.store)]
+    return mirrors.unused(here.home.mirrors, known, before)
+
+
 def fresh(here: Here, repo: Repo) -> Repo:
     """Return the repository as this host has it. A mirror is fetched first; a checkout is as its people left it."""
     if repo.remote and here.settings.host not in repo.checkouts:
@@ -72,10 +80,14 @@ def fresh(here: Here, repo: Repo) -> Repo:
 
 
 def hub_of(here: Here, repo: Repo) -> Hub | None:
-    """Return the hub through which hosts exchange the repository's commits; None without a remote."""
+    """Return the hub through which hosts exchange the repository's commits; None without a remote.
+
+    In a hub of one's own, each repository has a namespace.
+    """
     if not repo.remote:
         return None
-    return Hub(here.settings.git.hub or repo.remote, repo.refs or hub.SERVICE)
+    refs, own = repo.refs or hub.SERVICE, here.settings.git.hub
+    return Hub(own, f"{refs}{repo.name.replace('/', '--')}/") if own else Hub(repo.remote, refs)
 
 
 def fetch(here: Here, repo: Repo, names: Iterable[str], commits: Collection[str] = ()) -> Path:
@@ -84,9 +96,28 @@ def fetch(here: Here, repo: Repo, names: Iterable[str], commits: Collection[str]
     """
     path, through = place_of(here, repo), hub_of(here, repo)
     if through is not None:
-        hub.fetch_trees(path, through, hub.trees_in(names))
+        trees = hub.trees_in(names)
+        told = branches.told(here.store, *(f"job-{each}" for each in trees))
+        dropped = {event.branch for kind, _, event in told if kind is BranchEventKind.DROPPED}
+        hub.fetch_trees(path, through, trees, dropped)
         hub.fetch_commits(path, (through.url, repo.remote), commits)
     return path
+
+
+def share(here: Here, repo: Repo, commit: str) -> None:
+    """Push a commit that a tree begins from, unless the remote or the hub has it: other hosts may have to begin there.
+
+    Without a remote, nothing is pushed.
+    """
+    keep(here, repo, commit, f"{hub.BASES}{commit}", f"{hub.BASES}{commit}")
+
+
+def keep(here: Here, repo: Repo, commit: str, name: str, elsewhere: str) -> None:
+    """Push a commit to a name at the hub, or to the name `elsewhere`, unless the remote or the hub has it already."""
+    path, through = place_of(here, repo), hub_of(here, repo)
+    mirror = here.settings.host not in repo.checkouts
+    if through is not None and hub.is_only_here(path, repo.remote, commit, mirror=mirror):
+        hub.keep(path, through, commit, name, elsewhere)
 
 
 def _mirror(here: Here, repo: Repo) -> Mirror:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from activities.git import branches, hub
 from activities.git.branches import ref_part
-from activities.git.hub import Hub
 from activities.git.library import kept_open
 from activities.git.merges.into_worktree import MergeConflict, merge
 from activities.git.merges.task_line import LeftOut, Line, draw
@@ -249,25 +248,22 @@ def publish(context: Context, run: JobRun, place: Workspace, evidence: Evidence)
 
     A job without work of its own pushes the line that it began from, if that is nowhere else.
     """
-    through = checkouts.hub_of(context, repos.registered(context.store, run.repo))
+    repo = repos.registered(context.store, run.repo)
+    through, branch = checkouts.hub_of(context, repo), place.worktree.branch
     row = attempts.get(context.store, run.job_id, run.attempt)
     commit = evidence.head_sha or (row.base_sha if row else None)
     if through is None or commit is None:
         return evidence
     with out_of_turn():
-        return _pushed(context, run, place, evidence, through, commit)
-
-
-def _pushed(context: Context, run: JobRun, place: Workspace, evidence: Evidence, through: Hub, commit: str) -> Evidence:
-    branch = place.worktree.branch
-    if evidence.head_sha and branch:
-        kept = hub.keep(place.repo, through, commit, branch, f"{branch}+{ref_part(context.host)}")
-        if kept != branch:
-            told = f"{branch} has other commits at {through.shown}: this work is kept there as {through.ref(kept)}"
-            return replace(evidence, odd=(*evidence.odd, told))
-    elif hub.is_only_here(place.repo, commit):
-        hub.keep(place.repo, through, commit, f"{hub.LINES}{run.job_id}", f"{hub.LINES}{run.job_id}+{run.attempt}")
-    return evidence
+        if not (evidence.head_sha and branch):
+            line = f"{hub.LINES}{run.job_id}"
+            checkouts.keep(context, repo, commit, line, f"{line}{hub.BESIDE}{run.attempt}")
+            return evidence
+        kept = hub.keep(place.repo, through, commit, branch, f"{branch}{hub.BESIDE}{ref_part(context.host)}")
+    if kept == branch:
+        return evidence
+    told = f"{branch} has other commits at {through.shown}: this work is kept there as {through.ref(kept)}"
+    return replace(evidence, odd=(*evidence.odd, told))
 
 
 def said(error: ServiceError | OSError) -> str:

@@ -9,7 +9,7 @@ from activities.store import jobs, schema, writers
 from activities.store.database import insert_new, rows_with
 from workflows.model.rows import Records
 from workflows.model.settings import MERGE_LINE
-from workflows.model.states import TaskState
+from workflows.model.states import ENDED_TASKS, TaskState
 from workflows.model.workers import UNRESOLVED
 
 if TYPE_CHECKING:
@@ -45,6 +45,16 @@ def base_of(engine: Engine, root_job_id: str) -> tuple[str, str]:
         found = connection.execute(query.where(schema.trees.c.root_job_id == root_job_id)).one_or_none()
     base, branch = found or ("", "")
     return "" if base in (None, UNRESOLVED) else str(base), branch or ""
+
+
+def open_bases(engine: Engine, repo: str) -> frozenset[str]:
+    """Return the bases of a repository's trees that may still run jobs."""
+    trees, tasks = schema.trees.c, schema.tasks.c
+    query = select(trees.start[("assignment", "base")].as_string())
+    query = query.join_from(schema.trees, schema.tasks, tasks.root_job_id == trees.root_job_id)
+    with engine.connect() as connection:
+        found = connection.execute(query.where(tasks.repo == repo, tasks.state.not_in(ENDED_TASKS))).scalars()
+        return frozenset(filter(None, found))
 
 
 def to_merge(engine: Engine, since: float) -> list[tuple[str, str, float]]:

@@ -33,6 +33,8 @@ class Kind(StrEnum):
     WORKTREE = "worktree"
     BRANCH = "branch"
     LOCK = "lock"
+    REFERENCE = "reference"
+    """A name at the hub of the repository, which callers remove there."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,8 @@ def remove(ground: Ground, leftover: Leftover) -> Leftover:
                 reason = _remove_worktree(ground, Path(leftover.name))
             case Kind.BRANCH:
                 reason = _remove_branch(ground, leftover)
+            case Kind.REFERENCE:
+                reason = "it is at the hub"
             case Kind.LOCK:
                 reason = _remove_lock(ground, Path(leftover.name))
     except (ServiceError, OSError) as fault:

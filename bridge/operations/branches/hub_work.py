@@ -99,10 +99,11 @@ def branch_of(service: Service, repo: Repo, branch: str) -> HubBranch | None:
 
 
 def remove(service: Service, name: str, branches: Collection[str]) -> None:
-    """Remove branches at the hub. Nothing to do for a repository without a remote."""
+    """Remove branches at the hub, with what is kept beside them. Nothing to do for a repository without a remote."""
     repo = stored_repos.registered(service.store, name)
     if through := checkouts.hub_of(service, repo):
-        hub.remove(checkouts.place_of(service, repo), through, branches)
+        names = [name for each in branches for name in (each, f"{each}{hub.BESIDE}*")]
+        hub.remove(checkouts.place_of(service, repo), through, names)
 
 
 def restore(service: Service, name: str, branch: str, commit: str) -> str:
@@ -117,7 +118,5 @@ def restore(service: Service, name: str, branch: str, commit: str) -> str:
 
 def share(service: Service, repo: Repo, root: str, commit: str) -> None:
     """Push a commit of the operator's own that a job of this tree begins from, for any host may run that."""
-    through = checkouts.hub_of(service, repo)
-    path = checkouts.place_of(service, repo)
-    if through and hub.is_only_here(path, commit):
-        hub.push(path, through, commit, f"{hub.BASES}{root}", force=True)
+    name = f"{hub.BASES}{root}"
+    checkouts.keep(service, repo, commit, name, f"{name}{hub.BESIDE}{commit}")

@@ -44,6 +44,13 @@ class What(StrEnum):
     ARTIFACTS = "artifacts"
     WORKTREES = "worktrees"
     LOGS = "logs"
+    MIRRORS = "mirrors"
+    REFERENCES = "references"
+    """Names at the hub of a repository."""
+
+
+OF_REMOTES = (What.MIRRORS, What.REFERENCES)
+"""Kinds that are listed only if there are any: a host may have no repository with a remote."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +100,10 @@ def reclaim(service: Service, older_than: str, *, yes: bool) -> Reclaimed:
     ended = over(service.store, before)
     needed = _artifacts_needed(service, ended)
     things = [*_runs(service, ended), *_worktrees(service, ended), *_logs(service, before)]
+    things += [*_mirrors(service, before), *_references(service, ended)]
     things += () if needed else _artifacts(service, ended, before)
     gone, problems = _removed(things) if yes else (things, ())
-    rooms = tuple(_room(what, gone) for what in What)
+    rooms = tuple(room for what in What if (room := _room(what, gone)).count or what not in OF_REMOTES)
     kept = (_still_open(ended.open), needed)
     return Reclaimed(
         before=datetime.fromtimestamp(before, UTC).isoformat(timespec="seconds"),
@@ -181,6 +189,19 @@ def _logs(service: Service, before: float) -> Iterator[Thing]:
     for path in sorted(service.home.logs.glob("*.log.1")):
         if path.lstat().st_mtime < before:
             yield Thing(What.LOGS, path, _size(path), path.unlink)
+
+
+def _mirrors(service: Service, before: float) -> Iterator[Thing]:
+    for path in checkouts.unused_mirrors(service, before):
+        yield Thing(What.MIRRORS, path, _size(path), partial(shutil.rmtree, path))
+
+
+def _references(service: Service, ended: Over) -> Iterator[Thing]:
+    """Yield names at hubs that nothing needs; a hub that is away keeps them until the next time."""
+    for repo in checkouts.every_here(service):
+        with suppress(ServiceError):
+            for name in leftovers.hub_leftovers(service, repo, lambda name: not ended.has(leftovers.root_in(name))):
+                yield Thing(What.REFERENCES, Path(name), 0, partial(leftovers.remove_at_hub, service, repo, [name]))
 
 
 def _removed(things: list[Thing]) -> tuple[list[Thing], tuple[str, ...]]:

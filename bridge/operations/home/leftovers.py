@@ -1,17 +1,20 @@
 """Removing what killed processes left in repositories, unless an open tree or a running agent owns it."""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from activities.git import hub
 from activities.git.work_folder import leftovers as ground_level
-from activities.git.work_folder.leftovers import Ground, Leftover
+from activities.git.work_folder.leftovers import Busy, Ground, Kind, Leftover
 from activities.git.work_folder.worktrees import worktree_prefix
 from activities.host import checkouts
 from activities.host.helper_process import worth_keeping
 from activities.runs.supervised_run import Claim
 from activities.store import attempts as stored_runs
 from activities.store import jobs as stored_jobs
+from activities.store import trees as stored_trees
 from activities.store.registry.repos import Repo
 from bridge.machine.progress import Step, unheard
 from bridge.operations.registry import repos
@@ -56,13 +59,43 @@ def _sweep(service: Service, repo: Repo, *, yes: bool) -> Swept:
         lambda name: is_busy(service, name),
         worth_keeping,
     )
+    found = list[Leftover]()
     try:
         found = ground_level.leftovers(ground)
+        if yes:
+            found = [ground_level.remove(ground, leftover) for leftover in found]
+        at_hub = hub_leftovers(service, repo, ground.busy)
+        if yes:
+            merged = [each.name for each in found if each.kind is Kind.BRANCH and not each.keep]
+            remove_at_hub(service, repo, [*merged, *at_hub])
     except ServiceError as fault:
-        return Swept(repo.name, (), removed=False, problem=fault.message)
-    if yes:
-        found = [ground_level.remove(ground, leftover) for leftover in found]
-    return Swept(repo.name, tuple(found), removed=yes)
+        return Swept(repo.name, tuple(found), removed=yes, problem=fault.message)
+    return Swept(repo.name, (*found, *(Leftover(Kind.REFERENCE, each) for each in at_hub)), removed=yes)
+
+
+def hub_leftovers(service: Service, repo: Repo, busy: Busy) -> list[str]:
+    """Return the names at the hub that nothing needs: snapshots of trees that are over, lines of those that have no
+    branch there any more, and bases of no open tree.
+    """
+    through = checkouts.hub_of(service, repo)
+    if through is None or not checkouts.is_made(service, repo):
+        return []
+    names = hub.listed(Path(repo.path), through)
+    bases = stored_trees.open_bases(service.store, repo.name)
+    with_branches = {root_in(name) for name in names if name.startswith("job-")}
+
+    def is_needed(name: str) -> bool:
+        if name.startswith(hub.BASES):
+            return name.removeprefix(hub.BASES) in bases or bool(root_in(name) and busy(name))
+        return busy(name) or (name.startswith(hub.LINES) and root_in(name) in with_branches)
+
+    return [name for name in names if name.startswith((hub.LINES, hub.BASES, hub.SNAPS)) and not is_needed(name)]
+
+
+def remove_at_hub(service: Service, repo: Repo, names: Collection[str]) -> None:
+    """Remove branches and other names at the hub of a repository, if it has one."""
+    if through := checkouts.hub_of(service, repo):
+        hub.remove(Path(repo.path), through, names)
 
 
 def root_in(name: str) -> str:

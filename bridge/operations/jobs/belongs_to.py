@@ -33,7 +33,10 @@ async def bound(
     def look() -> "Bound":
         here = checkouts.fresh(service, repo)
         found = binding.bound(here, settings.host, pull_request, issue, token, settings.github.web)
-        return binding.based(describing(service, token)(found), here, settings.host, base)
+        bound = binding.based(describing(service, token)(found), here, settings.host, base)
+        if here.host == settings.host:
+            checkouts.share(service, here, bound.base)
+        return bound
 
     return await asyncio.to_thread(look)
 

@@ -103,9 +103,23 @@ def test_work_of_one_host_is_on_the_other_through_the_hub(refs: str, forge: Forg
     hub.fetch_trees(one.path, through, [TREE])
     assert branches.tip(one.path, JOB) == further
     hub.remove(other.path, through, [JOB, "service/job-nowhere"])
-    hub.fetch_trees(one.path, through, [TREE])
-    assert branches.tip(one.path, JOB) is None
     assert f"{refs}job-{TREE}" not in forge.refs()
+
+
+@pytest.mark.ruling("Q3")
+def test_a_branch_that_was_dropped_goes_from_every_host_and_one_that_the_hub_lost_stays(
+    forge: Forge, mirror: Make
+) -> None:
+    one, through = mirror("a"), Hub(str(forge.url))
+    head = works(one, JOB, "work")
+    hub.keep(one.path, through, head, JOB, "elsewhere")
+    run_git(forge.url, "update-ref", "-d", f"{SERVICE}job-{TREE}")
+    hub.fetch_trees(one.path, through, [TREE])
+    assert branches.tip(one.path, JOB) == head
+    hub.keep(one.path, through, head, JOB, "elsewhere")
+    hub.remove(one.path, through, [JOB])
+    hub.fetch_trees(one.path, through, [TREE], [JOB])
+    assert branches.tip(one.path, JOB) is None
 
 
 @pytest.mark.ruling("Q3")
@@ -118,7 +132,7 @@ def test_work_that_is_here_only_is_never_moved_back_or_removed(forge: Forge, mir
     hub.fetch_trees(one.path, through, [TREE])
     assert branches.tip(one.path, JOB) == further
     hub.remove(one.path, through, [JOB])
-    hub.fetch_trees(one.path, through, [TREE])
+    hub.fetch_trees(one.path, through, [TREE], [JOB])
     assert branches.tip(one.path, JOB) == further
 
 

@@ -96,7 +96,7 @@ async def test_work_on_a_branch_that_another_host_moved_is_kept_beside_it_and_to
     moves = ["git", "-C", str(forge), "update-ref", f"refs/service/{ROOT}", theirs]
     script = f"import subprocess; subprocess.run({moves!r}, check=True)\n" + writes("mine.txt")
     outcome = await one.play(one.job(script, Action.IMPLEMENT))
-    kept = f"refs/service/{ROOT}+a"
+    kept = f"refs/service/{ROOT}@a"
     assert hosts.refs() == {f"refs/service/{ROOT}": theirs, kept: outcome.head_sha}
     assert any(kept in each.message for each in outcome.notices)
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import insert
 
+from activities.git import mirrors
 from activities.git.work_folder.worktrees import add_branch
 from activities.runs import orphans
 from activities.runs.supervised_run import Claim
@@ -23,7 +24,7 @@ from bridge.operations.home.gc import Reclaimed
 from bridge.operations.registry import repos
 from bridge.operations.service import Service
 from cli.main import main
-from tests.activities.git.conftest import make_repository
+from tests.activities.git.conftest import make_repository, run_git
 from tests.bridge import seeds
 from tests.bridge.seeds import ROOT
 from tests.written import ROOT as SOURCE
@@ -301,3 +302,31 @@ def test_one_that_is_killed_is_gone_on_with_by_the_next(service: Service, remova
     assert [name for name, path in gone.items() if path.exists()] == []
     assert all(path.exists() for path in stays.values())
     assert (stays["runs"] / "stdout.log").exists()
+
+
+@pytest.mark.ruling("Q3", "Q6")
+def test_names_at_the_hub_that_only_ended_trees_needed_are_removed(service: Service, tmp_path: Path) -> None:
+    tree(service)
+    tree(service, OTHER, state=TaskState.OPEN, ended=None)
+    forge = tmp_path / "forge.git"
+    run_git(tmp_path, "clone", "-q", "--bare", "shop", str(forge))
+    repos.add(service, "acme/shop", None, remote=str(forge))
+    head = run_git(forge, "rev-parse", "main")
+    for name in (f"snap/{ROOT}.1", f"line/{ROOT}", f"{ROOT}.1", f"snap/{OTHER}.1", f"base/{head}"):
+        run_git(forge, "update-ref", f"refs/service/{name}", head)
+    old = aged(mirror(service, "acme/gone", forge), 40)
+    found = gc.reclaim(service, "30d", yes=True)
+    assert (counts(found)["references"], counts(found)["mirrors"], found.problems) == (2, 1, ())
+    left = run_git(forge, "for-each-ref", "--format=%(refname)", "refs/service").splitlines()
+    kept = [f"refs/service/{ROOT}.1", f"refs/service/line/{ROOT}"]  # people may still merge the line
+    assert left == [*kept, f"refs/service/snap/{OTHER}.1"]
+    run_git(forge, "update-ref", "-d", kept[0])
+    assert counts(gc.reclaim(service, "30d", yes=True))["references"] == 1
+    assert not old.exists()
+    forge.rename(tmp_path / "away.git")
+    assert "references" not in counts(gc.reclaim(service, "30d", yes=True))
+
+
+def mirror(service: Service, name: str, forge: Path) -> Path:
+    """Return a mirror of a repository that was registered and forgotten."""
+    return mirrors.made(mirrors.mirror_of(service.home.mirrors, name, str(forge), "main"))

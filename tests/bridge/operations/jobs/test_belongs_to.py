@@ -19,7 +19,7 @@ from tests.activities.git.conftest import commit_file, make_repository, run_git
 from tests.activities.git.hub import clone, propose
 from tests.bridge import seeds
 from tests.github.hub import Hub
-from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError
+from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UnreachableError, UsageError
 from workflows.model.states import JobState
 from workflows.model.workers import UNRESOLVED, Worker
 from workflows.pipeline.rows import RunRecord
@@ -316,6 +316,44 @@ class TestTheBase:
         assert refused.value.hint.startswith("ssh far ")
         typed = shlex.split(shlex.split(refused.value.hint.partition(", and")[0])[2])
         assert typed == ["git", "-C", "/there/the shop", "rev-parse", "--verify", "main^{commit}"]
+
+    @pytest.mark.ruling("Q3")
+    async def test_with_a_remote_it_is_what_the_remote_has_at_that_moment(
+        self, service: Service, checkout: Path, first: str, tmp_path: Path, started: list[TreeInput]
+    ) -> None:
+        forge = tmp_path / "forge.git"
+        run_git(tmp_path, "clone", "-q", "--bare", str(checkout), str(forge))
+        stored_repos.remove(service.store, "acme/shop")
+        repos.add(service, "acme/shop", None, remote=str(forge))
+        agents.allow(service.store, self.LOOK.agent, "acme/shop")
+        pushed = commit_file(checkout, "new.txt", "new\n")
+        run_git(checkout, "push", "-q", str(forge), "HEAD:main", "HEAD~1:refs/heads/topic")
+        await new_jobs.start(service, self.LOOK)
+        await new_jobs.start(service, replace(self.LOOK, base="topic"))
+        before = run_git(checkout, "rev-parse", "HEAD~1")
+        assert [each.assignment.base for each in started] == [pushed, before]
+        forge.rename(tmp_path / "away.git")
+        with pytest.raises(UnreachableError, match="cannot be reached"):
+            await new_jobs.start(service, self.LOOK)
+        assert len(started) == 2
+
+    @pytest.mark.ruling("Q3")
+    async def test_a_commit_that_only_the_checkout_has_is_shared_with_other_hosts(
+        self, service: Service, checkout: Path, first: str, tmp_path: Path, started: list[TreeInput]
+    ) -> None:
+        forge = tmp_path / "forge.git"
+        run_git(tmp_path, "clone", "-q", "--bare", str(checkout), str(forge))
+        repos.add(service, "acme/shop", checkout, remote=str(forge))
+        mine = commit_file(checkout, "mine.txt", "mine\n")
+        await new_jobs.start(service, self.LOOK)
+        assert [each.assignment.base for each in started] == [mine]
+        assert run_git(forge, "for-each-ref", "--format=%(refname)", "refs/service") == f"refs/service/base/{mine}"
+        run_git(checkout, "remote", "add", "hub", str(forge))
+        run_git(checkout, "push", "-q", "hub", "HEAD:main")
+        run_git(checkout, "fetch", "-q", "hub")
+        forge.rename(tmp_path / "away.git")
+        await new_jobs.start(service, self.LOOK)  # nothing is to be pushed, so the hub is not asked
+        assert len(started) == 2
 
 
 def test_jobs_are_found_by_what_they_belong_to_and_lead_there(service: Service, checkout: Path) -> None:
