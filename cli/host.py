@@ -161,6 +161,20 @@ def rotate_key(
 
 
 @app.command()
+def replace_key(json: Json = False) -> None:
+    """Replace a seal key that is lost, or that others could have read. Whatever is under way ends."""
+    from bridge.operations.home import seal_keys
+
+    replaced = seal_keys.replace(service_here())
+    if json:
+        say_json(replaced)
+        return
+    say(f"the new seal key is {replaced.key}; nothing that a former one sealed is believed any more")
+    again = [f"on {host}: rm ~/.service/seal.key; service host join TOKEN" for host in replaced.hosts]
+    say_next("service daemon start", *(["service host invite  (once for each other host)", *again] if again else ()))
+
+
+@app.command()
 def remove_key(
     key: Annotated[str, typer.Argument(help="The beginning of its fingerprint; doctor and rotate-key show it.")],
     json: Json = False,

@@ -50,6 +50,7 @@ EXAMPLES = {
     "host list": "service host list",
     "host remove": "service host remove web-2",
     "host remove-key": "service host remove-key 3f9ac01b77d2",
+    "host replace-key": "service host replace-key",
     "host rotate-key": "service host rotate-key --wait",
     "host show": "service host show web-2",
     "init": "service init --yes",

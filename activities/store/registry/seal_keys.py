@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Engine, select, update
+from sqlalchemy import Engine, delete, select, update
 
 from activities.store import schema
 from activities.store.database import clock, insert_new, now
@@ -70,6 +70,12 @@ def leave(engine: Engine, fingerprint: str) -> None:
 def remove(engine: Engine, fingerprint: str) -> None:
     """Have all hosts remove this key."""
     _set(engine, fingerprint, "removed_at")
+
+
+def forget(engine: Engine) -> None:
+    """Forget all keys: a new one has replaced them."""
+    with engine.begin() as connection:
+        connection.execute(delete(schema.seal_keys))
 
 
 def _set(engine: Engine, fingerprint: str, column: str) -> None:

@@ -255,7 +255,11 @@ def seals(service: Service) -> Iterator[Finding]:
 def _replaced(service: Service) -> str:
     """Return the commands that replace a key which other accounts could have read."""
     now = f"service daemon stop; rm '{service.home.seal_key}'; service daemon start"
-    if service.settings.store.url or service.settings.temporal.address:
+    if service.settings.store.url:
+        return (
+            "service daemon stop, on every host; then on one: service host replace-key  (this ends what is under way)"
+        )
+    if service.settings.temporal.address:
         return f"stop the daemon of every host; {now}; copy that key to all hosts  (this ends what is under way)"
     later = "service daemon stop; service daemon start, when nothing is under way"
     return f"{later}  (or now, which ends what is under way: {now})"

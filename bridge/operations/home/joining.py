@@ -195,6 +195,7 @@ def _write(home: Home, given: Given, host: str) -> None:
         elif there[path] != value:
             says = f"{toml.dotted(path)} is {toml.value(there[path])} in {home.config}, and in the fleet "
             raise RefusedError(says + toml.value(value), f"remove it from {home.config}; then {INVITE}")
+    home.seal_key_open.unlink(missing_ok=True)  # it was about a key that is gone
     first, *others = given.keys
     seal_key.take(home.root, first, others)
 

@@ -12,17 +12,18 @@ from datetime import UTC, datetime
 from pydantic import BaseModel, ConfigDict
 
 from activities.host import seal_keys as at_home
+from activities.runs.regular_files import write_private
 from activities.sealing import payload_seals, seal_key
 from activities.store import attempts
 from activities.store.registry import hosts, seal_keys
-from activities.store.registry.hosts import Host
+from activities.store.registry.hosts import Cluster, Host
 from activities.store.registry.seal_keys import KnownKey
 from activities.temporal import RPC_TIMEOUT
 from bridge.machine.progress import Step, unheard
 from bridge.operations.github import desk
 from bridge.operations.pipelines import definitions
 from bridge.operations.service import Service
-from bridge.operations.temporal import client_of, translated
+from bridge.operations.temporal import candidate, client_of, translated
 from workflows.model.errors import Commands, NotFoundError, RefusedError
 from workflows.policy.host_availability import lacks_worker, way_back
 from workflows.text.durations import clock
@@ -52,6 +53,16 @@ class Turned(BaseModel):
     """The other hosts, which have the new key."""
     behind: tuple[str, ...] = ()
     """Those that do not seal with it yet: they do with their next sign of life."""
+
+
+class Replaced(BaseModel):
+    """A new key, in place of all former ones."""
+
+    model_config = ConfigDict(frozen=True)
+
+    key: str
+    hosts: tuple[str, ...]
+    """The other hosts, which have to join again."""
 
 
 class Removed(BaseModel):
@@ -88,6 +99,26 @@ def rotate(service: Service, *, wait: bool = False, step: Step = unheard) -> Tur
     return Turned(
         key=offered.fingerprint[:SHOWN], former=former[:SHOWN], hosts=others, behind=tuple(each.name for each in behind)
     )
+
+
+def replace(service: Service) -> Replaced:
+    """Replace all keys by a new one that no other host has, after they were lost or others could have read them.
+
+    Whatever is sealed with the former ones ends. Refused while a host works: it would go on with the former key.
+    """
+    every = hosts.every(service.store)
+    if working := [host.name for host in every if not lacks_worker(host.seen)]:
+        ways = (f"on {name}: service daemon stop" for name in working)
+        raise RefusedError(f"{', '.join(working)} would go on with the former key", Commands(*ways))
+    home = service.home.ensure()
+    write_private(home.seal_key_new, "")  # the schedules of pipelines are sealed anew
+    seal_key.renew(home.root)
+    home.seal_key_open.unlink(missing_ok=True)
+    fingerprint = seal_key.fingerprint(seal_key.ensure(home.root))
+    hosts.form(service.store, Cluster(fingerprint, candidate(service).namespace, hosts.release()), replace=True)
+    seal_keys.forget(service.store)
+    others = tuple(host.name for host in every if host.name != service.settings.host)
+    return Replaced(key=fingerprint[:SHOWN], hosts=others)
 
 
 def remove(service: Service, name: str) -> Removed:

@@ -181,3 +181,29 @@ def test_a_key_that_others_could_have_read_is_not_turned(tmp_path: Path) -> None
     service.home.seal_key_open.touch()
     with pytest.raises(RefusedError, match="must be replaced, not turned"):
         seal_keys.rotate(service)
+
+
+def test_a_key_that_is_lost_or_was_read_is_replaced_while_no_host_works(tmp_path: Path) -> None:
+    """A turn that has begun goes with it."""
+    one = host(tmp_path, "one")
+    two = host(tmp_path, "two", one.home)
+    hosts.form(one.store, hosts.Cluster(seal_key.fingerprint(seal_key.ensure(one.home.root)), "service", "0.2.0"))
+    for each in (one, two):
+        beat(each)
+    with pytest.raises(RefusedError):
+        seal_keys.rotate(one)
+    with pytest.raises(RefusedError, match="one, two would go on with the former key") as refused:
+        seal_keys.replace(one)
+    assert str(refused.value.hint).splitlines()[0] == "on one: service daemon stop"
+    for name in ("one", "two"):
+        is_away(one.store, name)
+    one.home.seal_key_open.touch()
+    replaced = seal_keys.replace(one)
+    assert replaced.hosts == ("two",)
+    at_home.follow(one.home.root, one.store)
+    [new] = seal_key.every(one.home.root)
+    assert seal_key.fingerprint(new)[:12] == replaced.key
+    known = hosts.cluster(one.store)
+    assert known is not None
+    assert known.key == seal_key.fingerprint(new)
+    assert not one.home.seal_key_open.exists()
