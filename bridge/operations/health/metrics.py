@@ -79,12 +79,9 @@ def _hosts(found: Figures) -> Iterator[Metric]:
     holds = GaugeMetricFamily(
         "service_host_holding", "1 if the host starts nothing: its disk is full, or it is drained.", labels=["host"]
     )
-    running = Counter[str]()
-    for each in found.jobs:
-        running[each.host] += each.count if each.state == JobState.RUNNING else 0
+    in_use = _slots_used(found)
     for host in found.hosts:
-        name, works = [host.seen.name], not lacks_worker(host.seen)
-        taken = min(host.slots, max(host.taken, running[host.seen.name]))  # stages of pipelines are no jobs
+        name, works, taken = [host.seen.name], not lacks_worker(host.seen), in_use[host.seen.name]
         held = bool(host.seen.held) or host.draining or host.lost
         slots.add_metric(name, host.slots)
         used.add_metric(name, taken)
@@ -97,6 +94,19 @@ def _hosts(found: Figures) -> Iterator[Metric]:
     yield from (slots, used, free, up, stopped, age, holds)
     away = sum(unseen(host.seen) and host.seen.stopped_at is None for host in found.hosts)
     yield GaugeMetricFamily("service_hosts_unseen", "Hosts that were not stopped and are not seen.", value=away)
+
+
+def _slots_used(found: Figures) -> dict[str, int]:
+    """Return the slots that hosts use. A host's own count has what only it knows, the stages of pipelines; but also the
+    jobs that wait for a slot, and it is some seconds old.
+    """
+    running, queued = Counter[str](), Counter[str]()
+    for each in found.jobs:
+        (running if each.state == JobState.RUNNING else queued)[each.host] += each.count
+    return {
+        host.seen.name: min(host.slots, max(running[host.seen.name], host.taken - queued[host.seen.name]))
+        for host in found.hosts
+    }
 
 
 def _jobs(found: Figures) -> Iterator[Metric]:
