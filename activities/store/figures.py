@@ -1,8 +1,9 @@
 """The figures of all hosts for monitoring, by a fixed number of statements."""
 
+import json
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Engine, Select, func, select
+from sqlalchemy import Connection, Engine, Select, String, cast, func, select
 
 from activities.store import schema
 from activities.store.database import clock, now
@@ -36,12 +37,14 @@ class HostFigures:
 
 @dataclass(frozen=True)
 class OpenJobs:
-    """The open jobs of one host, runtime and state."""
+    """The open jobs of one host, runtime, state and required labels."""
 
     host: str
-    """The host of the attempt; of a job that has not begun, that of its tree."""
+    """The host of the attempt: where it began, or where it was placed; else that of its tree."""
     runtime: str
     state: str
+    labels: tuple[str, ...]
+    """The labels that the agent and the repository require of a host."""
     count: int
     oldest_at: float
     """Time since which the oldest has been queued."""
@@ -136,13 +139,25 @@ def _hosts(connection: Connection) -> tuple[HostFigures, ...]:
 
 
 def _jobs(connection: Connection) -> tuple[OpenJobs, ...]:
-    jobs, attempts, trees = schema.jobs, schema.attempts, schema.trees
-    host = func.coalesce(attempts.c.host, trees.c.host)
-    query = select(host, jobs.c.runtime, jobs.c.state, func.count(), func.min(jobs.c.queued_at))
+    jobs, trees, agents, repos = schema.jobs, schema.trees, schema.agents, schema.repos
+    attempts, placements = schema.attempts, schema.placements
+    host = func.coalesce(attempts.c.host, placements.c.host, trees.c.host)
+    required = [cast(table.c.require, String) for table in (agents, repos)]  # PostgreSQL can't compare JSON
+    keys = (host, jobs.c.runtime, jobs.c.state, *required)
+    query = select(*keys, func.count(), func.min(jobs.c.queued_at)).select_from(jobs)
     query = query.join(trees, trees.c.root_job_id == jobs.c.root_job_id)
-    last = (attempts.c.job_id == jobs.c.job_id) & (attempts.c.attempt == jobs.c.attempt)
-    query = query.outerjoin(attempts, last).where(jobs.c.state.in_((JobState.QUEUED, JobState.RUNNING)))
-    return tuple(OpenJobs(*row) for row in connection.execute(query.group_by(host, jobs.c.runtime, jobs.c.state)))
+    for table in (attempts, placements):
+        query = query.outerjoin(table, (table.c.job_id == jobs.c.job_id) & (table.c.attempt == jobs.c.attempt))
+    query = query.outerjoin(agents, agents.c.name == jobs.c.agent).outerjoin(repos, repos.c.name == jobs.c.repo)
+    query = query.where(jobs.c.state.in_((JobState.QUEUED, JobState.RUNNING))).group_by(*keys)
+    return tuple(
+        OpenJobs(host, runtime, state, _labels(*texts), count, oldest)
+        for host, runtime, state, *texts, count, oldest in connection.execute(query)
+    )
+
+
+def _labels(*texts: str | None) -> tuple[str, ...]:
+    return tuple(sorted({label for text in texts for label in json.loads(text or "[]")}))
 
 
 def _rounds(connection: Connection) -> tuple[OpenRounds, ...]:

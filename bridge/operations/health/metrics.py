@@ -110,19 +110,23 @@ def _slots_used(found: Figures) -> dict[str, int]:
 
 
 def _jobs(found: Figures) -> Iterator[Metric]:
-    labels = ["host", "runtime"]
-    running = GaugeMetricFamily("service_jobs_running", "Jobs that run.", labels=labels)
-    queued = GaugeMetricFamily("service_jobs_queued", "Jobs that wait for a slot.", labels=labels)
+    labels = ["host", "runtime", "labels"]
+    running = GaugeMetricFamily("service_jobs_running", "Jobs that run, by what they require.", labels=labels)
+    queued = GaugeMetricFamily("service_jobs_queued", "Jobs that wait for a slot, by what they require.", labels=labels)
     oldest = GaugeMetricFamily(
         "service_jobs_queued_oldest_seconds", "Time that the oldest queued job has waited.", labels=labels
     )
+    counts, since = Counter[tuple[str, ...]](), dict[tuple[str, ...], float]()
     for each in found.jobs:
-        names = [each.host, each.runtime]
-        if each.state == JobState.RUNNING:
-            running.add_metric(names, each.count)
+        key = (each.state, each.host, each.runtime, ",".join(each.labels))
+        counts[key] += each.count
+        since[key] = min(each.oldest_at, since.get(key, each.oldest_at))
+    for (state, *names), count in counts.items():
+        if state == JobState.RUNNING:
+            running.add_metric(names, count)
             continue
-        queued.add_metric(names, each.count)
-        oldest.add_metric(names, max(0.0, found.now - each.oldest_at))
+        queued.add_metric(names, count)
+        oldest.add_metric(names, max(0.0, found.now - since[state, *names]))
     yield from (running, queued, oldest)
     trees = GaugeMetricFamily("service_trees", "Trees by state.", labels=["state"])
     for state in TaskState:

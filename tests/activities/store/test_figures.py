@@ -1,17 +1,18 @@
 """The figures for monitoring, on both databases."""
 
 import pytest
-from sqlalchemy import Engine, insert, select
+from sqlalchemy import Engine, insert, select, update
 
 from activities.store import figures, jobs, schema
 from activities.store.database import clock
 from activities.store.figures import ModelUsage, OpenRounds
-from activities.store.registry import hosts
+from activities.store.registry import agents, hosts
 from tests.rows import ROOT, event, job, round_, task
 from workflows.model.event_kinds import EventKind
 from workflows.model.rows import Records
 from workflows.model.spend import Usage
 from workflows.model.states import JobState, TaskState
+from workflows.model.workers import Worker
 
 pytestmark = pytest.mark.ruling("Q9")
 
@@ -43,12 +44,17 @@ def test_the_figures_are_those_of_the_rows(store: Engine) -> None:
                 checks_refused=False,
             )
         )  # fmt: skip
+    agents.add(store, Worker(name="scout", runtime="shell", command=("cat",)), ())
+    with store.begin() as connection:
+        connection.execute(update(schema.agents).values(require=["gpu", "big"]))
+        placed = {"job_id": ROOT, "attempt": job().attempt, "host": "web-3", "repo": "acme/shop", "at": 1.0}
+        connection.execute(insert(schema.placements), placed)
     found = figures.read(store)
     (host,) = found.hosts
     assert (host.seen.name, host.slots, host.taken, host.draining, host.lost) == ("web-1", 8, 0, False, False)
-    assert {(each.host, each.runtime, each.state, each.count) for each in found.jobs} == {
-        ("web-1", job().runtime, "queued", 1),
-        ("web-2", job().runtime, "running", 1),
+    assert {(each.host, each.runtime, each.state, each.labels, each.count) for each in found.jobs} == {
+        ("web-3", job().runtime, "queued", ("big", "gpu"), 1),
+        ("web-2", job().runtime, "running", ("big", "gpu"), 1),
     }
     assert found.trees == {"open": 1, "awaiting_human": 1}
     assert found.rounds == (OpenRounds("ask", 1, round_(ROOT).opened_at),)

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import event as happening
-from sqlalchemy import update
+from sqlalchemy import insert, update
 
 from activities.store import schema
 from activities.store.registry import hosts
@@ -26,7 +26,12 @@ def seed(service: Service) -> None:
     seeds.write(
         service, seeds.task("job-0123456789ac"), seeds.job("job-0123456789ac", state=JobState.SUCCEEDED, **used)
     )
-    hosts.see(service.store, "web-1", slots=8, started_at=1.0, taken=3)
+    for number, ago in enumerate((60, 10)):
+        root = f"job-0123456789b{number}"
+        seeds.write(service, seeds.task(root), seeds.job(root, state=JobState.QUEUED, queued_at=time.time() - ago))
+        with service.store.begin() as connection:
+            connection.execute(insert(schema.trees).values(root_job_id=root, host="web-1", start={}, revision=1))
+    hosts.see(service.store, "web-1", slots=8, started_at=1.0, taken=5)
     hosts.see(service.store, "web-2", slots=4, started_at=1.0, taken=4)
     with service.store.begin() as connection:
         away = update(schema.hosts).where(schema.hosts.c.name == "web-2")
@@ -50,6 +55,8 @@ async def test_the_figures_are_shown_in_prometheus_format(service: Service, call
     assert (shown["service_host_up", "web-1"], shown["service_host_up", "web-2"]) == (1, 0)
     assert 110 < shown["service_host_seen_age_seconds", "web-2"] < 180
     assert shown["service_hosts_unseen",] == 1
+    assert shown["service_jobs_queued", "web-1", "", "shell"] == 2
+    assert 50 < shown["service_jobs_queued_oldest_seconds", "web-1", "", "shell"] < 120
     assert shown["service_trees", "awaiting_human"] == 1
     assert shown["service_rounds_open", "ask"] == 1
     assert shown["service_rounds_open_oldest_seconds", "ask"] > 0
