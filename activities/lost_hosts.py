@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from temporalio.client import Client
@@ -44,12 +45,21 @@ class LostHosts:
         if not await asyncio.to_thread(self.leader.leads):
             return
         for host in await asyncio.to_thread(hosts.every, self.context.store):
-            if unseen(host.seen):
-                held = await asyncio.to_thread(moves.held_by, self.context.store, host.name)
-                if held or host.stopped_at is None:
-                    await self._tell(host.seen)
-                if await asyncio.to_thread(self._is_lost, host):
-                    await move(self.client, held, host.name, reason_of_move(host.seen), host.seen_at)
+            await self._look_at(host)
+
+    async def _look_at(self, host: Host) -> None:
+        store, away = self.context.store, unseen(host.seen)
+        is_lost = await asyncio.to_thread(self._is_lost, host)
+        if not (is_lost or away or host.draining_at):
+            return
+        held = await asyncio.to_thread(moves.held_by, store, host.name)
+        queued = await asyncio.to_thread(moves.queued_at, store, host.name)
+        if away and (held or queued or host.stopped_at is None):
+            await self._tell(host.seen)
+        if is_lost:
+            await move(self.client, [*held, *queued], order_of(host, reason_of_move(host.seen)))
+        elif host.draining_at:
+            await move(self.client, queued, order_of(host, f"its host {host.name} is drained", begun=False))
 
     def _is_lost(self, host: Host) -> bool:
         """Return whether its jobs go elsewhere: by a person's word, or because it was away for too long."""
@@ -92,17 +102,20 @@ class LostHosts:
             outbox.add(connection, (event,))
 
 
-async def move(client: Client, held: list[Held], host: str, reason: str, last_seen: float | None) -> list[Held]:
-    """Order the workflows that wait for these attempts to give them up. Return those that can move.
+def order_of(host: Host, reason: str, *, begun: bool = True, always: bool = False) -> Move:
+    """Return an order to give up attempts at a host. It does not count if the host was seen since, unless `always`."""
+    last_seen = host.seen_at if begun and not always else None
+    return Move(job_id="", attempt=0, host=host.name, reason=reason, begun=begun, last_seen=last_seen)
 
-    The order counts unless the host was seen later than at this time.
-    """
+
+async def move(client: Client, held: Sequence[Held], order: Move) -> list[Held]:
+    """Send an order about each of these attempts to the workflow that waits for it. Return those that can move."""
     going = [each for each in held if each.moves]
     for each in going:
-        order = Move(job_id=each.job_id, attempt=each.attempt, host=host, reason=reason, last_seen=last_seen)
         handle = client.get_workflow_handle(each.workflow_id)
+        own = order.model_copy(update={"job_id": each.job_id, "attempt": each.attempt})
         try:
-            await handle.signal("move", order, rpc_timeout=RPC_TIMEOUT)
+            await handle.signal("move", own, rpc_timeout=RPC_TIMEOUT)
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:  # it has ended by now
                 raise

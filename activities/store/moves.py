@@ -8,7 +8,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, String, bindparam, case, cast, func, literal, or_, select, update
+from sqlalchemy import (
+    Connection,
+    Engine,
+    Row,
+    String,
+    bindparam,
+    case,
+    cast,
+    exists,
+    func,
+    literal,
+    null,
+    or_,
+    select,
+    update,
+)
 
 from activities.store import attempts, schema
 from activities.store.attempts import Offered
@@ -17,7 +32,7 @@ from workflows.model.ids import workflow_id
 from workflows.model.jobs import JobOutcome
 from workflows.model.spend import Usage
 from workflows.model.states import ENDED_JOBS, JobState
-from workflows.pipeline.plan import StageState
+from workflows.pipeline.plan import OPEN_RUNS, StageState
 from workflows.temporal.messages import Move
 
 OPEN_JOBS = sorted(set(JobState) - ENDED_JOBS)
@@ -86,12 +101,13 @@ class Moved:
 
 @dataclass(frozen=True)
 class Held:
-    """An attempt that a host has begun, and whose tree or pipeline run has not heard of its end."""
+    """An attempt at a host, begun or waiting, of which its tree or pipeline run has not heard the end."""
 
     job_id: str
     attempt: int
     repo: str
-    begun_at: float
+    begun_at: float | None
+    """None if it waits there."""
     workflow_id: str
     """The workflow that waits for it."""
     moves: bool
@@ -103,6 +119,14 @@ def held_by(engine: Engine, host: str) -> list[Held]:
     with engine.connect() as connection:
         jobs = [(row, row.waits) for row in connection.execute(_JOBS, {"host": host})]
         stages = [(row, workflow_id(row.pipeline)) for row in connection.execute(_STAGES, {"host": host})]
+    return [_held(row, waits) for row, waits in (*jobs, *stages)]
+
+
+def queued_at(engine: Engine, host: str) -> list[Held]:
+    """Return all attempts, of jobs and of pipelines' stages, that were placed at the host and not begun."""
+    with engine.connect() as connection:
+        jobs = [(row, row.waits) for row in connection.execute(_QUEUED_JOBS, {"host": host})]
+        stages = [(row, workflow_id(row.pipeline)) for row in connection.execute(_QUEUED_STAGES, {"host": host})]
     return [_held(row, waits) for row, waits in (*jobs, *stages)]
 
 
@@ -129,6 +153,29 @@ _STAGES = (
     .outerjoin(schema.repos, schema.repos.c.name == _RUN.repo)
     .where(_ATTEMPT.host == bindparam("host"), _STAGE.state == StageState.RUNNING.value)
     .order_by(_ATTEMPT.job_id)
+)
+
+
+_PLACED, _LATER = schema.placements.c, schema.placements.alias("later").c
+_BEGUN = exists().where(_ATTEMPT.job_id == _PLACED.job_id, _ATTEMPT.attempt == _PLACED.attempt)
+_REMOTE = (func.coalesce(schema.repos.c.remote, "") != "").label("moves")
+_QUEUED = (_PLACED.job_id, _PLACED.attempt, null().label("started_at"), _REMOTE)
+_WAITING = (_PLACED.host == bindparam("host"), ~_BEGUN)
+_QUEUED_JOBS = (
+    select(*_QUEUED, _JOB.repo, _WAITS)
+    .join(schema.jobs, (_JOB.job_id == _PLACED.job_id) & (_JOB.attempt == _PLACED.attempt))
+    .outerjoin(schema.repos, schema.repos.c.name == _JOB.repo)
+    .where(*_WAITING, _JOB.state == JobState.QUEUED.value)
+    .order_by(_PLACED.job_id)
+)
+_QUEUED_STAGES = (
+    select(*_QUEUED, _RUN.repo, _RUN.pipeline)
+    .join(schema.pipeline_stages, _PLACED.job_id == _NAME)
+    .join(schema.pipeline_runs, _RUN.run_id == _STAGE.run_id)
+    .outerjoin(schema.repos, schema.repos.c.name == _RUN.repo)
+    .where(*_WAITING, _RUN.state.in_(sorted(OPEN_RUNS)))
+    .where(~exists().where(_LATER.job_id == _PLACED.job_id, _LATER.attempt > _PLACED.attempt))
+    .order_by(_PLACED.job_id)
 )
 
 

@@ -42,8 +42,8 @@ def store(home: Home) -> Engine:
     return engine
 
 
-def running(job_id: str, **fields: Any) -> Any:
-    return job(job_id, root_job_id=ROOT, state=JobState.RUNNING, **fields)
+def running(job_id: str, *, queued: bool = False, **fields: Any) -> Any:
+    return job(job_id, root_job_id=ROOT, state=JobState.QUEUED if queued else JobState.RUNNING, **fields)
 
 
 Watch = Callable[..., LostHosts]
@@ -143,3 +143,28 @@ async def test_on_a_plain_checkout_only_what_has_ended_is_fetched_from_there(sto
     attempts.close(store, row, JobOutcome(job_id=LEG, state=JobState.SUCCEEDED, begun_at=1.0), {}, {})
     await watch(server).look()
     assert [workflow_id for workflow_id, _ in server.moves] == [LEG]
+
+
+def placed(store: Engine, job_id: str, host: str = "a") -> None:
+    row = {"job_id": job_id, "attempt": 1, "host": host, "repo": "acme/shop", "at": 1.0}
+    with store.begin() as connection:
+        connection.execute(schema.placements.insert(), row)
+
+
+@pytest.mark.ruling("Q8.drain")
+async def test_what_waits_at_a_drained_host_is_offered_elsewhere_and_what_it_has_begun_is_not(
+    store: Engine, watch: Watch
+) -> None:
+    server, waiting = Server(), f"{ROOT}.2"
+    jobs.write(store, Records(jobs=(running(waiting, delegation_id="b", revision=1, queued=True),)))
+    for job_id in (LEG, waiting):
+        placed(store, job_id)
+    hosts.drain(store, "a")
+    await watch(server).look()
+    [(workflow_id, order)] = server.moves
+    assert (workflow_id, order.begun, order.last_seen) == (waiting, False, None)
+    assert order.reason == "its host a is drained"
+    hosts.drain(store, "a", undo=True)
+    away(store, 610)
+    await watch(server).look()
+    assert [order.job_id for _, order in server.moves[1:]] == [ROOT, LEG, waiting]

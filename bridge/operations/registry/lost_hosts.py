@@ -1,6 +1,5 @@
 """Giving a host up that is lost, and emptying one (rulings Q5, Q8)."""
 
-import time
 from dataclasses import dataclass
 
 from activities import lost_hosts
@@ -57,10 +56,10 @@ async def lost(service: Service, name: str, *, actor: str, now: bool = False) ->
         raise RefusedError(f"there is no other host than {name}", way_back(name))
     client = await client_of(service)
     stored.lose(service.store, host.seen)
-    held = moves.held_by(service.store, name)
+    held = [*moves.held_by(service.store, name), *moves.queued_at(service.store, name)]
     reason = f"{actor} gave its host {name} up" if works else reason_of_move(host.seen)
     with translated():
-        going = await lost_hosts.move(client, held, name, reason, None if works else host.seen_at)
+        going = await lost_hosts.move(client, held, lost_hosts.order_of(host, reason, always=works))
     staying = tuple(each.job_id for each in held if not each.moves)
     return Lost(name, tuple(each.job_id for each in going), staying, way_back(name) if staying else "")
 
@@ -75,5 +74,5 @@ def drain(service: Service, name: str = "", *, undo: bool = False) -> Drained:
 def left(service: Service, name: str) -> Drained:
     """Return what a host is working on."""
     host, held = hosts.get(service, name), moves.held_by(service.store, name)
-    begun = [Begun(each.job_id, each.repo, max(0.0, time.time() - each.begun_at)) for each in held]
+    begun = [Begun(each.job_id, each.repo, max(0.0, host.now - (each.begun_at or host.now))) for each in held]
     return Drained(host.name, host.draining_at is not None, tuple(begun))
