@@ -71,12 +71,18 @@ def require_root() -> None:
     program = shlex.join((str(Path(sys.argv[0]).absolute()), "daemon", "install", "--system"))
     if os.geteuid() != 0:
         raise RefusedError("a service of the system is installed by root", f"sudo {program}")
-    for folder in (Path(sys.prefix), *Path(sys.prefix).parents):
-        if not folder.stat().st_mode & stat.S_IXOTH:
+    # An environment links to an interpreter that is elsewhere.
+    for needed in (Path(sys.prefix) / "bin", Path(sys.executable).resolve()):
+        if closed := closed_folder(needed):
             raise RefusedError(
-                f"the account {ACCOUNT} could not run this program: {folder} is closed to it",
-                "install the package in a folder that every account may read, such as /opt/delegation-service",
+                f"the account {ACCOUNT} could not run {needed}: {closed} is closed to it",
+                "install Python and the package where every account may read them, such as /opt/delegation-service",
             )
+
+
+def closed_folder(path: Path) -> Path | None:
+    """Return the innermost folder around a path that other accounts may not enter."""
+    return next((folder for folder in path.parents if not folder.stat().st_mode & stat.S_IXOTH), None)
 
 
 def _has_account() -> bool:

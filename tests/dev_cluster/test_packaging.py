@@ -102,9 +102,12 @@ def test_a_fleets_server_is_tuned_as_the_services_own() -> None:
 @pytest.mark.ruling("Q11")
 def test_the_manuals_pod_runs_commands_of_the_image() -> None:
     page = (ROOT / "cli/topics/deploy.md").read_text()
+    making = next(words for name, words in steps() if name == "RUN" and "useradd" in words)
     [shown] = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     pod = yaml.safe_load(shown)["spec"]["template"]["spec"]
     assert re.findall(r"service ([a-z ]+)", pod["initContainers"][0]["args"][0]) == ["cluster init"]
+    who = pod["securityContext"]
+    assert f"--uid {who['runAsUser']} --gid {who['runAsGroup']} " in making
     mounts = {mount["name"]: mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
     assert mounts["home"] == str(ACCOUNT_HOME)
     names = set(re.findall(r"\$\{([A-Z_]+)", COMPOSE))

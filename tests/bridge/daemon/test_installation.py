@@ -151,8 +151,17 @@ def test_a_program_that_the_account_cannot_run_is_not_installed(
         installation.require_root()
     assert refused.value.hint.startswith("sudo /")
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    closed = tmp_path / "closed"
-    closed.mkdir(mode=0o700)
-    monkeypatch.setattr("sys.prefix", str(closed))
-    with pytest.raises(RefusedError, match=str(closed)):
+    monkeypatch.setattr("sys.prefix", str(tmp_path / "closed" / "env"))
+    (tmp_path / "closed").mkdir(mode=0o700)
+    (tmp_path / "closed" / "env").mkdir()
+    with pytest.raises(RefusedError, match=f"{tmp_path / 'closed'} is closed to it"):
         installation.require_root()
+
+
+@pytest.mark.ruling("Q11")
+def test_the_folder_that_is_closed_is_found_around_a_program(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    (closed / "env").mkdir(parents=True)
+    closed.chmod(0o750)
+    assert installation.closed_folder(closed / "env" / "python") == closed
+    assert installation.closed_folder(Path("/usr/bin/python3")) is None
