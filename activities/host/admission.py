@@ -92,8 +92,9 @@ def _taken(host: Candidate, ago: float) -> NotAdmittedError:
 
 
 def _copy(host: Candidate, known: Cluster) -> str:
-    """Return the command that fetches the fleet's key from the host with it that was seen last."""
+    """Return the command that fetches the key from the host with it that was seen last, or else makes a new one."""
     having = [row for row in hosts.every(host.store) if row.key == known.key and row.name != host.settings.host]
-    source = max(having, key=lambda row: row.seen_at).name if having else "OTHER_HOST"
-    place = shlex.quote(str(host.home.seal_key))
+    if not having:
+        return "service host replace-key  (what the lost key has sealed ends)"
+    source, place = max(having, key=lambda row: row.seen_at).name, shlex.quote(str(host.home.seal_key))
     return f"scp {source}:.service/seal.key {place} && chmod 600 {place}"

@@ -71,6 +71,13 @@ def test_a_host_with_another_key_is_refused_and_told_where_the_right_one_is(tmp_
     assert other.hint == f"scp web-1:.service/seal.key {two.home.seal_key} && chmod 600 {two.home.seal_key}"
 
 
+def test_one_host_alone_that_lost_its_key_is_told_how_to_replace_it(tmp_path: Path) -> None:
+    one = host(tmp_path, "one", "web-1")
+    admit(one)
+    one.home.seal_key.unlink()
+    assert refusal(one).hint.startswith("service host replace-key ")
+
+
 def test_a_key_that_is_kept_beside_the_one_in_use_admits_too(tmp_path: Path) -> None:
     one, two = host(tmp_path, "one", "web-1"), host(tmp_path, "two", "web-2")
     admit(one)

@@ -121,11 +121,12 @@ async def test_agents_are_shown_as_they_are_registered(service: Service, ann: Su
 
 async def test_a_host_that_is_not_there_says_what_to_type(service: Service, ann: Surfer) -> None:
     hosts.see(service.store, "web-1", slots=8, started_at=1.0)
-    hosts.see(service.store, "web-2", slots=4, started_at=time.time())
+    hosts.see(service.store, "web-2", slots=4, started_at=time.time(), labels=("arm64", "gpu"), taken=3)
     hosts.stop(service.store, "web-1", started_at=1.0)
     words = (await ann.open("/ui/agents")).words
     assert "web-1 ✕ stopped on web-1: service daemon start" in words
     assert "web-2 ● there" in words
+    assert "arm64, gpu 3 of 4" in words
 
 
 async def test_a_service_without_anything_says_how_to_begin(ann: Surfer) -> None:

@@ -134,7 +134,7 @@ def test_a_host_that_its_fleet_would_refuse_is_told_before_a_start(home: Home, t
     service = Service(home)
     hosts.form(service.store, hosts.Cluster("f" * 64, "service", "0.2.0"))
     [wrong] = [each for each in doctor.foundation(service) if each.about == "fleet"]
-    assert (wrong.level, wrong.fix[:4]) == (Level.WRONG, "scp ")
+    assert (wrong.level, wrong.fix[:24]) == (Level.WRONG, "service host replace-key")
     hosts.form(
         service.store, hosts.Cluster(seal_key.fingerprint(seal_key.ensure(home.root)), "service", ""), replace=True
     )
