@@ -71,9 +71,9 @@ def add(
         say_json(repo)
         return
     on_github = f"; on GitHub it is {repo.github}" if repo.github else ""
-    remotely = f"every host works on it from {repo.remote} ({repo.default_branch})" if repo.remote else ""
+    remotely = f"for every host it is {repo.default_branch} at {repo.remote}" if repo.remote else ""
     on_hosts = f"; its hosts must have {', '.join(repo.require)}" if repo.require else ""
-    say(f"{repo.name} is {'; '.join(filter(None, (repo.path, remotely)))}{on_github}{on_hosts}")
+    say(f"{repo.name} is {repo.path or 'registered'}{f'; {remotely}' if remotely else ''}{on_github}{on_hosts}")
 
 
 @app.command(name="list")
@@ -85,7 +85,7 @@ def list_(json: Json = False) -> None:
     if json:
         say_json(known)
     else:
-        rows = [(repo.name, _places(repo), ", ".join(repo.checkouts) or "any", repo.github or "-") for repo in known]
+        rows = [(repo.name, _places(repo), "any" if repo.remote else repo.host, repo.github or "-") for repo in known]
         say_table(LISTED, rows, "no repositories; add one: service repo add OWNER/NAME PATH")
 
 

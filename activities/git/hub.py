@@ -25,6 +25,9 @@ from workflows.model.errors import Commands, NotFoundError, RefusedError, Servic
 HUB_SECONDS = 120.0
 """Timeout of a fetch or a push."""
 
+REACH_SECONDS = 15.0
+"""Timeout of a look whether a repository answers."""
+
 FIRST_SECONDS = 1800.0
 """Timeout of the first fetch of a whole repository."""
 
@@ -50,6 +53,7 @@ _ASKED = ("could not read username", "could not read password", "terminal prompt
 _DENIED = ("permission denied", "access denied", "host key verification failed", "error: 403", "error: 401")
 _NO_RIGHTS = ("insufficient permission", "not allowed to push", "permission to", "read-only", "write access")
 _MOVED = ("(fetch first)", "(non-fast-forward)", "(stale info)", "cannot lock ref", "(failed to update ref)")
+_NOISE = ("fatal: Could not read from remote", "Please make sure you have the correct", "and the repository exists.")
 _MISSING = ("couldn't find remote ref", "not our ref", "unadvertised object")
 _BROKEN = ("bad object", "corrupt", "object file", "unable to read", "packfile", "bad config", "broken")
 
@@ -251,6 +255,12 @@ def default_branch(url: str) -> str:
     return match[1]
 
 
+def reach(url: str) -> None:
+    """Raise within seconds if a repository does not answer."""
+    with tempfile.TemporaryDirectory(prefix="service-git-") as folder:
+        _ask(Path(folder), url, "HEAD", seconds=REACH_SECONDS)
+
+
 def namespace(url: str) -> str:
     """Return the namespace in which the hub accepts work, found by pushing an empty commit and removing it again."""
     with tempfile.TemporaryDirectory(prefix="service-git-") as name:
@@ -285,17 +295,18 @@ def _push(repo: Path, hub: Hub, options: Collection[str], refspecs: Collection[s
     return True
 
 
-def _ask(repo: Path, url: str, *patterns: str, symref: bool = False) -> str:
+def _ask(repo: Path, url: str, *patterns: str, symref: bool = False, seconds: float = HUB_SECONDS) -> str:
     options = ("--quiet", "--upload-pack=git-upload-pack", *(("--symref",) if symref else ()))
     try:
-        return with_credentials(repo, "ls-remote", *options, "--", url, *patterns, seconds=HUB_SECONDS).decode()
+        return with_credentials(repo, "ls-remote", *options, "--", url, *patterns, seconds=seconds).decode()
     except GitError as error:
         raise fault(repo, url, error) from None
 
 
 def fault(repo: Path, url: str, error: GitError) -> ServiceError:
     """Build the error for people from git's message."""
-    said = redacted(error.said.replace(url, without_credentials(url)))
+    rows = [row for row in error.said.splitlines() if row and not row.startswith(_NOISE)] or [error.said]
+    said = redacted("\n".join(rows).replace(url, without_credentials(url)))
     low, where = said.lower(), shown(url)
     if any(mark in low for mark in _MISSING):
         return NotFoundError(f"{where} has no such commit or branch: {said}", f"git ls-remote {where}")

@@ -104,6 +104,13 @@ def fetch(here: Here, repo: Repo, names: Iterable[str], commits: Collection[str]
     return path
 
 
+def reach(here: Here, repo: Repo) -> None:
+    """Raise within seconds if the remote of a repository, or its hub, does not answer this host."""
+    if through := hub_of(here, repo):
+        for url in dict.fromkeys((repo.remote, through.url)):
+            hub.reach(url)
+
+
 def share(here: Here, repo: Repo, commit: str) -> None:
     """Push a commit that a tree begins from, unless the remote or the hub has it: other hosts may have to begin there.
 

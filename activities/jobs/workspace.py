@@ -106,10 +106,13 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
     merged = replace(_workspace(repo, worktree), line=_without_merged(repo, line, given))
     if run.branch_deps:
         attempts.give(context.store, row, given)
-    if snapshot is not None:
-        mark_pushed(worktree, snapshot)
-        return replace(merged, snapshot=apart(FILL_SECONDS, lay_out, worktree, snapshot))
-    return merged
+    return _going_on(merged, snapshot) if snapshot else merged
+
+
+def _going_on(place: Workspace, snapshot: str) -> Workspace:
+    """Lay out the files of a snapshot in a new work folder."""
+    mark_pushed(place.worktree, snapshot)
+    return replace(place, snapshot=apart(FILL_SECONDS, lay_out, place.worktree, snapshot))
 
 
 def _snapshot(context: Context, run: JobRun) -> str | None:

@@ -87,17 +87,23 @@ def repositories(service: Service) -> Iterator[Finding]:
     """Report each problem with a repository of this host; nothing without a store, which another check reports."""
     from activities.git.unsupported import limits
     from activities.host import checkouts
+    from activities.store.registry import repos
 
     if not service.settings.store.url and not service.home.store.exists():
         return
     try:
-        here = checkouts.every_here(service)
+        here, known = checkouts.every_here(service), repos.every(service.store)
     except Exception:
         return
     for repo in here:
         for limit in limits(Path(repo.path)):
             level = Level.WRONG if limit.unusable else Level.WARNING
             yield Finding(f"repository {repo.name}", level, limit.says, limit.fix)
+    for repo in known:
+        try:
+            checkouts.reach(service, repo)
+        except ServiceError as fault:
+            yield Finding(f"repository {repo.name}", Level.WRONG, fault.message, fault.hint)
 
 
 def home(service: Service) -> Iterator[Finding]:

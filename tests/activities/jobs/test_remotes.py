@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.git import branches
+from activities.git import branches, hub
 from activities.host import checkouts
 from activities.store import attempts
 from activities.store.registry import repos
@@ -111,3 +111,29 @@ async def test_a_checkout_with_a_remote_pushes_its_work_and_gets_that_of_others(
     assert branches.tip(one.repo, first.branch or "") == first.head_sha
     assert hosts.refs()[f"refs/service/{ROOT}.2"] == second.head_sha
     assert git(one.repo, "status", "--porcelain") == ""
+
+
+class Killed(BaseException):
+    """The worker's end, by a signal that it can't handle."""
+
+
+@pytest.mark.ruling("Q3")
+async def test_work_of_a_worker_killed_between_commit_and_push_is_pushed_by_the_next(
+    hosts: Hosts, tmp_path: Path
+) -> None:
+    one, count = hosts.of("a"), tmp_path / "count"
+    job = one.job(writes("one.txt", counted=count), Action.IMPLEMENT)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hub, "keep", _killed)
+        with pytest.raises(Killed):
+            await one.play(job)
+    place = checkouts.path_of(one.context, "acme/shop")
+    committed = branches.tip(place, f"service/{ROOT}")
+    assert (git(place, "show", f"{committed}:one.txt"), hosts.refs()) == ("x", {})
+    outcome = await hosts.of("a").play(job)
+    assert (outcome.head_sha, count.read_text()) == (committed, "x")
+    assert hosts.refs() == {f"refs/service/{ROOT}": committed}
+
+
+def _killed(*_: object) -> str:
+    raise Killed

@@ -13,7 +13,7 @@ from activities.git.work_folder.commit import hand_over
 from activities.git.work_folder.service_git_dir import side_of
 from activities.git.work_folder.work_in_progress import LIMITS, lay_out, take
 from activities.git.work_folder.worktrees import Worktree, add_branch
-from tests.activities.git.conftest import run_git
+from tests.activities.git.conftest import make_repository, run_git
 
 JOB = "job-0123456789ab"
 
@@ -156,3 +156,17 @@ def test_a_snapshot_is_laid_out_elsewhere_uncommitted_as_it_was(folder: Worktree
     assert (other.path / "link").readlink() == Path("readme.md")
     assert stat.S_IMODE((other.path / "new" / "b.sh").stat().st_mode) & 0o100
     assert files(other, take(other, JOB, 2).commit) == files(folder, made.commit)
+
+
+@pytest.mark.ruling("Q6")
+def test_a_submodule_stays_as_in_the_commit_and_what_changed_in_it_is_told(repo: Path, trees: Path) -> None:
+    inner = make_repository(repo.parent / "inner")
+    run_git(repo, "submodule", "add", "-q", str(inner), "lib")
+    run_git(repo, "commit", "-q", "-m", "a submodule")
+    folder = add_branch(repo, trees / "job", f"service/{JOB}", "main")
+    (folder.path / "lib" / "readme.md").write_text("changed\n")
+    (folder.path / "new.txt").write_text("new\n")
+    made = take(folder, JOB, 1)
+    assert files(folder, made.commit)["lib"] == "160000"
+    assert made.left_out == ("lib: a repository",)
+    assert take(folder, JOB, 1) == made

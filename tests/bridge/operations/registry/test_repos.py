@@ -9,6 +9,8 @@ from activities.git import branches
 from activities.host import checkouts
 from activities.settings.home import Home
 from activities.store.registry import repos as stored
+from bridge.operations.health import doctor
+from bridge.operations.health.findings import Level
 from bridge.operations.registry import repos
 from bridge.operations.service import Service
 from tests.activities.git.conftest import make_repository, run_git
@@ -89,5 +91,9 @@ def test_a_hub_of_ones_own_takes_the_work_in_place_of_the_remote(service: Servic
     repo = repos.add(service, "acme/shop", None, remote=str(forge))
     through = checkouts.hub_of(service, repo)
     assert through is not None
-    assert (through.url, through.refs) == (str(hub), "refs/service/")
+    assert (through.url, through.refs) == (str(hub), "refs/service/acme--shop/")
     assert checkouts.hub_of(service, replace(repo, remote="")) is None
+    assert list(doctor.repositories(service)) == []
+    hub.rename(tmp_path / "away.git")
+    [wrong] = doctor.repositories(service)
+    assert (wrong.about, wrong.level, wrong.fix) == ("repository acme/shop", Level.WRONG, f"git ls-remote {hub}")
