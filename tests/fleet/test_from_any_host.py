@@ -1,10 +1,12 @@
 """A job that runs on one host, looked at and merged from another."""
 
 import subprocess
+from functools import partial
 
 import pytest
 
-from tests.fleet.machines import Fleet
+from tests.fleet.machines import Fleet, Machine
+from tests.fleet.play import Play, ended_well
 from tests.waiting import wait_for
 
 AGENT = """\
@@ -15,11 +17,15 @@ echo '{{"service_result": {{"decision": "implemented", "summary": "wrote a.txt"}
 """
 
 
+def url(machine: Machine) -> str:
+    return f'[bridge]\nurl = "http://127.0.0.1:{machine.extra["SERVICE_BRIDGE_PORT"]}"\n'
+
+
 @pytest.mark.long
 @pytest.mark.ruling("Q3.looks", "Q3.work")
 def test_a_running_job_is_seen_and_its_work_merged_from_another_host(fleet: Fleet) -> None:
     one, two, go = fleet.host("one"), fleet.host("two"), fleet.folder / "go"
-    one.configure(f'[bridge]\nurl = "http://127.0.0.1:{one.extra["SERVICE_BRIDGE_PORT"]}"\n')
+    one.configure(url(one))
     one("daemon", "start")
     bare, program = fleet.hub(), fleet.folder / "dev.sh"
     two("repo", "add", "acme/shop", "--remote", str(bare))
@@ -37,3 +43,40 @@ def test_a_running_job_is_seen_and_its_work_merged_from_another_host(fleet: Flee
     assert [leg["state"] for leg in one.json("job", "branches", job)["legs"]] == ["merged"]
     one("daemon", "stop")
     assert f"ssh one service job log {job}" in two("job", "log", job, code=5).stderr
+
+
+@pytest.mark.long
+@pytest.mark.ruling("Q3.looks", "Q3.work")
+def test_the_work_of_legs_on_two_hosts_is_seen_and_merged_from_each(fleet: Fleet) -> None:
+    hosts = one, two = fleet.host("one"), fleet.host("two")
+    for machine in hosts:
+        machine.configure(url(machine), max_parallel_jobs="1")
+    play = Play.on(fleet, *hosts)
+    one("repo", "add", "acme/shop", "--remote", str(fleet.hub()))
+    play.agent(one, "dev", "acme/shop")
+    legs = [{"id": name, "agent": "dev", "action": "implement", "prompt": name} for name in ("a", "b")]
+    wrote = {"decision": "implemented", "wait": "go"}
+    play.answers(none={"delegations": legs}, a=wrote | {"write": {"a.txt": "a"}}, b=wrote | {"write": {"b.txt": "b"}})
+    for machine in hosts:
+        machine("daemon", "start")
+    root = one.json("agent", "ask", "dev", "do both", "--repo", "acme/shop")["job_id"]
+    play.wait_for("begin", 3)
+    assert {*play.places("a"), *play.places("b")} == {"one", "two"}
+    for machine in hosts:
+        for name, leg in (("a", f"{root}.1"), ("b", f"{root}.2")):
+            wait_for(partial(_shows, machine, leg, f"+{name}"), play.told)
+    play.go()
+    ended_well(play, one, [root], jobs=4)
+    one("job", "merge", f"{root}.1")
+    two("job", "merge", f"{root}.2")
+    said = [machine("job", "diff", root, "--tree").stdout for machine in hosts]
+    assert said[0] == said[1]
+    assert "fast-forwarded in main at" in one("job", "merge", root, "--into-mine").stdout
+    shown = subprocess.check_output(["git", "-C", str(fleet.folder / "hub.git"), "ls-tree", "--name-only", "main"])
+    assert shown.split() == [b"a.txt", b"b.txt"]
+    two("job", "drop", root)
+    assert [leg["exists"] for leg in one.json("job", "branches", root)["legs"]] == [False, False]
+
+
+def _shows(machine: Machine, job_id: str, line: str) -> bool:
+    return line in machine.run("job", "diff", job_id).stdout
