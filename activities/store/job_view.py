@@ -6,6 +6,7 @@ from sqlalchemy import ColumnElement, Engine, Select, and_, bindparam, func, or_
 
 from activities.store import schema
 from activities.store.database import clock
+from activities.store.placements import host_of
 
 _JOB, _ATTEMPT, _ROUND = schema.jobs.c, schema.attempts.c, schema.rounds.c
 JOB_COLUMNS = tuple(column.name for column in schema.jobs.c if column.name != "revision")
@@ -31,13 +32,13 @@ def _query() -> Select[Any]:
     )
     tables = schema.jobs.outerjoin(schema.attempts, attempt).outerjoin(schema.rounds, paused)
     tables = tables.outerjoin(schema.trees, schema.trees.c.root_job_id == _JOB.root_job_id)
-    tables = tables.outerjoin(schema.hosts, schema.hosts.c.name == schema.trees.c.host)
+    tables = tables.outerjoin(schema.hosts, schema.hosts.c.name == host_of())
     columns = [
         *(_JOB[name] for name in JOB_COLUMNS),
         *(_ROUND[name].label(f"round_{name}") for name in ROUND_COLUMNS),
         _ATTEMPT.payload,
         _path().label("path"),
-        schema.trees.c.host,
+        host_of().label("host"),
         schema.hosts.c.seen_at.label("host_seen_at"),
         schema.hosts.c.stopped_at.label("host_stopped_at"),
         schema.hosts.c.held.label("host_held"),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Engine, Row, Select, bindparam, exists, func, select, update
+from sqlalchemy import ColumnElement, Engine, FromClause, Row, Select, bindparam, exists, func, select, update
 
 from activities.store import schema
 from activities.store.database import clock, upsert
@@ -76,12 +76,21 @@ def take(engine: Engine, chosen: Listed, job_id: str, attempt: int, repo: str, *
     return True
 
 
-def host_of(engine: Engine, job_id: str, attempt: int) -> str:
+def placed_on(engine: Engine, job_id: str, attempt: int) -> str:
     """Return the host that an attempt was placed on; empty if it was not placed."""
     table = schema.placements.c
     with engine.connect() as connection:
         query = select(table.host).where(table.job_id == job_id, table.attempt == attempt)
         return connection.execute(query).scalar() or ""
+
+
+def host_of(jobs: FromClause = schema.jobs) -> ColumnElement[str]:
+    """Select the host of a job's current attempt: where it was placed, else its tree's."""
+    table, trees = schema.placements.c, schema.trees.c
+    placed = select(table.host).where(table.job_id == jobs.c.job_id, table.attempt == jobs.c.attempt)
+    of_tree = select(trees.host).where(trees.root_job_id == jobs.c.root_job_id)
+    own, tree = (each.correlate(jobs).scalar_subquery() for each in (placed, of_tree))
+    return func.coalesce(own, tree)
 
 
 def _hosts() -> Select[Any]:

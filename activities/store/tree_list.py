@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Engine, Row, Select, Table, and_, func, or
 from activities.store import schema
 from activities.store.database import clock
 from activities.store.jobs import job_of, matches
+from activities.store.placements import host_of
 from workflows.model.rows import JobRecord, RoundRecord, TaskRecord
 from workflows.model.states import ENDED_JOBS, JobState, TaskState, WaitsFor
 from workflows.policy.host_availability import HostSeen
@@ -131,20 +132,27 @@ def _counted(roots: Select[Any]) -> Select[Any]:
 def _rows(page: Select[Any], now: float) -> Select[Any]:
     """Select everything about the trees of a page."""
     root = page.cte("page").c.root_job_id
-    counted = _counted(select(root)).subquery()
+    counted, host = _counted(select(root)).subquery(), _host(root)
     query = select(
         *_labelled(jobs, "job"),
         *_labelled(tasks, "task"),
         *_labelled(rounds, "round"),
         *(counted.c[name] for name in _COUNTED),
         *(column.scalar_subquery().label(name) for name, column in _of_one_job(root, now).items()),
-        *(trees.c.host, hosts.c.seen_at, hosts.c.stopped_at, hosts.c.held, clock().label("host_now")),
+        *(host.label("host"), hosts.c.seen_at, hosts.c.stopped_at, hosts.c.held, clock().label("host_now")),
     )
     found = root.table.join(tasks, tasks.c.root_job_id == root).join(jobs, jobs.c.job_id == root)
     found = found.join(counted, counted.c.root_job_id == root)
     found = found.outerjoin(rounds, rounds.c.round_id == _longest_open(root).scalar_subquery())
-    found = found.outerjoin(trees, trees.c.root_job_id == root).outerjoin(hosts, hosts.c.name == trees.c.host)
+    found = found.outerjoin(trees, trees.c.root_job_id == root).outerjoin(hosts, hosts.c.name == host)
     return query.select_from(found).order_by(tasks.c.opened_at.desc(), root.desc())
+
+
+def _host(root: ColumnElement[str]) -> ColumnElement[str]:
+    """Select the host of the tree's open job that waits longest, else the tree's."""
+    job = jobs.alias("open_job")
+    query = select(host_of(job)).where(job.c.root_job_id == root, job.c.state.not_in(list(ENDED_JOBS)))
+    return func.coalesce(query.order_by(job.c.queued_at).limit(1).scalar_subquery(), trees.c.host)
 
 
 def _of_one_job(root: ColumnElement[str], now: float) -> dict[str, Select[Any]]:

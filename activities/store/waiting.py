@@ -28,6 +28,7 @@ from sqlalchemy import (
 
 from activities.store import schema
 from activities.store.database import clock
+from activities.store.placements import host_of
 from activities.store.schema.github import REFUSED
 from workflows.github.facts import FactState
 from workflows.model.event_kinds import EventKind
@@ -132,8 +133,8 @@ def spent(engine: Engine, roots: Collection[str]) -> dict[str, Spent]:
 
 def host_jobs(engine: Engine, host: str, now: float) -> list[str]:
     """Return the jobs that wait for a host, longest first."""
-    mine = (trees.c.host == host, jobs.c.state.in_(OPEN_JOBS), jobs.c.queued_at < now - UNSEEN_SECONDS)
-    query = select(jobs.c.job_id).join(trees, trees.c.root_job_id == jobs.c.root_job_id).where(*mine)
+    mine = (host_of() == host, jobs.c.state.in_(OPEN_JOBS), jobs.c.queued_at < now - UNSEEN_SECONDS)
+    query = select(jobs.c.job_id).where(*mine)
     with engine.connect() as connection:
         return list(connection.execute(query.order_by(jobs.c.queued_at, jobs.c.job_id)).scalars())
 
@@ -219,12 +220,12 @@ def _unseen_hosts() -> Select[Any]:
     """Select hosts with jobs that have waited as long as a restart takes, if the host was not seen since or starts
     nothing.
     """
-    waiting = jobs.join(trees, trees.c.root_job_id == jobs.c.root_job_id)
-    waiting = waiting.outerjoin(hosts, hosts.c.name == trees.c.host)
+    late = (jobs.c.queued_at < bindparam("waited"), jobs.c.state.in_(OPEN_JOBS))
+    open_ = select(jobs.c.queued_at, host_of().label("host")).where(*late).subquery()
     unseen = or_(hosts.c.seen_at.is_(None), hosts.c.seen_at < clock() - UNSEEN_SECONDS, hosts.c.held != "")
-    query = _place(Kind.HOST, func.min(jobs.c.queued_at), trees.c.host).select_from(waiting)
-    late = jobs.c.queued_at < bindparam("waited")
-    return query.where(jobs.c.state.in_(OPEN_JOBS), late, unseen).group_by(trees.c.host)
+    query = _place(Kind.HOST, func.min(open_.c.queued_at), open_.c.host)
+    query = query.select_from(open_.outerjoin(hosts, hosts.c.name == open_.c.host))
+    return query.where(open_.c.host.is_not(None), unseen).group_by(open_.c.host)
 
 
 def _unwritten() -> Select[Any]:

@@ -22,6 +22,7 @@ def test_a_label_decides_where_a_job_runs_and_one_that_nobody_has_makes_it_wait(
     job = one.json("agent", "ask", "scout", "hello", "--repo", "acme/shop")["job_id"]
     shown = one.wait_until_ended(job)
     assert (shown["state"], two.proof.split(), one.proof) == ("succeeded", [job], "")
+    assert one.json("job", "show", job)["host"] == "two"
     warned = one("agent", "add", "big", *scout, "--require", "tpu")
     assert "no host has the label tpu, so its jobs will wait (there are: arch:" in warned.stderr
     job = one.json("agent", "ask", "big", "hello", "--repo", "acme/shop")["job_id"]

@@ -21,6 +21,7 @@ from workflows.model.wire import Wire
 from workflows.policy.placement import NAMED
 from workflows.temporal.messages import Move
 from workflows.temporal.moves import Moves
+from workflows.text.markdown import summary_line
 from workflows.tree.details import wrote
 from workflows.tree.state import TreeState
 
@@ -295,6 +296,7 @@ def of_this_attempt(outcome: JobOutcome, run: JobRun) -> JobOutcome:
 async def on_a_host(work: Callable[[R], T], run: R, wanted: Wanted, moves: Moves, *, placed: bool, summary: str) -> T:
     """Run one attempt on the host that is chosen for it (ruling Q4), or without placement on its tree's."""
     host = await find_host(wanted) if placed else wanted.host
+    summary = summary_line(summary, f"on {host}") if placed else summary
     return await on_host(work, run, wanted.offer, moves, host=host, fairness=wanted.root, summary=summary)
 
 

@@ -1,6 +1,6 @@
 """The hosts and their workers: each worker records that it is running, and others read when it was last seen."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -9,6 +9,7 @@ from sqlalchemy import Engine, Insert, delete, exists, func, null, or_, select, 
 
 from activities.store import schema
 from activities.store.database import clock, insert, insert_one, now, upsert
+from activities.store.placements import host_of
 from workflows.model.states import JobState
 from workflows.policy.host_availability import UNSEEN_SECONDS, HostSeen
 
@@ -163,12 +164,11 @@ def remove(engine: Engine, host: HostSeen) -> bool:
 
 
 def open_jobs(engine: Engine, name: str) -> list[str]:
-    """Return the jobs that have not ended and belong to a tree of the host, or run there."""
-    jobs, trees, attempts = schema.jobs, schema.trees, schema.attempts
+    """Return the jobs that have not ended and are placed on the host, or run there."""
+    jobs, attempts = schema.jobs, schema.attempts
     there = (attempts.c.job_id == jobs.c.job_id) & (attempts.c.host == name) & attempts.c.ended_at.is_(None)
-    query = select(jobs.c.job_id).outerjoin(trees, trees.c.root_job_id == jobs.c.root_job_id)
-    query = query.where(
-        or_(trees.c.host == name, exists().where(there)), jobs.c.state.in_((JobState.QUEUED, JobState.RUNNING))
+    query = select(jobs.c.job_id).where(
+        or_(host_of() == name, exists().where(there)), jobs.c.state.in_((JobState.QUEUED, JobState.RUNNING))
     )
     with engine.connect() as connection:
         return list(connection.execute(query.order_by(jobs.c.queued_at, jobs.c.job_id)).scalars())
@@ -176,10 +176,9 @@ def open_jobs(engine: Engine, name: str) -> list[str]:
 
 def every(engine: Engine) -> list[Host]:
     """Return all hosts that were ever seen, by name."""
-    table, jobs, trees = schema.hosts, schema.jobs, schema.trees
-    counted = select(trees.c.host, func.count().label("running"))
-    counted = counted.join(jobs, jobs.c.root_job_id == trees.c.root_job_id)
-    running = counted.where(jobs.c.state == JobState.RUNNING).group_by(trees.c.host).subquery()
+    table, jobs = schema.hosts, schema.jobs
+    placed = select(host_of().label("host")).where(jobs.c.state == JobState.RUNNING).subquery()
+    running = select(placed.c.host, func.count().label("running")).group_by(placed.c.host).subquery()
     query = select(table, func.coalesce(running.c.running, 0).label("running"), clock().label("now"))
     query = query.outerjoin(running, running.c.host == table.c.name).order_by(table.c.name)
     with engine.connect() as connection:
@@ -194,6 +193,19 @@ def of_trees(engine: Engine, roots: set[str]) -> dict[str, HostSeen]:
     with engine.connect() as connection:
         rows = connection.execute(query).all() if roots else ()
     return {root: HostSeen(host, seen, stopped, held or "", time) for root, host, seen, stopped, held, time in rows}
+
+
+def of_jobs(engine: Engine, job_ids: Collection[str]) -> dict[str, HostSeen]:
+    """Return the host of each job's current attempt, and when its worker was last seen."""
+    jobs, table = schema.jobs.c, schema.hosts
+    of_host = (table.c.seen_at, table.c.stopped_at, table.c.held, clock().label("now"))
+    query = select(jobs.job_id, host_of().label("host"), *of_host)
+    query = query.select_from(schema.jobs.outerjoin(table, table.c.name == host_of())).where(jobs.job_id.in_(job_ids))
+    with engine.connect() as connection:
+        rows = connection.execute(query).all() if job_ids else ()
+    return {
+        row.job_id: HostSeen(row.host, row.seen_at, row.stopped_at, row.held or "", row.now) for row in rows if row.host
+    }
 
 
 def address_of(engine: Engine, name: str) -> str:

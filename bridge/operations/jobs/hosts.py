@@ -77,7 +77,7 @@ def _state(host: stored.Host) -> HostState:
 def told(service: Service, jobs: Sequence[JobRecord]) -> list[JobRecord]:
     """Return the jobs, each one that waits for its host with that as its reason."""
     found = _of(service, jobs)
-    return [with_reason(job, found.get(job.root_job_id)) for job in jobs]
+    return [with_reason(job, found.get(job.job_id)) for job in jobs]
 
 
 def with_reason(job: JobRecord, host: HostSeen | None) -> JobRecord:
@@ -110,4 +110,4 @@ def reason(host: HostSeen) -> str:
 
 
 def _of(service: Service, jobs: Sequence[JobRecord]) -> dict[str, HostSeen]:
-    return stored.of_trees(service.store, {job.root_job_id for job in jobs if not job.state.ended})
+    return stored.of_jobs(service.store, {job.job_id for job in jobs if not job.state.ended})

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 from activities.store import attempts as stored_attempts
 from activities.store import events as stored_events
 from activities.store import jobs as stored
+from activities.store import placements
 from activities.store import rounds as stored_rounds
 from activities.store import trees as stored_trees
 from bridge.operations.jobs import belongs_to as belonging
@@ -52,7 +53,7 @@ class JobDetail:
     """Its state for people."""
     belongs_to: Belonging = NOTHING
     host: str = ""
-    """The host of its last attempt; empty where this is the only host."""
+    """The host of its attempt, begun or placed; empty while it has none, and where this is the only host."""
 
 
 def get(service: Service, job_id: str) -> JobRecord:
@@ -230,9 +231,16 @@ def detail(service: Service, job_id: str) -> JobDetail:
         belongs_to=belonging.belonging(service, job),
         live=live(service, job),
         attempts=tuple(runs),
-        host=last.host if last and (service.settings.store.url or last.host != service.settings.host) else "",
         state_label=state_labels(service, [job])[job.job_id],
+        host=_host_of(service, job, last),
     )
+
+
+def _host_of(service: Service, job: JobRecord, last: stored_attempts.AttemptRow | None) -> str:
+    if not service.settings.is_fleet:
+        return last.host if last and last.host != service.settings.host else ""
+    begun = last.host if last and last.attempt == job.attempt else ""
+    return begun or placements.placed_on(service.store, job.job_id, job.attempt)
 
 
 def live(service: Service, job: JobRecord) -> "RunStatus | None":

@@ -5,15 +5,20 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, update
+from sqlalchemy import Engine, select, update
 
 from activities.host.context import Context
 from activities.jobs.placing import Placer, need_of
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import placements, schema
+from activities.store import attempts, moves, placements, schema, trees
+from activities.store.attempts import Offered
 from activities.store.registry import agents, hosts, repos
 from activities.store.registry.repos import Remote
+from tests.rows import ROOT, job
+from tests.tree.simulator import tree_input
+from workflows.model.rows import Records
+from workflows.model.states import JobState
 from workflows.model.workers import Worker
 from workflows.policy.placement import Placement
 from workflows.temporal.calls import Offer, Wanted
@@ -40,11 +45,16 @@ def load(store: Engine) -> dict[str, int]:
     return {each.host.name: each.host.load for each in placements.fleet(store, "acme/shop").hosts}
 
 
+def placed(store: Engine) -> dict[str, str]:
+    with store.connect() as connection:
+        return {row.job_id: row.host for row in connection.execute(select(schema.placements))}
+
+
 def test_an_attempt_counts_as_load_from_its_placement_until_its_host_reports_it(store: Engine) -> None:
     repos.put(store, "acme/shop", "/shop", "a")
     see(store, "a", taken=1)
     assert place(store).host == "a"
-    assert (load(store), placements.host_of(store, "job-1", 1)) == ({"a": 2}, "a")
+    assert (load(store), placed(store)) == ({"a": 2}, {"job-1": "a"})
     with store.begin() as connection:
         connection.execute(update(schema.placements).values(at=schema.placements.c.at - 60))
     see(store, "a", taken=2)
@@ -87,7 +97,7 @@ def test_what_no_host_can_run_is_placed_nowhere(store: Engine) -> None:
     see(store, "a")
     answer = place(store, require=("gpu",))
     assert (answer.host, answer.reason) == ("", "no host has the label gpu")
-    assert placements.host_of(store, "job-1", 1) == ""
+    assert placed(store) == {}
 
 
 def test_a_host_that_had_attempts_of_the_repository_is_warm(store: Engine) -> None:
@@ -96,3 +106,21 @@ def test_a_host_that_had_attempts_of_the_repository_is_warm(store: Engine) -> No
     assert [each.host.warm for each in placements.fleet(store, "acme/shop").hosts] == [False]
     place(store)
     assert [each.host.warm for each in placements.fleet(store, "acme/shop").hosts] == [True]
+
+
+def test_a_job_s_host_is_where_its_attempt_was_placed_and_a_lost_one_s_unbegun_attempts_are_known(
+    store: Engine,
+) -> None:
+    repos.put(store, "acme/shop", "", "a", remote=REMOTE)
+    queued = [job(name, state=JobState.QUEUED) for name in (ROOT, f"{ROOT}.1")]
+    trees.begin(store, tree_input(root_job_id=ROOT), "home", Records(jobs=tuple(queued)))
+    see(store, "a")
+    place(store, 1, offer=Offer(job_id=queued[0].job_id, attempt=1))
+    found = hosts.of_jobs(store, [each.job_id for each in queued])
+    assert [found[each.job_id].name for each in queued] == ["a", "home"]
+    assert hosts.open_jobs(store, "a") == [queued[0].job_id]
+    [held] = moves.held_by(store, "a")
+    assert (held.job_id, held.begun_at, held.moves) == (queued[0].job_id, None, True)
+    attempts.begin(store, Offered(held.job_id, 1), host="a", run_dir="/runs/1")
+    [held] = moves.held_by(store, "a")
+    assert held.begun_at is not None, "each attempt counts once"
