@@ -17,7 +17,7 @@ from workflows.model.errors import UnreachableError
 from workflows.policy.releases import is_newer
 
 NAME = "releases"
-MOST_NAMED = 3
+MOST, MOST_NAMED = 100, 3
 
 
 def findings(service: Service) -> Iterator[Finding]:
@@ -42,7 +42,8 @@ def findings(service: Service) -> Iterator[Finding]:
     for host in living:
         yield from _of(host, current)
     more = f": {', '.join(behind[:MOST_NAMED])}{' and more' if len(behind) > MOST_NAMED else ''}" if behind else ""
-    moved = f"; {len(behind)} trees made their last step on another, and move with their next{more}" if behind else ""
+    number = f"{len(behind)}{' or more' if len(behind) == MOST else ''}"
+    moved = f"; {number} trees made their last step on another, and move with their next{more}" if behind else ""
     yield Finding(NAME, Level.OK, f"{current} takes the steps of all trees{moved}")
 
 
@@ -67,4 +68,4 @@ async def _behind(client: Client, service: Service, name: str, current: str) -> 
     queue = service.settings.temporal.task_queue
     query = f"ExecutionStatus = 'Running' AND TaskQueue = '{queue}' AND ParentWorkflowId IS NULL"
     query += f" AND TemporalWorkerDeploymentVersion != '{name}:{current}'"
-    return [each.id async for each in client.list_workflows(query, limit=100, rpc_timeout=RPC_TIMEOUT)]
+    return [each.id async for each in client.list_workflows(query, limit=MOST, rpc_timeout=RPC_TIMEOUT)]

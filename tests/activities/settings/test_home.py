@@ -85,19 +85,20 @@ def test_a_home_that_was_open_is_told_closed_and_its_secrets_are_replaced(
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o620, 0o666])
-@pytest.mark.parametrize("name", ["bridge.token", "seal.key", "bridge.tokens"])
+@pytest.mark.parametrize("name", ["bridge.token", "seal.key", "seal.key.d", "bridge.tokens"])
 def test_a_secret_that_was_open_is_closed_by_itself_and_replaced(
     root: Path, caplog: pytest.LogCaptureFixture, mode: int, name: str
 ) -> None:
     home = Home(root)
     before = token.ensure(home).read_text()
     seal_key.ensure(root)
+    seal_key.add(root, seal_key.new())
     named = named_tokens.add(home, "ci", "read")
     (root / name).chmod(mode)
     home.ensure()
     assert {stat.S_IMODE(path.lstat().st_mode) & 0o077 for path in root.iterdir()} == {0}
     assert (home.bridge_token.read_text() != before) == (name == "bridge.token")
-    assert home.seal_key_open.exists() == (name == "seal.key")
+    assert home.seal_key_open.exists() == name.startswith("seal.key")
     known = named_tokens.NamedTokens(home).find(named.encode())
     assert (known is None) == (name == "bridge.tokens" and bool(mode & 0o022)), "a digest opens nothing"
     assert f"{root / name} was open to other accounts (mode {mode:o})" in caplog.text
