@@ -11,6 +11,7 @@ import yaml
 from activities.settings.home import Home
 from bridge.operations.health.metrics import Metrics
 from bridge.operations.service import Service
+from cli.main import command_of
 from tests.temporal.sdk_metrics import METRICS as OF_WORKERS
 from tests.written import ROOT
 
@@ -57,7 +58,10 @@ def test_every_alert_says_what_is_wrong_and_what_to_type() -> None:
         assert set(rule) <= {"alert", "expr", "for", "labels", "annotations"}
         assert rule["labels"]["severity"] in ("page", "ticket")
         assert rule["annotations"]["summary"].endswith(".")
-        assert "service " in rule["annotations"]["action"]
+        commands = re.findall(r"service ([a-z]+)(?: ([a-z]+))?", rule["annotations"]["action"])
+        assert commands, rule["alert"]
+        for noun, verb in commands:
+            assert not verb or verb in getattr(command_of(noun), "commands", {}), (noun, verb)
 
 
 def test_the_panels_of_the_board_do_not_overlap() -> None:
