@@ -9,7 +9,7 @@ import typer
 
 from cli.dashboard import Web, open_page
 from cli.drawing.lines import of_state
-from cli.drawing.output import named, say, say_document, say_fields, say_json, say_next, say_table
+from cli.drawing.output import named, say, say_document, say_fields, say_json, say_next, say_table, tell
 from cli.drawing.tables import Column
 from cli.drawing.words import LONGEST, ago, one_line, readable
 from cli.invocation.options import Base, Issue, Json, Pr, Timeout, Wait, service_here, token_here
@@ -49,8 +49,12 @@ def add(
     import asyncio
 
     from bridge.operations.pipelines import definitions
+    from bridge.operations.registry import labels
 
-    pipeline = asyncio.run(definitions.add(service_here(), *definitions.read_file(file)))
+    service = service_here()
+    pipeline = asyncio.run(definitions.add(service, *definitions.read_file(file)))
+    if warning := labels.caveat(service, definitions.required(pipeline)):
+        tell(f"warning: {warning}")
     if json:
         say_json(pipeline)
         return

@@ -76,7 +76,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     ),
     "pipeline/payload.py": (("spec:bridge.payload", "if total > TOTAL_BYTES:", "if total >= TOTAL_BYTES:"),),
     "pipeline/reducer.py": (
-        ("K1", "attempt <= stage.plan.retry", "attempt < stage.plan.retry"),
+        ("K1", "failures <= stage.plan.retry", "failures < stage.plan.retry"),
         ("K1", "and not run.waiting and", "and"),
         ("O1", "assignment.base or start.base", 'assignment.base or ""'),
     ),
@@ -219,6 +219,12 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("F4", "if len(waiting) > 1:", "if len(waiting) > 2:"),
         ("F3", "chain.batch.approved = True", "chain.batch.approved = False"),
         ("F5", "_guide(chain, said.guidance)", "_guide(chain, '')"),
+    ),
+    "policy/placement.py": (
+        ("Q4", "host.free / host.slots * (WARM if host.warm else 1.0)", "host.slots / host.slots"),
+        ("Q4", "self.require - host.labels", "self.require - self.require"),
+        ("Q4", "(host.load + 1) / host.slots", "-host.load"),
+        ("Q4", "able = [host for host in hosts if need.met_by(host)]", "able = list(hosts)"),
     ),
     "tree/pause_rounds.py": (
         ("F1", "number=len(earlier) + 1,", "number=1,"),

@@ -1,12 +1,23 @@
 """Placement on a real server: each attempt goes to the host that is chosen for it, or waits for one (ruling Q4)."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from datetime import timedelta
+from functools import partial
 
 import pytest
+from temporalio import activity
 from temporalio.client import Client
+from temporalio.common import RetryPolicy
 from temporalio.worker import Worker
 
+from activities.host.context import Context
+from activities.jobs.placing import Placer
+from activities.settings.home import Home
+from activities.settings.model import Settings
+from activities.store.database import open_store
+from activities.store.registry import hosts, repos
 from tests.temporal.books import Books
 from tests.temporal.host import Host, an_input, ended, script, serving, start
 from tests.tree.simulator import delegation
@@ -14,11 +25,13 @@ from tests.waiting import soon
 from workflows.model.orders import Kill
 from workflows.model.settings import Bounds
 from workflows.model.states import JobState, TaskState
-from workflows.temporal.calls import agents_queue
+from workflows.temporal import calls
+from workflows.temporal.calls import Wanted, agents_queue
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.temporal.messages import HeldUp, HostReport, TreeStart
 
 pytestmark = pytest.mark.ruling("Q4")
+LACKS = "no host has the label gpu"
 
 
 @asynccontextmanager
@@ -69,3 +82,40 @@ async def test_it_is_placed_again_once_a_host_can_run_it(client: Client, queue: 
     async with serving(client, queue, host):
         closed = await soon(ended(await start(client, queue, placed(queue))))
     assert (closed.task_state, len(host.wanted)) == (TaskState.DONE, 3)
+
+
+async def test_a_wait_for_a_host_is_told_once_however_often_it_is_looked_at(
+    client: Client, queue: str, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick = RetryPolicy(initial_interval=timedelta(milliseconds=20), maximum_interval=timedelta(milliseconds=50))
+    monkeypatch.setattr(calls, "PLACE_RETRIES", quick)
+    context = Context(home, Settings(), open_store(home))
+    placer, looks = Placer(context), list[Wanted]()
+    repos.put(context.store, "repo", "/shop", queue, require=("gpu",))
+    see = partial(hosts.see, context.store, queue, slots=1, started_at=1.0)
+    see(labels=("runtime:runtime_b",))
+
+    class Looking(Host):
+        @activity.defn(name="place")
+        def place_now(self, wanted: Wanted) -> str:
+            looks.append(wanted)
+            return placer.place(wanted)
+
+        @property
+        def activities(self) -> list[Callable[..., object]]:
+            others = [each for each in super().activities if each != self.place]
+            return [*others, self.place_now]
+
+    host = Looking(script({}))
+    async with serving(client, queue, host, activity_executor=ThreadPoolExecutor(4)):
+        tree = await start(client, queue, placed(queue))
+        await host.until(lambda: len(looks) > 5)
+        reports = context.reports.waiting[tree.id]
+        assert [(each.offer, each.reason) for each in reports if isinstance(each, HeldUp)] == [(1, LACKS)]
+        see(labels=("runtime:runtime_b", "gpu"))
+        closed = await soon(ended(tree))
+    assert closed.task_state is TaskState.DONE
+    assert [each.reason for each in context.reports.waiting[tree.id] if isinstance(each, HeldUp)] == [
+        LACKS,
+        f"waits for a free place on {queue}",
+    ]

@@ -42,6 +42,11 @@ async def add(service: Service, text: str, format_: Format) -> Pipeline:
     return stored.put(service.store, definition, text, format_)
 
 
+def required(pipeline: Pipeline) -> frozenset[str]:
+    """Return the labels that stages of a pipeline require of their hosts (ruling Q4)."""
+    return frozenset(label for stage in definition_of(pipeline).stages for label in stage.require)
+
+
 async def schedule_again(service: Service) -> None:
     """Write all schedules again, sealed with the current key; paused ones stay paused."""
     from bridge.operations.pipelines import schedules

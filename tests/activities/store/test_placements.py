@@ -11,8 +11,7 @@ from activities.host.context import Context
 from activities.jobs.placing import Placer, need_of
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import attempts, moves, placements, schema, trees
-from activities.store.attempts import Offered
+from activities.store import placements, schema, trees
 from activities.store.registry import agents, hosts, repos
 from activities.store.registry.repos import Remote
 from tests.rows import ROOT, job
@@ -108,9 +107,7 @@ def test_a_host_that_had_attempts_of_the_repository_is_warm(store: Engine) -> No
     assert [each.host.warm for each in placements.fleet(store, "acme/shop").hosts] == [True]
 
 
-def test_a_job_s_host_is_where_its_attempt_was_placed_and_a_lost_one_s_unbegun_attempts_are_known(
-    store: Engine,
-) -> None:
+def test_a_job_s_host_is_where_its_attempt_was_placed(store: Engine) -> None:
     repos.put(store, "acme/shop", "", "a", remote=REMOTE)
     queued = [job(name, state=JobState.QUEUED) for name in (ROOT, f"{ROOT}.1")]
     trees.begin(store, tree_input(root_job_id=ROOT), "home", Records(jobs=tuple(queued)))
@@ -119,8 +116,3 @@ def test_a_job_s_host_is_where_its_attempt_was_placed_and_a_lost_one_s_unbegun_a
     found = hosts.of_jobs(store, [each.job_id for each in queued])
     assert [found[each.job_id].name for each in queued] == ["a", "home"]
     assert hosts.open_jobs(store, "a") == [queued[0].job_id]
-    [held] = moves.held_by(store, "a")
-    assert (held.job_id, held.begun_at, held.moves) == (queued[0].job_id, None, True)
-    attempts.begin(store, Offered(held.job_id, 1), host="a", run_dir="/runs/1")
-    [held] = moves.held_by(store, "a")
-    assert held.begun_at is not None, "each attempt counts once"
