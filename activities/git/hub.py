@@ -249,6 +249,10 @@ def default_branch(url: str) -> str:
     """Return the name of a remote's default branch. Raise if it can't be read, or has no commit."""
     with tempfile.TemporaryDirectory(prefix="service-git-") as folder:
         found = _ask(Path(folder), url, "HEAD", symref=True)
+    if re.search(r"^[0-9a-f]{64}\t", found, re.MULTILINE):
+        raise UsageError(
+            f"{shown(url)} keeps its objects by SHA-256, which libgit2 does not read", f"git ls-remote {shown(url)}"
+        )
     match = re.search(r"^ref: refs/heads/(\S+)\tHEAD$", found, re.MULTILINE)
     if match is None or "\tHEAD" not in found.replace(match[0], ""):
         raise UsageError(f"{shown(url)} has no commit on its default branch yet", f"git push {shown(url)} HEAD:main")

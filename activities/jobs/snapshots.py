@@ -81,7 +81,7 @@ class Snapshots:
         keeping = asyncio.create_task(keep_on())
         try:
             yield
-            await asyncio.gather(*saving)  # the work folder is read and removed next
+            await asyncio.gather(*saving, return_exceptions=True)  # the work folder is read and removed next
         finally:
             keeping.cancel()
 
@@ -99,7 +99,7 @@ class Snapshots:
             if made.commit and made.commit != work_in_progress.pushed(self.worktree):
                 with out_of_turn():
                     self.push(made.commit)
-        except (ServiceError, OSError) as fault:
+        except (ServiceError, OSError, RuntimeError) as fault:
             log.warning("%s: its work in progress is not pushed: %s", self.job_id, fault)
 
     def push(self, commit: str) -> None:

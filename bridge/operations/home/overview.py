@@ -94,7 +94,7 @@ def _places(home: Home) -> dict[str, tuple[Path, ...]]:
         "logs": (home.logs, home.audit.parent),
         "artifacts": (home.artifacts,),
         "transcripts": (home.runs,),
-        "worktrees": (home.worktrees, home.root / OWN_SIDES),
+        "worktrees": (home.worktrees, home.root / OWN_SIDES, home.mirrors),
     }
 
 

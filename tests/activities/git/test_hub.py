@@ -186,6 +186,11 @@ def test_a_hub_that_is_away_is_told_apart_from_a_missing_commit(tmp_path: Path, 
             hub.fetch_trees(here.path, Hub(gone), [TREE])
     with pytest.raises(UsageError, match="has no commit on its default branch"):
         hub.default_branch(str(_empty(tmp_path)))
+    other = tmp_path / "sha256"
+    run_git(tmp_path, "init", "-q", "--object-format=sha256", str(other))
+    run_git(other, "commit", "-q", "--allow-empty", "-m", "first")
+    with pytest.raises(UsageError, match="keeps its objects by SHA-256"):
+        hub.default_branch(str(other))
 
 
 def _empty(tmp_path: Path) -> Path:
