@@ -52,6 +52,8 @@ def admit(context: Context, namespace: str, *, started_at: float) -> None:
     wanted = Cluster(host.keys[0], namespace, hosts.release())
     hosts.form(host.store, wanted, replace=not host.settings.store.url)
     check_key(host)  # another host may have been faster
+    if not host.settings.store.url:
+        hosts.free(host.store, host.settings.host)
     if not identity.see(context, started_at):
         check_name(host)
         raise _taken(host, 0.0)
@@ -79,8 +81,8 @@ def check_key(host: Candidate) -> None:
 
 
 def check_name(host: Candidate) -> None:
-    """Raise if another machine has had the host's name within the last minute."""
-    row = hosts.get(host.store, host.settings.host)
+    """Raise if another machine has had the host's name within the last minute, in a store that others may share."""
+    row = hosts.get(host.store, host.settings.host) if host.settings.store.url else None
     if row and row.machine not in ("", identity.machine(host.home.root)) and not lacks_worker(row.seen):
         raise _taken(host, row.now - row.seen_at)
 

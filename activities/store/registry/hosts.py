@@ -144,6 +144,12 @@ def drain(engine: Engine, name: str, *, undo: bool = False) -> None:
         connection.execute(update(table).where(table.c.name == name).values(draining_at=since))
 
 
+def free(engine: Engine, name: str) -> None:
+    """Let this machine have the name, whoever had it: the store is a copy of another home's, or this home has moved."""
+    with engine.begin() as connection:
+        connection.execute(update(schema.hosts).where(schema.hosts.c.name == name).values(machine=""))
+
+
 def get(engine: Engine, name: str) -> Host | None:
     """Return one host, without the number of its running jobs."""
     query = select(schema.hosts, clock().label("now")).where(schema.hosts.c.name == name)

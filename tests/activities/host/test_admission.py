@@ -123,8 +123,13 @@ def test_a_worker_that_starts_again_in_its_home_keeps_its_name(tmp_path: Path) -
     admit(one)
 
 
-def test_a_home_with_a_database_of_its_own_may_change_its_key_and_namespace(bare_home: Home) -> None:
+def test_a_home_with_a_database_of_its_own_may_move_and_change_its_key_and_namespace(bare_home: Home) -> None:
+    """A backup that was just made is restored elsewhere: by its rows, the host works in the other home."""
     alone = Context(bare_home.ensure(), Settings(), open_store(bare_home))
+    admit(alone)
+    with alone.store.begin() as connection:
+        connection.execute(update(schema.hosts).values(machine="another"))
+    admission.check(Candidate(alone.store, alone.home, alone.settings, "team"))
     admit(alone)
     alone.home.seal_key.unlink()
     admit(alone, "another")
