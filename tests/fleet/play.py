@@ -47,10 +47,10 @@ class Play:
             machine.extra.update(PLANS=str(folder), HOST=machine.name)
         return cls(fleet, folder)
 
-    def agent(self, machine: Machine, name: str, repo: str) -> None:
+    def agent(self, machine: Machine, name: str, repo: str, *more: str) -> None:
         words = ("--runtime", "shell", "--command", f"python3 {self.folder / 'agent.py'}", "--repo", repo)
         can = ("--capabilities", "ask,review,implement", "--autonomy", "workspace-write")
-        machine("agent", "add", name, *words, *can)
+        machine("agent", "add", name, *words, *can, *more)
 
     def answers(self, **plans: dict[str, Any]) -> None:
         """Define the answers by leg (`a_b` for `a-b`); `none` is the first job of a tree."""

@@ -50,18 +50,19 @@ def test_a_running_job_is_seen_and_its_work_merged_from_another_host(fleet: Flee
 def test_the_work_of_legs_on_two_hosts_is_seen_and_merged_from_each(fleet: Fleet) -> None:
     hosts = one, two = fleet.host("one"), fleet.host("two")
     for machine in hosts:
-        machine.configure(url(machine), max_parallel_jobs="1")
+        machine.configure(url(machine), labels=f'["is-{machine.name}"]')
     play = Play.on(fleet, *hosts)
     one("repo", "add", "acme/shop", "--remote", str(fleet.hub()))
-    play.agent(one, "dev", "acme/shop")
-    legs = [{"id": name, "agent": "dev", "action": "implement", "prompt": name} for name in ("a", "b")]
+    for name, machine in (("a", one), ("b", two)):
+        play.agent(one, f"dev-{name}", "acme/shop", "--require", f"is-{machine.name}")
+    legs = [{"id": name, "agent": f"dev-{name}", "action": "implement", "prompt": name} for name in ("a", "b")]
     wrote = {"decision": "implemented", "wait": "go"}
     play.answers(none={"delegations": legs}, a=wrote | {"write": {"a.txt": "a"}}, b=wrote | {"write": {"b.txt": "b"}})
     for machine in hosts:
         machine("daemon", "start")
-    root = one.json("agent", "ask", "dev", "do both", "--repo", "acme/shop")["job_id"]
+    root = one.json("agent", "ask", "dev-a", "do both", "--repo", "acme/shop")["job_id"]
     play.wait_for("begin", 3)
-    assert {*play.places("a"), *play.places("b")} == {"one", "two"}
+    assert (play.places("a"), play.places("b")) == (["one"], ["two"])
     for machine in hosts:
         for name, leg in (("a", f"{root}.1"), ("b", f"{root}.2")):
             wait_for(partial(_shows, machine, leg, f"+{name}"), play.told)
