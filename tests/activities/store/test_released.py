@@ -1,6 +1,6 @@
 """Stores of every release, kept as dumps with rows: this release reads all of it (ruling Q8).
 
-A release adds its dump: `released/<release>.<dialect>.sql`. None is ever changed.
+A release adds its dumps (`dumps.py`). None is ever changed.
 """
 
 import sqlite3
@@ -14,14 +14,13 @@ from activities.settings.home import Home
 from activities.store import attempts, idempotency, jobs, rounds
 from activities.store.database import HEAD, open_store
 from activities.store.registry import agents, hosts, memory, pipelines, repos
+from tests.activities.store import dumps
 from tests.activities.store.conftest import emptied
 from tests.rows import ROOT
 from workflows.model.states import JobState, TaskState
 
-FOLDER = Path(__file__).parent / "released"
 
-
-@pytest.fixture(params=sorted(FOLDER.glob("*.sql")), ids=lambda path: path.stem)
+@pytest.fixture(params=sorted(dumps.FOLDER.glob("*.sql")), ids=lambda path: path.stem)
 def store(request: pytest.FixtureRequest, bare_home: Home) -> Engine:
     """Open the store of a release, which migrates it."""
     path: Path = request.param
@@ -37,7 +36,8 @@ def store(request: pytest.FixtureRequest, bare_home: Home) -> Engine:
 
 
 @pytest.mark.ruling("Q8")
-def test_the_store_of_every_release_is_read(store: Engine) -> None:
+def test_the_store_of_every_release_is_read(store: Engine, request: pytest.FixtureRequest) -> None:
+    release = request.node.callspec.params["store"].name.rpartition(".")[0].rpartition(".")[0]
     with store.connect() as connection:
         assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == HEAD
     task, leg = jobs.task_of(store, ROOT), jobs.get(store, f"{ROOT}.1")
@@ -53,7 +53,7 @@ def test_the_store_of_every_release_is_read(store: Engine) -> None:
     [repo] = repos.every(store)
     assert (repo.name, repo.path, repo.host) == ("acme/shop", "/srv/checkouts/shop", "here")
     assert [agent.worker.name for agent in agents.every(store)] == ["scout"]
-    assert [(host.name, host.version, host.slots) for host in hosts.every(store)] == [("here", "0.1.0", 4)]
+    assert [(host.name, host.version, host.slots) for host in hosts.every(store)] == [("here", release, 4)]
     assert [each.name for each in pipelines.every(store)] == ["nightly"]
     [found] = memory.recall(store, "orders", agent=None, shared=True, repo="acme/shop", limit=5)
     assert found.content == "orders end at 100"
