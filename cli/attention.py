@@ -76,8 +76,11 @@ def _lines(found: "Attention") -> list[str]:
     for host in found.hosts:
         jobs_wait = "1 job waits" if len(host.waiting) == 1 else f"{len(host.waiting)} jobs wait"
         more = f" and {len(host.waiting) - NAMED} more" if len(host.waiting) > NAMED else ""
+        waits = (
+            f"{jobs_wait} for it: {', '.join(host.waiting[:NAMED])}{more}" if host.waiting else "no job waits for it"
+        )
         lines += [
-            f"{host.host}  {jobs_wait} for it: {', '.join(host.waiting[:NAMED])}{more}",
+            f"{host.host}  {waits}",
             f"  {host.says}",
             f"  {host.next}",
         ]

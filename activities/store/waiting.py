@@ -18,6 +18,7 @@ from sqlalchemy import (
     bindparam,
     case,
     cast,
+    exists,
     func,
     literal,
     literal_column,
@@ -112,7 +113,7 @@ def places(engine: Engine, now: float) -> list[Place]:
 @cache
 def _places() -> Select[Any]:
     """Build the query. Cached, since building takes longer than executing."""
-    beside_trees = (_undelivered(), _unseen_hosts(), _unwritten(), _unreached())
+    beside_trees = (_undelivered(), _unseen_hosts(), _vanished_hosts(), _unwritten(), _unreached())
     found = union_all(_pauses(), _blocked(), _preflight(), *beside_trees).subquery()
     return select(found).order_by(found.c.at, found.c.key)
 
@@ -226,6 +227,16 @@ def _unseen_hosts() -> Select[Any]:
     query = _place(Kind.HOST, func.min(open_.c.queued_at), open_.c.host)
     query = query.select_from(open_.outerjoin(hosts, hosts.c.name == open_.c.host))
     return query.where(open_.c.host.is_not(None), unseen).group_by(open_.c.host)
+
+
+def _vanished_hosts() -> Select[Any]:
+    """Select the hosts without such jobs that a fleet misses: not seen, nor stopped in order (ruling Q5)."""
+    here, late = host_of() == hosts.c.name, clock() - UNSEEN_SECONDS
+    last = select(func.max(hosts.alias("other").c.seen_at)).scalar_subquery()
+    away = (hosts.c.seen_at < late, last >= late, hosts.c.stopped_at.is_(None))
+    waits = exists().where(here, jobs.c.state.in_(OPEN_JOBS), jobs.c.queued_at < bindparam("waited"))
+    query = _place(Kind.HOST, hosts.c.seen_at, hosts.c.name)
+    return query.where(*away, ~waits)
 
 
 def _unwritten() -> Select[Any]:

@@ -58,7 +58,7 @@ class Host:
     placed: int = 0
     """The number of attempts that were ever placed on it."""
     running: int = 0
-    """Number of running jobs of its trees."""
+    """Number of jobs that run there."""
     now: float = 0.0
     """Time on the store's clock when this was read."""
 

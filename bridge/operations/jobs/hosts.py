@@ -1,15 +1,16 @@
 """Jobs that wait for a host without a worker: which host, since when, and what to type."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from activities.store.registry import hosts as stored
+from activities.store.registry import repos
 from bridge.operations.service import Service
 from workflows.model.rows import JobRecord
 from workflows.model.states import JobState
-from workflows.policy.host_availability import HostSeen, lacks_worker, way_back, way_to_room
+from workflows.policy.host_availability import HostSeen, lacks_worker, way_back, way_to_move, way_to_room
 from workflows.text.durations import clock
 
 
@@ -77,7 +78,8 @@ def _state(host: stored.Host) -> HostState:
 def told(service: Service, jobs: Sequence[JobRecord]) -> list[JobRecord]:
     """Return the jobs, each one that waits for its host with that as its reason."""
     found = _of(service, jobs)
-    return [with_reason(job, found.get(job.job_id)) for job in jobs]
+    remotes = _with_remote(service) if any(map(lacks_worker, found.values())) else frozenset()
+    return [_told(service, job, found.get(job.job_id), remotes) for job in jobs]
 
 
 def with_reason(job: JobRecord, host: HostSeen | None) -> JobRecord:
@@ -85,6 +87,24 @@ def with_reason(job: JobRecord, host: HostSeen | None) -> JobRecord:
     if host is None or not stands_still(host, job.state):
         return job
     return job.model_copy(update={"reason": reason(host), "next": way_on(host)})
+
+
+def _told(service: Service, job: JobRecord, host: HostSeen | None, remotes: Collection[str]) -> JobRecord:
+    """Return the job with its host as the reason if it waits for that, and when it goes on elsewhere (ruling Q5)."""
+    waits = with_reason(job, host)
+    if waits is job or host is None or not lacks_worker(host) or not service.settings.is_fleet:
+        return waits
+    after = service.settings.fleet.move_after
+    if job.repo not in remotes:
+        return waits.model_copy(update={"reason": f"{waits.reason}; only it has {job.repo}, which has no remote"})
+    if host.seen_at is not None and after:
+        when = f"{waits.reason}; the job goes on elsewhere after {clock(host.seen_at + after)}"
+        return waits.model_copy(update={"reason": when, "next": f"{waits.next}; or sooner: {way_to_move(host.name)}"})
+    return waits.model_copy(update={"next": f"{waits.next}; or elsewhere: {way_to_move(host.name)}"})
+
+
+def _with_remote(service: Service) -> frozenset[str]:
+    return frozenset(repo.name for repo in repos.every(service.store) if repo.remote)
 
 
 def stands_still(host: HostSeen, state: JobState) -> bool:

@@ -92,3 +92,14 @@ def test_what_runs_is_counted_by_the_host_of_its_tree_and_a_host_never_seen_is_k
     assert found["job-aaaaaaaaaaaa"].seen_at
     assert set(found) == {"job-aaaaaaaaaaaa", "job-bbbbbbbbbbbb"}
     assert hosts.of_trees(store, set()) == {}
+
+
+@pytest.mark.ruling("Q5.lost")
+def test_a_fleet_misses_a_host_that_vanished_though_no_job_waits_for_it(store: Engine) -> None:
+    for name in ("web-1", "web-2"):
+        hosts.see(store, name, slots=4, started_at=1.0)
+    with store.begin() as connection:
+        connection.execute(update(schema.hosts).where(schema.hosts.c.name == "web-1").values(seen_at=5.0))
+    assert [(each.kind, each.key) for each in waiting.places(store, time.time())] == [(waiting.Kind.HOST, "web-1")]
+    hosts.stop(store, "web-1", started_at=1.0)
+    assert waiting.places(store, time.time()) == []

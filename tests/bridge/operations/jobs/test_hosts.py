@@ -8,9 +8,12 @@ import pytest
 from sqlalchemy import update
 
 from activities.settings.home import Home
+from activities.settings.model import Fleet as FleetSection
+from activities.settings.model import Store
 from activities.store import schema, trees
 from activities.store.registry import hosts as stored
 from activities.store.registry import repos
+from activities.store.registry.repos import Remote
 from bridge.http.wire import projections
 from bridge.operations.jobs import hosts, jobs
 from bridge.operations.registry import hosts as registry
@@ -183,3 +186,22 @@ def test_a_host_that_something_depends_on_is_not_forgotten(service: Service) -> 
 def test_looking_at_hosts_makes_no_store(bare_home: Home) -> None:
     assert hosts.every(Service(bare_home)) == []
     assert not bare_home.store.exists()
+
+
+@pytest.mark.ruling("Q5.lost")
+def test_in_a_fleet_a_job_says_when_it_goes_on_elsewhere_or_why_it_cannot(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saw(service, 70)
+    fleet = service.settings.model_copy(update={"store": Store(url="postgresql://nowhere")})
+    monkeypatch.setattr(type(service), "settings", fleet)
+    repos.put(service.store, "acme/shop", "/srv/shop", "web-1")
+    waiting = told(service)[0]
+    assert waiting.reason.endswith("; only it has acme/shop, which has no remote")
+    repos.put(service.store, "acme/shop", "", "", remote=Remote("https://git.example/shop", "main", "refs/service"))
+    waiting = told(service)[0]
+    assert "; the job goes on elsewhere after " in waiting.reason
+    assert waiting.next == f"{WAY_BACK}; or sooner: service host lost web-1"
+    never = fleet.model_copy(update={"fleet": FleetSection.model_validate({"move_after": "0"})})
+    monkeypatch.setattr(type(service), "settings", never)
+    assert told(service)[0].next == f"{WAY_BACK}; or elsewhere: service host lost web-1"
