@@ -3,6 +3,7 @@
 A release adds its dumps (`dumps.py`). None is ever changed.
 """
 
+import re
 import sqlite3
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from sqlalchemy.pool import NullPool
 
 from activities.settings.home import Home
 from activities.store import attempts, idempotency, jobs, rounds
-from activities.store.database import HEAD, open_store
+from activities.store.database import HEAD, MIGRATIONS, open_store
 from activities.store.registry import agents, hosts, memory, pipelines, repos
 from tests.activities.store import dumps
 from tests.activities.store.conftest import emptied
@@ -58,3 +59,10 @@ def test_the_store_of_every_release_is_read(store: Engine, request: pytest.Fixtu
     [found] = memory.recall(store, "orders", agent=None, shared=True, repo="acme/shop", limit=5)
     assert found.content == "orders end at 100"
     assert idempotency.reserve(store, "order-17", "d", "second").subject == "first"
+
+
+@pytest.mark.ruling("Q8")
+def test_a_migration_takes_nothing_from_hosts_that_still_run_the_release_before() -> None:
+    later = [path for path in (MIGRATIONS / "versions").glob("0*.py") if path.name > "0013"]
+    takes = re.compile(r"\b(drop_\w+|rename_table|alter_column)\(")
+    assert {path.name: takes.findall(path.read_text()) for path in later if takes.search(path.read_text())} == {}
