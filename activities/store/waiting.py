@@ -36,6 +36,7 @@ from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import BranchEventKind
 from workflows.model.states import JobState, TaskState, WaitsFor
 from workflows.policy.host_availability import UNSEEN_SECONDS
+from workflows.policy.placement import NO_HOST
 
 jobs, tasks, rounds, events = schema.jobs, schema.tasks, schema.rounds, schema.events
 deliveries, notifications, trees, hosts = schema.deliveries, schema.notifications, schema.trees, schema.hosts
@@ -133,8 +134,8 @@ def spent(engine: Engine, roots: Collection[str]) -> dict[str, Spent]:
 
 
 def host_jobs(engine: Engine, host: str, now: float) -> list[str]:
-    """Return the jobs that wait for a host, longest first."""
-    mine = (host_of() == host, jobs.c.state.in_(OPEN_JOBS), jobs.c.queued_at < now - UNSEEN_SECONDS)
+    """Return the jobs that wait for a host, or for any with what they need by that reason, longest first."""
+    mine = (_host_or_reason() == host, jobs.c.state.in_(OPEN_JOBS), jobs.c.queued_at < now - UNSEEN_SECONDS)
     query = select(jobs.c.job_id).where(*mine)
     with engine.connect() as connection:
         return list(connection.execute(query.order_by(jobs.c.queued_at, jobs.c.job_id)).scalars())
@@ -219,10 +220,10 @@ def _undelivered() -> Select[Any]:
 
 def _unseen_hosts() -> Select[Any]:
     """Select hosts with jobs that have waited as long as a restart takes, if the host was not seen since or starts
-    nothing.
+    nothing; and the reasons why jobs have no host.
     """
     late = (jobs.c.queued_at < bindparam("waited"), jobs.c.state.in_(OPEN_JOBS))
-    open_ = select(jobs.c.queued_at, host_of().label("host")).where(*late).subquery()
+    open_ = select(jobs.c.queued_at, _host_or_reason().label("host")).where(*late).subquery()
     unseen = or_(hosts.c.seen_at.is_(None), hosts.c.seen_at < clock() - UNSEEN_SECONDS, hosts.c.held != "")
     query = _place(Kind.HOST, func.min(open_.c.queued_at), open_.c.host)
     query = query.select_from(open_.outerjoin(hosts, hosts.c.name == open_.c.host))
@@ -237,6 +238,12 @@ def _vanished_hosts() -> Select[Any]:
     waits = exists().where(here, jobs.c.state.in_(OPEN_JOBS), jobs.c.queued_at < bindparam("waited"))
     query = _place(Kind.HOST, hosts.c.seen_at, hosts.c.name)
     return query.where(*away, ~waits)
+
+
+def _host_or_reason() -> ColumnElement[str]:
+    """Select a job's host, or why it has none (ruling Q4)."""
+    nowhere = (jobs.c.state == JobState.QUEUED.value) & jobs.c.reason.startswith(NO_HOST)
+    return case((nowhere, jobs.c.reason), else_=host_of())
 
 
 def _unwritten() -> Select[Any]:

@@ -107,7 +107,7 @@ def test_a_host_that_takes_nothing_is_passed_over_and_named_if_it_is_the_only_on
         ),
         (
             replace(ANY, only=frozenset({"z"})),
-            "the hosts that have acme/shop were never seen: z",
+            "no host that has acme/shop was ever seen: z",
             "service host list",
         ),
     ],

@@ -24,6 +24,9 @@ ASKED_LABEL = r"(?:(?:host|runtime|os|arch):)?[A-Za-z0-9][A-Za-z0-9._-]{0,199}"
 
 MOST_LABELS = 16
 
+NO_HOST = "no host "
+"""The beginning of every reason why an attempt is placed nowhere."""
+
 RUNTIME, NAMED = "runtime:", "host:"
 """Prefixes of the labels that a host has by itself for its runtimes and its name."""
 
@@ -141,7 +144,7 @@ def _refusal(need: Need, hosts: Sequence[Host], able: Sequence[Host]) -> Placeme
     homes = {host.name: words(need.lacking(host)) for host in hosts if host.name in need.only}
     if not homes:
         where = ", ".join(sorted(need.only)) or "none"
-        return Placement(reason=f"the hosts that have {need.repo} were never seen: {where}", next="service host list")
+        return Placement(reason=f"no host that has {need.repo} was ever seen: {where}", next="service host list")
     lacks = "; ".join(f"{name} lacks {what}" for name, what in homes.items())
     return Placement(reason=f"no host that has {need.repo} can run it: {lacks}", next=way_to_share(need.repo))
 

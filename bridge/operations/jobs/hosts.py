@@ -11,6 +11,7 @@ from bridge.operations.service import Service
 from workflows.model.rows import JobRecord
 from workflows.model.states import JobState
 from workflows.policy.host_availability import HostSeen, lacks_worker, way_back, way_to_move, way_to_room
+from workflows.policy.placement import NO_HOST
 from workflows.text.durations import clock
 
 
@@ -84,7 +85,8 @@ def told(service: Service, jobs: Sequence[JobRecord]) -> list[JobRecord]:
 
 def with_reason(job: JobRecord, host: HostSeen | None) -> JobRecord:
     """Return the job, with its host as the reason if it waits for the host."""
-    if host is None or not stands_still(host, job.state):
+    nowhere = job.state is JobState.QUEUED and job.reason.startswith(NO_HOST)
+    if host is None or nowhere or not stands_still(host, job.state):
         return job
     return job.model_copy(update={"reason": reason(host), "next": way_on(host)})
 

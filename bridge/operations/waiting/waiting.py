@@ -27,6 +27,7 @@ from workflows.model.ids import root_of
 from workflows.model.rows import JobRecord, RoundRecord, TaskRecord
 from workflows.model.states import FAILING
 from workflows.policy.host_availability import HostSeen
+from workflows.policy.placement import NO_HOST
 
 LATELY, RUNNING = 8, 20
 AT_ONCE = 1000
@@ -224,8 +225,12 @@ def _hosts(service: Service, places: Places) -> list[Item]:
     made = []
     for name, place in places.items():
         host = seen.get(name, HostSeen(name))
-        jobs = stored.host_jobs(service.store, name, time.time())
-        made.append(Item(place, host=AbsentHost(name, hosts.reason(host), hosts.way_on(host), tuple(jobs))))
+        jobs = tuple(stored.host_jobs(service.store, name, time.time()))
+        if name.startswith(NO_HOST):
+            absent = AbsentHost("a host that can run them", name, "service host list", jobs)
+        else:
+            absent = AbsentHost(name, hosts.reason(host), hosts.way_on(host), jobs)
+        made.append(Item(place, host=absent))
     return made
 
 

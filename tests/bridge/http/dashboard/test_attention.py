@@ -9,6 +9,7 @@ from sqlalchemy import event, insert
 
 from activities.store import jobs, outbox, schema
 from activities.store.github import account
+from bridge.operations.jobs.hosts import AbsentHost
 from bridge.operations.service import Service
 from bridge.operations.waiting import attention, waiting
 from tests.bridge import github_seeds, seeds
@@ -49,11 +50,11 @@ def untold(service: Service, name: str, at: float, error: str = "exit 1", messag
     outbox.attempted(service.store, event.event_id, "command", error)
 
 
-def hostless(service: Service, name: str, at: float, host: str = "attic") -> None:
+def hostless(service: Service, name: str, at: float, host: str = "attic", why: str = "") -> None:
     row = {"root_job_id": name, "host": host, "start": {}, "revision": 0}
     with service.store.begin() as connection:
         connection.execute(insert(schema.trees), row)
-    seeds.write(service, seeds.task(name), seeds.job(name, state=JobState.QUEUED, queued_at=at))
+    seeds.write(service, seeds.task(name), seeds.job(name, state=JobState.QUEUED, queued_at=at, reason=why))
 
 
 def conflict(
@@ -218,6 +219,19 @@ async def test_a_host_without_a_worker_shows_its_jobs_and_the_command(service: S
     assert "8 jobs wait" in shown.words
     assert "and 3 more" in shown.words
     assert "on attic: service daemon start" in shown.words
+
+
+@pytest.mark.ruling("Q4", "B3")
+async def test_jobs_that_no_host_can_run_say_what_is_missing(service: Service, ann: Surfer) -> None:
+    for number in range(2):
+        hostless(service, root(number + 1), NOW - 600 + number, why="no host has the label gpu")
+    [item] = waiting.every(service).items
+    assert item.host == AbsentHost(
+        "a host that can run them", "no host has the label gpu", "service host list", (root(1), root(2))
+    )
+    shown = await ann.open("/ui/")
+    assert "no host has the label gpu" in shown.words
+    assert "attic" not in shown.words
 
 
 async def test_a_preflight_failure_and_a_notification_say_what_is_wrong(service: Service, ann: Surfer) -> None:
