@@ -35,8 +35,10 @@ MOST_BYTES = 20 << 30
 """Size limit of a pack that is fetched."""
 
 SERVICE, HEADS = "refs/service/", "refs/heads/service/"
-LINES, BASES, SNAPS = "line/", "base/", "snap/"
-"""Names below the namespace that are no branches: where jobs began, where trees began, work in progress."""
+LINES, BASES, SNAPS, KEPT = "line/", "base/", "snap/", "kept/"
+"""Names below the namespace that are no branches: where jobs began, where trees began, work in progress, and the work
+of attempts that went on elsewhere.
+"""
 
 BESIDE = "@"
 """Between a branch and the host whose work could not be added to it; ids and names of worktrees have no such mark."""

@@ -27,9 +27,6 @@ from workflows.model.event_payloads import BranchEvent, BranchEventKind
 
 log = logging.getLogger(__name__)
 
-KEPT = "kept/"
-"""The names of kept work below the hub's namespace."""
-
 
 async def settle(context: Context) -> None:
     """End the agents of all attempts that were taken from this host, and keep their work; leave the rest for later."""
@@ -69,7 +66,7 @@ def _kept(context: Context, moved: Moved, row: AttemptRow, name: str, repo: Path
     commit, source = _work(row, moved, repo)
     if through is None or commit is None:
         return ""
-    own = f"{KEPT}{moved.job_id}-{moved.attempt}"
+    own = f"{hub.KEPT}{moved.job_id}-{moved.attempt}"
     hub.push(source, through, commit, own, force=True)
     ref = through.ref(own)
     event = BranchEvent(actor=context.host, branch=ref, head_sha=commit, task_branch="", merged=False)

@@ -74,8 +74,8 @@ def _sweep(service: Service, repo: Repo, *, yes: bool) -> Swept:
 
 
 def hub_leftovers(service: Service, repo: Repo, busy: Busy) -> list[str]:
-    """Return the names at the hub that nothing needs: snapshots of trees that are over, lines of those that have no
-    branch there any more, and bases of no open tree.
+    """Return the names at the hub that nothing needs: snapshots of trees that are over, lines and kept work of those
+    that have no branch there any more, and bases of no open tree.
     """
     through = checkouts.hub_of(service, repo)
     if through is None or not checkouts.is_made(service, repo):
@@ -87,9 +87,10 @@ def hub_leftovers(service: Service, repo: Repo, busy: Busy) -> list[str]:
     def is_needed(name: str) -> bool:
         if name.startswith(hub.BASES):
             return name.removeprefix(hub.BASES) in bases or bool(root_in(name) and busy(name))
-        return busy(name) or (name.startswith(hub.LINES) and root_in(name) in with_branches)
+        return busy(name) or (name.startswith((hub.LINES, hub.KEPT)) and root_in(name) in with_branches)
 
-    return [name for name in names if name.startswith((hub.LINES, hub.BASES, hub.SNAPS)) and not is_needed(name)]
+    kinds = (hub.LINES, hub.BASES, hub.SNAPS, hub.KEPT)
+    return [name for name in names if name.startswith(kinds) and not is_needed(name)]
 
 
 def remove_at_hub(service: Service, repo: Repo, names: Collection[str]) -> None:

@@ -312,16 +312,16 @@ def test_names_at_the_hub_that_only_ended_trees_needed_are_removed(service: Serv
     run_git(tmp_path, "clone", "-q", "--bare", "shop", str(forge))
     repos.add(service, "acme/shop", None, remote=str(forge))
     head = run_git(forge, "rev-parse", "main")
-    for name in (f"snap/{ROOT}.1", f"line/{ROOT}", f"{ROOT}.1", f"snap/{OTHER}.1", f"base/{head}"):
+    for name in (f"snap/{ROOT}.1", f"line/{ROOT}", f"kept/{ROOT}.1-1", f"{ROOT}.1", f"snap/{OTHER}.1", f"base/{head}"):
         run_git(forge, "update-ref", f"refs/service/{name}", head)
     old = aged(mirror(service, "acme/gone", forge), 40)
     found = gc.reclaim(service, "30d", yes=True)
     assert (counts(found)["references"], counts(found)["mirrors"], found.problems) == (2, 1, ())
     left = run_git(forge, "for-each-ref", "--format=%(refname)", "refs/service").splitlines()
-    kept = [f"refs/service/{ROOT}.1", f"refs/service/line/{ROOT}"]  # people may still merge the line
+    kept = [f"refs/service/{name}" for name in (f"{ROOT}.1", f"kept/{ROOT}.1-1", f"line/{ROOT}")]  # may be merged yet
     assert left == [*kept, f"refs/service/snap/{OTHER}.1"]
     run_git(forge, "update-ref", "-d", kept[0])
-    assert counts(gc.reclaim(service, "30d", yes=True))["references"] == 1
+    assert counts(gc.reclaim(service, "30d", yes=True))["references"] == 2
     assert not old.exists()
     forge.rename(tmp_path / "away.git")
     assert "references" not in counts(gc.reclaim(service, "30d", yes=True))
