@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +11,15 @@ import pytest
 import pytest_asyncio
 from temporalio.api.common.v1 import Payload
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
-from temporalio.common import RawValue
+from temporalio.common import RawValue, RetryPolicy
 
 from activities.pipelines import plan as planning
 from activities.settings.home import Home
+from activities.settings.model import Settings
 from activities.store import attempts as stored_runs
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
+from activities.store.registry import hosts
 from bridge.operations.orders import resume, trees
 from bridge.operations.pipelines import definitions, runs, schedules, workflows
 from bridge.operations.pipelines.runs import ActiveRunError, RunFilter, RunView
@@ -31,7 +35,7 @@ from workflows.model.orders import ResumeOrder
 from workflows.model.states import TaskState
 from workflows.pipeline.plan import RunState, Trigger
 from workflows.pipeline.syntax import Format
-from workflows.temporal import search
+from workflows.temporal import calls, search
 from workflows.temporal.pipeline_calls import Firing
 from workflows.temporal.pipeline_schedule import PipelineFiring
 
@@ -621,3 +625,23 @@ async def test_while_a_later_run_is_active_a_retry_waits_for_its_end(host: Pipel
         host.touch("better")
         await trees.retry(host.service, job, actor="ann (cli)")
         await host.until(lambda: host.show(first).state == "succeeded")
+
+
+@pytest.mark.ruling("Q4")
+async def test_a_stage_waits_for_a_host_with_its_label_and_says_so(
+    host: PipelineHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick = RetryPolicy(initial_interval=timedelta(milliseconds=20), maximum_interval=timedelta(milliseconds=50))
+    monkeypatch.setattr(calls, "PLACE_RETRIES", quick)
+    monkeypatch.setattr(Settings, "is_fleet", property(lambda _: True))
+    see = partial(hosts.see, host.service.store, host.service.settings.host, slots=2, started_at=1.0)
+    see(labels=("runtime:shell",))
+    agent = "  - {id: make, kind: agent, agent: dev, action: ask, prompt: Look, needs: [lint], require: [gpu]}\n"
+    await host.add(f"{HEAD}stages:\n" + shell("lint", "echo fine", require="[gpu]") + agent)
+    async with host.working():
+        run_id = await host.run()
+        await host.until(lambda: host.show(run_id).stages[0].summary == "no host has the label gpu: service host list")
+        see(labels=("runtime:shell", "gpu"))
+        shown = await host.until_over(run_id)
+    assert [stage.state for stage in shown.stages] == ["succeeded", "succeeded"]
+    assert shown.stages[0].summary == "fine"
