@@ -216,7 +216,7 @@ class JobWork:
         elif place.worktree.branch:
             prompt = deferral.note(before) + prompt
         return JobAttempt(
-            context, run, row, place, execution, prompt, Snapshots.of(context, run, place.worktree), before
+            context, run, row, place, execution, prompt, Snapshots.of(run, place.worktree, place.through), before
         )
 
     def refuse(self, row: AttemptRow, fault: ServiceError) -> JobOutcome:

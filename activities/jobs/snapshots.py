@@ -20,7 +20,6 @@ from activities.host import checkouts
 from activities.host.context import Context
 from activities.host.helper_process import LOOK_SECONDS, apart
 from activities.host.slots import in_turn, out_of_turn
-from activities.store.registry import repos
 from activities.store.registry.repos import Repo
 from workflows.model.errors import NotFoundError, ServiceError
 from workflows.model.jobs import JobRun
@@ -58,11 +57,9 @@ class Snapshots:
     _said: tuple[str, ...] = field(default=())
 
     @classmethod
-    def of(cls, context: Context, run: JobRun, worktree: Worktree) -> "Snapshots":
-        """Return the snapshots of an attempt in its work folder."""
-        writes = worktree.branch is not None
-        through = checkouts.hub_of(context, repos.registered(context.store, run.repo)) if writes else None
-        return cls(worktree, run.job_id, run.attempt, through)
+    def of(cls, run: JobRun, worktree: Worktree, through: Hub | None) -> "Snapshots":
+        """Return the snapshots of an attempt in its work folder; a reader makes none."""
+        return cls(worktree, run.job_id, run.attempt, through if worktree.branch is not None else None)
 
     @asynccontextmanager
     async def every_minute(self) -> AsyncIterator[None]:

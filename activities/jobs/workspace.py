@@ -27,6 +27,7 @@ from activities.store import attempts, trees
 from activities.store import branches as told
 from activities.store.attempts import AttemptRow
 from activities.store.registry import repos
+from activities.store.registry.repos import Repo
 from workflows.contract.models import Action, ServiceResult
 from workflows.model.errors import ServiceError
 from workflows.model.event_payloads import BranchEvent, BranchEventKind
@@ -48,6 +49,8 @@ class Workspace:
     """The line it begins from; None once its agent has begun."""
     snapshot: tuple[str, ...] | None = None
     """What the snapshot left out that was laid out in it; None without one (ruling Q6)."""
+    through: hub.Hub | None = None
+    """The hub to which its work is pushed; None for a repository without a remote."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +78,16 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
 
     A run that resumes a session gets the session's `folder`.
     """
+    registered = repos.registered(context.store, run.repo)
     with out_of_turn():  # its mirror may have to be made
-        repo = checkouts.path_of(context, run.repo)
+        repo = checkouts.place_of(context, registered)
+    place = _prepared(context, run, row, run_dir, folder, repo, registered)
+    return replace(place, through=checkouts.hub_of(context, registered))
+
+
+def _prepared(
+    context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folder: Path | None, repo: Path, registered: Repo
+) -> Workspace:
     path = folder or worktrees.place(context.home.worktrees, _name(run))
     branch = branch_name(run)
     begun = Claim.read(run_dir) or (branch and Claim.read(Path(row.run_dir)))
@@ -85,9 +96,9 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
     if row.base_sha and begun and (branch or path.exists()):
         _place(context, run, row, path, row.base_sha)
         return _workspace(repo, worktrees.find(path) or Worktree(path, row.base_sha, branch))
-    _fetch(context, run)
+    _fetch(context, run, registered)
     line = _line(context, repo, run)
-    snapshot = _snapshot(context, run)
+    snapshot = _snapshot(context, run, registered)
     base = row.base_sha or (branches.commit(repo, f"{snapshot}^") if snapshot else None) or line.commit
     _place(context, run, row, path, base)
     worktree = _added(repo, path, branch, base, line.names)
@@ -115,12 +126,12 @@ def _going_on(place: Workspace, snapshot: str) -> Workspace:
     return replace(place, snapshot=apart(FILL_SECONDS, lay_out, place.worktree, snapshot))
 
 
-def _snapshot(context: Context, run: JobRun) -> str | None:
+def _snapshot(context: Context, run: JobRun, repo: Repo) -> str | None:
     """Fetch the snapshot that the job goes on from, and keep it at the hub as this attempt's own (ruling Q6).
 
     The branch moves to the snapshot's base, unless it has other commits than that: then the job begins afresh.
     """
-    branch, repo = branch_name(run), repos.registered(context.store, run.repo)
+    branch = branch_name(run)
     if not run.moved_from or branch is None:
         return None
     with out_of_turn():
@@ -138,11 +149,10 @@ def _snapshot(context: Context, run: JobRun) -> str | None:
     return commit
 
 
-def _fetch(context: Context, run: JobRun) -> None:
+def _fetch(context: Context, run: JobRun, repo: Repo) -> None:
     """Fetch from the hub what the job may begin from: the work of its tree, and of trees that it builds on (ruling
     Q3).
     """
-    repo = repos.registered(context.store, run.repo)
     if not repo.remote:
         return
     works = (*run.line, *run.deps)
@@ -251,12 +261,14 @@ def publish(context: Context, run: JobRun, place: Workspace, evidence: Evidence)
 
     A job without work of its own pushes the line that it began from, if that is nowhere else.
     """
-    repo = repos.registered(context.store, run.repo)
-    through, branch = checkouts.hub_of(context, repo), place.worktree.branch
+    through, branch = place.through, place.worktree.branch
+    if through is None:
+        return evidence
     row = attempts.get(context.store, run.job_id, run.attempt)
     commit = evidence.head_sha or (row.base_sha if row else None)
-    if through is None or commit is None:
+    if commit is None:
         return evidence
+    repo = repos.registered(context.store, run.repo)
     with out_of_turn():
         if not (evidence.head_sha and branch):
             line = f"{hub.LINES}{run.job_id}"

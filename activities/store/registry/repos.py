@@ -4,10 +4,10 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
-from sqlalchemy import Connection, Engine, Row, delete, select
+from sqlalchemy import Connection, Engine, Row, bindparam, delete, select
 
 from activities.store import schema
-from activities.store.database import rows_with, upsert
+from activities.store.database import upsert
 from workflows.model.errors import NotFoundError, RefusedError
 
 
@@ -124,17 +124,25 @@ def remove(engine: Engine, name: str) -> bool:
 
 
 def _one(connection: Connection, name: str) -> Repo | None:
-    row = connection.execute(rows_with(schema.repos.c.name), {"name": name}).one_or_none()
-    return _repo(row, connection.execute(_CHECKOUTS_OF, {"repo": name})) if row else None
+    rows = connection.execute(_WITH_CHECKOUTS, {"name": name}).all()
+    return _repo(rows[0], [row for row in rows if row.host is not None]) if rows else None
 
 
 def _repo(row: Row[tuple[object, ...]], checkouts: Iterable[Row[tuple[object, ...]]]) -> Repo:
     paths: dict[str, str] = {each.host: each.path for each in checkouts}
     host = next(iter(paths), "")
-    known = dict(row._mapping) | {"require": tuple(row.require), "prefer": tuple(row.prefer)}
+    known = {column.name: row._mapping[column] for column in schema.repos.c} | {
+        "require": tuple(row.require),
+        "prefer": tuple(row.prefer),
+    }
     return Repo(path=paths.get(host, ""), host=host, checkouts=paths, **known)
 
 
 _IN_ORDER = (schema.checkouts.c.added_at, schema.checkouts.c.host)
 _CHECKOUTS = select(schema.checkouts).order_by(*_IN_ORDER)
-_CHECKOUTS_OF = rows_with(schema.checkouts.c.repo).order_by(*_IN_ORDER)
+_WITH_CHECKOUTS = (
+    select(schema.repos, schema.checkouts.c.host, schema.checkouts.c.path)
+    .outerjoin(schema.checkouts, schema.checkouts.c.repo == schema.repos.c.name)
+    .where(schema.repos.c.name == bindparam("name"))
+    .order_by(*_IN_ORDER)
+)
