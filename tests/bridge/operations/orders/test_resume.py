@@ -33,7 +33,7 @@ class Tree:
 
 
 async def connected(_: Service) -> SimpleNamespace:
-    return SimpleNamespace(get_workflow_handle_for=lambda *_: None)
+    return SimpleNamespace(get_workflow_handle=lambda *_: None)
 
 
 @pytest.mark.ruling("F4", "F7")
