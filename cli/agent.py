@@ -172,6 +172,7 @@ def start(
     """Start a job; the typed verb is its action."""
     import asyncio
 
+    from bridge.operations.jobs import hosts
     from bridge.operations.orders import new_jobs
     from cli.asking.tree import follow, follow_commands
 
@@ -184,6 +185,8 @@ def start(
     if not json:
         tell_chosen(agent=agent if message is None else "", repository=where if repo is None else "")
     job_id = asyncio.run(new_jobs.start(service, new, token=token_here(service)))
+    if note := hosts.absence_of(service, where):
+        tell(f"note: {note}")
     if wait:
         raise typer.Exit(follow(service, job_id, json=json))
     if json:
@@ -288,6 +291,7 @@ def _orchestrate(
 ) -> None:
     import asyncio
 
+    from bridge.operations.jobs import hosts
     from bridge.operations.orders import new_jobs
     from cli.asking.tree import follow, follow_commands
     from workflows.policy.recipes import Recipe
@@ -299,6 +303,8 @@ def _orchestrate(
     if not json:
         tell_chosen(repository=where if repo is None else "")
     started = asyncio.run(new_jobs.orchestrate(service, new, token_here(service)))
+    if note := hosts.absence_of(service, where):
+        tell(f"note: {note}")
     job_id, told = started.job_id, [f"note: {started.caveat}"] if started.caveat else []
     if wait:
         tell(*told)

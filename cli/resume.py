@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.drawing.output import say, say_json, say_next
+from cli.drawing.output import say, say_json, say_next, tell
 from cli.invocation.options import Json, service_here
 
 app = typer.Typer(rich_markup_mode=None)
@@ -26,7 +26,7 @@ def resume(
     """Answer a tree's questions, or decide about its failures. Without a verb it asks, question by question."""
     import asyncio
 
-    from bridge.operations.jobs import rounds
+    from bridge.operations.jobs import hosts, jobs, rounds
     from bridge.operations.orders import resume as operation
     from cli.asking.questions import Said, ask
     from cli.asking.tree import follow_commands
@@ -52,6 +52,8 @@ def resume(
         say_json({"job_id": job_id, "verb": said.verb, "message": verdict.message, "applied": verdict.applied})
     else:
         say(*verdict.message.split("\n"))
+        if note := hosts.absence_of(service, jobs.get(service, job_id).repo):
+            tell(f"note: {note}")
         say_next(*follow_commands(job_id))
 
 

@@ -258,7 +258,8 @@ class DelegationTree:
         spawn = self._loop.spawn
         match command:
             case c.RunCoordinator(run=run, summary=summary):
-                work = calls.attempt(run, self._start.host, summary, self._moves, placed=self._start.placed)
+                placed = self._start.placed or bool(run.moved_from)
+                work = calls.attempt(run, self._start.host, summary, self._moves, placed=placed)
                 spawn(run.job_id, work, lambda task: self._ended(run, task))
             case c.RunChild(run=run, summary=summary):
                 spawn(run.job_id, self._delegate(run, summary), lambda task: self._ended(run, task))
@@ -300,10 +301,12 @@ class DelegationTree:
         )
 
     async def _delegate(self, run: JobRun, summary: str) -> JobOutcome:
+        placed = self._start.placed or bool(run.moved_from)
+
         def begin() -> Awaitable[ChildWorkflowHandle[Delegation, JobOutcome]]:
             return workflow.start_child_workflow(
                 Delegation.run,
-                DelegationInput(run=run, host=self._start.host, placed=self._start.placed, summary=summary),
+                DelegationInput(run=run, host=self._start.host, placed=placed, summary=summary),
                 id=run.job_id,
                 task_timeout=calls.TASK_TIMEOUT,
                 static_summary=summary,

@@ -105,6 +105,18 @@ def _told(service: Service, job: JobRecord, host: HostSeen | None, remotes: Coll
     return waits.model_copy(update={"next": f"{waits.next}; or elsewhere: {way_to_move(host.name)}"})
 
 
+def absence_of(service: Service, name: str) -> str:
+    """Return why a job on this repository would wait, if only hosts without a worker have it; empty otherwise."""
+    repo = repos.get(service.store, name) if service.settings.is_fleet else None
+    if repo is None or repo.remote:
+        return ""
+    known = {host.name: host.seen for host in stored.every(service.store)}
+    seen = [known.get(host, HostSeen(host)) for host in repo.checkouts]
+    if not seen or not all(map(lacks_worker, seen)):
+        return ""
+    return f"{reason(seen[0])}; only it has {name}, so the job waits ({way_on(seen[0])})"
+
+
 def _with_remote(service: Service) -> frozenset[str]:
     return frozenset(repo.name for repo in repos.every(service.store) if repo.remote)
 

@@ -198,9 +198,11 @@ def test_in_a_fleet_a_job_says_when_it_goes_on_elsewhere_or_why_it_cannot(
     repos.put(service.store, "acme/shop", "/srv/shop", "web-1")
     waiting = told(service)[0]
     assert waiting.reason.endswith("; only it has acme/shop, which has no remote")
+    assert hosts.absence_of(service, "acme/shop").endswith(f"; only it has acme/shop, so the job waits ({WAY_BACK})")
     repos.put(service.store, "acme/shop", "", "", remote=Remote("https://git.example/shop", "main", "refs/service"))
     waiting = told(service)[0]
     assert "; the job goes on elsewhere after " in waiting.reason
+    assert hosts.absence_of(service, "acme/shop") == ""
     assert waiting.next == f"{WAY_BACK}; or sooner: service host lost web-1"
     never = fleet.model_copy(update={"fleet": FleetSection.model_validate({"move_after": "0"})})
     monkeypatch.setattr(type(service), "settings", never)
