@@ -10,6 +10,7 @@ from cli.drawing.output import say, say_fields, say_json, say_next, say_table, t
 from cli.drawing.tables import Column
 from cli.drawing.words import ago
 from cli.invocation.options import Json, service_here
+from workflows.model.errors import UsageError
 from workflows.text.durations import format_duration
 
 if TYPE_CHECKING:
@@ -135,6 +136,8 @@ def answer() -> None:
 
     from bridge.operations.home import invitations
 
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError("a new host asks this by ssh, not a person", "service host join TOKEN --from ssh://HOST")
     say(b64encode(invitations.answer(service_here(), sys.stdin.readline(1000).strip())).decode())
 
 

@@ -318,7 +318,7 @@ async def test_a_blocked_task_is_dismissed_in_place(working: Working, bea: Surfe
     ("action", "why"),
     [
         (f"/ui/jobs/{ROOT}/retry", "nothing of the tree"),
-        (f"/ui/jobs/{ROOT}/merge", "can be merged"),
+        (f"/ui/jobs/{ROOT}/merge", "is not registered"),
         (f"/ui/jobs/{ROOT}/drop", "is not registered"),
         (f"/ui/trees/{ROOT}/kill", "to end"),
     ],
