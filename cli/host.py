@@ -1,12 +1,13 @@
 """`service host`: the hosts that share one store."""
 
 import sys
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.drawing.lines import of_state
-from cli.drawing.output import say, say_fields, say_json, say_next, say_table, tell
+from cli.drawing.output import named, say, say_fields, say_json, say_next, say_table, tell
 from cli.drawing.tables import Column
 from cli.drawing.words import ago
 from cli.invocation.options import Json, service_here
@@ -82,7 +83,7 @@ def remove(name: Name, json: Json = False) -> None:
     from bridge.operations.registry import hosts
 
     hosts.remove(service_here(), name)
-    say_json({"removed": name}) if json else say(f"{name} is forgotten; nothing on that machine was touched")
+    say_json({"removed": name}) if json else say(f"{named(name)} is forgotten; nothing on that machine was touched")
 
 
 def _labels(host: "Host") -> str:
@@ -125,7 +126,7 @@ def join(
     if json:
         say_json({**vars(joined), "daemon": seen.model_dump(mode="json") if seen else None})
         return
-    say(f"{joined.host} has joined the fleet of the Temporal namespace {joined.namespace}")
+    say(f"{named(joined.host)} has joined the fleet of the Temporal namespace {joined.namespace}")
     say(f"next: service host list  (settings: {service.home.config})" if seen else "next: service daemon start")
 
 
@@ -159,7 +160,7 @@ def rotate_key(
         return
     say(f"the key {turned.key} seals now" + (f", also on {', '.join(turned.hosts)}" if turned.hosts else ""))
     for host in turned.behind:
-        say(f"{host} has it, and seals with it from its next start")
+        say(f"{named(host)} has it, and seals with it from its next start")
     say(f"{turned.former} still opens what it has sealed; when that is over: service host remove-key {turned.former}")
 
 
@@ -173,7 +174,7 @@ def replace_key(json: Json = False) -> None:
         say_json(replaced)
         return
     say(f"the new seal key is {replaced.key}; nothing that a former one sealed is believed any more")
-    again = [f"on {host}: rm ~/.service/seal.key; service host join TOKEN" for host in replaced.hosts]
+    again = [f"on {named(host)}: rm ~/.service/seal.key; service host join TOKEN" for host in replaced.hosts]
     say_next("service daemon start", *(["service host invite  (once for each other host)", *again] if again else ()))
 
 
@@ -207,7 +208,10 @@ def lost(
 
 def _say_lost(given_up: "Lost") -> None:
     moving, staying = given_up.moving, given_up.staying
-    say(f"{given_up.host} is lost; " + (f"{_jobs(moving)} to go on elsewhere" if moving else "no job has to move"))
+    say(
+        f"{named(given_up.host)} is lost; "
+        + (f"{_jobs(moving)} to go on elsewhere" if moving else "no job has to move")
+    )
     if staying:
         say(f"without a remote, so waiting for it: {', '.join(staying[:NAMED])}{' …' if len(staying) > NAMED else ''}")
         say_next(given_up.next)
@@ -234,7 +238,7 @@ def drain(
     service = service_here()
     drained = lost_hosts.drain(service, name, undo=undo)
     if wait and drained.draining:
-        goes_on = if_interrupted("it stays drained", f"service host drain {drained.host} --wait")
+        goes_on = if_interrupted("it stays drained", f"service host drain {quote(drained.host)} --wait")
         with goes_on, progress("waiting") as step:
             while drained.left:
                 step(f"{len(drained.left)} left")
@@ -245,12 +249,15 @@ def drain(
 
 def _say_drained(drained: "Drained") -> None:
     if not drained.draining:
-        say(f"{drained.host} takes new jobs again")
+        say(f"{named(drained.host)} takes new jobs again")
         return
-    say(f"{drained.host} starts no more jobs; " + ("it works on these:" if drained.left else "nothing is left on it"))
+    say(
+        f"{named(drained.host)} starts no more jobs; "
+        + ("it works on these:" if drained.left else "nothing is left on it")
+    )
     rows = [(each.job_id, each.repo, format_duration(round(each.seconds))) for each in drained.left]
     if rows:
         say_table(LEFT, rows, "")
-        say_next(f"service host drain {drained.host} --wait")
+        say_next(f"service host drain {quote(drained.host)} --wait")
     else:
-        say_next(f"on {drained.host}: service daemon stop", f"service host drain {drained.host} --undo")
+        say_next(f"on {named(drained.host)}: service daemon stop", f"service host drain {quote(drained.host)} --undo")
