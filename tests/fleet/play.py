@@ -19,7 +19,8 @@ def mark(word):
     with (plans / "marks").open("a") as marks:
         marks.write(f"{word} {job} {os.environ['SERVICE_ATTEMPT']} {name} {os.environ['HOST']}\\n")
 mark("begin")
-plan = json.loads((plans / name).read_text()) if (plans / name).exists() else {}
+known = [plans / each for each in (name, os.environ["SERVICE_AGENT"]) if (plans / each).exists()]
+plan = json.loads(known[0].read_text()) if known else {}
 for path, text in plan.pop("write", {}).items():
     pathlib.Path(path).write_text(text)
 wait = plan.pop("wait", "")
@@ -53,7 +54,7 @@ class Play:
         machine("agent", "add", name, *words, *can, *more)
 
     def answers(self, **plans: dict[str, Any]) -> None:
-        """Define the answers by leg (`a_b` for `a-b`); `none` is the first job of a tree."""
+        """Define the answers by leg (`a_b` for `a-b`), or by agent; `none` is the first job of a tree."""
         for name, plan in plans.items():
             (self.folder / name.replace("_", "-")).write_text(json.dumps(plan))
 

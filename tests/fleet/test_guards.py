@@ -8,7 +8,8 @@ import pytest
 
 from bridge.machine import daemon_state
 from cli import manual
-from tests.fleet.machines import Fleet, Machine, checkout
+from tests.fleet.machines import Fleet, Machine
+from tests.fleet.play import Play, ended_well
 from tests.unboxed import shell
 
 pytestmark = pytest.mark.long
@@ -66,7 +67,8 @@ def test_two_machines_make_a_fleet_by_the_commands_of_the_manual(fleet: Fleet) -
     for machine in (one, two):
         machine.home.mkdir(mode=0o700)
     one.configure()
-    agents = shell('env = ["PROOF"]')
+    play = Play.on(fleet, one, two)
+    agents = shell('env = ["PROOF", "PLANS", "HOST"]')
     (two.home / "config.toml").write_text(f'{agents}[worker]\nhost = "two"\n')
     init, start, invite = (line.split()[1:] for line in commands("# Several hosts"))
     join, listing = (line.split()[1:] for line in commands("## A new machine"))
@@ -81,10 +83,11 @@ def test_two_machines_make_a_fleet_by_the_commands_of_the_manual(fleet: Fleet) -
     assert [line.split()[:2] for line in two(*listing).stdout.splitlines()[1:]] == [["one", "works"], ["two", "works"]]
     assert "was used already" in fleet.machine("three")(*printed[:3], "--from", bridge, code=3).stderr
 
-    two("repo", "add", "acme/shop", str(checkout(two)))
-    program = two.tmp / "scout.sh"
-    program.write_text('echo \'{"service_result": {"decision": "approved", "summary": "fine"}}\'')
-    words = ("--runtime", "shell", "--command", f"sh {program}", "--repo", "acme/shop")
-    two("agent", "add", "scout", *words, "--capabilities", "ask", "--autonomy", "read-only")
-    job = one.json("agent", "ask", "scout", "hello", "--repo", "acme/shop")["job_id"]
-    assert two.wait_until_ended(job)["state"] == "succeeded"
+    one("repo", "add", "acme/shop", "--remote", str(fleet.hub()))
+    for name in ("one", "two"):
+        play.agent(one, f"dev-{name}", "acme/shop", "--require", f"host:{name}")
+    legs = [{"id": f"leg-{name}", "agent": f"dev-{name}", "action": "ask", "prompt": "look"} for name in ("one", "two")]
+    play.answers(none={"delegations": legs})
+    root = two.json("agent", "ask", "dev-one", "hello", "--repo", "acme/shop")["job_id"]
+    ended_well(play, two, [root], 4)
+    assert (play.places("leg-one"), play.places("leg-two")) == (["one"], ["two"])
