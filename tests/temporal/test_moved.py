@@ -35,7 +35,8 @@ async def order(client: Client, tree: Handle, move: Move) -> None:
 
 @pytest.mark.parametrize("name", ["root", "a"])
 async def test_a_begun_job_is_given_up_at_once_and_begins_elsewhere(client: Client, queue: str, name: str) -> None:
-    host = Host(script({"root": (delegation("a"), delegation("b"))}), held={name})
+    legs = {"root": (delegation("a"), delegation("b"))}
+    host = Host(script(legs), held={name}, placements=[queue])  # what moves is placed, also in an unplaced tree
     async with serving(client, queue, host):
         tree = await start(client, queue)
         await host.until_running(name)
