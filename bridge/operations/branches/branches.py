@@ -152,8 +152,6 @@ def of_tree(
         look = _Look(service, tree, path, head)
         legs = tuple(look.at(job) for job in writers)
     except ServiceError as error:
-        if isinstance(error, NotFoundError) and fresh:
-            raise RefusedError(error.message, error.hint) from None  # the job is known, only its repository is not
         if fresh:
             raise
         look = _Look(service, tree, None, None)

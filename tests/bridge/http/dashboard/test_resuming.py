@@ -315,16 +315,18 @@ async def test_a_blocked_task_is_dismissed_in_place(working: Working, bea: Surfe
 
 
 @pytest.mark.parametrize(
-    ("action", "why"),
+    ("action", "why", "status"),
     [
-        (f"/ui/jobs/{ROOT}/retry", "nothing of the tree"),
-        (f"/ui/jobs/{ROOT}/merge", "is not registered"),
-        (f"/ui/jobs/{ROOT}/drop", "is not registered"),
-        (f"/ui/trees/{ROOT}/kill", "to end"),
+        (f"/ui/jobs/{ROOT}/retry", "nothing of the tree", 409),
+        (f"/ui/jobs/{ROOT}/merge", "the repository acme/shop is not registered", 404),
+        (f"/ui/jobs/{ROOT}/drop", "is not registered", 409),
+        (f"/ui/trees/{ROOT}/kill", "to end", 409),
     ],
 )
-async def test_what_another_action_refuses_is_said(working: Working, bea: Surfer, action: str, why: str) -> None:
+async def test_what_another_action_refuses_is_said(
+    working: Working, bea: Surfer, action: str, why: str, status: int
+) -> None:
     seeds.write(working.service, seeds.task(state=TaskState.DONE), seeds.job(state=JobState.SUCCEEDED))
     form = {"token": (await bea.open("/ui/")).form("/ui/leave").fields["token"], "how": ["graceful"], "from": ["/ui/"]}
     shown = await bea.post(action, form)
-    assert (shown.status, why in shown.words) == (409, True), shown.words
+    assert (shown.status, why in shown.words) == (status, True), shown.words
