@@ -1,4 +1,4 @@
-"""What a process tells monitoring about itself: the metrics of Temporal's SDK, and traces (ruling Q9).
+"""Monitoring of this process: the metrics of Temporal's SDK, and traces (ruling Q9).
 
 A tree is one trace, on whatever hosts it runs: its id is derived from the tree's. Steps of workflows are points in it,
 and activities are its only spans with a duration, so that none is open across a pause.

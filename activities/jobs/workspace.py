@@ -48,7 +48,7 @@ class Workspace:
     line: Line | None = None
     """The line it begins from; None once its agent has begun."""
     snapshot: tuple[str, ...] | None = None
-    """What the snapshot left out that was laid out in it; None without one (ruling Q6)."""
+    """Remarks on files that the laid-out snapshot lacks; None without a snapshot (ruling Q6)."""
     through: hub.Hub | None = None
     """The hub to which its work is pushed; None for a repository without a remote."""
 

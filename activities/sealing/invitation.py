@@ -20,7 +20,7 @@ NUMBER, SECRET, PRINT, CHECK = 16, 32, 8, 4
 
 @dataclass(frozen=True)
 class Invitation:
-    """What a token says; `number` names it, `secret` stays with its holder."""
+    """The contents of a token; `number` names it, `secret` stays with its holder."""
 
     number: bytes
     secret: bytes

@@ -237,7 +237,7 @@ class WorkerSection(Section):
     host: str = ""
     """This machine's name in task queues; empty means its host name."""
     labels: list[Annotated[str, AfterValidator(_label)]] = []
-    """What this host has and others may lack, such as `gpu`: repositories, agents and stages can ask for it."""
+    """Properties of this host that others may lack, such as `gpu`: repositories, agents and stages can require them."""
     max_parallel_jobs: int = Field(default=8, ge=1, le=256)
     max_parallel_per_repo: int = Field(default=0, ge=0)
     """Limit of concurrent runs on one repository on this host; 0 is no limit."""

@@ -28,7 +28,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Fleet:
-    """What is known of the hosts, and the labels that the repository and the agent ask for."""
+    """The hosts, and the labels that the repository and the agent ask for."""
 
     hosts: Sequence[Listed]
     remote: bool = False

@@ -56,7 +56,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Need:
-    """What an attempt needs of its host."""
+    """The requirements of an attempt on its host."""
 
     repo: str
     require: frozenset[str] = frozenset()

@@ -131,7 +131,7 @@ class GiveUp(Wire):
 
 
 class GivenUp(Wire):
-    """How an attempt ends whose host is lost: with what the host had recorded, or as moved (ruling Q5).
+    """The end of an attempt whose host is lost: the outcome that the host had recorded, or moved (ruling Q5).
 
     Without an outcome the host keeps the attempt: it has come back, or has begun what only it can finish.
     """

@@ -43,7 +43,7 @@ AGAIN = "service host rotate-key"
 
 
 class Turned(BaseModel):
-    """What a turn did."""
+    """The outcome of a turn."""
 
     model_config = ConfigDict(frozen=True)
 
