@@ -65,7 +65,7 @@ def add(
     changes = (require is not None or prefer is not None) and name in {each.name for each in repos.every(service)}
     where = Path() if path is None and not remote and not changes else path
     repo = repos.add(service, name, where, github, remote, move=move, require=require, prefer=prefer)
-    if warning := labels.caveat(service, require or ()):
+    if warning := labels.caveat(service, repo.require):
         tell(f"warning: {warning}")
     if json:
         say_json(repo)

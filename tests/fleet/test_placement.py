@@ -18,6 +18,8 @@ def test_a_label_decides_where_a_job_runs_and_one_that_nobody_has_makes_it_wait(
     program = fleet.folder / "scout.sh"
     program.write_text(AGENT)
     scout = ("--runtime", "shell", "--command", f"sh {program}", "--repo", "acme/shop", "--capabilities", "ask")
+    assert one("repo", "add", "acme/shop", "--require", "").stderr == "", "no label is not a missing one"
+    one("repo", "add", "acme/shop", "--require", "gpu")
     one("agent", "add", "scout", *scout)
     job = one.json("agent", "ask", "scout", "hello", "--repo", "acme/shop")["job_id"]
     shown = one.wait_until_ended(job)
