@@ -46,6 +46,9 @@ def test_a_preferred_label_counts_until_its_host_is_full() -> None:
     assert set(placed(need, host("a"), host("b", "gpu", load=3))) == {"b"}
     assert set(placed(need, host("a"), host("b", "gpu", load=4))) == {"a"}
     assert set(placed(need, host("a", load=9), host("b", "gpu", load=4))) == {"b"}
+    assert set(placed(need, host("a", load=5), host("b", "gpu", load=9))) == {"a"}, (
+        "the shorter queue, when all are full"
+    )
 
 
 def test_a_repository_without_a_remote_stays_where_it_is_checked_out() -> None:

@@ -99,8 +99,8 @@ def place(need: Need, hosts: Sequence[Host], seed: str) -> Placement:
 
 def choose(ready: Sequence[Host], prefer: frozenset[str], seed: str) -> Host:
     """Choose among hosts that can run the attempt."""
-    if prefer:
-        free = [host for host in ready if host.free > 0] or ready
+    free = [host for host in ready if host.free > 0]
+    if prefer and free:
         most = max(len(prefer & host.labels) for host in free)
         ready = [host for host in free if len(prefer & host.labels) == most]
     lots = struct.unpack("4Q", sha256(seed.encode()).digest())
