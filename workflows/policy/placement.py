@@ -78,7 +78,7 @@ class Need:
 
 @dataclass(frozen=True)
 class Placement:
-    """The chosen host; if there is none, the reason and the command to type."""
+    """The chosen host; or the reason that no host was chosen, and the command to type."""
 
     host: str = ""
     reason: str = ""
@@ -102,12 +102,9 @@ def choose(ready: Sequence[Host], prefer: frozenset[str], seed: str) -> Host:
     free = [host for host in ready if host.free > 0]
     if prefer and free:
         most = max(len(prefer & host.labels) for host in free)
-        ready = [host for host in free if len(prefer & host.labels) == most]
+        free = [host for host in free if len(prefer & host.labels) == most]
     lots = struct.unpack("4Q", sha256(seed.encode()).digest())
-    drawn = _drawn(ready, lots)
-    if not any(host.free > 0 for host in drawn):
-        drawn = _drawn([host for host in ready if host.free > 0], lots)
-    if drawn:
+    if drawn := _drawn(free, lots):
         return max(drawn, key=lambda host: host.free / host.slots * (WARM if host.warm else 1.0))
     first = lots[0] % len(ready)
     return min((*ready[first:], *ready[:first]), key=lambda host: (host.load + 1) / host.slots)
