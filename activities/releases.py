@@ -89,7 +89,7 @@ async def config(client: Client, settings: Settings) -> WorkerDeploymentConfig |
 
 
 async def lead(client: Client, context: Context) -> bool:
-    """Make this release the current one if it has to be. Return False if there is none then, so that nothing runs."""
+    """Make this release the current one if it has to be. Return False if no release is current: nothing runs."""
     known, own = await deployment(client, context.settings), hosts.release()
     living = {
         host.version for host in await asyncio.to_thread(hosts.every, context.store) if not lacks_worker(host.seen)

@@ -69,7 +69,7 @@ def fetched(mirror: Mirror) -> Path:
 
 
 def unused(folder: Path, known: Collection[Path], before: float) -> Iterator[Path]:
-    """Yield mirrors that are none of the known ones, were not used since then, and have no work that is only there."""
+    """Yield mirrors that are not known, were not used since then, and have no work that is only there."""
     for path in sorted(folder.glob("*.git")) if folder.is_dir() else ():
         if path not in known and path.stat().st_mtime < before:
             names = every_reference(path)

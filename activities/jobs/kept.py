@@ -61,7 +61,7 @@ def _settle(context: Context, moved: Moved) -> None:
 
 
 def _kept(context: Context, moved: Moved, row: AttemptRow, name: str, repo: Path) -> str:
-    """Push what the attempt left, uncommitted files too, and tell its tree. Return the ref, or "" if there is none."""
+    """Push what the attempt left, uncommitted files too, and tell its tree. Return its ref, if pushed, or ""."""
     through = checkouts.hub_of(context, repos.registered(context.store, name))
     commit, source = _work(row, moved, repo)
     if through is None or commit is None:

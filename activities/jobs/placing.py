@@ -12,7 +12,7 @@ from workflows.temporal.calls import WAITS, Wanted
 from workflows.temporal.messages import HeldUp
 
 TRIES = 5
-"""How often an attempt is placed anew if another was placed on its host in the meantime."""
+"""Limit of new tries to place an attempt while others are placed on its host."""
 
 
 class Placer:

@@ -110,7 +110,7 @@ class PayloadSeals:
 
     @classmethod
     def of_home(cls, home: Path, *, encrypt: bool) -> "PayloadSeals":
-        """Return the seals of a home, which follow its keys; make a key if there is none."""
+        """Return the seals of a home, which follow its keys; make a key if it has no key yet."""
         seal_key.ensure(home)
         return cls(partial(seal_key.every, home), encrypt=encrypt)
 

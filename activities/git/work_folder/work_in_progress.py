@@ -129,7 +129,7 @@ def _tree(repository: "Repository", before: str, seen: Snapshot) -> str:
 
 
 def _read(worktree: Worktree) -> _Last:
-    """Return the snapshot before of the same base; one without files if there is none."""
+    """Return the snapshot before, if it has the same base; else one without files."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         told = json.loads((side_of(worktree.path) / _RECORD).read_text())
         if told["base"] == worktree.base:

@@ -215,7 +215,7 @@ def of_jobs(engine: Engine, job_ids: Collection[str]) -> dict[str, HostSeen]:
 
 
 def address_of(engine: Engine, name: str) -> str:
-    """Return the URL of a host's bridge for other hosts; empty if there is none."""
+    """Return the URL of a host's bridge for other hosts; empty if they cannot reach it."""
     with engine.connect() as connection:
         query = select(schema.hosts.c.address).where(schema.hosts.c.name == name)
         return connection.execute(query).scalar() or ""

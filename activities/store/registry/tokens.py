@@ -25,7 +25,7 @@ def add(engine: Engine, token: StoredToken) -> bool:
 
 
 def remove(engine: Engine, name: str) -> bool:
-    """Remove a token; return False if there is none of that name."""
+    """Remove a token; return False if no token has that name."""
     with engine.begin() as connection:
         return connection.execute(delete(schema.tokens).where(schema.tokens.c.name == name)).rowcount == 1
 

@@ -113,7 +113,7 @@ def _head(row: AttemptRow) -> str | None:
 
 
 def _reached(repo: Path, head: str, hidden: frozenset[str]) -> tuple[str, ...]:
-    """Return the commits of a head that are none of the hidden ones' from a cache; none while the head is missing."""
+    """Return the commits of a head that the hidden ones lack, from a cache; empty while the head is missing."""
     try:
         return _walked(repo, head, hidden)
     except LookupError:
