@@ -84,6 +84,20 @@ def placed_on(engine: Engine, job_id: str, attempt: int) -> str:
         return connection.execute(query).scalar() or ""
 
 
+def hosts_in(engine: Engine, root_job_id: str) -> dict[str, str]:
+    """Map each job of a tree to the host on which its attempt began, or else was placed; jobs without one are left
+    out.
+    """
+    job, run, placed = schema.jobs.c, schema.attempts.c, schema.placements.c
+    begun = (run.job_id == job.job_id) & (run.attempt == job.attempt)
+    put = (placed.job_id == job.job_id) & (placed.attempt == job.attempt)
+    tables = schema.jobs.outerjoin(schema.attempts, begun).outerjoin(schema.placements, put)
+    query = select(job.job_id, func.coalesce(run.host, placed.host).label("host")).select_from(tables)
+    with engine.connect() as connection:
+        rows = connection.execute(query.where(job.root_job_id == root_job_id)).all()
+    return {row.job_id: row.host for row in rows if row.host}
+
+
 def host_of(jobs: FromClause = schema.jobs) -> ColumnElement[str]:
     """Select the host of a job's current attempt: where it was placed, else its tree's."""
     table, trees = schema.placements.c, schema.trees.c

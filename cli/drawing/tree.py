@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cli.drawing.lines import Line, headed, prose, state_line, tree_line
+from cli.drawing.output import named
 from cli.drawing.words import clock, one_line
 
 if TYPE_CHECKING:
@@ -91,13 +92,13 @@ def _drawn(tree: "Tree") -> "Iterator[tuple[Line, JobRecord]]":
 
     for stem, job in drawn(tree.jobs):
         label = state_label(job, tree.rounds)
-        yield tree_line(f"{stem}{_job(job, label)}", label), job
+        yield tree_line(f"{stem}{_job(job, label, tree.hosts.get(job.job_id, ''))}", label), job
 
 
 _MARKS = {"asks you": "⏸", "answered": "✔"}
 
 
-def _job(job: "JobRecord", label: str) -> str:
+def _job(job: "JobRecord", label: str, host: str) -> str:
     from workflows.policy.decisions import decided
     from workflows.policy.prices import dollars
     from workflows.tree.details import MARKS
@@ -109,6 +110,7 @@ def _job(job: "JobRecord", label: str) -> str:
         f"{label}{decision}",
         *(["batch blocked"] if job.batch_blocked else []),
         *([f"attempt {job.attempt}"] if job.attempt > 1 else []),
+        *([f"on {named(host)}"] if host else []),
         *_lasted(job),
     ]
     cost = dollars(job.cost_usd, assumed=job.price_assumed)

@@ -1,9 +1,9 @@
 """Reading jobs and trees."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -138,6 +138,8 @@ class Tree:
     belongs_to: Belonging = NOTHING
     rounds: tuple[RoundRecord, ...] = ()
     """The oldest first."""
+    hosts: Mapping[str, str] = field(default_factory=dict)
+    """The host of each job that has one, by job id, where several share the store."""
 
     @property
     def over(self) -> bool:
@@ -177,7 +179,8 @@ def tree(service: Service, job_id: str) -> Tree:
     bounds = kept.start.settings.bounds if kept else service.settings.snapshot().bounds
     found = tuple(hosts.told(service, stored.tree(service.store, root)))
     belongs_to = belonging.belonging(service, found[0]) if found else NOTHING
-    return Tree(task, found, bounds, belongs_to, tuple(stored_rounds.of_tree(service.store, root)))
+    places = placements.hosts_in(service.store, root) if service.settings.is_fleet else {}
+    return Tree(task, found, bounds, belongs_to, tuple(stored_rounds.of_tree(service.store, root)), places)
 
 
 def preflight_failures(service: Service) -> int:

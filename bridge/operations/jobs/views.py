@@ -68,6 +68,7 @@ class Tree(Shown):
     bounds: Bounds
     spent: Ledger
     over: bool
+    hosts: dict[str, str] = Field(default={}, description="The host of each job, by job id, where several share work.")
 
 
 class WholeTree(Tree):

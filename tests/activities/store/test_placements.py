@@ -11,7 +11,7 @@ from activities.host.context import Context
 from activities.jobs.placing import Placer, need_of
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import placements, schema, trees
+from activities.store import attempts, placements, schema, trees
 from activities.store.registry import agents, hosts, repos
 from activities.store.registry.repos import Remote
 from tests.rows import ROOT, job
@@ -116,3 +116,7 @@ def test_a_job_s_host_is_where_its_attempt_was_placed(store: Engine) -> None:
     found = hosts.of_jobs(store, [each.job_id for each in queued])
     assert [found[each.job_id].name for each in queued] == ["a", "home"]
     assert hosts.open_jobs(store, "a") == [queued[0].job_id]
+    assert placements.hosts_in(store, ROOT) == {queued[0].job_id: "a"}
+    with store.begin() as connection:
+        attempts.open_within(connection, queued[0].job_id, 1, "b", "/run", 1.0)
+    assert placements.hosts_in(store, ROOT) == {queued[0].job_id: "b"}, "where it began counts"

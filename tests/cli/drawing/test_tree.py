@@ -68,6 +68,17 @@ def test_a_tree_that_waits_says_what_is_asked_and_since_when_each_job_runs_or_wa
     ]
 
 
+def test_where_hosts_share_the_work_each_job_names_its_own() -> None:
+    legs = [ran(leg, -9, -9, -1, delegation_id=f"leg-{number}") for number, leg in enumerate(LEGS[:3]) if number]
+    places = {ROOT: "web-1", LEGS[1]: "web 2"}
+    shown = [*lines(Tree(seeds.task(), (ran(ROOT, -9, -9, -9), *legs), Bounds(), hosts=places))][-3:]
+    assert [line.partition("succeeded")[2] for line in shown] == [
+        ", on web-1, took 0s",
+        ', on "web 2", took 8s',
+        ", took 8s",
+    ]
+
+
 def test_siblings_are_in_order_of_dispatch() -> None:
     legs = [ran(leg, -9, -9, -1, delegation_id=f"leg-{number}") for number, leg in enumerate(LEGS) if number]
     shown = lines(Tree(seeds.task(), (ran(ROOT, -9, -9, -9), *legs), Bounds()))

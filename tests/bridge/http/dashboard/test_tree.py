@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
+from activities.settings.model import Settings
+from activities.store import attempts
 from bridge.machine.locks import FileLock
 from bridge.operations.service import Service
 from tests.activities.git.conftest import run_git
@@ -143,6 +145,15 @@ async def test_the_outline_puts_each_job_below_the_one_that_led_to_it(service: S
     assert levels == [["1"], ["2"], ["3"], ["2"], ["1"]]
     assert re.findall(r'<details id="batch-([^"]+)" open>', shown) == ["0", "1"]
     assert f'href="/ui/jobs/{ROOT}.3#prompt"' in deep
+
+
+async def test_in_a_fleet_a_leg_names_its_host(service: Service, ann: Surfer, monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds.write(service, seeds.task(), seeds.job(), leg(1, "a"))
+    with service.store.begin() as connection:
+        attempts.open_within(connection, f"{ROOT}.1", 1, "web-1", "/run", 1.0)
+    assert "web-1" not in (await ann.open(TREE)).html
+    monkeypatch.setattr(Settings, "is_fleet", property(lambda _: True))
+    assert ["on web-1" in row for row in rows_of((await ann.open(TREE)).html)] == [False, True]
 
 
 async def test_a_leg_is_told_with_everything_that_counts(service: Service, ann: Surfer) -> None:
