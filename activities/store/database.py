@@ -85,7 +85,8 @@ def open_store(home: Home, url: str = "", *, connections: int = 5, migrate: bool
         elif version != HEAD or not _writes_ahead(engine):
             _migrate(home, engine)
     except DBAPIError as error:
-        raise UnreachableError(f"the store cannot be opened: {error.orig}", _way_to(engine, str(error.orig))) from None
+        why, _, _ = str(error.orig).partition("\n")  # PostgreSQL goes on with guesses
+        raise UnreachableError(f"the store cannot be opened: {why}", _way_to(engine, why)) from None
     return engine
 
 
@@ -135,6 +136,9 @@ def _refuse_foreign(home: Home, engine: Engine, version: str) -> None:
     raise StoreUnreleasedError(why, f"service daemon stop; {hint}; service daemon start")
 
 
+_AWAY = ("refused", "timeout", "resolve", "closed the connection", "starting up", "shutting down")
+
+
 def _way_to(engine: Engine, error: str) -> str:
     """Return the command that shows or removes the reason why a database cannot be opened."""
     if engine.dialect.name == "sqlite":
@@ -143,7 +147,7 @@ def _way_to(engine: Engine, error: str) -> str:
     place = f"-h {url.host or 'localhost'} -p {url.port or 5432}"
     if "does not exist" in error and f'database "{url.database}"' in error:
         return f"createdb {place} -U {url.username or 'postgres'} {url.database}"
-    if "refused" in error or "timeout" in error or "resolve" in error:
+    if any(word in error for word in _AWAY):
         return f"pg_isready {place}  (the URL: [store].url in config.toml)"
     return f"psql {url.render_as_string()} -c 'SHOW max_connections'  (the URL: [store].url in config.toml)"
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,22 +36,32 @@ SCARCE_BYTES, FULL_BYTES = 5 * 1024**3, 512 * 1024**2
 LEFT_OVER_SECONDS = 86_400.0
 OPENED_SECONDS = 7 * 86_400.0
 
+Check = Callable[[Service], Iterator[Finding]]
+
 
 def examine(service: Service, step: Step = unheard) -> list[Finding]:
-    """Run every check; one that fails does not hide the others, but without a home nothing that is in it is checked."""
-    found, service = list[Finding](), replace(service, migrates=False)
-    for number, check in enumerate(CHECKS, 1):
-        step(f"looking at {check.__name__}, {number} of {len(CHECKS)}")
-        found += _carefully(check, service)
-        if check is home and not healthy(found[-1:]):
-            break
-    return found
+    """Run every check."""
+    return _run(CHECKS, service, step)
 
 
 def foundation(service: Service) -> list[Finding]:
     """Run only the checks of what a start needs: settings, store, admission to the fleet and Temporal."""
-    service = replace(service, migrates=False)
-    return [finding for check in (settings, store, fleet, temporal) for finding in _carefully(check, service)]
+    return _run((settings, store, fleet, temporal), service, unheard)
+
+
+def _run(checks: Sequence[Check], service: Service, step: Step) -> list[Finding]:
+    """Run checks. One that fails does not hide the others, except those that read what it found missing: the home, or
+    the store.
+    """
+    found, service = list[Finding](), replace(service, migrates=False)
+    for number, check in enumerate(checks, 1):
+        if check in READ_THE_STORE and any(each.about == "store" and each.level is Level.WRONG for each in found):
+            continue
+        step(f"looking at {check.__name__}, {number} of {len(checks)}")
+        found += _carefully(check, service)
+        if check is home and not healthy(found[-1:]):
+            break
+    return found
 
 
 def healthy(findings: list[Finding]) -> bool:
@@ -342,11 +352,11 @@ def releases(service: Service) -> Iterator[Finding]:
         yield from of_hosts.findings(service)
 
 
-Check = Callable[[Service], Iterator[Finding]]
 CHECKS: tuple[Check, ...] = (
     *(python, git, home, disk, settings, stale, store, fleet, artifacts, temporal, releases, seals, daemon),
     *(github, libgit2, repositories, runtimes, boxes, leftovers),
 )
+READ_THE_STORE = (fleet, releases, github, repositories)
 
 
 def _carefully(check: Check, service: Service) -> Iterator[Finding]:

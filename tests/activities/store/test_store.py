@@ -1,5 +1,7 @@
 """The store on real SQLite: migrated before use, written at least once, read as values."""
 
+import contextlib
+import socket
 import sqlite3
 import sys
 import threading
@@ -400,3 +402,17 @@ def test_a_database_that_is_missing_is_said_with_what_makes_it(bare_home: Home, 
 def test_a_database_that_does_not_answer_is_said(home: Home) -> None:
     with pytest.raises(UnreachableError, match=r"the store cannot be opened: .*refused"):
         open_store(home, "postgresql://service@127.0.0.1:1/store")
+
+
+def test_a_database_that_is_stopped_is_said_in_one_line(home: Home) -> None:
+    def hang_up(server: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                server.accept()[0].close()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=hang_up, args=(server,), daemon=True).start()
+        port = server.getsockname()[1]
+        with pytest.raises(UnreachableError, match=r"closed the connection unexpectedly\npg_isready -h"):
+            open_store(home, f"postgresql+psycopg://service@127.0.0.1:{port}/store")
+        server.shutdown(socket.SHUT_RDWR)

@@ -200,6 +200,13 @@ def test_a_store_of_another_program_is_wrong_and_the_rest_is_looked_at(home: Hom
     assert findings["daemon"].level is Level.WARNING
 
 
+def test_a_database_that_does_not_answer_is_reported_once(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SERVICE_STORE_URL", "postgresql+psycopg://service@127.0.0.1:1/store")
+    findings = doctor.examine(Service(home))
+    assert [each.about for each in findings if each.level is Level.WRONG] == ["store"]
+    assert findings[-1].about == "bounds", "the checks that don't need it follow"
+
+
 def test_a_cluster_that_does_not_answer_is_wrong(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERVICE_TEMPORAL_ADDRESS", "127.0.0.1:1")
     assert found(home)["temporal"].level is Level.WRONG
