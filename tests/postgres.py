@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine, text
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
 
 from tests.waiting import wait_for
@@ -48,9 +49,7 @@ class Postgres:
 
     def create(self, name: str) -> str:
         """Create a database, and return its URL."""
-        engine = create_engine(self.url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
-        with engine.connect() as connection:
-            connection.execute(text(f'CREATE DATABASE "{name}"'))
+        self._execute(f'CREATE DATABASE "{name}"')
         return self.database(name)
 
     def start(self) -> None:
@@ -63,22 +62,73 @@ class Postgres:
 
     def kill(self) -> None:
         """Kill the server and its processes with -9, as a crash does."""
-        lock = self.folder / "data" / "postmaster.pid"
-        leader = int(lock.read_text().split()[0])
+        leader = self._leader
         os.kill(leader, signal.SIGSTOP)  # it starts none again
         pids = [*_children(leader), leader]
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        wait_for(lambda: not any(Path(f"/proc/{pid}/root").exists() for pid in pids))
-        lock.unlink()  # a container without an init keeps the dead process, which looks alive to the next server
+        wait_for(lambda: not any(map(_lives, pids)))
+        self._lock.unlink()  # a container without an init keeps the dead process, which looks alive to the next server
+
+    def fill(self) -> None:
+        """Leave nothing free on its disk, as another program's files do: from here on, no table can grow."""
+        with self._ballast.open("wb", buffering=0) as ballast, contextlib.suppress(OSError):
+            while True:
+                ballast.write(bytes(4096))
+        self._write_until_it_fails("CREATE TABLE filler AS SELECT repeat('x', 100) FROM generate_series(1, 100000)")
+
+    def panic(self) -> None:
+        """Use up the log that it has on its full disk: it ends all connections, and cannot recover."""
+        self._write_until_it_fails("SELECT pg_switch_wal(), pg_logical_emit_message(true, '', '')")
+
+    def make_room(self) -> None:
+        """Give the disk's space back, and start the server if it has ended."""
+        self._ballast.unlink()
+        wait_for(self._answers_or_starts)
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "log").read_text()
 
     def make(self) -> None:
         self._run("initdb", "-D", self._data, "-U", "service", "--auth=trust", "--no-sync")
 
     @property
+    def _lock(self) -> Path:
+        return self.folder / "data" / "postmaster.pid"
+
+    @property
+    def _leader(self) -> int:
+        return int(self._lock.read_text().split()[0])
+
+    @property
+    def _ballast(self) -> Path:
+        return self.folder / "data" / "ballast"
+
+    @property
     def _data(self) -> str:
         return str(self.folder / "data")
+
+    def _answers_or_starts(self) -> bool:
+        with contextlib.suppress(OperationalError):
+            self._execute("SELECT 1")
+            return True
+        if self._lock.exists() and _lives(self._leader):
+            return False  # it recovers, or ends
+        self._lock.unlink(missing_ok=True)
+        self.start()
+        return True
+
+    def _write_until_it_fails(self, statement: str) -> None:
+        with contextlib.suppress(OperationalError):
+            while True:
+                self._execute(statement)
+
+    def _execute(self, statement: str) -> None:
+        engine = create_engine(self.url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            connection.execute(text(statement))
 
     def _run(self, program: str, *words: str) -> None:
         command = [*_unprivileged(self.folder), str(programs() / program), *words]
@@ -86,11 +136,15 @@ class Postgres:
 
 
 @contextlib.contextmanager
-def running(connections: int = 30, options: str = "") -> Iterator[Postgres]:
-    """Run a server during the context."""
+def running(connections: int = 30, options: str = "", disk: int = 0) -> Iterator[Postgres]:
+    """Run a server during the context; with `disk`, its data is on a disk of its own of so many MiB."""
     programs()
-    # Not below pytest's own folders, which are closed to PostgreSQL's account.
-    with tempfile.TemporaryDirectory(prefix="service-postgres-", ignore_cleanup_errors=True) as name:
+    with contextlib.ExitStack() as stack:
+        # Not below pytest's own folders, which are closed to PostgreSQL's account.
+        folder = tempfile.TemporaryDirectory(prefix="service-postgres-", ignore_cleanup_errors=True)
+        name = stack.enter_context(folder)
+        if disk:
+            stack.enter_context(_disk(Path(name, "data"), disk))
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         server = Postgres(Path(name), port, connections, options)
@@ -101,6 +155,25 @@ def running(connections: int = 30, options: str = "") -> Iterator[Postgres]:
         finally:
             with contextlib.suppress(subprocess.CalledProcessError):  # a test may have ended it
                 server.stop()
+
+
+@contextlib.contextmanager
+def _disk(folder: Path, size: int) -> Iterator[None]:
+    """Mount a small disk there; skip the test where nothing can be mounted."""
+    folder.mkdir()
+    words = ("mount", "-t", "tmpfs", "-o", f"size={size}m", "tmpfs", str(folder))
+    if subprocess.run(words, capture_output=True, check=False).returncode:
+        pytest.skip("no disk can be mounted here: it takes root")
+    shutil.chown(folder, "postgres")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def _lives(pid: int) -> bool:
+    """Return whether a process runs; one that has ended, but that nobody has waited for, does not."""
+    return Path(f"/proc/{pid}/root").exists()
 
 
 def _children(leader: int) -> list[int]:

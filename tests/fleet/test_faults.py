@@ -23,9 +23,9 @@ JOBS = LEGS + 2
 
 
 @pytest.fixture
-def database() -> Iterator[Postgres]:
-    """Run a server of the test's own: it is killed, and filled."""
-    with postgres.running(connections=100) as server:
+def database(request: pytest.FixtureRequest) -> Iterator[Postgres]:
+    """Run a server of the test's own: it is killed, and filled if a size is given for its disk."""
+    with postgres.running(connections=100, disk=getattr(request, "param", 0)) as server:
         yield server
 
 
@@ -117,3 +117,15 @@ def test_the_lines_are_slow(trees: tuple[Play, list[Machine], list[str]]) -> Non
         for line in machine.lines:
             line.delay = 0.1
     went_on(trees, lambda: None, lambda: None)
+
+
+@pytest.mark.parametrize("database", [160], indirect=True)
+def test_the_disk_of_the_database_is_full(trees: tuple[Play, list[Machine], list[str]], database: Postgres) -> None:
+    def mended() -> None:
+        assert "could not extend file" in database.log
+        database.panic()
+        assert "PANIC" in database.log
+        database.make_room()
+
+    went_on(trees, database.fill, mended)
+    assert "No space left on device" in database.log
