@@ -3,7 +3,7 @@
 from typing import Any
 
 import sqlalchemy
-from sqlalchemy import BigInteger, Integer, MetaData
+from sqlalchemy import JSON, BigInteger, Integer, MetaData
 from sqlalchemy.types import TypeDecorator
 
 from activities.redaction.redact import redacted
@@ -40,6 +40,16 @@ class String(TypeDecorator[str]):
     def process_bind_param(self, value: str | None, dialect: object) -> str | None:
         clean = value if value is None else redacted(value)
         return clean if clean is None or clean == value else clean[: self.length]
+
+
+class Names(TypeDecorator[list[str]]):
+    """A list of names. What else was written there by hand is left out: one bad row must not stop a whole fleet."""
+
+    impl = JSON
+    cache_ok = True
+
+    def process_result_value(self, value: object, dialect: object) -> list[str]:
+        return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
 
 
 def of(name: str) -> String:

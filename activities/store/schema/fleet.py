@@ -1,8 +1,8 @@
 """Tables of the fleet: its hosts, the cluster they form, and the invitations to join it. Times are the database's."""
 
-from sqlalchemy import JSON, CheckConstraint, Column, Double, Index, Integer, String, Table
+from sqlalchemy import CheckConstraint, Column, Double, Index, Integer, String, Table
 
-from activities.store.schema.columns import Text, metadata, of
+from activities.store.schema.columns import Names, Text, metadata, of
 
 hosts = Table(
     "hosts",
@@ -16,12 +16,12 @@ hosts = Table(
     Column("held", Text, nullable=False, server_default=""),
     Column("machine", String(64), nullable=False, server_default=""),
     Column("key", String(64), nullable=False, server_default=""),
-    Column("labels", JSON, nullable=False, server_default="[]"),
+    Column("labels", Names, nullable=False, server_default="[]"),
     Column("address", Text, nullable=False, server_default=""),
     Column("taken", Integer, nullable=False, server_default="0"),
     Column("draining_at", Double),
     Column("lost_at", Double),
-    Column("keys", JSON, nullable=False, server_default="[]"),
+    Column("keys", Names, nullable=False, server_default="[]"),
     Column("placed", Integer, nullable=False, server_default="0"),
 )
 """Each host's worker refreshes its row every few seconds. `machine` identifies the home on its machine, `key` is the

@@ -2,7 +2,7 @@
 
 from sqlalchemy import JSON, Column, Double, ForeignKey, String, Table
 
-from activities.store.schema.columns import Path, Text, metadata, of
+from activities.store.schema.columns import Names, Path, Text, metadata, of
 
 repos = Table(
     "repos",
@@ -13,8 +13,8 @@ repos = Table(
     Column("refs", String(40), nullable=False, server_default=""),
     Column("github", String(200), nullable=False, server_default=""),
     Column("added_at", Double, nullable=False),
-    Column("require", JSON, nullable=False, server_default="[]"),
-    Column("prefer", JSON, nullable=False, server_default="[]"),
+    Column("require", Names, nullable=False, server_default="[]"),
+    Column("prefer", Names, nullable=False, server_default="[]"),
 )
 """`refs` is the namespace in which the hub accepts the service's work."""
 
@@ -42,8 +42,8 @@ agents = Table(
     Column("autonomy_policy", String(32), nullable=False),
     Column("session", String(16), nullable=False, server_default="fresh"),
     Column("added_at", Double, nullable=False),
-    Column("require", JSON, nullable=False, server_default="[]"),
-    Column("prefer", JSON, nullable=False, server_default="[]"),
+    Column("require", Names, nullable=False, server_default="[]"),
+    Column("prefer", Names, nullable=False, server_default="[]"),
 )
 
 agent_repos = Table(

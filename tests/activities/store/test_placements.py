@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, select, update
+from sqlalchemy import Engine, literal_column, select, update
 
 from activities.host.context import Context
 from activities.jobs.placing import Placer, need_of
@@ -89,6 +89,19 @@ def test_labels_of_repository_agent_and_stage_count_together(store: Engine) -> N
     repos.put(store, "acme/shop", "/shop", "a", prefer=())
     fleet = placements.fleet(store, "acme/shop")
     assert (fleet.require, fleet.prefer) == (frozenset({"vpn"}), frozenset()), "what is not given stays"
+
+
+@pytest.mark.parametrize("nonsense", ["null", "7", '"gpu"', '{"gpu" : 1}', '[null, 7, ["gpu"], "big"]'])
+def test_a_host_whose_labels_are_nonsense_stops_no_other(store: Engine, nonsense: str) -> None:
+    repos.put(store, "acme/shop", "", "a", remote=REMOTE)
+    for name in "ab":
+        see(store, name, "gpu")
+    column = literal_column(f"'{nonsense}'")
+    with store.begin() as connection:
+        connection.execute(update(schema.hosts).where(schema.hosts.c.name == "b").values(labels=column, keys=column))
+    assert {place(store, number, require=("gpu",)).host for number in range(4)} == {"a"}
+    labels = [list(each.labels) for each in hosts.every(store)]
+    assert labels == [["runtime:shell", "host:a", "gpu"], ["big"] if "big" in nonsense else []]
 
 
 def test_what_no_host_can_run_is_placed_nowhere(store: Engine) -> None:
