@@ -12,14 +12,22 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
 from activities.jobs import kept
-from activities.store import moves, outbox
+from activities.store import moves, outbox, placements
 from activities.store.leader import Leader
 from activities.store.moves import Held
 from activities.store.registry import hosts
 from activities.store.registry.hosts import Host
 from activities.temporal import RPC_TIMEOUT
 from workflows.model.rows import EventRecord
-from workflows.policy.host_availability import HOST_UNSEEN, HostSeen, reason_of_move, unseen, unseen_says
+from workflows.policy.host_availability import (
+    HOST_UNSEEN,
+    HostSeen,
+    lacks_worker,
+    reason_of_move,
+    unseen,
+    unseen_says,
+)
+from workflows.policy.placement import Need, freed, why_not
 from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.messages import Move
 from workflows.temporal.notify import Notify
@@ -38,14 +46,18 @@ class LostHosts:
     leader: Leader
     told: set[str] = field(default_factory=set)
     """Ids of the notifications that this process has seen to."""
+    idle: frozenset[str] = frozenset()
+    """The hosts that had free slots at the last look: a host that has just started does not report its queue yet."""
 
     async def look(self) -> None:
         """Keep the work that was taken from this host; if this host leads, look at all hosts once."""
         await kept.settle(self.context)
         if not await asyncio.to_thread(self.leader.leads):
             return
-        for host in await asyncio.to_thread(hosts.every, self.context.store):
+        every = await asyncio.to_thread(hosts.every, self.context.store)
+        for host in every:
             await self._look_at(host)
+        await self._use_free_slots([host for host in every if host.taken > host.slots and not lacks_worker(host.seen)])
 
     async def _look_at(self, host: Host) -> None:
         store, away = self.context.store, unseen(host.seen)
@@ -60,6 +72,20 @@ class LostHosts:
             await move(self.client, [*held, *queued], order_of(host, reason_of_move(host.seen)))
         elif host.draining_at:
             await move(self.client, queued, order_of(host, f"its host {host.name} is drained", begun=False))
+
+    async def _use_free_slots(self, full: Sequence[Host]) -> None:
+        """Offer what waits at full hosts elsewhere, as far as other hosts have free slots for the second time."""
+        store, before = self.context.store, self.idle
+        table = (await asyncio.to_thread(placements.fleet, store, "")).hosts if full else ()
+        fleet = [each.host for each in table]
+        self.idle = frozenset(host.name for host in fleet if host.free > 0 and not why_not(host))
+        if not (steady := before & self.idle):
+            return
+        queued = [(each, host) for host in full for each in await asyncio.to_thread(moves.queued_at, store, host.name)]
+        waiting = [((each, host), host.name, Need(each.repo, each.require)) for each, host in queued if each.moves]
+        for (each, host), other in freed(waiting, fleet, steady):
+            reason = f"its host {host.name} is full, and {other} has a free slot"
+            await move(self.client, [each], order_of(host, reason, begun=False))
 
     def _is_lost(self, host: Host) -> bool:
         """Return whether its jobs go elsewhere: by a person's word, or because it was away for too long."""

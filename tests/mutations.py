@@ -225,6 +225,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("Q4", "self.require - host.labels", "self.require - self.require"),
         ("Q4", "(host.load + 1) / host.slots", "-host.load"),
         ("Q4", "able = [host for host in hosts if need.met_by(host)]", "able = list(hosts)"),
+        ("Q4.freed", "room.get(own, 0) < 0", "room.get(own, 0) <= 0"),
     ),
     "tree/pause_rounds.py": (
         ("F1", "number=len(earlier) + 1,", "number=1,"),

@@ -280,6 +280,7 @@ RULES: dict[str, dict[str, str]] = {
         "Q3.looks": "What lies only in another host's home is asked from its bridge, signed and within seconds.",
         "Q3.work": "People merge, drop, diff and publish from any host; merges of two hosts lose nothing.",
         "Q4": "An attempt goes to a host that can run it, by free slots; if no host can, it waits and says why.",
+        "Q4.freed": "What waits at a full host goes to one that has had free slots for a while, and once.",
         "Q5": "Jobs of a lost or drained host go on elsewhere, once, at no cost to bounds.",
         "Q5.lost": "People hear once of a host that is away; after a while, or by a word, what it had begun moves.",
         "Q5.claim": "The store decides once whether an attempt moves; a host that comes back keeps to that.",

@@ -46,7 +46,7 @@ class Placer:
             answer = placement.place(need, hosts, f"{offer.job_id} {offer.attempt}")
             chosen = next((each for each in fleet.hosts if each.host.name == answer.host), None)
             if chosen is None or placements.take(
-                store, chosen, offer.job_id, offer.attempt, wanted.repo, at_any_rate=not left
+                store, chosen, offer.job_id, offer.attempt, need, at_any_rate=not left
             ):
                 break
         return answer

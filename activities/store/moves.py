@@ -5,7 +5,7 @@ moved; the first record is final, so its host can record nothing more.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import (
@@ -112,6 +112,8 @@ class Held:
     """The workflow that waits for it."""
     moves: bool
     """True if it can go on elsewhere: its repository has a remote, or its end is recorded."""
+    require: frozenset[str] = frozenset()
+    """The labels that its host must have, if it waits there."""
 
 
 def held_by(engine: Engine, host: str) -> list[Held]:
@@ -127,7 +129,7 @@ def queued_at(engine: Engine, host: str) -> list[Held]:
     with engine.connect() as connection:
         jobs = [(row, row.waits) for row in connection.execute(_QUEUED_JOBS, {"host": host})]
         stages = [(row, workflow_id(row.pipeline)) for row in connection.execute(_QUEUED_STAGES, {"host": host})]
-    return [_held(row, waits) for row, waits in (*jobs, *stages)]
+    return [replace(_held(row, waits), require=frozenset(row.require)) for row, waits in (*jobs, *stages)]
 
 
 def _held(row: Row[Any], waits: str) -> Held:
@@ -159,7 +161,7 @@ _STAGES = (
 _PLACED, _LATER = schema.placements.c, schema.placements.alias("later").c
 _BEGUN = exists().where(_ATTEMPT.job_id == _PLACED.job_id, _ATTEMPT.attempt == _PLACED.attempt)
 _REMOTE = (func.coalesce(schema.repos.c.remote, "") != "").label("moves")
-_QUEUED = (_PLACED.job_id, _PLACED.attempt, null().label("started_at"), _REMOTE)
+_QUEUED = (_PLACED.job_id, _PLACED.attempt, _PLACED.require, null().label("started_at"), _REMOTE)
 _WAITING = (_PLACED.host == bindparam("host"), ~_BEGUN)
 _QUEUED_JOBS = (
     select(*_QUEUED, _JOB.repo, _WAITS)

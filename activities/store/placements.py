@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Engine, FromClause, Row, Select, bindparam
 from activities.store import schema
 from activities.store.database import clock, upsert
 from workflows.policy.host_availability import HostSeen
-from workflows.policy.placement import Host
+from workflows.policy.placement import Host, Need
 
 ON_ITS_WAY = 2.0
 """Seconds that an attempt takes to its host at most: one that was placed so shortly before a report is not in it."""
@@ -62,7 +62,7 @@ def _listed(row: Row[Any]) -> Listed:
     return Listed(host, bool(row.checkout), row.placed)
 
 
-def take(engine: Engine, chosen: Listed, job_id: str, attempt: int, repo: str, *, at_any_rate: bool = False) -> bool:
+def take(engine: Engine, chosen: Listed, job_id: str, attempt: int, need: Need, *, at_any_rate: bool = False) -> bool:
     """Record that an attempt is placed on a host, unless another one was placed there since the table was read."""
     table, name = schema.hosts.c, chosen.host.name
     unchanged = (table.name == name) & (table.placed == chosen.placed)
@@ -71,8 +71,8 @@ def take(engine: Engine, chosen: Listed, job_id: str, attempt: int, repo: str, *
         if not connection.execute(counted.values(placed=table.placed + 1)).rowcount and not at_any_rate:
             return False
         at = connection.execute(select(clock())).scalar_one()
-        row = {"job_id": job_id, "attempt": attempt, "host": name, "repo": repo, "at": at}
-        upsert(connection, schema.placements, [row])
+        row = {"job_id": job_id, "attempt": attempt, "host": name, "repo": need.repo, "at": at}
+        upsert(connection, schema.placements, [row | {"require": sorted(need.require)}])
     return True
 
 

@@ -145,8 +145,8 @@ async def test_on_a_plain_checkout_only_what_has_ended_is_fetched_from_there(sto
     assert [workflow_id for workflow_id, _ in server.moves] == [LEG]
 
 
-def placed(store: Engine, job_id: str, host: str = "a") -> None:
-    row = {"job_id": job_id, "attempt": 1, "host": host, "repo": "acme/shop", "at": 1.0}
+def placed(store: Engine, job_id: str, host: str = "a", *require: str) -> None:
+    row = {"job_id": job_id, "attempt": 1, "host": host, "repo": "acme/shop", "at": 1.0, "require": list(require)}
     with store.begin() as connection:
         connection.execute(schema.placements.insert(), row)
 
@@ -168,3 +168,35 @@ async def test_what_waits_at_a_drained_host_is_offered_elsewhere_and_what_it_has
     away(store, 610)
     await watch(server).look()
     assert [order.job_id for _, order in server.moves[1:]] == [ROOT, LEG, waiting]
+
+
+@pytest.mark.ruling("Q4.freed")
+async def test_what_waits_at_a_full_host_goes_to_one_that_has_free_slots_twice_and_the_labels(
+    store: Engine, watch: Watch
+) -> None:
+    server = Server()
+    watching = watch(server)
+    waiting = [f"{ROOT}.{number}" for number in (2, 3, 4)]
+    rows = [running(each, delegation_id=each, revision=1, queued=True) for each in waiting]
+    jobs.write(store, Records(jobs=tuple(rows)))
+    for job_id, labels in zip(waiting, ((), ("gpu",), ()), strict=True):
+        placed(store, job_id, "a", *labels)
+    hosts.see(store, "a", slots=1, started_at=1.0, taken=4, labels=["gpu"])
+    hosts.see(store, "b", slots=1, started_at=2.0)
+    await watching.look()
+    assert server.moves == [], "b may have queues that it does not report yet"
+    await watching.look()
+    [(workflow_id, order)] = server.moves
+    assert (workflow_id, order.host, order.begun) == (waiting[0], "a", False)
+    assert order.reason == "its host a is full, and b has a free slot"
+    hosts.see(store, "b", slots=2, started_at=2.0, taken=1, labels=["gpu"])
+    placed(store, "coming", "b")
+    with store.begin() as connection:
+        connection.execute(update(schema.placements).where(schema.placements.c.host == "b").values(at=2e12))
+    await watching.look()
+    assert len(server.moves) == 1, "b will have no free slot"
+    hosts.see(store, "b", slots=9, started_at=2.0, taken=1, labels=["gpu"])
+    away(store, 70)
+    await watching.look()
+    await watching.look()
+    assert len(server.moves) == 1, "a may come back"

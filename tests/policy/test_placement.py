@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from workflows.policy.host_availability import HostSeen
-from workflows.policy.placement import Host, Need, choose, place
+from workflows.policy.placement import Host, Need, choose, freed, place
 
 pytestmark = pytest.mark.ruling("Q4")
 NOW = 1_000.0
@@ -68,6 +68,16 @@ def test_of_full_hosts_the_shortest_queue_for_its_size_is_chosen() -> None:
     assert set(placed(ANY, host("a", slots=2, load=4), host("b", slots=8, load=12))) == {"b"}
     among = placed(ANY, *(host(f"h{number}", load=4) for number in range(10)), times=1000)
     assert (len(among), max(among.values()) < 150) == (10, True), "equal queues are not all laid on one host"
+
+
+@pytest.mark.ruling("Q4.freed")
+def test_from_queues_goes_what_others_can_begin_at_once_and_no_more() -> None:
+    full, small, big = host("full", load=6), host("small", load=3), host("big", "gpu", load=2)
+    waiting = [("a", "full", Need("", frozenset({"tpu"}))), *((name, "full", Need("")) for name in "bcd")]
+    assert freed(waiting, [full, small, big], {"small", "big"}) == [("b", "big"), ("c", "small")]
+    assert freed(waiting, [full, small, big], {"small"}) == [("b", "small")]
+    assert freed([("e", "full", Need("", frozenset({"gpu"})))], [full, small, big], {"small", "big"}) == [("e", "big")]
+    assert freed([("f", "full", Need(""))], [host("full", load=4), small], {"small"}) == [], "it has a slot there"
 
 
 @pytest.mark.parametrize(

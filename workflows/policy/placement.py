@@ -6,13 +6,15 @@ one with the larger share of free slots is chosen; this spreads the load, also w
 
 import struct
 from bisect import bisect
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import accumulate
+from typing import TypeVar
 
 from workflows.policy.host_availability import HostSeen, lacks_worker, way_back, way_to_room, way_to_undo
 
+T = TypeVar("T")
 WARM = 1.5
 """A host that has the repository counts as if it had so much more free: it need not fetch it."""
 
@@ -108,6 +110,23 @@ def choose(ready: Sequence[Host], prefer: frozenset[str], seed: str) -> Host:
         return max(drawn, key=lambda host: host.free / host.slots * (WARM if host.warm else 1.0))
     first = lots[0] % len(ready)
     return min((*ready[first:], *ready[:first]), key=lambda host: (host.load + 1) / host.slots)
+
+
+def freed(waiting: Iterable[tuple[T, str, Need]], hosts: Sequence[Host], idle: Collection[str]) -> list[tuple[T, str]]:
+    """Return the attempts that wait at full hosts, as many as idle hosts can begin at once, each with such a host.
+
+    `waiting` has them with the names of the hosts they wait at.
+    """
+    room, able = {host.name: host.free for host in hosts}, [host for host in hosts if host.name in idle]
+    going = []
+    for attempt, own, need in waiting:
+        others = [host.name for host in able if room[host.name] > 0 and need.met_by(host)]
+        if others and room.get(own, 0) < 0:
+            other = max(others, key=room.__getitem__)
+            room[other] -= 1
+            room[own] += 1
+            going.append((attempt, other))
+    return going
 
 
 def _drawn(hosts: Sequence[Host], lots: Sequence[int]) -> list[Host]:

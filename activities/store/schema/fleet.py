@@ -37,10 +37,11 @@ placements = Table(
     Column("host", String(200), nullable=False),
     Column("repo", of("repo"), nullable=False),
     Column("at", Double, nullable=False),
+    Column("require", Names, nullable=False, server_default="[]"),
     Index("placements_by_host", "host", "at"),
     Index("placements_by_repo", "repo", "host"),
 )
-"""The host that each attempt was placed on last (ruling Q4)."""
+"""The host that each attempt was placed on last, and the labels that it required (ruling Q4)."""
 
 cluster = Table(
     "cluster",
