@@ -3,9 +3,10 @@
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import Engine, literal_column, select, update
+from sqlalchemy import ColumnElement, Engine, literal_column, select, update
 
 from activities.host.context import Context
 from activities.jobs.placing import Placer, need_of
@@ -96,7 +97,7 @@ def test_a_host_whose_labels_are_nonsense_stops_no_other(store: Engine, nonsense
     repos.put(store, "acme/shop", "", "a", remote=REMOTE)
     for name in "ab":
         see(store, name, "gpu")
-    column = literal_column(f"'{nonsense}'")
+    column: ColumnElement[Any] = literal_column(f"'{nonsense}'")
     with store.begin() as connection:
         connection.execute(update(schema.hosts).where(schema.hosts.c.name == "b").values(labels=column, keys=column))
     assert {place(store, number, require=("gpu",)).host for number in range(4)} == {"a"}
