@@ -32,7 +32,7 @@ Name = Annotated[str, typer.Argument(help="The agent's name.")]
 @app.command()
 def add(
     name: Name,
-    runtime: Annotated[str, typer.Option(help="codex, claude, kimi or shell; or the neutral runtime_a, _b, _c.")],
+    runtime: Annotated[str, typer.Option(help="codex, claude, kimi or shell.")],
     command: Annotated[str, typer.Option(help="The shell runtime's command; it reads the prompt on stdin.")] = "",
     model: Annotated[str, typer.Option(help="Model; empty for the runtime's default.")] = "",
     effort: Annotated[str, typer.Option(help="Effort; empty for the runtime's default.")] = "",
@@ -70,7 +70,7 @@ def add(
     if json:
         say_json(agents.shown(agent))
         return
-    say(f"{name} is registered ({runtime})")
+    say(f"{name} is registered ({service.settings.program_name(runtime)})")
     if not agent.repos:
         say(f"it may work nowhere yet: service agent allow {name} OWNER/NAME")
         return
@@ -83,12 +83,19 @@ def list_(json: Json = False) -> None:
     """List the registered agents."""
     from bridge.operations.registry import agents
 
-    known = agents.every(service_here())
+    service = service_here()
+    known = agents.every(service)
     if json:
         say_json([agents.shown(agent) for agent in known])
         return
     rows = [
-        (a.worker.name, a.worker.runtime, ",".join(a.worker.capabilities), a.worker.autonomy_policy, ",".join(a.repos))
+        (
+            a.worker.name,
+            service.settings.program_name(a.worker.runtime),
+            ",".join(a.worker.capabilities),
+            a.worker.autonomy_policy,
+            ",".join(a.repos),
+        )
         for a in known
     ]
     say_table(

@@ -67,7 +67,7 @@ def init(
         service = service_here()
     repo = initiation.carry_out(service, wanted.plan)
     if not json:
-        say(*in_words(wanted.plan))
+        say(*in_words(service, wanted.plan))
     started = _started(service) if wanted.start else False
     checked, code = _checked(service, repo.name, json=json) if wanted.check else (None, 0)
     following = initiation.next_commands(service, wanted.plan, usable)

@@ -132,7 +132,13 @@ def show(job_id: JobId, json: Json = False, web: Web = False) -> None:
 
         say_json(views.detail(detail) | {"conflicts": ways})
         return
-    say(*in_words(detail, address_of(service, links.page_of_record(detail.job))))
+    say(
+        *in_words(
+            detail,
+            service.settings.program_name(detail.job.runtime),
+            address_of(service, links.page_of_record(detail.job)),
+        )
+    )
     for way in ways:
         say("", *way_out_in_words(way))
 

@@ -98,7 +98,7 @@ DRIVEN: Mapping[str, Program] = {row.name: row.program for row in _ROWS if row.p
 
 PROGRAMS: Mapping[str, Program] = {program.name: program for program in DRIVEN.values()}
 """Programs by name: the values of the setting `adapter`, beside `script`."""
-KNOWN = f"the runtimes are {', '.join(RUNTIMES)}; {', '.join(PROGRAMS)} name them too"
+KNOWN = f"the runtimes are {', '.join([*PROGRAMS, SHELL])}"
 """The end of a sentence about an unknown runtime."""
 
 

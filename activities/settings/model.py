@@ -21,7 +21,7 @@ from pydantic_core import PydanticCustomError
 from activities.boxes.allowed_hosts import Entry
 from activities.git.remotes import without_credentials
 from activities.runtimes import programs
-from activities.runtimes.table import DRIVEN, PROGRAMS, RUNTIMES, SCRIPT, SHELL, runtime_of
+from activities.runtimes.table import DRIVEN, PROGRAMS, RUNTIMES, SCRIPT, SHELL, program_of, runtime_of
 from workflows.contract.faults import did_you_mean
 from workflows.contract.models import Tier
 from workflows.model.errors import UsageError
@@ -454,6 +454,12 @@ class Settings(Section):
     def runtime_named(self, name: str) -> str:
         """Return the runtime that a person named, by its own name or by that of the program that drives it."""
         return runtime_of(name, {each: section.adapter for each, section in self.runtimes.items()}) or name
+
+    def program_name(self, runtime: str) -> str:
+        """Return the name by which people know a runtime: that of its program, if it has one."""
+        adapter = self.runtime(runtime).adapter
+        program = program_of(runtime, "" if adapter == SCRIPT else adapter)
+        return program.name if program else runtime
 
     @property
     def reach_the_server(self) -> tuple[str, ...]:

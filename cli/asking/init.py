@@ -57,7 +57,7 @@ def decide(service: "Service", found: "Checkout", usable: "Sequence[Runtime]", a
     plan = init.plan(service, found, name, _programs(service, found, name, usable, answers))
     if plan.changes and not answers.yes:
         boxed = ", each agent in a box" if init.boxed(service, plan) else ""
-        tell(f"this would be registered{boxed}:", *(f"  {line}" for line in in_words(plan)))
+        tell(f"this would be registered{boxed}:", *(f"  {line}" for line in in_words(service, plan)))
         if not answers.agree("register it?"):
             tell("nothing was changed")
             raise typer.Exit(1)
@@ -135,23 +135,23 @@ def _require_terminal() -> None:
         raise UsageError(why, Commands("service init --yes", "service init --yes --no-check"))
 
 
-def in_words(plan: "Plan") -> list[str]:
+def in_words(service: "Service", plan: "Plan") -> list[str]:
     """Describe, one line each, what the plan does with the repository and with every agent."""
     from bridge.operations.registry.team import Standing
 
     known = "already there" if plan.is_known else "registered"
     lines = [f"{plan.repo}: {known} ({plan.checkout.top})"]
     for each in plan.members:
-        new = each.new
+        new, program = each.new, service.settings.program_name(each.runtime)
         if each.standing is Standing.OTHER:
             allow = f"service agent allow {new.name} {plan.repo}"
             lines.append(f"{new.name}: left alone, it is another agent; to let it work here: {allow}")
         elif each.standing is Standing.THERE:
-            lines.append(f"{new.name}: {each.standing} ({each.runtime})")
+            lines.append(f"{new.name}: {each.standing} ({program})")
         else:
-            lines.append(f"{new.name}: {each.standing} ({each.runtime}: {new.capabilities}; {new.autonomy})")
+            lines.append(f"{new.name}: {each.standing} ({program}: {new.capabilities}; {new.autonomy})")
     return lines
 
 
 def _program(runtime: "Runtime") -> str:
-    return " ".join(word for word in (runtime.program, runtime.version, f"({runtime.name}),", runtime.says) if word)
+    return " ".join(word for word in (runtime.program, runtime.version, runtime.says) if word)

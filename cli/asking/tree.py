@@ -51,7 +51,7 @@ def follow(service: "Service", job_id: str, *, json: bool, ends: bool = True) ->
     if json:
         say_json(views.detail(detail))
     else:
-        say(*in_words(detail))
+        say(*in_words(detail, service.settings.program_name(detail.job.runtime)))
     if ends and not json:
         say_what_is_next(service, job_id)
     return 0 if tree.task.state == "done" else 1

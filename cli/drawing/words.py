@@ -150,7 +150,7 @@ def job_row(job: "JobRecord", label: str) -> tuple[str, ...]:
     )
 
 
-def in_words(detail: "JobDetail", page: str = "") -> list[str]:
+def in_words(detail: "JobDetail", program: str, page: str = "") -> list[str]:
     """Return a job's lines for a person: state first, evidence last. Its id links to its page."""
     from workflows.policy.decisions import decided
     from workflows.policy.prices import dollars
@@ -166,7 +166,7 @@ def in_words(detail: "JobDetail", page: str = "") -> list[str]:
         ("agent is", _live(detail.live) if detail.live else ""),
         ("decision", state(decided(job.state, job.decision))),
         ("summary", job.summary),
-        ("agent", f"{job.agent} ({job.runtime}), {job.action} on {job.repo}"),
+        ("agent", f"{job.agent} ({program}), {job.action} on {job.repo}"),
         ("belongs to", Line(Piece(str(detail.belongs_to), link=detail.belongs_to.address))),
         ("model", " ".join(word for word in (job.model, job.effort) if word)),
         ("task", Line(f"{task.task_id} ", *state(task.state, task.title).pieces, below=FOLDED) if task else ""),

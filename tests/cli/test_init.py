@@ -66,9 +66,9 @@ def test_one_question_after_the_other(shop: Path, machine: Machine) -> None:
     lines = printed.out.decode().splitlines()
     assert lines[:4] == [
         f"acme/shop: registered ({shop})",
-        "lead: registered (runtime_b: ask,review; read-only)",
-        "builder: registered (runtime_b: implement; workspace-write)",
-        "checker: registered (runtime_a: review; read-only)",
+        "lead: registered (claude: ask,review; read-only)",
+        "builder: registered (claude: implement; workspace-write)",
+        "checker: registered (codex: review; read-only)",
     ]
     assert lines[4] == "next:"
     assert [each.split(' "')[0].strip() for each in lines[-3:]] == [
@@ -182,8 +182,8 @@ def test_without_a_terminal_it_says_what_to_type(shop: Path, capsys: pytest.Capt
     [
         ("--name shop", 2, "'shop' is not a repository name"),
         ("--name acme/taken", 3, "acme/taken is registered already, for "),
-        ("--builder kimi", 2, "'kimi' cannot be used here; there is runtime_a"),
-        ("--checker shell", 2, "'shell' cannot be used here; there is runtime_a"),
+        ("--builder kimi", 2, "'kimi' cannot be used here; there is codex"),
+        ("--checker shell", 2, "'shell' cannot be used here; there is codex"),
     ],
 )
 def test_wrong_input_is_a_sentence_and_leaves_nothing(
@@ -230,7 +230,7 @@ def test_a_program_without_a_login_is_registered_and_not_tried(
     assert "no job is tried" in printed.err
     assert "codex: not logged in; codex login" in printed.out
     assert "next:\n" in printed.out
-    assert "  service runtime check runtime_a\n" in printed.out
+    assert "  service runtime check codex\n" in printed.out
 
 
 @pytest.mark.parametrize(("ended", "tells"), [(0, False), (1, True)])

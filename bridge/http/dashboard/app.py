@@ -263,6 +263,7 @@ class _Dashboard:
         """Return all values for a page's template. Call this in a thread."""
         around = {"here": _here(asked), "session": asked.session, "typed": asked.typed, "gone": self._live.watch.gone}
         around |= {"waiting": self._live.watch.waiting, "live": not page.fields, "faults": {}, "sent": {}}
+        around["program_name"] = self._service.settings.program_name
         return around | dict(page.look(self._service, asked))
 
     def _inner(self, page: Page, asked: Asked) -> str:

@@ -165,7 +165,7 @@ def next_commands(service: Service, plan: Plan, usable: Sequence[Runtime]) -> li
     """Return the commands to type next, in this order; each can be run without changes."""
     working = {each.name for each in usable if each.works}
     lacking = next((each.runtime for each in plan.members if each.runtime not in {*working, SHELL}), None)
-    look = [f"service runtime check {lacking}"] if lacking else []
+    look = [f"service runtime check {service.settings.program_name(lacking)}"] if lacking else []
     start = [] if runs(service) else ["service daemon start"]
     jobs = [f'service agent {do} {who} "{what}" --repo {plan.repo} --wait' for do, who, what in able(service, plan)]
     return [*look, *start, *jobs[:2], "service attention", "service job list"][:COMMANDS]

@@ -66,7 +66,7 @@ def choose(usable: Sequence[Runtime], builder: str | None = None, checker: str |
     builder, checker = programs.get(builder or "", builder), programs.get(checker or "", checker)
     for wanted in (builder, checker):
         if wanted is not None and wanted not in names:
-            raise UsageError(f"{wanted!r} cannot be used here; there is {', '.join(names)}", "service runtime check")
+            raise UsageError(f"{wanted!r} cannot be used here; there is {', '.join(programs)}", "service runtime check")
     builds = builder or next((name for name in names if name != checker), names[0])
     return Programs(builds, checker or next((name for name in names if name != builds), builds))
 

@@ -28,7 +28,7 @@ from workflows.text.sizes import format_size
 )
 def test_what_an_agent_is_doing_reads_as_a_sentence(stage: Stage, shown: str) -> None:
     detail = JobDetail(seeds.job(), None, None, None, None, RunStatus(stage))
-    lines = in_words(detail)
+    lines = in_words(detail, "codex")
     assert [line.removeprefix("agent is").strip() for line in lines if line.startswith("agent is")] == [shown]
 
 
@@ -74,7 +74,7 @@ def test_a_job_of_a_deleted_tree_says_why_it_is_over_and_what_starts_it_anew(sta
     anew = 'service agent implement dev "MESSAGE" --repo acme/shop'
     left: dict[str, Any] = {"reason": "nobody knows", "next": anew, "waits_for": WaitsFor.START}
     told = rows.task(state=TaskState.CANCELLED, **left)
-    said = "\n".join(map(str, in_words(JobDetail(seeds.job(state=state), told, None, None, None))))
+    said = "\n".join(map(str, in_words(JobDetail(seeds.job(state=state), told, None, None, None), "codex")))
     assert "nobody knows" in said
     assert anew in said
 

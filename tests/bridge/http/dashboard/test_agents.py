@@ -113,7 +113,7 @@ async def test_agents_are_shown_as_they_are_registered(service: Service, ann: Su
     agents.add(service.store, worker, ("acme/shop",))
     agents.add(service.store, Worker(name="idle", runtime="shell", command=("cat",)), ())
     shown = await ann.open("/ui/agents")
-    assert "builder runtime_a m-1 high ask, implement workspace-write acme/shop fresh" in shown.words
+    assert "builder codex m-1 high ask, implement workspace-write acme/shop fresh" in shown.words
     assert "service agent allow idle OWNER/NAME" in shown.words
     assert "acme/shop /srv/checkouts/shop here" in shown.words
     assert "<script>alert" not in shown.html

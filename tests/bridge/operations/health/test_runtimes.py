@@ -138,7 +138,7 @@ def test_a_script_in_a_runtimes_place_only_has_to_be_there(home: Home, command: 
 
 def test_an_unknown_runtime_is_named(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["runtime", "check", "nonsense"]) == 4
-    assert "no runtime nonsense; the runtimes are runtime_a" in capsys.readouterr().err
+    assert "no runtime nonsense; the runtimes are codex" in capsys.readouterr().err
 
 
 SANDBOX = """

@@ -73,7 +73,7 @@ def test_the_first_program_that_works_builds_and_another_one_checks() -> None:
     assert team.choose(usable, checker=C) == Programs(B, C)
     assert team.choose(usable, B, B) == Programs(B, B)
     assert team.choose(usable[:1]) == Programs(C, C)
-    with pytest.raises(UsageError, match=f"'{A}' cannot be used here; there is {C}, {B}"):
+    with pytest.raises(UsageError, match=f"'{A}' cannot be used here; there is the {C}, the {B}"):
         team.choose(usable, A)
 
 
@@ -226,7 +226,7 @@ def test_the_next_commands_are_those_that_work(service: Service, shop: Path, mon
     first = [each.split(' "')[0] for each in init.next_commands(service, plan, usable)]
     assert first == ["service daemon start", "service agent ask lead", "service agent implement builder"]
     without = init.next_commands(service, plan, [here(A, works=False, logged_in=False), here(B)])
-    assert without[:2] == [f"service runtime check {A}", "service daemon start"]
+    assert without[:2] == ["service runtime check codex", "service daemon start"]
     monkeypatch.setattr(init, "runs", lambda _: True)
     assert init.next_commands(service, plan, usable)[2] == "service attention"
     assert len(without) == 3
