@@ -4,7 +4,6 @@
 
 import asyncio
 import logging
-import time
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -172,7 +171,7 @@ async def settle_run(client: Client, store: Engine, run: RunRecord) -> bool:
 
 async def end_abandoned(context: Context) -> int:
     """End the agents of jobs that ended without them: no activity of theirs will come back."""
-    left = await asyncio.to_thread(attempts.abandoned, context.store, context.host, time.time() - STOPPING)
+    left = await asyncio.to_thread(attempts.abandoned, context.store, context.host, STOPPING)
     if not left:
         return 0
     ended = await kept.end(context, {(run.job_id, run.attempt) for run in left})

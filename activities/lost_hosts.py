@@ -36,6 +36,9 @@ from workflows.text.markdown import summary_line
 
 log = logging.getLogger(__name__)
 
+_OF_ONE_WORKFLOW = (RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.FAILED_PRECONDITION)
+"""Refusals of a signal to one workflow, such as one with too many signals; other errors are of all calls."""
+
 
 @dataclass
 class LostHosts:
@@ -135,7 +138,10 @@ def order_of(host: Host, reason: str, *, begun: bool = True, always: bool = Fals
 
 
 async def move(client: Client, held: Sequence[Held], order: Move) -> list[Held]:
-    """Send an order about each of these attempts to the workflow that waits for it. Return those that can move."""
+    """Send an order about each of these attempts to the workflow that waits for it. Return those that can move.
+
+    A workflow that takes no more signals holds back no other.
+    """
     going = [each for each in held if each.moves]
     for each in going:
         handle = client.get_workflow_handle(each.workflow_id)
@@ -143,6 +149,8 @@ async def move(client: Client, held: Sequence[Held], order: Move) -> list[Held]:
         try:
             await handle.signal("move", own, rpc_timeout=RPC_TIMEOUT)
         except RPCError as error:
-            if error.status is not RPCStatusCode.NOT_FOUND:  # it has ended by now
+            if error.status in _OF_ONE_WORKFLOW:
+                log.warning("cannot order %s, attempt %d, to move: %s", each.job_id, each.attempt, error.message)
+            elif error.status is not RPCStatusCode.NOT_FOUND:  # it has ended by now
                 raise
     return going

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
 
 from workflows.temporal.messages import Move
 
@@ -13,6 +14,8 @@ class Server:
 
     moves: list[tuple[str, Move]] = field(default_factory=list)
     started: list[str] = field(default_factory=list)
+    full: tuple[str, ...] = ()
+    """Workflows that take no more signals."""
 
     def get_workflow_handle(self, workflow_id: str) -> "Handle":
         return Handle(self, workflow_id)
@@ -30,4 +33,6 @@ class Handle:
 
     async def signal(self, name: str, order: Move, **_: object) -> None:
         assert name == "move"
+        if self.workflow_id in self.server.full:
+            raise RPCError("exceeded workflow execution limit for signal events", RPCStatusCode.INVALID_ARGUMENT, b"")
         self.server.moves.append((self.workflow_id, order))

@@ -163,23 +163,33 @@ def fetch(repo: Path, url: str, refspecs: Iterable[str], lock: int, *options: st
         raise fault(repo, url, error) from None
 
 
-def push(repo: Path, hub: Hub, commit: str, name: str, *, expected: str | None = None, force: bool = False) -> bool:
+def push(repo: Path, hub: Hub, commit: str, name: str, *, expected: str | None = None) -> bool:
     """Push a commit to a name below the hub's namespace. Return False if somebody else has moved it.
 
-    With `expected` it must be at that commit now (empty: missing); else it may only move forward, unless forced.
+    With `expected` it must be at that commit now (empty: missing); else it may only move forward.
     """
     ref = hub.ref(name)
     lease = () if expected is None else (f"--force-with-lease={ref}:{expected}",)
-    return _push(repo, hub, [*lease, *(["--force"] if force else [])], [f"{commit}:{ref}"])
+    return _push(repo, hub, lease, [f"{commit}:{ref}"])
+
+
+def overwrite(repo: Path, hub: Hub, commit: str, name: str) -> None:
+    """Push a commit to a name below the hub's namespace, whatever is there; raise HubAwayError if the hub can't do it
+    now.
+    """
+    ref = hub.ref(name)
+    if not _push(repo, hub, ["--force"], [f"{commit}:{ref}"]):
+        raise HubAwayError(f"{hub.shown} can't write {printable(ref)} now", f"git ls-remote {hub.shown}")
 
 
 def keep(repo: Path, hub: Hub, commit: str, name: str, elsewhere: str) -> str:
     """Push a commit to a name that only moves forward; where the hub has other commits there, push it to the name
     `elsewhere`. Return the name.
     """
-    kept = name if push(repo, hub, commit, name) else elsewhere
-    if kept != name and not push(repo, hub, commit, elsewhere, force=True):
-        raise HubAwayError(f"{hub.shown} is changed by somebody else all the time", f"git ls-remote {hub.shown}")
+    kept = name
+    if not push(repo, hub, commit, name):
+        kept = elsewhere
+        overwrite(repo, hub, commit, elsewhere)
     track(repo, kept, commit)
     return kept
 

@@ -67,7 +67,7 @@ def _kept(context: Context, moved: Moved, row: AttemptRow, name: str, repo: Path
     if through is None or commit is None:
         return ""
     own = f"{hub.KEPT}{moved.job_id}-{moved.attempt}"
-    hub.push(source, through, commit, own, force=True)
+    hub.overwrite(source, through, commit, own)
     ref = through.ref(own)
     event = BranchEvent(actor=context.host, branch=ref, head_sha=commit, task_branch="", merged=False)
     message = f"{context.host} came back: its work on attempt {moved.attempt}, which had moved, is kept as {ref}"

@@ -105,7 +105,7 @@ class Snapshots:
             side = side_of(self.worktree.path)
             before = work_in_progress.pushed(self.worktree)
             work_in_progress.mark_pushed(self.worktree, before or "about to be")
-            hub.push(side, self.through, commit, name_of(self.job_id, self.attempt), force=True)
+            hub.overwrite(side, self.through, commit, name_of(self.job_id, self.attempt))
             work_in_progress.mark_pushed(self.worktree, commit)
 
     def remove(self, repo: Path) -> None:

@@ -145,7 +145,7 @@ def _snapshot(context: Context, run: JobRun, repo: Repo) -> str | None:
             return None
         branches.move(path, branch, base, tip, "service: goes on from a snapshot")
     with out_of_turn():
-        hub.push(path, through, commit, snapshots.name_of(run.job_id, run.attempt), force=True)
+        hub.overwrite(path, through, commit, snapshots.name_of(run.job_id, run.attempt))
     return commit
 
 

@@ -4,15 +4,14 @@ An offered attempt belongs to its host, which begins it, or to its tree, which t
 (ruling B5). An activity that is called again reads the attempt.
 """
 
-import time
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Engine, bindparam, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Update, bindparam, or_, select, update
 
 from activities.store import schema
-from activities.store.database import clock, insert_new, insert_one, rows_with
+from activities.store.database import clock, insert_new, insert_one, now, rows_with
 from workflows.model.jobs import JobOutcome
 from workflows.model.spend import Usage
 
@@ -56,6 +55,7 @@ _CHANGED = update(schema.attempts).where(
     schema.attempts.c.attempt == bindparam("of_attempt"),
     schema.attempts.c.ended_at.is_(None),
 )
+_CLOSED = _CHANGED.values(ended_at=clock())
 
 
 def open_within(
@@ -137,11 +137,13 @@ def open_since_before(engine: Engine, at: float) -> list[str]:
         return list(connection.execute(query).scalars())
 
 
-def abandoned(engine: Engine, host: str, before: float) -> list[AttemptRow]:
-    """Return this host's runs without an outcome whose job ended before that time, in this attempt or a later one."""
+def abandoned(engine: Engine, host: str, seconds: float) -> list[AttemptRow]:
+    """Return a host's attempts without an outcome whose job ended so long ago, in that attempt or a later one."""
     run, job = schema.attempts.c, schema.jobs.c
     query = select(schema.attempts).join(schema.jobs, job.job_id == run.job_id)
-    query = query.where(run.ended_at.is_(None), run.host == host, job.ended_at < before, job.attempt >= run.attempt)
+    query = query.where(
+        run.ended_at.is_(None), run.host == host, job.ended_at < clock() - seconds, job.attempt >= run.attempt
+    )
     with engine.connect() as connection:
         return [AttemptRow(**row._mapping) for row in connection.execute(query)]
 
@@ -171,12 +173,12 @@ def close(
 ) -> None:
     """Record how the run of a job or a stage ended; the first record is final."""
     ended = outcome.model_dump(mode="json")
-    _update(engine, row, ended_at=time.time(), outcome=ended, payload=payload, diagnostics=diagnostics)
+    _update(engine, row, _CLOSED, outcome=ended, payload=payload, diagnostics=diagnostics)
 
 
-def _update(engine: Engine, row: AttemptRow, **values: Any) -> None:
+def _update(engine: Engine, row: AttemptRow, statement: Update = _CHANGED, **values: Any) -> None:
     with engine.begin() as connection:
-        connection.execute(_CHANGED, values | {"of_job": row.job_id, "of_attempt": row.attempt})
+        connection.execute(statement, values | {"of_job": row.job_id, "of_attempt": row.attempt})
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,7 @@ def begin(engine: Engine, offered: Offered, *, host: str, run_dir: str) -> Attem
     A tree that was reset may offer a begun attempt again under another number: it gets the run that exists.
     """
     with engine.begin() as connection:
-        claim = settle(connection, offered, begun_at=time.time())
+        claim = settle(connection, offered, begun_at=now(connection))
         if claim.begun_at is None or claim.offer > offered.offer:
             return None
         return open_within(connection, offered.job_id, offered.attempt, host, run_dir, claim.begun_at)

@@ -51,6 +51,18 @@ BUSY_SECONDS = 15
 """Timeout of a write that waits for another one."""
 
 
+NETWORK = {
+    "connect_timeout": 10,
+    "keepalives_idle": 15,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+"""Timeouts of connections to PostgreSQL, unless the URL has its own: a server whose machine is gone does not answer,
+and Linux alone would wait for it a quarter of an hour.
+"""
+
+
 class StoreNewerError(ServiceError):
     """The store was written by a newer release."""
 
@@ -158,7 +170,10 @@ def _engine(home: Home, url: str, connections: int) -> Engine:
         os.close(os.open(home.ensure().store, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         return create_engine(f"sqlite:///{home.store}", json_serializer=_json)
     try:
-        limits = {"pool_size": connections, "max_overflow": 0} if url.startswith("postgresql") else {}
+        limits: dict[str, Any] = {}
+        if url.startswith("postgresql"):
+            own = {name: value for name, value in NETWORK.items() if name not in make_url(url).query}
+            limits = {"pool_size": connections, "max_overflow": 0, "connect_args": own}
         return create_engine(url, pool_pre_ping=True, json_serializer=_json, **limits)
     except ModuleNotFoundError as error:
         if error.name != "psycopg":

@@ -15,7 +15,6 @@ from sqlalchemy import (
     Select,
     String,
     and_,
-    bindparam,
     case,
     cast,
     exists,
@@ -104,10 +103,10 @@ class Did:
     """The person's own text."""
 
 
-def places(engine: Engine, now: float) -> list[Place]:
+def places(engine: Engine) -> list[Place]:
     """List all that waits, oldest first."""
     with engine.connect() as connection:
-        rows = connection.execute(_places(), {"waited": now - UNSEEN_SECONDS, "late": now - AWAY_SECONDS}).all()
+        rows = connection.execute(_places()).all()
     return [Place(Kind(row.kind), row.at, row.key) for row in rows]
 
 
@@ -133,9 +132,9 @@ def spent(engine: Engine, roots: Collection[str]) -> dict[str, Spent]:
     return {root: Spent(int(tokens), cost, bool(assumed)) for root, tokens, cost, assumed in rows}
 
 
-def host_jobs(engine: Engine, host: str, now: float) -> list[str]:
+def host_jobs(engine: Engine, host: str) -> list[str]:
     """Return the jobs that wait for a host, or for any with what they need by that reason, longest first."""
-    mine = (_host_or_reason() == host, jobs.c.state.in_(OPEN_JOBS), jobs.c.queued_at < now - UNSEEN_SECONDS)
+    mine = (_host_or_reason() == host, *_has_waited())
     query = select(jobs.c.job_id).where(*mine)
     with engine.connect() as connection:
         return list(connection.execute(query.order_by(jobs.c.queued_at, jobs.c.job_id)).scalars())
@@ -222,8 +221,7 @@ def _unseen_hosts() -> Select[Any]:
     """Select hosts with jobs that have waited as long as a restart takes, if the host was not seen since or starts
     nothing; and the reasons why jobs have no host.
     """
-    late = (jobs.c.queued_at < bindparam("waited"), jobs.c.state.in_(OPEN_JOBS))
-    open_ = select(jobs.c.queued_at, _host_or_reason().label("host")).where(*late).subquery()
+    open_ = select(jobs.c.queued_at, _host_or_reason().label("host")).where(*_has_waited()).subquery()
     unseen = or_(hosts.c.seen_at.is_(None), hosts.c.seen_at < clock() - UNSEEN_SECONDS, hosts.c.held != "")
     query = _place(Kind.HOST, func.min(open_.c.queued_at), open_.c.host)
     query = query.select_from(open_.outerjoin(hosts, hosts.c.name == open_.c.host))
@@ -235,9 +233,14 @@ def _vanished_hosts() -> Select[Any]:
     here, late = host_of() == hosts.c.name, clock() - UNSEEN_SECONDS
     last = select(func.max(hosts.alias("other").c.seen_at)).scalar_subquery()
     away = (hosts.c.seen_at < late, last >= late, hosts.c.stopped_at.is_(None))
-    waits = exists().where(here, jobs.c.state.in_(OPEN_JOBS), jobs.c.queued_at < bindparam("waited"))
+    waits = exists().where(here, *_has_waited())
     query = _place(Kind.HOST, hosts.c.seen_at, hosts.c.name)
     return query.where(*away, ~waits)
+
+
+def _has_waited() -> tuple[ColumnElement[bool], ...]:
+    """Select open jobs that have waited for as long as the restart of a host takes."""
+    return jobs.c.state.in_(OPEN_JOBS), jobs.c.queued_at < clock() - UNSEEN_SECONDS
 
 
 def _host_or_reason() -> ColumnElement[str]:
@@ -261,7 +264,7 @@ def _unreached() -> Select[Any]:
     read = select(threads.c.root_job_id).where(threads.c.over.is_(False)).exists()
     query = _place(Kind.GITHUB, account.c.failing_since, literal(ACCOUNT, String))
     refused = account.c.failing_since.is_not(None) & account.c.problem.startswith(REFUSED, autoescape=True)
-    return query.where(or_(refused, and_(account.c.failing_since < bindparam("late"), or_(written, read))))
+    return query.where(or_(refused, and_(account.c.failing_since < clock() - AWAY_SECONDS, or_(written, read))))
 
 
 @dataclass(frozen=True)

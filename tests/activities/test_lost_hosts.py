@@ -120,6 +120,13 @@ async def test_after_a_while_what_it_had_begun_is_ordered_to_move_until_that_is_
     assert (len(server.moves), hosts.every(store)[0].lost_at) == (3, None)
 
 
+async def test_a_workflow_that_takes_no_more_signals_holds_back_no_other(store: Engine, watch: Watch) -> None:
+    server = Server(full=(ROOT,))
+    away(store, 610)
+    await watch(server).look()
+    assert [workflow_id for workflow_id, _ in server.moves] == [LEG]
+
+
 @pytest.mark.parametrize("move_after", ["0", "1h"])
 async def test_a_persons_word_counts_at_once(store: Engine, watch: Watch, move_after: str) -> None:
     server = Server()

@@ -87,7 +87,7 @@ class Waiting:
 
 def find(service: Service, first: int, most: int) -> Waiting:
     """Return a page of items, from a position on."""
-    places = stored.places(service.store, time.time())
+    places = stored.places(service.store)
     first = min(first, max(0, len(places) - 1) // most * most)
     items = _items(service, places[first : first + most])
     newest = places[-1:] if items and places[-1] != items[-1].place else []
@@ -100,7 +100,7 @@ def find(service: Service, first: int, most: int) -> Waiting:
 
 def every(service: Service) -> Waiting:
     """Return all items."""
-    places = stored.places(service.store, time.time())
+    places = stored.places(service.store)
     items, tasks, spent = list[Item](), dict[str, TaskRecord](), dict[str, Spent]()
     for first in range(0, len(places), AT_ONCE):
         found = _items(service, places[first : first + AT_ONCE])
@@ -113,7 +113,7 @@ def every(service: Service) -> Waiting:
 
 def number(service: Service) -> int:
     """Return the number of items."""
-    return len(stored.places(service.store, time.time()))
+    return len(stored.places(service.store))
 
 
 def lately(service: Service) -> list[Did]:
@@ -225,7 +225,7 @@ def _hosts(service: Service, places: Places) -> list[Item]:
     made = []
     for name, place in places.items():
         host = seen.get(name, HostSeen(name))
-        jobs = tuple(stored.host_jobs(service.store, name, time.time()))
+        jobs = tuple(stored.host_jobs(service.store, name))
         if name.startswith(NO_HOST):
             absent = AbsentHost("a host that can run them", name, "service host list", jobs)
         else:

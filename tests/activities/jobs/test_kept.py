@@ -85,3 +85,21 @@ async def test_an_agent_that_nobody_waits_for_is_ended_and_its_work_waits_for_th
     await kept.settle(restarted.context)
     assert "new.txt" in git(hosts.forge, "ls-tree", "--name-only", REF)
     assert (await restarted.play(job)).moved, "a call that comes late finds the decision"
+
+
+async def test_work_that_the_hub_cannot_take_now_stays_until_it_can(hosts: Hosts, tmp_path: Path) -> None:
+    one, mark, then = hosts.of("a"), tmp_path / "mark", tmp_path / "then"
+    job = one.job(works(mark, then), Action.IMPLEMENT)
+    running = asyncio.create_task(one.play(job))
+    await until(mark.exists, seconds=30)
+    taken(one, job)
+    then.touch()
+    await running
+    lock = hosts.forge / f"{REF}.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    await kept.settle(one.context)
+    assert [each.job_id for each in moves.to_keep(one.context.store, "a")] == [ROOT]
+    lock.unlink()
+    await kept.settle(one.context)
+    assert "new.txt" in git(hosts.forge, "ls-tree", "--name-only", REF)

@@ -37,3 +37,12 @@ def test_the_server_is_asked_for_its_limit(postgres: str, home: Home) -> None:
     with engine.connect() as connection:
         assert capacity(connection, 2, 9) == Capacity(usable=30 - 3, others=0, hosts=2, pool=9)
     engine.dispose()
+
+
+@pytest.mark.ruling("Q7")
+def test_a_server_whose_machine_is_gone_is_not_waited_for(postgres: str, home: Home) -> None:
+    engine = open_store(home, f"{postgres}?tcp_user_timeout=5000", connections=1)
+    with engine.connect() as connection:
+        known = connection.connection.driver_connection.info.get_parameters()  # type: ignore[union-attr]
+    assert (known["tcp_user_timeout"], known["connect_timeout"], known["keepalives_idle"]) == ("5000", "10", "15")
+    engine.dispose()

@@ -1,5 +1,6 @@
 """Who may end an attempt whose host is lost: the host or the tree, decided once (ruling Q5)."""
 
+import time
 from threading import Barrier, Thread
 
 import pytest
@@ -112,3 +113,17 @@ def test_kept_work_is_looked_at_once(store: Engine) -> None:
     [moved] = moves.to_keep(store, "a")
     moves.keep(store, moved, "refs/service/kept/x-1")
     assert moves.to_keep(store, "a") == []
+
+
+@pytest.mark.ruling("Q1")
+def test_an_attempt_is_dated_by_the_databases_clock(store: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts.see(store, "a", slots=1, started_at=1.0)
+    [host] = hosts.every(store)
+    monkeypatch.setattr(time, "time", lambda: host.now - 3600)
+    row = begun(store)
+    assert row is not None
+    recorded(store, row)
+    left = attempts.get(store, JOB, 1)
+    assert left is not None
+    assert left.ended_at is not None
+    assert host.now <= left.started_at <= left.ended_at

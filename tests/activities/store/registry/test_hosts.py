@@ -62,7 +62,7 @@ def test_a_host_is_judged_by_the_clock_of_the_store_and_not_by_ones_own(
     monkeypatch.setattr(time, "time", right)
     seen = hosts.of_trees(store, {"job-aaaaaaaaaaaa"})["job-aaaaaaaaaaaa"]
     assert not lacks_worker(seen)
-    assert [place.kind for place in waiting.places(store, time.time())] == []
+    assert [place.kind for place in waiting.places(store)] == []
     monkeypatch.setattr(time, "time", lambda: right() + 90)
     assert not lacks_worker(hosts.every(store)[0].seen)
 
@@ -100,6 +100,6 @@ def test_a_fleet_misses_a_host_that_vanished_though_no_job_waits_for_it(store: E
         hosts.see(store, name, slots=4, started_at=1.0)
     with store.begin() as connection:
         connection.execute(update(schema.hosts).where(schema.hosts.c.name == "web-1").values(seen_at=5.0))
-    assert [(each.kind, each.key) for each in waiting.places(store, time.time())] == [(waiting.Kind.HOST, "web-1")]
+    assert [(each.kind, each.key) for each in waiting.places(store)] == [(waiting.Kind.HOST, "web-1")]
     hosts.stop(store, "web-1", started_at=1.0)
-    assert waiting.places(store, time.time()) == []
+    assert waiting.places(store) == []
