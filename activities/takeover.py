@@ -28,7 +28,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.runs.os_processes import identity
 from activities.temporal import RPC_TIMEOUT
-from workflows.temporal.calls import ORDER
+from workflows.temporal.writes import ORDER
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from activities.store import permanent_errors, pipeline_runs, placements
 from activities.store.placements import Fleet
 from workflows.policy import placement
 from workflows.policy.placement import RUNTIME, Need, Placement
-from workflows.temporal.calls import WAITS, Wanted
+from workflows.temporal.calls import WAITS, Unplaced
 from workflows.temporal.messages import HeldUp
 
 TRIES = 5
@@ -22,27 +22,27 @@ class Placer:
         self._context = context
 
     @activity.defn(name="place")
-    def place(self, wanted: Wanted) -> str:
+    def place(self, attempt: Unplaced) -> str:
         """Choose a host, and record the choice; fail while no host can run the attempt."""
-        answer = permanent_errors.written(lambda: self.choose(wanted))
+        answer = permanent_errors.written(lambda: self.choose(attempt))
         info = activity.info()
         shown = [] if info.is_local else list(info.heartbeat_details)
         if answer.host:
             if shown:
-                self._show(wanted, f"waits for a free place on {answer.host}", "")
+                self._show(attempt, f"waits for a free place on {answer.host}", "")
             return answer.host
         if not info.is_local:
             if shown != [answer.reason]:
-                self._show(wanted, answer.reason, answer.next)
+                self._show(attempt, answer.reason, answer.next)
             activity.heartbeat(answer.reason)  # for the next try
         raise ApplicationError(answer.reason, type=WAITS, category=ApplicationErrorCategory.BENIGN)
 
-    def choose(self, wanted: Wanted) -> Placement:
+    def choose(self, attempt: Unplaced) -> Placement:
         """Choose by the table as it is now, and note the choice in it."""
-        store, offer = self._context.store, wanted.offer
+        store, offer = self._context.store, attempt.offer
         for left in reversed(range(TRIES)):
-            fleet = placements.fleet(store, wanted.repo, wanted.agent)
-            need, hosts = need_of(wanted, fleet), [each.host for each in fleet.hosts]
+            fleet = placements.fleet(store, attempt.repo, attempt.agent)
+            need, hosts = need_of(attempt, fleet), [each.host for each in fleet.hosts]
             answer = placement.place(need, hosts, f"{offer.job_id} {offer.attempt}")
             chosen = next((each for each in fleet.hosts if each.host.name == answer.host), None)
             if chosen is None or placements.take(
@@ -51,23 +51,23 @@ class Placer:
                 break
         return answer
 
-    def _show(self, wanted: Wanted, reason: str, what_next: str) -> None:
+    def _show(self, attempt: Unplaced, reason: str, what_next: str) -> None:
         """Show people what the attempt waits for: a job's tree writes it, a shell stage's row is written here."""
-        context, offer = self._context, wanted.offer
-        if wanted.stage:
+        context, offer = self._context, attempt.offer
+        if attempt.stage:
             words = f"{reason}: {what_next}" if what_next else reason
-            pipeline_runs.stage_waits(context.store, wanted.root, wanted.stage, words)
+            pipeline_runs.stage_waits(context.store, attempt.root, attempt.stage, words)
             return
         held = HeldUp(job_id=offer.job_id, attempt=offer.attempt, offer=offer.offer, reason=reason, next=what_next)
-        context.reports.waits_for_host(wanted.root, held)
+        context.reports.waits_for_host(attempt.root, held)
 
 
-def need_of(wanted: Wanted, fleet: Fleet) -> Need:
+def need_of(attempt: Unplaced, fleet: Fleet) -> Need:
     """Return what an attempt needs, with the labels that its repository and its agent ask for."""
     checkouts = frozenset(each.host.name for each in fleet.hosts if each.checkout)
     return Need(
-        wanted.repo,
-        require=fleet.require | {*wanted.require, f"{RUNTIME}{wanted.runtime}"},
-        prefer=fleet.prefer | {*wanted.prefer},
-        only=None if fleet.remote else checkouts or frozenset({wanted.host}),
+        attempt.repo,
+        require=fleet.require | {*attempt.require, f"{RUNTIME}{attempt.runtime}"},
+        prefer=fleet.prefer | {*attempt.prefer},
+        only=None if fleet.remote else checkouts or frozenset({attempt.host}),
     )

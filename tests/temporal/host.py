@@ -26,7 +26,7 @@ from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.rows import Records
 from workflows.model.spend import Usage
 from workflows.model.states import JobState, TaskState
-from workflows.temporal import calls, search
+from workflows.temporal import calls, search, writes
 from workflows.temporal.calls import agents_queue
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.temporal.messages import Begun, HostReport, TreeStart
@@ -96,7 +96,7 @@ class Host:
     before_take_back: Callable[[calls.Offer], Awaitable[None]] | None = None
     placements: list[str] = field(default_factory=list)
     """Hosts to place attempts on, the last one repeatedly; an empty one stands for no host."""
-    wanted: list[calls.Wanted] = field(default_factory=list)
+    wanted: list[calls.Unplaced] = field(default_factory=list)
 
     @activity.defn(name="run_job")
     async def run_job(self, run: JobRun) -> JobOutcome:
@@ -129,7 +129,7 @@ class Host:
             await activity.client().get_workflow_handle(run.root_job_id).signal(DelegationTree.report, told)
 
     @activity.defn(name="place")
-    async def place(self, wanted: calls.Wanted) -> str:
+    async def place(self, wanted: calls.Unplaced) -> str:
         self.wanted.append(wanted)
         chosen = self.placements.pop(0) if len(self.placements) > 1 else self.placements[0]
         if not chosen:
@@ -161,7 +161,7 @@ class Host:
     @property
     def activities(self) -> list[Callable[..., object]]:
         return [
-            *calls.writers(self.record),
+            *writes.writers(self.record),
             request_cancel,
             is_child,
             how_it_closed,

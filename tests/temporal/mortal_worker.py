@@ -40,7 +40,7 @@ from workflows.pipeline.plan import StageOutcome, StageState
 from workflows.pipeline.rows import RunRecords
 from workflows.pipeline.stages import StageRun
 from workflows.policy import backoff
-from workflows.temporal import calls
+from workflows.temporal import calls, writes
 from workflows.temporal.runner import WORKFLOWS
 from workflows.tree.state import TreeState
 
@@ -187,7 +187,7 @@ async def serve(address: str, queue: str, home: Home, moment: int) -> None:
         task_queue=queue,
         workflows=WORKFLOWS,
         activities=[
-            *calls.writers(host.record),
+            *writes.writers(host.record),
             host.request_cancel,
             host.take_back,
             host.keep_tree,

@@ -22,7 +22,7 @@ def ordered(monkeypatch: pytest.MonkeyPatch) -> Ordered:
         async def mark(summary: str) -> None:
             await marks[summary]
 
-        monkeypatch.setattr("workflows.temporal.calls.mark", mark)
+        monkeypatch.setattr("workflows.temporal.writes.mark", mark)
         monkeypatch.setattr("temporalio.workflow.patched", lambda _: new)
         events: Loop[str, str] = Loop(lambda _: [])
         events.spawn("a job", asyncio.sleep(3600), lambda _: None)

@@ -26,7 +26,7 @@ from workflows.model.orders import Kill
 from workflows.model.settings import Bounds
 from workflows.model.states import JobState, TaskState
 from workflows.temporal import calls
-from workflows.temporal.calls import Wanted, agents_queue
+from workflows.temporal.calls import Unplaced, agents_queue
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.temporal.messages import HeldUp, HostReport, TreeStart
 
@@ -90,14 +90,14 @@ async def test_a_wait_for_a_host_is_told_once_however_often_it_is_looked_at(
     quick = RetryPolicy(initial_interval=timedelta(milliseconds=20), maximum_interval=timedelta(milliseconds=50))
     monkeypatch.setattr(calls, "PLACE_RETRIES", quick)
     context = Context(home, Settings(), open_store(home))
-    placer, looks = Placer(context), list[Wanted]()
+    placer, looks = Placer(context), list[Unplaced]()
     repos.put(context.store, "repo", "/shop", queue, require=("gpu",))
     see = partial(hosts.see, context.store, queue, slots=1, started_at=1.0)
     see(labels=("runtime:runtime_b",))
 
     class Looking(Host):
         @activity.defn(name="place")
-        def place_now(self, wanted: Wanted) -> str:
+        def place_now(self, wanted: Unplaced) -> str:
             looks.append(wanted)
             return placer.place(wanted)
 

@@ -5,10 +5,10 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from workflows.model.jobs import JobOutcome
     from workflows.policy.decisions import ended_as
-    from workflows.temporal import calls, close_status, search
+    from workflows.temporal import attempts, close_status, search
+    from workflows.temporal.attempts import Moves
     from workflows.temporal.messages import DelegationInput, Move
     from workflows.temporal.messages_by_hand import between_ours, takes_anything
-    from workflows.temporal.moves import Moves
     from workflows.tree.details import plain
 
 REASON_LIMIT = 300
@@ -36,7 +36,7 @@ class Delegation:
     async def run(self, start: DelegationInput) -> JobOutcome:
         work = start.summary or f"{start.run.assignment.worker.name} {start.run.assignment.action}"
         workflow.set_current_details(f"**{plain(work)}**\n\n**running**, attempt {start.run.attempt}")
-        outcome = await calls.attempt(start.run, start.host, work, self._moves, placed=start.placed)
+        outcome = await attempts.run_job(start.run, start.host, work, self._moves, placed=start.placed)
         state, why = ended_as(outcome), outcome.reason or outcome.summary
         workflow.upsert_search_attributes([search.STATE.value_set(state.value)])
         said = (f"**{plain(work)}**", f"**{state}** {outcome.reason}", outcome.summary)

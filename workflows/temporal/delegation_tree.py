@@ -16,13 +16,13 @@ with workflow.unsafe.imports_passed_through():
     from workflows.model.rows import Records, merged
     from workflows.model.states import JobState
     from workflows.policy.storable_rows import reduced
-    from workflows.temporal import calls, close_status, search
+    from workflows.temporal import attempts, calls, close_status, search, writes
+    from workflows.temporal.attempts import Moves
     from workflows.temporal.children import Child
     from workflows.temporal.delegation import Delegation
     from workflows.temporal.event_loop import Loop, unless_cancelled
     from workflows.temporal.messages import Attention, DelegationInput, HostReport, Move, Outcome, TreeStart
     from workflows.temporal.messages_by_hand import between_ours, kill_requested, resume_requested, takes_anything
-    from workflows.temporal.moves import Moves
     from workflows.temporal.notify import tell_people
     from workflows.text.markdown import summary_line
     from workflows.tree import commands as c
@@ -202,7 +202,7 @@ class DelegationTree:
             todo = [*todo, *await self._write(rows or Records())]
         self._closed = next((each for each in reversed(todo) if isinstance(each, c.CloseTree)), self._closed)
         if self._state.closed and self._state.blocked:
-            await calls.keep(self._state)
+            await writes.keep(self._state)
         await self._tell_parent()
         self._show()  # before continue-as-new: the next run does not know what this one showed
         if self._should_continue_as_new(todo):
@@ -216,18 +216,18 @@ class DelegationTree:
 
         If the tree was reset and the store's rows are newer than it, write every row.
         """
-        written, more = await calls.write(rows), list[c.Command]()
+        written, more = await writes.write(rows), list[c.Command]()
         if written.refused:
             ids = tuple(job.job_id for job in rows.jobs)
             more = reduce(self._state, e.RecordRefused(now=workflow.time(), why=written.refused, job_ids=ids))
             told = [command.records for command in more if isinstance(command, c.Record)]
             rows = merged([reduced(rows), *told]) or Records()
-            written = await calls.write(rows)
+            written = await writes.write(rows)
         if written.refused:
-            raise calls.never("the rows of this tree", written.refused)
+            raise writes.never("the rows of this tree", written.refused)
         if written.anew or self._look_again:
             self._look_again = False
-            await calls.write(whole(self._state))
+            await writes.write(whole(self._state))
         await tell_people(rows, written.event_shift)
         return [command for command in more if not isinstance(command, c.Record)]
 
@@ -259,7 +259,7 @@ class DelegationTree:
         match command:
             case c.RunCoordinator(run=run, summary=summary):
                 placed = self._start.placed or bool(run.moved_from)
-                work = calls.attempt(run, self._start.host, summary, self._moves, placed=placed)
+                work = attempts.run_job(run, self._start.host, summary, self._moves, placed=placed)
                 spawn(run.job_id, work, lambda task: self._ended(run, task))
             case c.RunChild(run=run, summary=summary):
                 spawn(run.job_id, self._delegate(run, summary), lambda task: self._ended(run, task))
@@ -268,7 +268,7 @@ class DelegationTree:
                 spawn(key, pause, lambda task: self._fired(key, task))
             case c.TakeBack(job_id=job_id, attempt=attempt, offer=number):
                 offer = calls.Offer(job_id=job_id, attempt=attempt, offer=number)
-                spawn(f"take back {job_id}", calls.ask_back(offer), lambda task: self._answered(offer, task))
+                spawn(f"take back {job_id}", attempts.take_back(offer), lambda task: self._answered(offer, task))
             case c.CancelJob(job_id=key) | c.CancelTimer(key=key):
                 self._loop.stop(key)
             case c.AnswerOrder(waiting=waiting):
@@ -322,7 +322,7 @@ class DelegationTree:
 
         child = Child(run.job_id, JobOutcome, begin, self._outcomes, fits)
         try:
-            return calls.of_this_attempt(await child.run(), run)
+            return attempts.of_this_attempt(await child.run(), run)
         except ChildWorkflowError as error:
             if not isinstance(error.cause, TerminatedError) or not workflow.patched(TOLD_BY_WHOM):
                 raise

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from workflows.temporal import calls
+    from workflows.temporal import writes
 
 C = TypeVar("C")
 E = TypeVar("E")
@@ -60,7 +60,7 @@ class Loop(Generic[E, C]):
         self._orders += 1
         key = f"order:{self._orders}"
         self._coming[key] = event
-        self.spawn(key, calls.mark(summary), lambda _: self._marked(key))
+        self.spawn(key, writes.mark(summary), lambda _: self._marked(key))
 
     def _marked(self, key: str) -> None:
         """Release an order whose activity has ended, once no earlier order's activity is left."""

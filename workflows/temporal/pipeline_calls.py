@@ -9,9 +9,9 @@ from workflows.pipeline.plan import RunInput, StageOutcome, StageState
 from workflows.pipeline.rows import RunRecords, reduced_rows
 from workflows.pipeline.stages import StageRun
 from workflows.pipeline.view import wrote
-from workflows.temporal import calls
-from workflows.temporal.calls import LOCAL, Moved, Offer, TakenBack, Wanted, on_a_host, why
-from workflows.temporal.moves import Moves
+from workflows.temporal import writes
+from workflows.temporal.attempts import Moved, Moves, TakenBack, on_host, why
+from workflows.temporal.calls import LOCAL, Offer, Unplaced
 from workflows.text.markdown import summary_line
 
 
@@ -32,7 +32,7 @@ class Planned(Wire):
 
 @activity.defn
 def run_stage(run: StageRun) -> StageOutcome:
-    """Run one attempt of a shell stage to its end, on the host that owns the checkout."""
+    """Run one attempt of a shell stage to its end, on its host."""
     raise NotImplementedError
 
 
@@ -50,7 +50,7 @@ def plan_run(firing: Firing) -> Planned:
 
 async def attempt(run: StageRun, host: str, moves: Moves, *, placed: bool = False) -> StageOutcome:
     """Run one attempt of a shell stage; every failure is an outcome too."""
-    wanted = Wanted(
+    needs = Unplaced(
         offer=Offer(job_id=run.job_id, attempt=run.attempt),
         root=run.run_id,
         repo=run.repo,
@@ -63,7 +63,7 @@ async def attempt(run: StageRun, host: str, moves: Moves, *, placed: bool = Fals
     again = f", attempt {run.attempt}" if run.attempt > 1 else ""
     summary = summary_line(f"{run.pipeline} / {run.stage_id}", f"shell{again}")
     try:
-        outcome = await on_a_host(run_stage, run, wanted, moves, placed=placed, summary=summary)
+        outcome = await on_host(run_stage, run, needs, moves, placed=placed, summary=summary)
         if outcome.of in ("", run.named):
             return outcome
         reason = f"the outcome that came back is of {outcome.of}, not of this attempt: it is rejected"
@@ -85,14 +85,14 @@ async def write(records: RunRecords) -> None:
     if not (refused := await _write(records)):
         return
     if refused := await _write(reduced_rows(records, refused)):
-        raise calls.never("the rows of this run", refused)
+        raise writes.never("the rows of this run", refused)
 
 
 async def _write(records: RunRecords) -> str:
     try:
         await workflow.execute_local_activity(record_run, records, summary=wrote(records), **LOCAL)
     except (ActivityError, ApplicationError) as error:
-        return calls.refusal(error)
+        return writes.refusal(error)
     return ""
 
 

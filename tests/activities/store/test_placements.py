@@ -21,7 +21,7 @@ from workflows.model.rows import Records
 from workflows.model.states import JobState
 from workflows.model.workers import Worker
 from workflows.policy.placement import Placement
-from workflows.temporal.calls import Offer, Wanted
+from workflows.temporal.calls import Offer, Unplaced
 
 pytestmark = pytest.mark.ruling("Q4")
 REMOTE = Remote("https://git.example/shop", "main", "refs/service/")
@@ -32,9 +32,9 @@ def see(store: Engine, name: str, *labels: str, slots: int = 4, taken: int = 0) 
     hosts.see(store, name, slots=slots, started_at=1.0, labels=own, taken=taken)
 
 
-def wanted(number: int = 1, **fields: object) -> Wanted:
+def wanted(number: int = 1, **fields: object) -> Unplaced:
     known = {"offer": Offer(job_id=f"job-{number}", attempt=1), "root": "job-0", "repo": "acme/shop", "host": "a"}
-    return Wanted.model_validate(known | {"runtime": "shell"} | fields)
+    return Unplaced.model_validate(known | {"runtime": "shell"} | fields)
 
 
 def place(store: Engine, number: int = 1, **fields: object) -> Placement:

@@ -1,0 +1,228 @@
+"""Attempts of jobs and stages: a host is chosen for each, runs it, and may lose it (rulings Q4, B5, Q5).
+
+The store decides whether an attempt has begun on its host, moves to another one, or is taken back.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from temporalio import workflow
+from temporalio.common import Priority
+from temporalio.exceptions import ActivityError, ApplicationError, RetryState, is_cancelled_exception
+from temporalio.exceptions import TimeoutError as TemporalTimeoutError
+from temporalio.workflow import ActivityHandle
+
+from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.states import Continuation, JobState
+from workflows.policy.placement import NAMED
+from workflows.temporal import calls
+from workflows.temporal.calls import LOCAL, REFUSED, WAITS, Claim, GiveUp, Offer, Unplaced
+from workflows.temporal.messages import Move
+from workflows.text.markdown import summary_line
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+async def run_job(run: JobRun, host: str, summary: str, moves: "Moves", *, placed: bool = False) -> JobOutcome:
+    """Run one attempt of a job; every failure is an outcome too."""
+    try:
+        outcome = await on_host(calls.run_job, run, _unplaced(run, host), moves, placed=placed, summary=summary)
+        return of_this_attempt(outcome, run)
+    except Moved as moved:
+        return of_this_attempt(JobOutcome.model_validate(moved.outcome), run)
+    except TakenBack:
+        reason = "taken back before it began"
+        return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=JobState.CANCELLED, reason=reason)
+    except (ActivityError, ApplicationError) as error:
+        state = JobState.CANCELLED if is_cancelled_exception(error) or _given_up(error) else JobState.FAILED
+        return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=why(error))
+
+
+def _unplaced(run: JobRun, host: str) -> Unplaced:
+    """Return what a job requires of its host.
+
+    A coordinator prefers its tree's host, where its session is. Legs that share a worktree require it.
+    """
+    worker, own = run.assignment.worker, (f"{NAMED}{host}",)
+    coordinates = run.delegation_id is None or run.continuation is not Continuation.NONE
+    return Unplaced(
+        offer=Offer(job_id=run.job_id, attempt=run.attempt, offer=run.offer),
+        root=run.root_job_id,
+        repo=run.repo,
+        runtime=worker.runtime,
+        agent="" if worker.ephemeral else worker.name,
+        host=host,
+        require=(*run.require, *(own if run.shared_worktree else ())),
+        prefer=(*run.prefer, *(own if coordinates else ())),
+    )
+
+
+def of_this_attempt(outcome: JobOutcome, run: JobRun) -> JobOutcome:
+    """Check an outcome's job and attempt: a valid seal proves only the workflow it was written for (N1)."""
+    if (outcome.job_id, outcome.attempt) == (run.job_id, run.attempt):
+        return outcome
+    reason = f"the outcome that came back is of {outcome.job_id}, attempt {outcome.attempt}: it is rejected"
+    return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=JobState.FAILED, reason=reason)
+
+
+async def on_host(work: Callable[[R], T], run: R, needs: Unplaced, moves: "Moves", *, placed: bool, summary: str) -> T:
+    """Run one attempt's activity on the host that is chosen for it, or without placement on its tree's host.
+
+    Raise `TakenBack` if the attempt was cancelled before it began there, and `Moved` if it goes on elsewhere.
+    """
+    host = needs.host
+    if placed:
+        host = await _chosen_host(needs)
+        summary = summary_line(summary, f"on {host}")
+    started = workflow.start_activity(
+        work,
+        run,
+        task_queue=calls.agents_queue(host),
+        start_to_close_timeout=calls.FOREVER,
+        heartbeat_timeout=calls.HEARTBEAT,
+        retry_policy=calls.RUN_RETRIES,
+        cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+        priority=Priority(fairness_key=needs.root[:64]),
+        summary=summary,
+    )
+    return await _unless_taken_back(_unless_moved(started, needs.offer, moves, host), started, needs.offer)
+
+
+async def _chosen_host(needs: Unplaced) -> str:
+    """Return the host that is chosen for an attempt, once a host can run it. Raise `TakenBack` on cancellation."""
+    job = needs.offer.job_id
+    try:
+        try:
+            return await workflow.execute_local_activity(
+                calls.place, needs, summary=f"choose a host for {job}", **calls.LOCAL_PLACE
+            )
+        except (ActivityError, ApplicationError) as error:
+            if not _is(error, WAITS):
+                raise
+        return await workflow.execute_activity(
+            calls.place,
+            needs,
+            start_to_close_timeout=calls.LOCAL_PLACE["start_to_close_timeout"],
+            retry_policy=calls.PLACE_RETRIES,
+            summary=f"wait for a host that can run {job}",
+        )
+    except (asyncio.CancelledError, ActivityError) as error:
+        if is_cancelled_exception(error):
+            raise TakenBack from error
+        raise
+
+
+class TakenBack(Exception):  # noqa: N818
+    """The attempt was cancelled before its host had begun it: it never ran, and there is nothing to wait for."""
+
+
+async def _unless_taken_back(result: Awaitable[T], work: ActivityHandle[T], offer: Offer) -> T:
+    """Return the result of an activity on a host. On cancellation, take its offer back, or stop it if it has begun."""
+    try:
+        return await result
+    except asyncio.CancelledError:
+        if work.done():
+            raise
+    claim = await take_back(offer)
+    if claim.begun_at is not None:
+        work.cancel()
+        return await work
+    _abandon(work)
+    raise TakenBack
+
+
+async def take_back(offer: Offer) -> Claim:
+    """Take an offer back. Return its claim, which says when a host had begun the attempt, if one had."""
+    return await workflow.execute_local_activity(
+        calls.take_back, offer, summary=f"take {offer.job_id} back, unless its host has begun it", **LOCAL
+    )
+
+
+class Moved(Exception):  # noqa: N818
+    """The attempt was given up because its host is lost or drained."""
+
+    def __init__(self, outcome: dict[str, Any]) -> None:
+        super().__init__()
+        self.outcome = outcome
+
+
+@dataclass
+class Moves:
+    """The attempts that a workflow waits for, by job and number. An order to move any other attempt is ignored."""
+
+    _waits: dict[tuple[str, int], tuple[str, "asyncio.Future[object]"]] = field(default_factory=dict)
+    _orders: dict[tuple[str, int], Move] = field(default_factory=dict)
+
+    def order(self, move: Move) -> None:
+        """Interrupt the wait for an attempt at this host."""
+        key = (move.job_id, move.attempt)
+        host, waiting = self._waits.get(key, ("", None))
+        if waiting is not None and host == move.host and not waiting.done():
+            self._orders[key] = move
+            waiting.cancel()
+
+    async def result(self, work: ActivityHandle[T], offer: Offer, host: str) -> T | Move:
+        """Wait for an activity at a host. Return its result, or the order to give it up, which leaves it running."""
+        key = (offer.job_id, offer.attempt)
+        waiting: asyncio.Future[T] = asyncio.shield(work)
+        self._waits[key] = (host, waiting)  # type: ignore[assignment]
+        try:
+            return await waiting
+        except asyncio.CancelledError:
+            move, task = self._orders.pop(key, None), asyncio.current_task()
+            if move is None or (task is not None and task.cancelling()):
+                raise
+            return await work if work.done() else move
+        finally:
+            self._waits.pop(key, None)
+
+
+async def _unless_moved(work: ActivityHandle[T], offer: Offer, moves: Moves, host: str) -> T:
+    """Return the result of an activity on a host. Raise `Moved` if the attempt was given up."""
+    while isinstance(ended := await moves.result(work, offer, host), Move):
+        order, summary = GiveUp(offer=offer, move=ended), f"offer {offer.job_id} elsewhere: {ended.reason}"
+        decision = await asyncio.shield(workflow.execute_local_activity(calls.give_up, order, summary=summary, **LOCAL))
+        if decision.outcome is not None:
+            _abandon(work)
+            raise Moved(decision.outcome)
+    return ended
+
+
+def _abandon(work: ActivityHandle[T]) -> None:
+    """Cancel an activity, and don't wait for its end."""
+    work.cancel()
+    work.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+
+
+def _is(error: ActivityError | ApplicationError, kind: str) -> bool:
+    """Return whether an activity failed with an error of this type. Errors of local activities have no wrapper."""
+    cause = error.cause if isinstance(error, ActivityError) else error
+    return isinstance(cause, ApplicationError) and cause.type == kind
+
+
+def _given_up(error: ActivityError | ApplicationError) -> bool:
+    """Return whether a cancellation met a run between retries, which the server then reports as a failed wait."""
+    retry = error.retry_state if isinstance(error, ActivityError) else None
+    return _is(error, WAITS) and retry is RetryState.CANCEL_REQUESTED
+
+
+def why(error: ActivityError | ApplicationError) -> str:
+    """Return why a host's run has failed without an outcome of its own."""
+    match error.cause if isinstance(error, ActivityError) else error:
+        case ApplicationError(type=kind, message=message) if kind == WAITS:
+            return f"stopped on order while it {message}" if _given_up(error) else message
+        case TemporalTimeoutError(type=kind):
+            return f"the host did not report back in time ({kind.name.lower() if kind else 'timeout'})"
+        case ApplicationError(type="PayloadsTooLarge"):
+            return "the outcome was too large to report"
+        case ApplicationError(type=kind, message=message) if kind == REFUSED:
+            return (
+                f"the store refuses what the run has to write: {message} (see the worker's log, then: service doctor)"
+            )
+        case ApplicationError(message=message, type=kind):
+            return f"the run could not be carried out: {kind}: {message}"
+        case cause:
+            return "cancelled" if is_cancelled_exception(error) else f"the run could not be carried out: {cause}"
