@@ -29,7 +29,7 @@ class Placer:
         shown = [] if info.is_local else list(info.heartbeat_details)
         if answer.host:
             if shown:
-                self._show(attempt, f"waits for a free place on {answer.host}", "")
+                self._show(attempt, f"waits for a free slot on {answer.host}", "")
             return answer.host
         if not info.is_local:
             if shown != [answer.reason]:

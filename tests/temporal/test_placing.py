@@ -117,5 +117,5 @@ async def test_a_wait_for_a_host_is_told_once_however_often_it_is_looked_at(
     assert closed.task_state is TaskState.DONE
     assert [each.reason for each in context.reports.waiting[tree.id] if isinstance(each, HeldUp)] == [
         LACKS,
-        f"waits for a free place on {queue}",
+        f"waits for a free slot on {queue}",
     ]

@@ -34,7 +34,7 @@ def states(world: World) -> dict[str, str]:
 def test_it_is_queued_with_a_reason_until_its_host_has_begun_it_and_started_then() -> None:
     world = waiting("a", "b")
     job = world.state.jobs[f"{ROOT}.1"]
-    assert (job.state, job.reason, job.started_at) == (JobState.QUEUED, "waits for a free place on its host", None)
+    assert (job.state, job.reason, job.started_at) == (JobState.QUEUED, "waits for a free slot on its host", None)
     run = world.offered[f"{ROOT}.1"]
     world.flying[run.job_id] = world.offered.pop(run.job_id)
     world.feed(JobBegun(now=world.now + 50, job_id=run.job_id, offer=run.offer, at=world.now + 20))

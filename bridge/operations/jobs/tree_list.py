@@ -25,7 +25,7 @@ class Awaited(StrEnum):
     RUNTIME = "runtime"
     """An agent's program that met a limit, or has no network."""
     PLACE = "place"
-    """A free place on its host."""
+    """A free slot on its host."""
 
 
 @dataclass(frozen=True)

@@ -53,9 +53,7 @@ def test_a_tree_that_asked_and_is_done_reads_so_from_top_to_bottom() -> None:
 def test_a_tree_that_waits_says_what_is_asked_and_since_when_each_job_runs_or_waits() -> None:
     root = ran(ROOT, -100, -98, -90, state=JobState.BLOCKED)
     runs = ran(LEGS[1], -60, -50, None, delegation_id="build", state=JobState.RUNNING)
-    queued = ran(
-        LEGS[2], -60, None, None, delegation_id="check", state=JobState.QUEUED, reason="waits for a free place"
-    )
+    queued = ran(LEGS[2], -60, None, None, delegation_id="check", state=JobState.QUEUED, reason="waits for a free slot")
     task = seeds.task(state=TaskState.AWAITING_HUMAN, opened_at=NOW - 100, paused_since=NOW - 20)
     told = [*lines(Tree(task, (root, runs, queued), Bounds(), rounds=(seeds.round_(),)))]
     assert told[0].split("  ")[1] == "waiting for you"
@@ -64,7 +62,7 @@ def test_a_tree_that_waits_says_what_is_asked_and_since_when_each_job_runs_or_wa
     assert told[-3:] == [
         f"⏸ {ROOT} root scout ask: asks you, waited 2s, took 8s",
         "├─ ▶ .1 build scout ask: running, waited 10s, for 50s",
-        "└─ · .2 check scout ask: queued, waits 1m  waits for a free place",
+        "└─ · .2 check scout ask: queued, waits 1m  waits for a free slot",
     ]
 
 

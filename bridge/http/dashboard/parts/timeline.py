@@ -221,7 +221,7 @@ def _of_job(
             yield _wait(queued, min(ready[0], until), Kind.DEPENDENCY, f"for {one_line(ready[1], 60)}")
             queued = min(ready[0], until)
         if until > queued:
-            yield _wait(queued, until, Kind.PLACE, "for a free place" if before is None else "to be tried again")
+            yield _wait(queued, until, Kind.PLACE, "for a free slot" if before is None else "to be tried again")
         which = f"attempt {number} " if len(attempts) > 1 else ""
         mine = [each for each in waits if each.data.get("attempt") == number]
         if attempt.begun is not None:

@@ -75,12 +75,12 @@ def test_a_person_decides_about_a_failure_and_opens_a_blocked_tree(service: Serv
 
 
 def test_a_tree_waits_for_its_host_then_for_a_runtime_then_for_a_place(service: Service) -> None:
-    rows = Records(task=seeds.task(), jobs=(seeds.job(state=JobState.QUEUED, reason="waits for a free place"),))
+    rows = Records(task=seeds.task(), jobs=(seeds.job(state=JobState.QUEUED, reason="waits for a free slot"),))
     trees.begin(service.store, tree_input(root_job_id=ROOT), "web-1", rows)
     wait = only(service).tree.waits_for
     assert (wait.who, wait.next) == (Awaited.HOST, "on web-1: service daemon start")
     hosts.see(service.store, "web-1", slots=1, started_at=1.0)
-    assert only(service).tree.waits_for == tree_list.TreeWait(who=Awaited.PLACE, what="waits for a free place")
+    assert only(service).tree.waits_for == tree_list.TreeWait(who=Awaited.PLACE, what="waits for a free slot")
     assert only(service).tree.state is TreeState.QUEUED
     limit = {"runtime": "claude_code", "kind": "rate_limit", "message": "limit", "at": 1.0, "number": 1}
     soon = time.time() + 60
