@@ -5,6 +5,7 @@ import re
 import socket
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from bridge.operations.jobs.claimed_changes import claims, entry, in_sum
@@ -33,11 +34,15 @@ _STAGES = {
 LONGEST = 300
 """Longest text in a table: the widest terminal shows it, and a plain column is cut to its own width."""
 _BLANKS = re.compile("[ \t\n]+|\r\n")
+UNKNOWN = "at an unknown time"
+"""The words for a time that no clock has shown: somebody wrote it into the store by hand."""
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 
 
 def ago(at: float) -> str:
     """Format the time since then, in the largest unit that fits."""
+    if not isfinite(at):
+        return UNKNOWN
     seconds = max(0, int(time.time() - at))
     for size, unit in _UNITS:
         if seconds >= size:
@@ -47,7 +52,10 @@ def ago(at: float) -> str:
 
 def clock(at: float) -> str:
     """Format local date and time, with the zone."""
-    return time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(at))
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(at))
+    except (ValueError, OverflowError, OSError):
+        return UNKNOWN
 
 
 def readable(fields: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, object]]:

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from activities.runs.status import RunStatus, Stage
+from bridge.http.dashboard.frame import render
 from bridge.operations.branches.branches import BranchState, LegBranch
 from bridge.operations.jobs.jobs import JobDetail
 from cli.branches import _row
-from cli.drawing.words import clock, in_words, readable
+from cli.drawing.words import UNKNOWN, ago, clock, in_words, readable
 from tests import rows
 from tests.bridge import seeds
 from workflows.model.states import JobState, TaskState, WaitsFor
@@ -93,3 +94,10 @@ def test_a_job_of_a_deleted_tree_says_why_it_is_over_and_what_starts_it_anew(sta
 )
 def test_bytes_are_told_in_the_largest_unit_that_fits(count: int, told: str) -> None:
     assert format_size(count) == told
+
+
+@pytest.mark.parametrize("at", [float("nan"), float("inf"), float("-inf"), 1e18])
+def test_a_time_that_no_clock_has_shown_is_unknown(at: float) -> None:
+    assert clock(at) == UNKNOWN
+    assert ago(at) == ("0s ago" if at == 1e18 else UNKNOWN)
+    assert "unknown time" in render.ago(at)

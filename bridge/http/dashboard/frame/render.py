@@ -74,7 +74,10 @@ def until(at: float | None) -> Markup:
 def _moment(at: float | None, words: Any) -> Markup:
     if at is None:
         return Markup("-")
-    exact = datetime.fromtimestamp(at).astimezone()
+    try:
+        exact = datetime.fromtimestamp(at).astimezone()
+    except (ValueError, OverflowError, OSError):  # no clock has shown that: it was written into the store by hand
+        return Markup("at an unknown time")
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
         exact.isoformat(timespec="seconds"), exact.strftime("%Y-%m-%d %H:%M:%S %Z"), words(time.time() - at)
     )
