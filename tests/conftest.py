@@ -1,19 +1,24 @@
-"""Fixtures of all rings: a service home of its own for each test."""
+"""Fixtures of all rings: a service home of its own for each test, and one Temporal server for all of a process."""
 
 import gc
 import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+import pytest_asyncio
 from hypothesis import settings
 
 from activities.settings.home import Home
 from tests import guard, keys
 from tests.depth import cases
+
+if TYPE_CHECKING:
+    from temporalio.client import Client
 
 ROOT = Path(__file__).parent
 PURE = ("text", "secrets", "contract", "policy", "tree", "pipeline")
@@ -58,6 +63,15 @@ def knows_no_secrets_of_other_tests() -> Iterator[None]:
     yield
     if known := sys.modules.get("activities.redaction.known_values"):
         known.process.cache_clear()
+
+
+@pytest_asyncio.fixture(scope="session")
+async def client() -> AsyncIterator["Client"]:
+    """Connect to the one real Temporal server of this process; each test has task queues of its own."""
+    from tests.temporal.server import serve  # the pure tests need not wait for this import
+
+    async with serve() as connected:
+        yield connected
 
 
 @pytest.fixture(scope="session")

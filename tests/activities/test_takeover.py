@@ -9,7 +9,6 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-import pytest_asyncio
 from temporalio import activity, workflow
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.api.workflow.v1 import PendingActivityInfo
@@ -19,7 +18,6 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from activities import takeover
 from activities.runs.os_processes import identity
 from activities.takeover import take_over
-from tests.temporal.server import serve
 from tests.waiting import soon, until
 
 pytestmark = pytest.mark.ruling("engine:runs")
@@ -45,12 +43,6 @@ async def hold() -> int:
     if attempt == 1:
         await asyncio.Event().wait()
     return attempt
-
-
-@pytest_asyncio.fixture(scope="module")
-async def client() -> AsyncIterator[Client]:
-    async with serve() as connected:
-        yield connected
 
 
 @pytest.fixture

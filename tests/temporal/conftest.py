@@ -1,4 +1,4 @@
-"""One real Temporal server for the whole ring; the longest histories of each file are replayed."""
+"""A task queue for each test; the longest histories of each file are replayed."""
 
 from collections.abc import AsyncIterator
 from uuid import uuid4
@@ -7,16 +7,10 @@ import pytest
 import pytest_asyncio
 from temporalio.client import Client
 
-from tests.temporal.server import histories, replayer, serve
+from tests.temporal.server import histories, replayer
 
 REPLAYED = 4
 """Histories replayed for each file."""
-
-
-@pytest_asyncio.fixture(scope="session")
-async def client() -> AsyncIterator[Client]:
-    async with serve() as connected:
-        yield connected
 
 
 @pytest_asyncio.fixture(scope="module")

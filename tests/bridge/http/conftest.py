@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator, Callable, Iterator
 import httpx
 import pytest
 import pytest_asyncio
+from temporalio.client import Client
 
 from activities.settings.home import Home
 from bridge.http.app import create_app
 from bridge.operations.service import Service
 from tests.bridge.conftest import Live, bearer
-from tests.temporal.server import serve
 from workflows.model.workers import Worker
 
 BASE = "http://127.0.0.1:8791"
@@ -28,11 +28,10 @@ def service(home: Home) -> Iterator[Service]:
     made.store.dispose()  # the framework keeps routes for ever, and these their service
 
 
-@pytest_asyncio.fixture(scope="session")
-async def temporal() -> AsyncIterator[str]:
-    """Yield the address of a real server."""
-    async with serve() as client:
-        yield client.service_client.config.target_host
+@pytest.fixture
+def temporal(client: Client) -> str:
+    """Return the address of a real server."""
+    return client.service_client.config.target_host
 
 
 @pytest.fixture

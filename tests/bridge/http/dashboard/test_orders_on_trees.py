@@ -25,7 +25,6 @@ from tests.bridge.http.dashboard import planted
 from tests.bridge.http.dashboard.surfer import Shown, Surfer
 from tests.bridge.seeds import ROOT
 from tests.temporal.host import Host, an_input, ended, script, serving
-from tests.temporal.server import serve
 from tests.tree.simulator import delegation
 from tests.waiting import soon, until
 from workflows.model.rows import Records
@@ -38,16 +37,10 @@ pytestmark = pytest.mark.ruling("M3")
 TWO = (delegation("a"), delegation("b", deps=("a",)))
 
 
-@pytest_asyncio.fixture(scope="module")
-async def server() -> AsyncIterator[Client]:
-    async with serve() as client:
-        yield client
-
-
 @pytest_asyncio.fixture
-async def real(home: Home, server: Client) -> AsyncIterator[Service]:
+async def real(home: Home, client: Client) -> AsyncIterator[Service]:
     """Create a service with Temporal, on a queue of its own."""
-    where = f'[temporal]\naddress = "{server.service_client.config.target_host}"\nnamespace = "default"\n'
+    where = f'[temporal]\naddress = "{client.service_client.config.target_host}"\nnamespace = "default"\n'
     home.config.write_text(f'{where}task_queue = "page-{uuid4().hex[:8]}"\n')
     made = Service(home)
     yield made
@@ -89,9 +82,9 @@ async def send(ann: Surfer, page: str, action: str, button: str | None = None) -
 
 
 @pytest.mark.ruling("G2")
-async def test_a_graceful_kill_lets_what_runs_finish(real: Service, server: Client) -> None:
+async def test_a_graceful_kill_lets_what_runs_finish(real: Service, client: Client) -> None:
     host = Host(script({"root": TWO}), held={"a"})
-    async with playing(real, server, host) as (root, ann):
+    async with playing(real, client, host) as (root, ann):
         await host.until_running("a")
         shown = await send(ann, f"/ui/trees/{root}", f"/ui/trees/{root}/kill", "End it")
         assert "The tree is being ended. What runs finishes" in shown.words
@@ -109,9 +102,9 @@ async def test_a_graceful_kill_lets_what_runs_finish(real: Service, server: Clie
 
 @pytest.mark.ruling("G2")
 @pytest.mark.parametrize("page", ["/ui/trees/{}", "/ui/jobs/{}"])
-async def test_a_kill_now_stops_the_agents(real: Service, server: Client, page: str) -> None:
+async def test_a_kill_now_stops_the_agents(real: Service, client: Client, page: str) -> None:
     host = Host(script({"root": TWO}), held={"a"})
-    async with playing(real, server, host) as (root, ann):
+    async with playing(real, client, host) as (root, ann):
         await host.until_running("a")
         await send(ann, page.format(root), f"/ui/trees/{root}/kill", "End it now")
         await until(lambda: state_of(real, root) is TaskState.CANCELLED)
@@ -127,10 +120,10 @@ async def test_a_kill_now_stops_the_agents(real: Service, server: Client, page: 
         ("/ui/", "/ui/jobs/{}.1/retry"),
     ],
 )
-async def test_a_blocked_tree_is_opened_again_by_a_retry(real: Service, server: Client, page: str, action: str) -> None:
+async def test_a_blocked_tree_is_opened_again_by_a_retry(real: Service, client: Client, page: str, action: str) -> None:
     host = Host(script({"root": (delegation("a", failure_policy="block_parent"),), "a": ["failed", "approved"]}))
-    async with playing(real, server, host) as (root, ann):
-        await blocked(server, root)
+    async with playing(real, client, host) as (root, ann):
+        await blocked(client, root)
         stored_trees.keep(real.store, TreeState.model_validate(host.kept[-1]), "h")
         shown = await send(ann, page.format(root), action.format(root))
         assert f"{root}.1 runs again" in shown.words
@@ -150,10 +143,10 @@ async def test_a_blocked_tree_is_opened_again_by_a_retry(real: Service, server: 
         ("/ui/", "/ui/trees/{}/dismiss", "The task is given up"),
     ],
 )
-async def test_a_blocked_tree_is_given_up(real: Service, server: Client, page: str, action: str, told: str) -> None:
+async def test_a_blocked_tree_is_given_up(real: Service, client: Client, page: str, action: str, told: str) -> None:
     host = Host(script({"root": (delegation("a", failure_policy="block_parent"),), "a": "failed"}))
-    async with playing(real, server, host) as (root, ann):
-        await blocked(server, root)
+    async with playing(real, client, host) as (root, ann):
+        await blocked(client, root)
         shown = await send(ann, page.format(root), action.format(root))
         assert told in shown.words
     assert state_of(real, root) is TaskState.CANCELLED
@@ -161,9 +154,9 @@ async def test_a_blocked_tree_is_given_up(real: Service, server: Client, page: s
 
 
 @pytest.mark.ruling("M1", "C6")
-async def test_a_tree_whose_work_nobody_can_do_is_ended_from_the_first_page(real: Service, server: Client) -> None:
+async def test_a_tree_whose_work_nobody_can_do_is_ended_from_the_first_page(real: Service, client: Client) -> None:
     host = Host(script({"root": (delegation("a", agent="nobody"),), "corrective": TWO}), held={"corrective"})
-    async with playing(real, server, host) as (root, ann):
+    async with playing(real, client, host) as (root, ann):
         await host.until_running("corrective")
         await until(lambda: waiting.number(real) == 1)
         shown = await send(ann, "/ui/", f"/ui/trees/{root}/kill", "End the tree")
@@ -223,7 +216,7 @@ async def test_a_leg_that_was_merged_by_hand_is_said_to_be_there(
     assert form.action not in [each.action for each in shown.read.forms]
 
 
-async def test_temporal_leads_back_to_the_page_while_a_bridge_runs(real: Service, server: Client) -> None:
+async def test_temporal_leads_back_to_the_page_while_a_bridge_runs(real: Service, client: Client) -> None:
     queue = real.settings.temporal.task_queue
     before = await trees.start(real, an_input(), queue)
     here = ready.Ready(pid=os.getpid(), identity=identity(os.getpid()), address="127.0.0.1:8791")
@@ -231,8 +224,8 @@ async def test_temporal_leads_back_to_the_page_while_a_bridge_runs(real: Service
     after = await trees.start(real, an_input(), queue)
     said = []
     for root in (before, after):
-        said.append(await (await server.get_workflow_handle(root).describe()).static_details())
-        await server.get_workflow_handle(root).terminate()
+        said.append(await (await client.get_workflow_handle(root).describe()).static_details())
+        await client.get_workflow_handle(root).terminate()
     terminal = "In a terminal: `service job tree {} --watch`"
     assert said[0] == terminal.format(before)
     assert said[1] == f"{terminal.format(after)}\n\nOn the page: http://127.0.0.1:8791/ui/trees/{after}"

@@ -18,7 +18,6 @@ from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.http.dashboard.surfer import Shown, Surfer
 from tests.temporal.pipeline_stage import PipelineHost, pipeline_host
-from tests.temporal.server import serve
 from tests.waiting import until
 from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import RunState, StageState, Trigger
@@ -38,12 +37,6 @@ stages:
   - {id: build, kind: shell, command: 'make "$SERVICE_PAYLOAD_TICKET" <b>', timeout: 5m, retry: 2}
   - {id: look, kind: agent, agent: dev, action: ask, prompt: Look at it, needs: [build]}
 """
-
-
-@pytest_asyncio.fixture(scope="session")
-async def client() -> AsyncIterator[Client]:
-    async with serve() as connected:
-        yield connected
 
 
 @pytest_asyncio.fixture

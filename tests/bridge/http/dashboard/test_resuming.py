@@ -23,7 +23,6 @@ from tests.bridge.seeds import ROOT
 from tests.secrets.redaction_table import TOKENS
 from tests.temporal.host import Handle, Host, Script, an_input, ended, script, serving, start
 from tests.temporal.people import asking, human
-from tests.temporal.server import serve
 from tests.tree.simulator import delegation
 from tests.waiting import until
 from workflows.model.rounds import RoundEnd
@@ -188,17 +187,11 @@ class Working:
         return next((each for each in rounds.of_tree(self.service.store, tree.id) if each.end), None)
 
 
-@pytest_asyncio.fixture(scope="session")
-async def temporal() -> AsyncIterator[Client]:
-    async with serve() as client:
-        yield client
-
-
 @pytest.fixture
-def working(home: Home, temporal: Client) -> Working:
-    address, queue = temporal.service_client.config.target_host, f"service-{uuid4().hex[:8]}"
+def working(home: Home, client: Client) -> Working:
+    address, queue = client.service_client.config.target_host, f"service-{uuid4().hex[:8]}"
     home.config.write_text(f'[temporal]\naddress = "{address}"\nnamespace = "default"\ntask_queue = "{queue}"\n')
-    return Working(Service(home), temporal)
+    return Working(Service(home), client)
 
 
 @pytest_asyncio.fixture
