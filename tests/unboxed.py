@@ -1,18 +1,20 @@
 """Agents without a box, for tests of other subjects: scripts that leave proofs in temporary folders."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from activities.runtimes.table import RUNTIMES
 from activities.settings.model import Settings
+from tests.guard import MARK
 
 NO_BOX = 'box = "none"'
 """A line of the section `[runtimes.<name>]`."""
 
 
-def shell(*lines: str) -> str:
-    """Return the section of the shell runtime, with further lines."""
-    return "\n".join(("[runtimes.shell]", NO_BOX, *lines, ""))
+def shell(*variables: str) -> str:
+    """Return the section of the shell runtime; its agents have these variables, and the mark of the test run."""
+    return f"[runtimes.shell]\n{NO_BOX}\nenv = {json.dumps([*variables, MARK])}\n"
 
 
 def unboxed(values: Mapping[str, Any] | None = None) -> Settings:

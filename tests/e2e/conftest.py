@@ -78,11 +78,22 @@ class Installed:
 
     def agent(self, name: str, script: str) -> None:
         """Register an agent that is a shell script; `$PROOF` is a file it may append to."""
-        program = self.tmp / f"{name}.sh"
-        program.write_text(script)
-        (self.home / "config.toml").write_text(shell('env = ["PROOF"]'))
-        words = ("--runtime", "shell", "--command", f"sh {program}", "--repo", "acme/shop")
-        self("agent", "add", name, *words, "--capabilities", "ask,review,implement", "--autonomy", "workspace-write")
+        (self.home / "config.toml").write_text(shell("PROOF"))
+        self.register(name, self.program(name, script))
+
+    def program(self, name: str, script: str) -> str:
+        """Write a shell script, and return the command that runs it."""
+        path = self.tmp / f"{name}.sh"
+        path.write_text(script)
+        return f"sh {path}"
+
+    def register(
+        self, name: str, command: str, *more: str, repo: str = "acme/shop"
+    ) -> subprocess.CompletedProcess[str]:
+        """Register an agent of the shell runtime, with the settings as they are."""
+        words = ("--runtime", "shell", "--command", command, "--repo", repo)
+        can = ("--capabilities", "ask,review,implement", "--autonomy", "workspace-write")
+        return self("agent", "add", name, *words, *can, *more)
 
     def pid(self, member: str) -> int:
         state = daemon_state.status(self.seen.home).state

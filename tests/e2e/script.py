@@ -45,7 +45,7 @@ class Script:
         program.write_text(AGENT)
         command = f'["python3", "{program}"]'
         service.home.joinpath("config.toml").write_text(
-            shell('env = ["PLANS"]')
+            shell("PLANS")
             + f'[runtimes.runtime_a]\nadapter = "script"\ncommand = {command}\nenv = ["PLANS"]\n{NO_BOX}\n'
             f'[runtimes.runtime_b]\nadapter = "script"\ncommand = {command}\nenv = ["PLANS"]\n{NO_BOX}\n'
         )

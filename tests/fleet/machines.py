@@ -29,7 +29,7 @@ class Machine(Installed):
     def configure(self, more: str = "", **worker: str) -> None:
         """Write its `config.toml`: the fleet's settings, those of its worker, and `more`."""
         own = "".join(f"{key} = {value}\n" for key, value in {"host": f'"{self.name}"', **worker}.items())
-        agents = shell('env = ["PROOF", "PLANS", "HOST"]')
+        agents = shell("PROOF", "PLANS", "HOST")
         (self.home / "config.toml").write_text(f"{agents}{self.common}[worker]\n{own}{more}")
 
     @property

@@ -49,9 +49,7 @@ class Play:
         return cls(fleet, folder)
 
     def agent(self, machine: Machine, name: str, repo: str, *more: str) -> None:
-        words = ("--runtime", "shell", "--command", f"python3 {self.folder / 'agent.py'}", "--repo", repo)
-        can = ("--capabilities", "ask,review,implement", "--autonomy", "workspace-write")
-        machine("agent", "add", name, *words, *can, *more)
+        machine.register(name, f"python3 {self.folder / 'agent.py'}", *more, repo=repo)
 
     def answers(self, **plans: dict[str, Any]) -> None:
         """Define the answers by leg (`a_b` for `a-b`), or by agent; `none` is the first job of a tree."""

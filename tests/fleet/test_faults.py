@@ -21,6 +21,8 @@ TREES, LEGS = 4, 3
 JOBS = LEGS + 2
 """With the first job of the tree and the continuation."""
 
+Trees = tuple[Play, list[Machine], list[str]]
+
 
 @pytest.fixture
 def database(request: pytest.FixtureRequest) -> Iterator[Postgres]:
@@ -44,7 +46,7 @@ def temporal(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def trees(fleet: Fleet) -> tuple[Play, list[Machine], list[str]]:
+def trees(fleet: Fleet) -> Trees:
     """Start trees on two hosts, until all of their legs run and wait."""
     machines = [fleet.host("one"), fleet.host("two")]
     play = Play.on(fleet, *machines)
@@ -67,9 +69,7 @@ def trees(fleet: Fleet) -> tuple[Play, list[Machine], list[str]]:
     return play, machines, roots
 
 
-def went_on(
-    trees: tuple[Play, list[Machine], list[str]], fault: Callable[[], None], mended: Callable[[], None]
-) -> None:
+def went_on(trees: Trees, fault: Callable[[], None], mended: Callable[[], None]) -> None:
     """Let all legs end during a fault, see that it hit, mend it, and look at the outcome."""
     play, machines, roots = trees
     fault()
@@ -79,22 +79,20 @@ def went_on(
     ended_well(play, machines[0], roots, JOBS)
 
 
-def test_the_database_is_killed(trees: tuple[Play, list[Machine], list[str]], database: Postgres) -> None:
+def test_the_database_is_killed(trees: Trees, database: Postgres) -> None:
     went_on(trees, database.kill, database.start)
 
 
-def test_the_server_is_killed(trees: tuple[Play, list[Machine], list[str]], own_server: Server) -> None:
+def test_the_server_is_killed(trees: Trees, own_server: Server) -> None:
     went_on(trees, own_server.kill, own_server.start)
 
 
-def test_a_host_is_cut_off_while_its_agents_end(trees: tuple[Play, list[Machine], list[str]]) -> None:
+def test_a_host_is_cut_off_while_its_agents_end(trees: Trees) -> None:
     two = trees[1][1]
     went_on(trees, two.cut_off, two.connect)
 
 
-def test_the_database_takes_no_more_connections(
-    trees: tuple[Play, list[Machine], list[str]], database: Postgres, fleet: Fleet
-) -> None:
+def test_the_database_takes_no_more_connections(trees: Trees, database: Postgres, fleet: Fleet) -> None:
     engine = create_engine(database.url, poolclass=NullPool)
 
     def fault() -> None:
@@ -112,7 +110,7 @@ def test_the_database_takes_no_more_connections(
     went_on(trees, fault, mended)
 
 
-def test_the_lines_are_slow(trees: tuple[Play, list[Machine], list[str]]) -> None:
+def test_the_lines_are_slow(trees: Trees) -> None:
     for machine in trees[1]:
         for line in machine.lines:
             line.delay = 0.1

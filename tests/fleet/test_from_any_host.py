@@ -27,11 +27,9 @@ def test_a_running_job_is_seen_and_its_work_merged_from_another_host(fleet: Flee
     one, two, go = fleet.host("one"), fleet.host("two"), fleet.folder / "go"
     one.configure(url(one))
     one("daemon", "start")
-    bare, program = fleet.hub(), fleet.folder / "dev.sh"
+    bare = fleet.hub()
     two("repo", "add", "acme/shop", "--remote", str(bare))
-    program.write_text(AGENT.format(go=go))
-    words = ("--runtime", "shell", "--command", f"sh {program}", "--repo", "acme/shop", "--capabilities", "implement")
-    two("agent", "add", "dev", *words, "--autonomy", "workspace-write")
+    two.register("dev", two.program("dev", AGENT.format(go=go)))
     job = one.json("agent", "implement", "dev", "write a.txt", "--repo", "acme/shop")["job_id"]
     wait_for(lambda: "working on it" in two.run("job", "log", job).stdout, lambda: two("job", "show", job).stdout)
     assert "write a.txt" in two("job", "prompt", job).stdout

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,6 @@ from bridge.machine import daemon_state
 from cli import manual
 from tests.fleet.machines import Fleet, Machine
 from tests.fleet.play import Play, ended_well
-from tests.unboxed import shell
 
 pytestmark = pytest.mark.long
 
@@ -68,8 +68,7 @@ def test_two_machines_make_a_fleet_by_the_commands_of_the_manual(fleet: Fleet) -
         machine.home.mkdir(mode=0o700)
     one.configure()
     play = Play.on(fleet, one, two)
-    agents = shell('env = ["PROOF", "PLANS", "HOST"]')
-    (two.home / "config.toml").write_text(f'{agents}[worker]\nhost = "two"\n')
+    replace(two, common="").configure()
     init, start, invite = (line.split()[1:] for line in commands("# Several hosts"))
     join, listing = (line.split()[1:] for line in commands("## A new machine"))
     one(*init)

@@ -39,12 +39,10 @@ def test_a_job_whose_work_cannot_be_pushed_says_so_and_ends_when_it_can(
     fleet: Fleet, breaks: Callable[[Path], Callable[[], object]], says: str
 ) -> None:
     one, bare = fleet.host("one"), fleet.hub()
-    go, count, program = fleet.folder / "go", fleet.folder / "count", fleet.folder / "dev.sh"
-    program.write_text(AGENT.format(go=go, count=count))
+    go, count = fleet.folder / "go", fleet.folder / "count"
     one("daemon", "start")
     one("repo", "add", "acme/shop", "--remote", str(bare))
-    words = ("--runtime", "shell", "--command", f"sh {program}", "--repo", "acme/shop", "--capabilities", "implement")
-    one("agent", "add", "dev", *words, "--autonomy", "workspace-write")
+    one.register("dev", one.program("dev", AGENT.format(go=go, count=count)))
     job = one.json("agent", "implement", "dev", "write a.txt", "--repo", "acme/shop")["job_id"]
     wait_for(count.exists, lambda: one("job", "show", job).stdout)
     mend = breaks(bare)

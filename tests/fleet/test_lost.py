@@ -26,10 +26,7 @@ def started(fleet: Fleet) -> tuple[Machine, Machine, str, Path]:
     one, two, hub = fleet.host("one", more), fleet.host("two", more), fleet.hub()
     one("daemon", "start")
     one("repo", "add", "acme/shop", "--remote", str(hub))
-    program = fleet.folder / "builder.sh"
-    program.write_text(AGENT)
-    words = ("--runtime", "shell", "--command", f"sh {program}", "--repo", "acme/shop", "--capabilities", "implement")
-    one("agent", "add", "builder", *words, "--autonomy", "workspace-write")
+    one.register("builder", one.program("builder", AGENT))
     job = one.json("agent", "implement", "builder", "build it", "--repo", "acme/shop")["job_id"]
     wait_for(lambda: one.proof)
     two("daemon", "start")

@@ -15,17 +15,15 @@ def test_a_label_decides_where_a_job_runs_and_one_that_nobody_has_makes_it_wait(
     for machine in (one, two):
         machine("daemon", "start")
     one("repo", "add", "acme/shop", "--remote", str(fleet.hub()), "--require", "gpu")
-    program = fleet.folder / "scout.sh"
-    program.write_text(AGENT)
-    scout = ("--runtime", "shell", "--command", f"sh {program}", "--repo", "acme/shop", "--capabilities", "ask")
+    program = one.program("scout", AGENT)
     assert one("repo", "add", "acme/shop", "--require", "").stderr == "", "no label is not a missing one"
     one("repo", "add", "acme/shop", "--require", "gpu")
-    one("agent", "add", "scout", *scout)
+    one.register("scout", program)
     job = one.json("agent", "ask", "scout", "hello", "--repo", "acme/shop")["job_id"]
     shown = one.wait_until_ended(job)
     assert (shown["state"], two.proof.split(), one.proof) == ("succeeded", [job], "")
     assert one.json("job", "show", job)["host"] == "two"
-    warned = one("agent", "add", "big", *scout, "--require", "tpu")
+    warned = one.register("big", program, "--require", "tpu")
     assert "no host has the label tpu, so its jobs will wait (there are: arch:" in warned.stderr
     job = one.json("agent", "ask", "big", "hello", "--repo", "acme/shop")["job_id"]
     wait_for(lambda: one.json("job", "show", job)["reason"] == "no host has the label tpu")

@@ -1,19 +1,19 @@
 """Two hosts on one cluster."""
 
+import os
+
 import pytest
 
 from tests.fleet.machines import Fleet, Machine, checkout
+from tests.guard import MARK
 
-AGENT = """echo "$SERVICE_JOB_ID" >>"$PROOF"
+AGENT = """echo "$SERVICE_JOB_ID $GUARDED_TEST_RUN" >>"$PROOF"
 echo '{"service_result": {"decision": "approved", "summary": "fine"}}'"""
 
 
 def scout(machine: Machine, repo: str) -> None:
     machine("repo", "add", repo, str(checkout(machine)))
-    program = machine.tmp / "scout.sh"
-    program.write_text(AGENT)
-    words = ("--runtime", "shell", "--command", f"sh {program}", "--repo", repo)
-    machine("agent", "add", f"scout-{machine.name}", *words, "--capabilities", "ask", "--autonomy", "read-only")
+    machine.register(f"scout-{machine.name}", machine.program("scout", AGENT), repo=repo)
 
 
 @pytest.mark.ruling("engine:hosts", "Q2")
@@ -24,7 +24,7 @@ def test_each_host_runs_the_jobs_of_its_own_repository(fleet: Fleet) -> None:
         machine("daemon", "start")
     job = one.json("agent", "ask", "scout-two", "hello " * 1000, "--repo", "acme/two")["job_id"]
     assert two.wait_until_ended(job)["state"] == "succeeded"
-    assert (len(two.proof.splitlines()), one.proof) == (1, "")
+    assert (two.proof, one.proof) == (f"{job} {os.environ[MARK]}\n", ""), "the guard knows agents by the mark"
     assert [each["name"] for each in one.json("daemon", "status", "--all")["hosts"]] == ["one", "two"]
 
 

@@ -109,7 +109,7 @@ def pipeline_host(client: Client, queue: str, home: Home, folder: Path) -> Pipel
     (folder / "agent.py").write_text(ANSWER)
     home.config.write_text(
         f'[temporal]\naddress = "{client.service_client.config.target_host}"\nnamespace = "{client.namespace}"\n'
-        f'task_queue = "{queue}"\nby_hand = true\n[worker]\nhost = "{queue}"\n' + shell('env = ["STAGE"]')
+        f'task_queue = "{queue}"\nby_hand = true\n[worker]\nhost = "{queue}"\n' + shell("STAGE")
     )
     service = Service(home)
     repos.add(service, "acme/shop", repo)
