@@ -4,28 +4,28 @@ import contextlib
 import re
 import sys
 import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.drawing.lines import Line, Look, Piece, of_state, prose
+from cli.drawing.lines import of_state, prose
 from cli.drawing.output import hand_over, page, say, say_json, say_next, say_table, tell
 from cli.drawing.tables import Column
 from cli.invocation.options import Json, Wait, service_here, token_here
-from workflows.text.invisible import PREFIX
 
 if TYPE_CHECKING:
     from bridge.operations.branches.branches import LegBranch
-    from bridge.operations.branches.diffs import JobDiff
     from bridge.operations.branches.publish import PublishAnswer
-    from bridge.operations.orders.revising import Comment
+    from bridge.operations.orders.resolving import Resolving
+    from bridge.operations.orders.reviewing import Reviewing
+    from bridge.operations.orders.revising import Comment, Revising
     from bridge.operations.service import Service
 
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id; any job of a tree names the tree.")]
 
 _ON = re.compile(r"(?P<path>.+?):(?P<side>old:|new:)?(?P<line>[0-9]{1,9})=(?P<text>.*)", re.DOTALL)
 MERGE = "TO MERGE IT"
+LOOK_SECONDS = 0.2
 HEADINGS = (
     Column("LEG", least=8),
     "JOB",
@@ -38,15 +38,6 @@ HEADINGS = (
     Column(MERGE, leaves=6),
 )
 _IS = {"waiting": "not made yet", "running": "being worked on", "empty": "no commits"}
-_BEGINNINGS = (
-    *("diff ", "index ", "@@", "+", "-", " ", "\\ No newline", "old mode ", "new mode ", "new file ", "deleted file "),
-    *("similarity index ", "dissimilarity index ", "rename ", "copy ", "Binary files ", "GIT binary patch", "literal "),
-    "delta ",
-)
-_LOOKS = (
-    *(("diff ", Look.STRONG), ("+++", Look.STRONG), ("---", Look.STRONG)),
-    *(("@@", Look.GOES), ("+", Look.GOOD), ("-", Look.BAD)),
-)
 
 
 def merge(
@@ -68,7 +59,6 @@ def merge(
     json: Json = False,
 ) -> None:
     """Merge what legs did into the branch of their task: all of them, or none. Only --into-mine touches a checkout."""
-
     from bridge.operations.branches import merges
     from cli.drawing.words import signed
 
@@ -109,24 +99,12 @@ def resolve(
     import asyncio
 
     from bridge.operations.orders import resolving
-    from cli.asking.tree import follow
 
     service = service_here()
     started = asyncio.run(resolving.resolve(service, job_id, agent=agent, with_mine=with_mine))
-    if wait:
-        raise typer.Exit(follow(service, started.job_id, json=json))
-    if json:
-        say_json(started)
-        return
-    legs = ", ".join(each.leg for each in started.conflicts)
-    mine = " --into-mine" if with_mine else ""
-    _say_started(started.job_id, f"{started.agent} merges {legs}", f"service job merge {started.job_id}{mine}")
-
-
-def _say_started(job_id: str, does: str, then: str) -> None:
-    """Say what a new job does, how to watch it, and the command for when it has succeeded."""
-    say(f"{job_id}: {does}")
-    say_next(f"service job tree {job_id} --watch", then)
+    does = f"{started.agent} merges {', '.join(each.leg for each in started.conflicts)}"
+    then = f"service job merge {started.job_id}{' --into-mine' if with_mine else ''}"
+    _started(service, started, does, then, wait=wait, json=json)
 
 
 def revise(
@@ -153,20 +131,14 @@ def revise(
     import asyncio
 
     from bridge.operations.orders import revising
-    from cli.asking.tree import follow
     from cli.drawing.words import actor
     from cli.invocation.options import text_of
 
     service = service_here()
     said = revising.Said(tuple(map(comment_of, on or ())), text_of(text), whole=tree)
     made = asyncio.run(revising.revise(service, job_id, said, actor=actor(), channel="cli", agent=agent))
-    if wait:
-        raise typer.Exit(follow(service, made.job_id, json=json))
-    if json:
-        say_json(made)
-        return
     does = "runs again with your comments" if made.again else f"{made.agent} works on your comments"
-    _say_started(made.job_id, does, f"service job merge {made.job_id}")
+    _started(service, made, does, f"service job merge {made.job_id}", wait=wait, json=json)
 
 
 def comment_of(typed: str) -> "Comment":
@@ -194,18 +166,27 @@ def review(
     import asyncio
 
     from bridge.operations.orders import reviewing
-    from cli.asking.tree import follow
     from cli.drawing.words import signed
 
     service = service_here()
     started = asyncio.run(reviewing.review(service, job_id, actor=signed(), agent=agent))
+    does = f"{started.agent} reviews {started.head[:7]}"
+    _started(service, started, does, f"service job gate {started.root_job_id}", wait=wait, json=json)
+
+
+def _started(
+    service: "Service", started: "Resolving | Revising | Reviewing", does: str, then: str, *, wait: bool, json: bool
+) -> None:
+    """Follow a new job, or say what it does, how to watch it, and the command for when it has succeeded."""
+    from cli.asking.tree import follow
+
     if wait:
         raise typer.Exit(follow(service, started.job_id, json=json))
     if json:
         say_json(started)
         return
-    does = f"{started.agent} reviews {started.head[:7]}"
-    _say_started(started.job_id, does, f"service job gate {started.root_job_id}")
+    say(f"{started.job_id}: {does}")
+    say_next(f"service job tree {started.job_id} --watch", then)
 
 
 def gate(
@@ -302,6 +283,7 @@ def diff(
 ) -> None:
     """Show what a job changed; for a job that may not write, the changes that were thrown away."""
     from bridge.operations.branches import diffs
+    from cli.drawing import diff as drawn
 
     found = diffs.of_tree(service_here(), job_id) if tree else diffs.of_job(service_here(), job_id)
     if found.left_out:
@@ -309,59 +291,16 @@ def diff(
     if json:
         say_json(diffs.as_json(found))
     elif name_only:
-        _print_names(found)
+        drawn.print_names(found)
     elif stat:
-        say(*_stat(found))
+        say(*drawn.stat(found))
     elif sys.stdout.isatty():
-        page(_lines(found))
+        page(drawn.lines(found))
     else:
         with contextlib.suppress(BrokenPipeError):
             hand_over(found.pieces(binary=True))
     if not json and not found.files:
         tell(f"{'the tree of ' if tree else ''}{job_id} changed nothing")
-
-
-def _print_names(found: "JobDiff") -> None:
-    """Print names to a program as raw bytes, and to a person as text."""
-    if sys.stdout.isatty():
-        say(*(_shown(change.path) for change in found.files)) if found.files else None
-    else:
-        hand_over(change.path.encode("utf-8", "surrogateescape") + b"\n" for change in found.files)
-
-
-def _shown(name: str) -> str:
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
-def _stat(found: "JobDiff") -> Iterator[str]:
-    files = [(each, _shown(each.path)) for each in found.files]
-    width = max((len(name) for _, name in files), default=0)
-    for each, name in files:
-        yield f"{name.ljust(width)}  {'binary' if each.added is None else f'+{each.added} -{each.removed}'}"
-    added = sum(each.added or 0 for each, _ in files)
-    removed = sum(each.removed or 0 for each, _ in files)
-    yield f"{len(files)} file(s), +{added} -{removed}"
-
-
-def _lines(found: "JobDiff") -> Iterator[Line]:
-    """Yield the diff line by line."""
-    rest = b""
-    for piece in found.pieces():
-        *lines, rest = (rest + piece).split(b"\n")
-        yield from map(_line, lines)
-    if rest:
-        yield _line(rest)
-
-
-def _line(raw: bytes) -> Line:
-    """Colour a diff's line. Lines without a diff prefix are quoted."""
-    text = raw.decode("utf-8", "backslashreplace")
-    if text and not text.startswith(_BEGINNINGS):
-        return Line(f"{PREFIX}{text}")
-    return Line(Piece(text, next((look for start, look in _LOOKS if text.startswith(start)), Look.PLAIN)))
-
-
-INTERVAL = 0.2
 
 
 def publish(
@@ -402,7 +341,7 @@ def _until_over(service: "Service", found: "PublishAnswer") -> "PublishAnswer":
     while not found.over and time.monotonic() < until:
         if operations.is_held_up(service):
             return operations.current(service, found.job_id) or found
-        time.sleep(INTERVAL)
+        time.sleep(LOOK_SECONDS)
         found = operations.current(service, found.job_id) or found
     return found
 
