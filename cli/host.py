@@ -15,17 +15,15 @@ from workflows.model.errors import UsageError
 from workflows.text.durations import format_duration
 
 if TYPE_CHECKING:
-    from bridge.operations.jobs.hosts import Host
     from bridge.operations.registry.lost_hosts import Drained, Lost
 
 app = typer.Typer(help="The hosts that share the work.", no_args_is_help=True, rich_markup_mode=None)
-NAMED = 5
-WAIT_SECONDS = 1.0
-LEFT = ("JOB", Column("REPOSITORY", leaves=1), Column("RUNNING FOR", right=True))
-
-
 Name = Annotated[str, typer.Argument(help="The host's name.")]
-LISTED = (
+
+MOST_NAMED = 5
+LOOK_SECONDS = 1.0
+JOBS = ("JOB", Column("REPOSITORY", leaves=1), Column("RUNNING FOR", right=True))
+HOSTS = (
     "HOST",
     Column("STATE", look=of_state),
     "SEEN",
@@ -37,7 +35,7 @@ LISTED = (
 
 @app.command(name="list")
 def list_(json: Json = False) -> None:
-    """List the hosts that share the store: release, slots in use, labels, when each was seen."""
+    """List the hosts that share the store: state, when each was last seen, slots in use, release and labels."""
     from bridge.operations.jobs import hosts
 
     every = hosts.every(service_here())
@@ -45,15 +43,22 @@ def list_(json: Json = False) -> None:
         say_json(every)
         return
     rows = [
-        (host.name, host.state, ago(host.last_sign_at), f"{host.taken}/{host.slots}", host.version, _labels(host))
+        (
+            host.name,
+            host.state,
+            ago(host.last_sign_at),
+            f"{host.taken}/{host.slots}",
+            host.version,
+            ", ".join(host.labels),
+        )
         for host in every
     ]
-    say_table(LISTED, rows, "no host was ever seen; on each: service daemon start")
+    say_table(HOSTS, rows, "no host was ever seen; on each: service daemon start")
 
 
 @app.command()
 def show(name: Name, json: Json = False) -> None:
-    """Show one host: its state, its key, where its bridge is, its checkouts and open jobs."""
+    """Show one host: state, slots, labels, bridge, seal key, checkouts and open jobs."""
     from activities.host.admission import SHOWN
     from bridge.operations.registry import hosts
 
@@ -68,8 +73,8 @@ def show(name: Name, json: Json = False) -> None:
             ("seen", ago(host.last_sign_at)),
             ("slots", f"{host.taken} of {host.slots} in use"),
             ("version", host.version),
-            ("labels", _labels(host)),
-            ("bridge", host.address or "only for its own machine"),
+            ("labels", ", ".join(host.labels)),
+            ("bridge", host.address or "not reachable from other hosts"),
             ("seal key", host.key[:SHOWN]),
             ("checkouts", ", ".join(host.checkouts)),
             ("open jobs", ", ".join(host.open_jobs)),
@@ -79,15 +84,11 @@ def show(name: Name, json: Json = False) -> None:
 
 @app.command()
 def remove(name: Name, json: Json = False) -> None:
-    """Forget a host that is gone for good. One with a worker, open jobs or the only checkout of a repository stays."""
+    """Forget a host that is gone for good. Refused while it works, has open jobs, or a repository's only checkout."""
     from bridge.operations.registry import hosts
 
     hosts.remove(service_here(), name)
-    say_json({"removed": name}) if json else say(f"{named(name)} is forgotten; nothing on that machine was touched")
-
-
-def _labels(host: "Host") -> str:
-    return ", ".join(host.labels)
+    say_json({"removed": name}) if json else say(f"{named(name)} is forgotten; nothing on that machine was changed")
 
 
 @app.command()
@@ -108,7 +109,7 @@ def invite(json: Json = False) -> None:
 def join(
     token: Annotated[str, typer.Argument(help="What `service host invite` printed on a host of the fleet.")],
     source: Annotated[
-        str, typer.Option("--from", help="Where to ask: http://HOST:PORT, https://HOST or ssh://HOST.")
+        str, typer.Option("--from", help="A host of the fleet: http://HOST:PORT, https://HOST or ssh://HOST.")
     ] = "",
     host: Annotated[str, typer.Option(help="The name of this host, if not this machine's.")] = "",
     start: Annotated[bool, typer.Option("--start/--no-start", help="Start the daemon afterwards.")] = True,
@@ -132,7 +133,7 @@ def join(
 
 @app.command(hidden=True)
 def answer() -> None:
-    """Answer a new host that asks by ssh: read its proof from standard input, print what only it can read."""
+    """Answer a new host over ssh: read its proof of the invitation, print settings and keys, encrypted for it."""
     from base64 import b64encode
 
     from bridge.operations.home import invitations
@@ -147,33 +148,35 @@ def rotate_key(
     wait: Annotated[bool, typer.Option("--wait", help="Also wait for hosts that are away.")] = False,
     json: Json = False,
 ) -> None:
-    """Turn the seal key: make a new one, give it to all hosts, and seal with it once all have it."""
+    """Rotate the seal key: make a new one, give it to all hosts, and seal with it once all have it."""
     from bridge.operations.home import seal_keys
     from cli.drawing.progress import progress
     from cli.invocation.faults import if_interrupted
 
-    goes_on = if_interrupted("the new key stays on its way", "service host rotate-key")
-    with goes_on, progress("turning the seal key") as step:
-        turned = seal_keys.rotate(service_here(), wait=wait, step=step)
+    goes_on = if_interrupted("the rotation is not finished", "service host rotate-key")
+    with goes_on, progress("rotating the seal key") as step:
+        rotated = seal_keys.rotate(service_here(), wait=wait, step=step)
     if json:
-        say_json(turned)
+        say_json(rotated)
         return
-    say(f"the key {turned.key} seals now" + (f", also on {', '.join(turned.hosts)}" if turned.hosts else ""))
-    for host in turned.behind:
-        say(f"{named(host)} has it, and seals with it from its next start")
-    say(f"{turned.former} still opens what it has sealed; when that is over: service host remove-key {turned.former}")
+    others = f", also on {', '.join(map(named, rotated.hosts))}" if rotated.hosts else ""
+    say(f"the key {rotated.key} seals from now on{others}")
+    for host in rotated.behind:
+        say(f"{named(host)} has it, and seals with it once it works again")
+    former = rotated.former
+    say(f"the key {former} still opens what it sealed; once all of that has ended: service host remove-key {former}")
 
 
 @app.command()
 def replace_key(json: Json = False) -> None:
-    """Replace a seal key that is lost, or that others could have read. Whatever is under way ends."""
+    """Replace a seal key that is lost, or that others could have read. All open trees and pipeline runs end."""
     from bridge.operations.home import seal_keys
 
     replaced = seal_keys.replace(service_here())
     if json:
         say_json(replaced)
         return
-    say(f"the new seal key is {replaced.key}; nothing that a former one sealed is believed any more")
+    say(f"the new seal key is {replaced.key}; nothing that a former one sealed is accepted any more")
     again = [f"on {named(host)}: rm ~/.service/seal.key; service host join TOKEN" for host in replaced.hosts]
     say_next("service daemon start", *(["service host invite  (once for each other host)", *again] if again else ()))
 
@@ -187,16 +190,16 @@ def remove_key(
     from bridge.operations.home import seal_keys
 
     removed = seal_keys.remove(service_here(), key)
-    say_json(removed) if json else say(f"the key {removed.key} is removed: what it has sealed is not believed any more")
+    say_json(removed) if json else say(f"the key {removed.key} is removed: what it sealed is not accepted any more")
 
 
 @app.command()
 def lost(
     name: Name,
-    now: Annotated[bool, typer.Option("--now", help="Although it works: its agents are stopped.")] = False,
+    now: Annotated[bool, typer.Option("--now", help="Even if the host works: its agents are stopped.")] = False,
     json: Json = False,
 ) -> None:
-    """Have a host's jobs go on elsewhere, from their last snapshots. Refused while the host works, without --now."""
+    """Move the jobs of a lost host: they go on elsewhere, from their last snapshots. Refused while it works."""
     import asyncio
 
     from bridge.operations.registry import lost_hosts
@@ -207,28 +210,23 @@ def lost(
 
 
 def _say_lost(given_up: "Lost") -> None:
-    moving, staying = given_up.moving, given_up.staying
-    say(
-        f"{named(given_up.host)} is lost; "
-        + (f"{_jobs(moving)} to go on elsewhere" if moving else "no job has to move")
-    )
-    if staying:
-        say(f"without a remote, so waiting for it: {', '.join(staying[:NAMED])}{' …' if len(staying) > NAMED else ''}")
+    moving = len(given_up.moving)
+    moves = f"{moving} job{'s go' if moving > 1 else ' goes'} on elsewhere" if moving else "no job has to move"
+    say(f"{named(given_up.host)} counts as lost; {moves}")
+    if staying := given_up.staying:
+        more = " …" if len(staying) > MOST_NAMED else ""
+        say(f"these wait for it, because their repository has no remote: {', '.join(staying[:MOST_NAMED])}{more}")
         say_next(given_up.next)
-
-
-def _jobs(jobs: tuple[str, ...]) -> str:
-    return "1 job is" if len(jobs) == 1 else f"{len(jobs)} jobs are"
 
 
 @app.command()
 def drain(
-    name: Annotated[str, typer.Argument(help="The host; by default this one.")] = "",
+    name: Annotated[str, typer.Argument(help="The host's name; by default this host.")] = "",
     undo: Annotated[bool, typer.Option("--undo", help="Take new jobs again.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until its last job has ended.")] = False,
     json: Json = False,
 ) -> None:
-    """Let a host start no more jobs, and say what it still works on. That outlives restarts, until --undo."""
+    """Have a host start no more jobs, and list those it still runs. It stays drained over restarts, until --undo."""
     from time import sleep
 
     from bridge.operations.registry import lost_hosts
@@ -242,7 +240,7 @@ def drain(
         with goes_on, progress("waiting") as step:
             while drained.left:
                 step(f"{len(drained.left)} left")
-                sleep(WAIT_SECONDS)
+                sleep(LOOK_SECONDS)
                 drained = lost_hosts.left(service, drained.host)
     say_json(drained) if json else _say_drained(drained)
 
@@ -251,13 +249,10 @@ def _say_drained(drained: "Drained") -> None:
     if not drained.draining:
         say(f"{named(drained.host)} takes new jobs again")
         return
-    say(
-        f"{named(drained.host)} starts no more jobs; "
-        + ("it works on these:" if drained.left else "nothing is left on it")
-    )
-    rows = [(each.job_id, each.repo, format_duration(round(each.seconds))) for each in drained.left]
-    if rows:
-        say_table(LEFT, rows, "")
+    say(f"{named(drained.host)} starts no more jobs; {'it still runs:' if drained.left else 'it runs none'}")
+    if drained.left:
+        rows = [(job.job_id, job.repo, format_duration(round(job.seconds))) for job in drained.left]
+        say_table(JOBS, rows, "")
         say_next(f"service host drain {quote(drained.host)} --wait")
     else:
         say_next(f"on {named(drained.host)}: service daemon stop", f"service host drain {quote(drained.host)} --undo")

@@ -66,6 +66,7 @@ def join(service: Service, token: str, source: str = "", host: str = "", step: S
         step("checking whether this host can work with them")
         joined = Service(service.home)
         _check(joined)
+        _remove_withdrawn_keys(service.home, given)
         namespace = str(given.settings["temporal", "namespace"])
         written = tuple(toml.dotted(path) for path in given.settings)
         return Joined(joined.settings.host, str(joined.home.root), namespace, written)
@@ -202,6 +203,14 @@ def _write(home: Home, given: Given, host: str) -> None:
     home.seal_key_open.unlink(missing_ok=True)  # it was about a key that is gone
     first, *others = given.keys
     seal_key.take(home.root, first, others)
+
+
+def _remove_withdrawn_keys(home: Home, given: Given) -> None:
+    """Remove former keys that the fleet no longer accepts: others may have read them before they were replaced."""
+    accepted = {seal_key.fingerprint(key) for key in given.keys}
+    for path in seal_key.files(home.root):
+        if path.name not in accepted:
+            path.unlink()
 
 
 def _line(path: toml.Path, value: object) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Turning the seal key: a new one reaches all hosts before any of them seals with it (ruling Q10).
+"""Rotation of the seal key: a new one reaches all hosts before any of them seals with it (ruling Q10).
 
 For a key that nobody else has read. One that others could have read is replaced, with all former ones
 (`bridge.daemon.replace_seal_key`).
@@ -7,6 +7,7 @@ For a key that nobody else has read. One that others could have read is replaced
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from pydantic import BaseModel, ConfigDict
@@ -24,7 +25,7 @@ from bridge.operations.github import desk
 from bridge.operations.pipelines import definitions
 from bridge.operations.service import Service
 from bridge.operations.temporal import candidate, client_of, translated
-from workflows.model.errors import Commands, NotFoundError, RefusedError
+from workflows.model.errors import Commands, NotFoundError, RefusedError, UnreachableError
 from workflows.policy.host_availability import lacks_worker, way_back
 from workflows.text.durations import clock
 
@@ -33,7 +34,7 @@ SHOWN = 12
 
 LOOK_SECONDS = 1.0
 BEATS_SECONDS = 30.0
-"""Time in which a running host takes a key over: its worker looks every ten seconds."""
+"""Time in which a running host adopts a key: its worker reads the store every ten seconds."""
 
 SKEW_SECONDS = 60.0
 """Most difference between the clocks of Temporal's server and of the store."""
@@ -42,8 +43,8 @@ MOST, MOST_NAMED = 1000, 5
 AGAIN = "service host rotate-key"
 
 
-class Turned(BaseModel):
-    """The outcome of a turn."""
+class Rotated(BaseModel):
+    """The outcome of a rotation."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -52,7 +53,7 @@ class Turned(BaseModel):
     hosts: tuple[str, ...]
     """The other hosts, which have the new key."""
     behind: tuple[str, ...] = ()
-    """Those that do not seal with it yet: they do with their next sign of life."""
+    """Those that do not seal with it yet, because they are away."""
 
 
 class Replaced(BaseModel):
@@ -66,15 +67,15 @@ class Replaced(BaseModel):
 
 
 class Removed(BaseModel):
-    """A key that opens nothing any more."""
+    """A former key that was removed."""
 
     model_config = ConfigDict(frozen=True)
 
     key: str
 
 
-def rotate(service: Service, *, wait: bool = False, step: Step = unheard) -> Turned:
-    """Make a new seal key, give it to all hosts, and seal with it once all have it. A turn that was begun goes on.
+def rotate(service: Service, *, wait: bool = False, step: Step = unheard) -> Rotated:
+    """Make a new seal key, give it to all hosts, and seal with it once all have it. A rotation that was begun goes on.
 
     With `wait`, also wait for hosts that are away; without it, raise and name them.
     """
@@ -85,7 +86,7 @@ def rotate(service: Service, *, wait: bool = False, step: Step = unheard) -> Tur
     at_home.offer(home, service.store)
     offered = seal_keys.offered(seal_keys.every(service.store))
     assert offered is not None
-    missing = _awaited(service, wait, step, lambda host: offered.fingerprint in host.keys, "has not got the new key")
+    missing = _awaited(service, wait, step, lambda host: offered.fingerprint in host.keys, "does not have the new key")
     if missing:
         says = f"the new seal key {offered.fingerprint[:SHOWN]} waits for {_named(missing)}; nothing seals with it yet"
         gone = f"service host remove {missing[0].name}  (if it never comes back)"
@@ -94,9 +95,10 @@ def rotate(service: Service, *, wait: bool = False, step: Step = unheard) -> Tur
     at_home.follow(home, service.store)
     behind = _awaited(service, False, step, lambda host: host.key == offered.fingerprint, "seals with the former key")
     if not behind:
-        asyncio.run(_leave(service, former))
+        with suppress(UnreachableError):  # `remove` does it then
+            asyncio.run(_leave(service, former))
     others = tuple(host.name for host in _others(service))
-    return Turned(
+    return Rotated(
         key=offered.fingerprint[:SHOWN], former=former[:SHOWN], hosts=others, behind=tuple(each.name for each in behind)
     )
 
@@ -110,13 +112,13 @@ def replace(service: Service) -> Replaced:
     if working := [host.name for host in every if not lacks_worker(host.seen)]:
         ways = (f"on {name}: service daemon stop" for name in working)
         raise RefusedError(f"{', '.join(working)} would go on with the former key", Commands(*ways))
-    home = service.home.ensure()
+    home, namespace = service.home.ensure(), candidate(service).namespace
+    seal_keys.forget(service.store)
     write_private(home.seal_key_new, "")  # the schedules of pipelines are sealed anew
     seal_key.renew(home.root)
     home.seal_key_open.unlink(missing_ok=True)
     fingerprint = seal_key.fingerprint(seal_key.ensure(home.root))
-    hosts.form(service.store, Cluster(fingerprint, candidate(service).namespace, hosts.release()), replace=True)
-    seal_keys.forget(service.store)
+    hosts.form(service.store, Cluster(fingerprint, namespace, hosts.release()), replace=True)
     others = tuple(host.name for host in every if host.name != service.settings.host)
     return Replaced(key=fingerprint[:SHOWN], hosts=others)
 
@@ -147,8 +149,8 @@ def remove(service: Service, name: str) -> Removed:
 
 def _refuse_exposed(service: Service) -> None:
     if service.home.seal_key_open.exists():
-        why = "others could have read the seal key, so it must be replaced, not turned"
-        raise RefusedError(f"{why}: a turned key hides nothing from whoever has the former one", "service doctor")
+        why = "others could have read the seal key, so it must be replaced, not rotated"
+        raise RefusedError(f"{why}: a rotation hides nothing from whoever has the former one", "service doctor")
 
 
 def _former(known: list[KnownKey], name: str) -> KnownKey:
@@ -159,7 +161,7 @@ def _former(known: list[KnownKey], name: str) -> KnownKey:
     if len(found) != 1:
         have = f"former keys are {', '.join(former)}" if former else "there is no former key"
         hint = f"service host remove-key {former[0]}" if former else AGAIN
-        raise NotFoundError(f"{name[:100]!r} names no one seal key; {have}", hint)
+        raise NotFoundError(f"{name[:100]!r} matches {len(found) or 'no'} seal keys; {have}", hint)
     if found[0] == sealing or not found[0].seals_since:
         says = f"the key {found[0].fingerprint[:SHOWN]} is the one that all hosts seal with, or will"
         raise RefusedError(says, AGAIN)

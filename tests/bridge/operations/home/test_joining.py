@@ -160,6 +160,18 @@ def test_a_home_with_work_or_another_key_of_its_own_is_refused_before_the_token_
     scene.join(token)
 
 
+def test_keys_that_the_fleet_no_longer_has_go_with_the_next_join(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`replace-key` withdraws keys that others could have read, and has the other hosts join again."""
+    scene.join(scene.token, host="web-2")
+    seal_key.add(scene.new.home.root, b"r" * seal_key.BYTES)
+    with monkeypatch.context() as broken:
+        broken.setattr(doctor, "foundation", lambda _: [doctor.Finding("store", doctor.Level.WRONG, "away")])
+        scene.refusal(scene.token)
+    assert len(seal_key.every(scene.new.home.root)) == 2, "a join that fails changes nothing"
+    scene.join(scene.token)
+    assert seal_key.every(scene.new.home.root) == seal_key.every(scene.there.service.home.root)
+
+
 def test_settings_that_are_there_stay_and_those_that_differ_are_named(scene: Scene) -> None:
     config = scene.new.home.ensure().config
     config.write_text('# mine\n[worker]\nhost = "web-7"\n\n[temporal]\nui_port = 8300\nnamespace = "mine"\n')

@@ -4,9 +4,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from sqlalchemy import Engine
+from sqlalchemy.exc import OperationalError
 
 from activities.host import seal_keys as at_home
 from activities.sealing import payload_seals, seal_key
@@ -14,8 +16,9 @@ from activities.settings.home import Home
 from activities.store.registry import hosts
 from activities.store.registry import seal_keys as stored
 from bridge.operations.home import seal_keys
+from bridge.operations.pipelines import definitions
 from bridge.operations.service import Service
-from workflows.model.errors import NotFoundError, RefusedError
+from workflows.model.errors import NotFoundError, RefusedError, UnreachableError
 
 pytestmark = pytest.mark.ruling("Q10")
 
@@ -156,7 +159,7 @@ def test_with_wait_it_waits_for_a_host_that_is_away(tmp_path: Path, beating: Cal
 
     assert seal_keys.rotate(one, wait=True, step=back_soon).behind == ()
     assert said[0].startswith("waiting for two (no sign of life since")
-    assert said[0].endswith("which has not got the new key")
+    assert said[0].endswith("which does not have the new key")
 
 
 def test_what_crosses_the_store_reveals_no_key(tmp_path: Path) -> None:
@@ -175,12 +178,36 @@ def test_what_crosses_the_store_reveals_no_key(tmp_path: Path) -> None:
     assert seal_key.every(stranger.home.root) == (own,)
 
 
-def test_a_key_that_others_could_have_read_is_not_turned(tmp_path: Path) -> None:
+def test_a_key_that_others_could_have_read_is_not_rotated(tmp_path: Path) -> None:
     service = Service(Home(tmp_path / "home").ensure())
     seal_key.ensure(service.home.root)
     service.home.seal_key_open.touch()
-    with pytest.raises(RefusedError, match="must be replaced, not turned"):
+    with pytest.raises(RefusedError, match="must be replaced, not rotated"):
         seal_keys.rotate(service)
+
+
+def test_a_rotation_succeeds_while_temporal_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stays in Temporal is sealed anew before the former key is removed."""
+    service = Service(Home(tmp_path / "home").ensure())
+    away = AsyncMock(side_effect=UnreachableError("Temporal cannot be reached", "service doctor"))
+    with monkeypatch.context() as broken:
+        broken.setattr(definitions, "schedule_again", away)
+        rotated = seal_keys.rotate(service)
+        assert seal_key.fingerprint(sealing(service))[:12] == rotated.key
+        with pytest.raises(UnreachableError):
+            seal_keys.remove(service, rotated.former)
+    assert seal_keys.remove(service, rotated.former).key == rotated.former
+
+
+def test_a_replacement_that_the_store_does_not_record_changes_no_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = host(tmp_path, "one")
+    former = sealing(one)
+    monkeypatch.setattr(stored, "forget", Mock(side_effect=OperationalError("", None, Exception("away"))))
+    with pytest.raises(OperationalError):
+        seal_keys.replace(one)
+    assert sealing(one) == former
 
 
 def test_a_key_that_is_lost_or_was_read_is_replaced_while_no_host_works(tmp_path: Path) -> None:
