@@ -9,13 +9,13 @@ from datetime import timedelta
 
 from sqlalchemy import Engine
 from temporalio.client import Client, WorkflowExecutionStatus
-from temporalio.common import WorkflowIDReusePolicy
-from temporalio.exceptions import TemporalError, WorkflowAlreadyStartedError
+from temporalio.exceptions import TemporalError
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
 from activities.jobs import kept
 from activities.jobs.ended_outside import why_closed
+from activities.notify import deliver
 from activities.store import attempts, jobs, pipeline_runs, trees
 from activities.store.leader import Leader
 from activities.temporal import RPC_TIMEOUT
@@ -27,10 +27,7 @@ from workflows.model.states import JobState
 from workflows.pipeline.plan import OPEN_RUNS
 from workflows.pipeline.rows import RunRecord
 from workflows.temporal import search
-from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.delegation_tree import DelegationTree
-from workflows.temporal.notify import Notify
-from workflows.text.markdown import summary_line
 from workflows.tree.state import TreeState
 
 log = logging.getLogger(__name__)
@@ -109,7 +106,9 @@ async def settle(client: Client, store: Engine, task_queue: str, root: str) -> R
     log.warning("the tree %s has no workflow any more: %s", root, found.why)
     if tree is not None:
         await asyncio.to_thread(trees.keep_interrupted, store, state, root)
-    await _tell_people(client, task_queue, rows)
+    for event in rows.events:
+        if event.kind in TELLS_PEOPLE:  # as the tree itself would have
+            await deliver.begin(client, task_queue, event.event_id, event.message)
     return rows
 
 
@@ -139,26 +138,6 @@ async def state_of(client: Client, root: str) -> TreeState | None:
     except (RPCError, RuntimeError, TemporalError) as error:  # also if its history lacks this home's seals
         log.warning("the state of %s cannot be read from its history: %s", root, error)
         return None
-
-
-async def _tell_people(client: Client, task_queue: str, rows: Records) -> None:
-    """Notify people of these events, as the tree itself would have."""
-    for event in rows.events:
-        if event.kind not in TELLS_PEOPLE:
-            continue
-        try:
-            await client.start_workflow(
-                Notify.run,
-                event.event_id,
-                id=f"notify-{event.event_id}",
-                task_queue=task_queue,
-                task_timeout=TASK_TIMEOUT,
-                static_summary=summary_line("notify", event.message),
-                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-                rpc_timeout=RPC_TIMEOUT,
-            )
-        except WorkflowAlreadyStartedError:
-            continue
 
 
 async def settle_run(client: Client, store: Engine, run: RunRecord) -> bool:

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 TIDY_SECONDS = 3600.0
 LOOK_SECONDS = 15.0
-"""Interval of looking for workflows that were ended from outside."""
+"""Interval of looking for workflows that were ended from outside, and for lost hosts."""
 SEEN_SECONDS = 10.0
 """Interval of a worker's records that it is alive."""
 
@@ -56,31 +56,25 @@ async def keep_tidy(context: Context) -> None:
 async def keep_true(client: Client, context: Context) -> None:
     """End the rows of workflows that Temporal ended from outside, while the worker lives."""
     leader = Leader(context.store, Chore.SETTLE_ENDED_WORKFLOWS)
-    watch = OutsideWatch(client, context, leader)
-    try:
-        while True:
-            try:
-                await watch.look()
-            except (RPCError, RuntimeError, OSError, SQLAlchemyError, ServiceError) as error:
-                log.warning("cannot look for workflows that were ended from outside: %s", error)
-            await asyncio.sleep(LOOK_SECONDS)
-    finally:
-        leader.resign()
+    await _again_and_again(OutsideWatch(client, context, leader), "workflows that were ended from outside")
 
 
 async def keep_moving(client: Client, context: Context) -> None:
-    """Tell people of lost hosts, and have their jobs go on elsewhere, while the worker lives."""
+    """Notify people of lost hosts, and move their jobs to other hosts, while the worker lives."""
     leader = Leader(context.store, Chore.MOVE_JOBS_OF_LOST_HOSTS)
-    watch = LostHosts(client, context, leader)
+    await _again_and_again(LostHosts(client, context, leader), "lost hosts")
+
+
+async def _again_and_again(watch: OutsideWatch | LostHosts, what: str) -> None:
     try:
         while True:
             try:
                 await watch.look()
             except (RPCError, RuntimeError, OSError, SQLAlchemyError, ServiceError) as error:
-                log.warning("cannot look for lost hosts: %s", error)
+                log.warning("cannot look for %s: %s", what, error)
             await asyncio.sleep(LOOK_SECONDS)
     finally:
-        leader.resign()
+        watch.leader.resign()
 
 
 async def keep_room(context: Context) -> None:

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from temporalio.client import Client
-from temporalio.common import WorkflowIDReusePolicy
-from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
 from activities.jobs import kept
+from activities.notify import deliver
 from activities.store import moves, outbox, placements
 from activities.store.leader import Leader
-from activities.store.moves import Held
+from activities.store.moves import HostAttempt
 from activities.store.registry import hosts
 from activities.store.registry.hosts import Host
 from activities.temporal import RPC_TIMEOUT
@@ -28,11 +27,8 @@ from workflows.policy.host_availability import (
     unseen_says,
 )
 from workflows.policy.placement import Need, freed, why_not
-from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.messages import Move
-from workflows.temporal.notify import Notify
 from workflows.text.digests import digest
-from workflows.text.markdown import summary_line
 
 log = logging.getLogger(__name__)
 
@@ -47,8 +43,8 @@ class LostHosts:
     client: Client
     context: Context
     leader: Leader
-    told: set[str] = field(default_factory=set)
-    """Ids of the notifications that this process has seen to."""
+    notified: set[str] = field(default_factory=set)
+    """Ids of the notifications whose delivery this process has started."""
     idle: frozenset[str] = frozenset()
     """The hosts that had free slots at the last look: a host that has just started does not report its queue yet."""
 
@@ -67,10 +63,10 @@ class LostHosts:
         is_lost = await asyncio.to_thread(self._is_lost, host)
         if not (is_lost or away or host.draining_at):
             return
-        held = await asyncio.to_thread(moves.held_by, store, host.name)
-        queued = await asyncio.to_thread(moves.queued_at, store, host.name)
+        held = await asyncio.to_thread(moves.begun_on, store, host.name)
+        queued = await asyncio.to_thread(moves.queued_on, store, host.name)
         if away and (held or queued or host.stopped_at is None):
-            await self._tell(host.seen)
+            await self._notify(host.seen)
         if is_lost:
             await move(self.client, [*held, *queued], order_of(host, reason_of_move(host.seen)))
         elif host.draining_at:
@@ -84,7 +80,7 @@ class LostHosts:
         self.idle = frozenset(host.name for host in fleet if host.free > 0 and not why_not(host))
         if not (steady := before & self.idle):
             return
-        queued = [(each, host) for host in full for each in await asyncio.to_thread(moves.queued_at, store, host.name)]
+        queued = [(each, host) for host in full for each in await asyncio.to_thread(moves.queued_on, store, host.name)]
         waiting = [((each, host), host.name, Need(each.repo, each.require)) for each, host in queued if each.moves]
         for (each, host), other in freed(waiting, fleet, steady):
             reason = f"its host {host.name} is full, and {other} has a free slot"
@@ -96,26 +92,14 @@ class LostHosts:
         late = bool(after) and host.now - host.seen_at > after
         return host.lost_at is not None or (late and hosts.lose(self.context.store, host.seen))
 
-    async def _tell(self, host: HostSeen) -> None:
+    async def _notify(self, host: HostSeen) -> None:
         """Notify people once for each time that a host goes away: the id names its last sign of life."""
         notification = f"host-{digest(host.name)[:12]}-{host.seen_at or 0:.0f}"
-        if notification in self.told:
+        if notification in self.notified:
             return
         await asyncio.to_thread(self._put_out, notification, host)
-        try:
-            await self.client.start_workflow(
-                Notify.run,
-                notification,
-                id=f"notify-{notification}",
-                task_queue=self.context.settings.temporal.task_queue,
-                task_timeout=TASK_TIMEOUT,
-                static_summary=summary_line("notify", unseen_says(host)),
-                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-                rpc_timeout=RPC_TIMEOUT,
-            )
-        except WorkflowAlreadyStartedError:
-            log.debug("people are notified of %s already", host.name)
-        self.told.add(notification)
+        await deliver.begin(self.client, self.context.settings.temporal.task_queue, notification, unseen_says(host))
+        self.notified.add(notification)
 
     def _put_out(self, notification: str, host: HostSeen) -> None:
         event = EventRecord(
@@ -137,7 +121,7 @@ def order_of(host: Host, reason: str, *, begun: bool = True, always: bool = Fals
     return Move(job_id="", attempt=0, host=host.name, reason=reason, begun=begun, last_seen=last_seen)
 
 
-async def move(client: Client, held: Sequence[Held], order: Move) -> list[Held]:
+async def move(client: Client, held: Sequence[HostAttempt], order: Move) -> list[HostAttempt]:
     """Send an order about each of these attempts to the workflow that waits for it. Return those that can move.
 
     A workflow that takes no more signals holds back no other.

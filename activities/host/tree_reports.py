@@ -50,27 +50,24 @@ class TreeReports:
 
     def begun(self, run: JobRun, at: float) -> None:
         """Report that the run's agent is about to start."""
-        self._add(run, Begun(job_id=run.job_id, offer=run.offer, at=at))
+        self._add(run.root_job_id, Begun(job_id=run.job_id, offer=run.offer, at=at))
 
     def held_up(self, run: JobRun, reason: str, what_next: str) -> None:
         """Report that a begun run waits for something, or that it continues (ruling B3). Can be called from
         any thread.
         """
-        self._add(run, HeldUp(job_id=run.job_id, attempt=run.attempt, reason=reason, next=what_next))
+        self._add(run.root_job_id, HeldUp(job_id=run.job_id, attempt=run.attempt, reason=reason, next=what_next))
 
     def waits_for_host(self, root: str, offered: HeldUp) -> None:
         """Report why an offered job has no host, or that it has one now (ruling Q4). Can be called from any thread."""
-        self._send_to(root, offered)
+        self._add(root, offered)
 
     def ended(self, run: JobRun) -> None:
         """Drop the unsent reports of a job that has ended: its outcome supersedes them."""
         queue = self._queues.get(run.root_job_id, [])
         queue[:] = [each for each in queue if each.report.job_id != run.job_id]
 
-    def _add(self, run: JobRun, report: Begun | HeldUp) -> None:
-        self._send_to(run.root_job_id, report)
-
-    def _send_to(self, root: str, report: Begun | HeldUp) -> None:
+    def _add(self, root: str, report: Begun | HeldUp) -> None:
         if self.loop is None:
             self._queues.setdefault(root, []).append(_Waiting(report))
         else:

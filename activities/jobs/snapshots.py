@@ -85,9 +85,9 @@ class Snapshots:
     async def save(self) -> None:
         """Push the work as it is now, if it has changed; log what prevents it."""
         if self.through is not None:
-            await in_turn(self._save, self.through)
+            await in_turn(self._save)
 
-    def _save(self, through: Hub) -> None:
+    def _save(self) -> None:
         try:
             made = apart(LOOK_SECONDS, work_in_progress.take, self.worktree, self.job_id, self.attempt)
             if made.left_out != self._said:

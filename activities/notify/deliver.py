@@ -1,10 +1,14 @@
-"""The activity that delivers one notification on every channel it has not yet arrived on."""
+"""The delivery of one notification on every channel it has not yet arrived on: its start, and its activity."""
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
+from datetime import timedelta
 
 from temporalio import activity
-from temporalio.exceptions import ApplicationError
+from temporalio.client import Client
+from temporalio.common import WorkflowIDReusePolicy
+from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 
 from activities.host.context import Context
 from activities.host.heartbeat import Heartbeat, beating
@@ -12,6 +16,26 @@ from activities.notify import message as telling
 from activities.notify.channels import Channel, Command, DeliveryError, LogFile, Webhook
 from activities.settings import ready
 from activities.store import outbox
+from workflows.temporal.calls import TASK_TIMEOUT
+from workflows.temporal.notify import Notify
+from workflows.text.markdown import summary_line
+
+START_TIMEOUT = timedelta(seconds=5)
+
+
+async def begin(client: Client, task_queue: str, notification_id: str, message: str) -> None:
+    """Start the delivery of a notification, unless that was done before."""
+    with contextlib.suppress(WorkflowAlreadyStartedError):
+        await client.start_workflow(
+            Notify.run,
+            notification_id,
+            id=f"notify-{notification_id}",
+            task_queue=task_queue,
+            task_timeout=TASK_TIMEOUT,
+            static_summary=summary_line("notify", message),
+            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+            rpc_timeout=START_TIMEOUT,
+        )
 
 
 class Deliverer:

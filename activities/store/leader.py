@@ -41,9 +41,13 @@ class Leader:
             return True
         if self._session is None:
             self._session = self._elected()
-        else:
-            self._still_there(self._session)
-        return self._session is not None
+            return self._session is not None
+        try:
+            self._session.execute(_STILL)
+        except DBAPIError:
+            self.resign()
+            raise
+        return True
 
     def resign(self) -> None:
         """Let another process lead."""
@@ -63,10 +67,3 @@ class Leader:
             raise
         session.close()
         return None
-
-    def _still_there(self, session: Connection) -> None:
-        try:
-            session.execute(_STILL)
-        except DBAPIError:
-            self.resign()
-            raise

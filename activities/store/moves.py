@@ -5,13 +5,15 @@ moved; the first record is final, so its host can record nothing more.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     Engine,
-    Row,
+    FromClause,
+    Select,
     String,
     bindparam,
     case,
@@ -56,8 +58,8 @@ def give_up(engine: Engine, offered: Offered, move: Move) -> dict[str, Any] | No
         if not connection.execute(closing.values(ended_at=at, outcome=outcome, payload={}, diagnostics={})).rowcount:
             return dict(connection.execute(select(table.c.outcome).where(key)).scalar_one())
         connection.execute(update(schema.claims).where(attempts.claim_of(offered)).values(stop_at=at))
-        told = {"host": move.host, "reason": move.reason, "at": at}
-        insert_new(connection, schema.moves, [{"job_id": offered.job_id, "attempt": offered.attempt, **told}])
+        moved = {"job_id": offered.job_id, "attempt": offered.attempt, "host": move.host}
+        insert_new(connection, schema.moves, [moved | {"reason": move.reason, "at": at}])
         return outcome
 
 
@@ -96,12 +98,12 @@ class Moved:
     reason: str
     at: float
     kept: str | None
-    """The ref of what the host made of it; empty if that is nothing, None if the host has not looked."""
+    """The ref with the host's work on it; empty if there is none, None until the host has come back and looked."""
 
 
 @dataclass(frozen=True)
-class Held:
-    """An attempt at a host, begun or waiting, of which its tree or pipeline run has not heard the end."""
+class HostAttempt:
+    """An attempt that a host has begun, or that waits there; its workflow has not heard of its end."""
 
     job_id: str
     attempt: int
@@ -116,69 +118,74 @@ class Held:
     """The labels that its host must have, if it waits there."""
 
 
-def held_by(engine: Engine, host: str) -> list[Held]:
-    """Return all attempts, of jobs and of pipelines' stages, that the host has begun and that are waited for."""
+def begun_on(engine: Engine, host: str) -> list[HostAttempt]:
+    """Return the attempts of jobs and stages that the host has begun, and that a workflow waits for."""
+    return _attempts(engine, host, _BEGUN_JOBS, _BEGUN_STAGES)
+
+
+def queued_on(engine: Engine, host: str) -> list[HostAttempt]:
+    """Return the attempts of jobs and stages that were placed on the host and that it has not begun."""
+    return _attempts(engine, host, _QUEUED_JOBS, _QUEUED_STAGES)
+
+
+def _attempts(engine: Engine, host: str, jobs: Select[Any], stages: Select[Any]) -> list[HostAttempt]:
     with engine.connect() as connection:
-        jobs = [(row, row.waits) for row in connection.execute(_JOBS, {"host": host})]
-        stages = [(row, workflow_id(row.pipeline)) for row in connection.execute(_STAGES, {"host": host})]
-    return [_held(row, waits) for row, waits in (*jobs, *stages)]
+        found = [(row, row.workflow_id) for row in connection.execute(jobs, {"host": host})]
+        found += [(row, workflow_id(row.pipeline)) for row in connection.execute(stages, {"host": host})]
+    return [
+        HostAttempt(
+            row.job_id, row.attempt, row.repo, row.begun_at, waits, bool(row.moves), frozenset(row.require or ())
+        )
+        for row, waits in found
+    ]
 
 
-def queued_at(engine: Engine, host: str) -> list[Held]:
-    """Return all attempts, of jobs and of pipelines' stages, that were placed at the host and not begun."""
-    with engine.connect() as connection:
-        jobs = [(row, row.waits) for row in connection.execute(_QUEUED_JOBS, {"host": host})]
-        stages = [(row, workflow_id(row.pipeline)) for row in connection.execute(_QUEUED_STAGES, {"host": host})]
-    return [replace(_held(row, waits), require=frozenset(row.require)) for row, waits in (*jobs, *stages)]
-
-
-def _held(row: Row[Any], waits: str) -> Held:
-    return Held(row.job_id, row.attempt, row.repo, row.started_at, waits, bool(row.moves))
-
-
-_ATTEMPT, _JOB, _RUN, _STAGE = schema.attempts.c, schema.jobs.c, schema.pipeline_runs.c, schema.pipeline_stages.c
-_MOVES = or_(_ATTEMPT.ended_at.is_not(None), func.coalesce(schema.repos.c.remote, "") != "").label("moves")
-_COLUMNS = (_ATTEMPT.job_id, _ATTEMPT.attempt, _ATTEMPT.started_at, _MOVES)
-_WAITS = case((_JOB.delegation_id.is_(None), _JOB.root_job_id), else_=_JOB.job_id).label("waits")
-_JOBS = (
-    select(*_COLUMNS, _JOB.repo, _WAITS)
-    .join(schema.jobs, (_JOB.job_id == _ATTEMPT.job_id) & (_JOB.attempt == _ATTEMPT.attempt))
-    .outerjoin(schema.repos, schema.repos.c.name == _JOB.repo)
-    .where(_ATTEMPT.host == bindparam("host"), _JOB.state.in_(OPEN_JOBS))
-    .order_by(_ATTEMPT.job_id)
-)
+_ATTEMPT, _PLACED, _LATER = schema.attempts.c, schema.placements.c, schema.placements.alias("later").c
+_JOB, _RUN, _STAGE = schema.jobs.c, schema.pipeline_runs.c, schema.pipeline_stages.c
 _NAME = _STAGE.run_id + literal(".", String) + cast(_STAGE.number, String)
-_STAGES = (
-    select(*_COLUMNS, _RUN.repo, _RUN.pipeline)
-    .join(schema.pipeline_stages, (_ATTEMPT.job_id == _NAME) & (_STAGE.attempt == _ATTEMPT.attempt))
-    .join(schema.pipeline_runs, _RUN.run_id == _STAGE.run_id)
-    .outerjoin(schema.repos, schema.repos.c.name == _RUN.repo)
-    .where(_ATTEMPT.host == bindparam("host"), _STAGE.state == StageState.RUNNING.value)
-    .order_by(_ATTEMPT.job_id)
+_HAS_REMOTE = func.coalesce(schema.repos.c.remote, "") != ""
+_BEGUN = (
+    *(_ATTEMPT.job_id, _ATTEMPT.attempt, _ATTEMPT.started_at.label("begun_at"), null().label("require")),
+    or_(_ATTEMPT.ended_at.is_not(None), _HAS_REMOTE).label("moves"),
+)
+_QUEUED = (
+    *(_PLACED.job_id, _PLACED.attempt, null().label("begun_at"), _PLACED.require),
+    _HAS_REMOTE.label("moves"),
 )
 
 
-_PLACED, _LATER = schema.placements.c, schema.placements.alias("later").c
-_BEGUN = exists().where(_ATTEMPT.job_id == _PLACED.job_id, _ATTEMPT.attempt == _PLACED.attempt)
-_REMOTE = (func.coalesce(schema.repos.c.remote, "") != "").label("moves")
-_QUEUED = (_PLACED.job_id, _PLACED.attempt, _PLACED.require, null().label("started_at"), _REMOTE)
-_WAITING = (_PLACED.host == bindparam("host"), ~_BEGUN)
-_QUEUED_JOBS = (
-    select(*_QUEUED, _JOB.repo, _WAITS)
-    .join(schema.jobs, (_JOB.job_id == _PLACED.job_id) & (_JOB.attempt == _PLACED.attempt))
-    .outerjoin(schema.repos, schema.repos.c.name == _JOB.repo)
-    .where(*_WAITING, _JOB.state == JobState.QUEUED.value)
-    .order_by(_PLACED.job_id)
+def _jobs(columns: Sequence[ColumnElement[Any]], table: FromClause) -> Select[Any]:
+    """Select attempts in a table that are the last of their job. A leg has a workflow; else it is the tree's."""
+    waits = case((_JOB.delegation_id.is_(None), _JOB.root_job_id), else_=_JOB.job_id).label("workflow_id")
+    return (
+        select(*columns, _JOB.repo, waits)
+        .join(schema.jobs, (_JOB.job_id == table.c.job_id) & (_JOB.attempt == table.c.attempt))
+        .outerjoin(schema.repos, schema.repos.c.name == _JOB.repo)
+        .where(table.c.host == bindparam("host"))
+        .order_by(table.c.job_id)
+    )
+
+
+def _stages(columns: Sequence[ColumnElement[Any]], table: FromClause) -> Select[Any]:
+    """Select attempts in a table that are of pipelines' stages."""
+    return (
+        select(*columns, _RUN.repo, _RUN.pipeline)
+        .join(schema.pipeline_stages, table.c.job_id == _NAME)
+        .join(schema.pipeline_runs, _RUN.run_id == _STAGE.run_id)
+        .outerjoin(schema.repos, schema.repos.c.name == _RUN.repo)
+        .where(table.c.host == bindparam("host"))
+        .order_by(table.c.job_id)
+    )
+
+
+_BEGUN_JOBS = _jobs(_BEGUN, schema.attempts).where(_JOB.state.in_(OPEN_JOBS))
+_BEGUN_STAGES = _stages(_BEGUN, schema.attempts).where(
+    _STAGE.attempt == _ATTEMPT.attempt, _STAGE.state == StageState.RUNNING.value
 )
-_QUEUED_STAGES = (
-    select(*_QUEUED, _RUN.repo, _RUN.pipeline)
-    .join(schema.pipeline_stages, _PLACED.job_id == _NAME)
-    .join(schema.pipeline_runs, _RUN.run_id == _STAGE.run_id)
-    .outerjoin(schema.repos, schema.repos.c.name == _RUN.repo)
-    .where(*_WAITING, _RUN.state.in_(sorted(OPEN_RUNS)))
-    .where(~exists().where(_LATER.job_id == _PLACED.job_id, _LATER.attempt > _PLACED.attempt))
-    .order_by(_PLACED.job_id)
-)
+_NOT_BEGUN = ~exists().where(_ATTEMPT.job_id == _PLACED.job_id, _ATTEMPT.attempt == _PLACED.attempt)
+_LAST = ~exists().where(_LATER.job_id == _PLACED.job_id, _LATER.attempt > _PLACED.attempt)
+_QUEUED_JOBS = _jobs(_QUEUED, schema.placements).where(_NOT_BEGUN, _JOB.state == JobState.QUEUED.value)
+_QUEUED_STAGES = _stages(_QUEUED, schema.placements).where(_NOT_BEGUN, _LAST, _RUN.state.in_(sorted(OPEN_RUNS)))
 
 
 def to_keep(engine: Engine, host: str) -> Sequence[Moved]:

@@ -96,16 +96,7 @@ class DelegationTree:
         for begun in told.begun:
             self._loop.inbox.append(e.JobBegun(now=now, job_id=begun.job_id, offer=begun.offer, at=begun.at))
         for held in told.held_up:
-            self._loop.inbox.append(
-                e.JobHeldUp(
-                    now=now,
-                    job_id=held.job_id,
-                    attempt=held.attempt,
-                    reason=held.reason,
-                    next=held.next,
-                    offer=held.offer,
-                )
-            )
+            self._loop.inbox.append(e.JobHeldUp(now=now, **dict(held)))
 
     @workflow.signal(description="what a delegation that was cancelled or taken up has left")
     @between_ours(Outcome)

@@ -228,7 +228,7 @@ def leg_over(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: 
         return
     leg.ended(ended, reason)
     if ended in FAILING and not finalize.ending(step) and batch is not None:
-        _meet_policy(step, chain, batch, leg)
+        _meet_policy(step, chain, leg)
 
 
 def _retry(step: Step, leg: Leg, ended: JobState, reason: str) -> bool:
@@ -258,7 +258,7 @@ def retry_due(step: Step, key: str) -> None:
         pause_rounds.show(step)
 
 
-def _meet_policy(step: Step, chain: Coordinator, batch: Batch, leg: Leg) -> None:
+def _meet_policy(step: Step, chain: Coordinator, leg: Leg) -> None:
     match leg.policy:
         case FailurePolicy.BLOCK_PARENT:
             _stop(step, chain, leg, leg.state, f"leg {leg.id} ended {leg.state}: {leg.reason}")

@@ -90,12 +90,6 @@ def put(
     return found
 
 
-def keep_refs(engine: Engine, name: str, refs: str) -> None:
-    """Remember the namespace that the repository's hub accepts."""
-    with engine.begin() as connection:
-        connection.execute(schema.repos.update().where(schema.repos.c.name == name).values(refs=refs))
-
-
 def get(engine: Engine, name: str) -> Repo | None:
     with engine.connect() as connection:
         return _one(connection, name)

@@ -56,7 +56,7 @@ async def lost(service: Service, name: str, *, actor: str, now: bool = False) ->
         raise RefusedError(f"there is no other host than {name}", way_back(name))
     client = await client_of(service)
     stored.lose(service.store, host.seen)
-    held = [*moves.held_by(service.store, name), *moves.queued_at(service.store, name)]
+    held = [*moves.begun_on(service.store, name), *moves.queued_on(service.store, name)]
     reason = f"{actor} gave its host {name} up" if works else reason_of_move(host.seen)
     with translated():
         going = await lost_hosts.move(client, held, lost_hosts.order_of(host, reason, always=works))
@@ -73,6 +73,6 @@ def drain(service: Service, name: str = "", *, undo: bool = False) -> Drained:
 
 def left(service: Service, name: str) -> Drained:
     """Return what a host is working on."""
-    host, held = hosts.get(service, name), moves.held_by(service.store, name)
+    host, held = hosts.get(service, name), moves.begun_on(service.store, name)
     begun = [Begun(each.job_id, each.repo, max(0.0, host.now - (each.begun_at or host.now))) for each in held]
     return Drained(host.name, host.draining_at is not None, tuple(begun))
