@@ -76,6 +76,11 @@ class Made:
     said: tuple[str, ...]
     by_hand: tuple[str, ...] = ()
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Return it as text: what was made, then the commands."""
+        return *self.said, *(("by hand:", *(f"  {line}" for line in self.by_hand)) if self.by_hand else ())
+
 
 async def survey(client: "Client") -> Survey:
     """Query what the server has and lacks; change nothing."""

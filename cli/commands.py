@@ -25,6 +25,7 @@ _OWN_CODES = {
     "daemon status": {1: "nothing runs"},
     "doctor": {1: "something is wrong"},
     "gc": {1: "something could not be removed"},
+    "init": {3: "refused, or something has to be done by hand on the Temporal server"},
     "job gate": {3: "not ready to be merged"},
     "result check": {1: "the result has faults"},
     "result render": {1: "the result has faults"},

@@ -164,6 +164,6 @@ def init(
     if json:
         say_json(made)
     else:
-        say(*made.said, *(["by hand:", *(f"  {line}" for line in made.by_hand)] if made.by_hand else []))
+        say(*made.lines)
     if made.by_hand:
         raise typer.Exit(3)

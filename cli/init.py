@@ -49,35 +49,59 @@ def init(
 ) -> None:
     """Register this repository and a team of three agents, start the daemon, try it, and say what to type next.
 
-    What is registered already is left as it is.
+    What is registered already is left as it is. A Temporal server of your own is made ready first, like by `service
+    cluster init`. Where hosts share a store, the repository is registered with its remote `origin`.
     """
     from bridge.operations.health import runtimes
+    from bridge.operations.home import cluster
     from bridge.operations.registry import init as initiation
     from bridge.operations.registry import team
     from cli.drawing.progress import progress
 
     service = service_here()
     found = initiation.checkout(service, Path())
-    with progress("looking at the agents' programs"):
+    with progress("looking at the agents' programs") as step:
         seen = runtimes.check(service)
-    usable = team.usable(seen)
-    wanted = decide(service, found, usable, Answers(yes, name, builder, checker, start, check, weak_box))
+        usable = team.usable(seen)
+        step("looking at the Temporal server")
+        lacks = cluster.lacking(service)
+        step("looking at the remote")
+        found = initiation.reach(service, found)
+    wanted = decide(service, found, usable, lacks, Answers(yes, name, builder, checker, start, check, weak_box))
+    made = _prepared(service, json=json) if lacks else ()
     if wanted.weakened:
         tell(f"agents run with box {initiation.weaken(service, wanted.weakened)}: {service.home.config}")
         service = service_here()
-    repo = initiation.carry_out(service, wanted.plan)
+    with progress("registering"):
+        repo, plan = initiation.carry_out(service, wanted.plan)
     if not json:
-        say(*in_words(service, wanted.plan))
+        say(*in_words(service, plan))
     started = _started(service) if wanted.start else False
     checked, code = _checked(service, repo.name, json=json) if wanted.check else (None, 0)
-    following = initiation.next_commands(service, wanted.plan, usable)
+    following = initiation.next_commands(service, plan, usable)
     if json:
         daemon = "started" if started else "running" if initiation.runs(service) else "not running"
-        done = initiation.as_json(repo, wanted.plan, seen)
-        say_json(done | {"daemon": daemon, "check": checked, "next": following})
+        done = initiation.as_json(repo, plan, seen)
+        say_json(done | {"cluster": made, "daemon": daemon, "check": checked, "next": following})
     else:
-        say(*_lacking(wanted.plan, seen), "next:", *(f"  {each}" for each in [*_path(), *following]))
+        say(*_lacking(plan, seen), "next:", *(f"  {each}" for each in [*_path(), *following]))
     raise typer.Exit(code)
+
+
+def _prepared(service: "Service", *, json: bool) -> tuple[str, ...]:
+    """Make the Temporal server ready, and return what was made; where it may not, print the commands and leave."""
+    from bridge.operations.home import cluster
+    from cli.drawing.progress import progress
+
+    with progress("making the Temporal server ready"):
+        made = cluster.init(service, None)
+    if made.by_hand:
+        say_json(made) if json else say(*made.lines)
+        tell("nothing was registered; when that is done: service init")
+        raise typer.Exit(3)
+    if not json:
+        say(*made.lines)
+    return made.said
 
 
 def _started(service: "Service") -> bool:

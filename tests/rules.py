@@ -274,6 +274,7 @@ RULES: dict[str, dict[str, str]] = {
     },
     "A fleet": {
         "Q1": "Hosts of one store share its clock, key and namespace; a foreign key or a name in use starts nothing.",
+        "Q1.init": "`service init` prepares the named Temporal server, and registers the remote where hosts share a store.",
         "Q1.join": "A machine joins with a token that works once; only its holder reads the answer; a failure changes nothing.",
         "Q2": "Every host of a store reads what any host stored; secrets stay with their host, and a job says which.",
         "Q3": "A repository with a remote is worked on by every host; its work travels through the hub, and never gets lost.",

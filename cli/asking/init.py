@@ -1,8 +1,9 @@
 """The questions of `service init`, all asked before it changes anything."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import typer
@@ -47,18 +48,22 @@ class Wanted:
     """Runtimes whose agents may run although no box of this machine holds them."""
 
 
-def decide(service: "Service", found: "Checkout", usable: "Sequence[Runtime]", answers: Answers) -> Wanted:
-    """Ask one question after the other; change nothing."""
+def decide(
+    service: "Service", found: "Checkout", usable: "Sequence[Runtime]", lacks: "Sequence[str]", answers: Answers
+) -> Wanted:
+    """Ask one question after the other; change nothing. `lacks` is what the Temporal server lacks."""
     from bridge.operations.registry import init
 
     github = f", on GitHub {found.github}" if found.github else ""
     tell(f"repository: {found.top}{github}", *(f"program: {_program(each)}" for each in usable))
     name = _name(service, found, answers)
     plan = init.plan(service, found, name, _programs(service, found, name, usable, answers))
-    if plan.changes and not answers.yes:
+    if (plan.changes or lacks) and not answers.yes:
+        if lacks:
+            tell("the Temporal server would be made ready, as by service cluster init:", *(f"  {one}" for one in lacks))
         boxed = ", each agent in a box" if init.boxed(service, plan) else ""
         tell(f"this would be registered{boxed}:", *(f"  {line}" for line in in_words(service, plan)))
-        if not answers.agree("register it?"):
+        if not answers.agree("do it?" if lacks else "register it?"):
             tell("nothing was changed")
             raise typer.Exit(1)
     weakened = _weakened(service, plan, answers)
@@ -139,8 +144,7 @@ def in_words(service: "Service", plan: "Plan") -> list[str]:
     """Describe, one line each, what the plan does with the repository and with every agent."""
     from bridge.operations.registry.team import Standing
 
-    known = "already there" if plan.is_known else "registered"
-    lines = [f"{plan.repo}: {known} ({plan.checkout.top})"]
+    lines = [*_repository(plan)]
     for each in plan.members:
         new, program = each.new, service.settings.program_name(each.runtime)
         if each.standing is Standing.OTHER:
@@ -151,6 +155,27 @@ def in_words(service: "Service", plan: "Plan") -> list[str]:
         else:
             lines.append(f"{new.name}: {each.standing} ({program}: {new.capabilities}; {new.autonomy})")
     return lines
+
+
+def _repository(plan: "Plan") -> Iterator[str]:
+    """Yield what becomes of the repository, and of its remote where hosts share a store."""
+    from workflows.model.errors import Commands
+
+    found, remote = plan.checkout, plan.checkout.remote
+    line = f"{plan.repo}: {'already there' if plan.is_known else 'registered'} ({found.top})"
+    why = found.alone
+    if plan.is_elsewhere:
+        yield f"{line}, as other hosts work on it" + (f"; from here, {why.message}" if why else "")
+    elif why:
+        yield f"{line}, for this host only: {why.message}"
+    else:
+        yield f"{line}, for every host at {remote}" if remote else line
+    if why:
+        hints = why.hint.each if isinstance(why.hint, Commands) else (why.hint,)
+        yield from (f"  try: {hint}" for hint in hints if hint and not hint.startswith("--"))
+    if why and not plan.is_elsewhere:
+        address = quote(remote) if remote else "URL"
+        yield f"  then, so that other hosts work on it too: service repo add {plan.repo} --remote {address}"
 
 
 def _program(runtime: "Runtime") -> str:

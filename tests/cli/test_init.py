@@ -11,7 +11,9 @@ import typer
 from activities.boxes import probes
 from activities.boxes import try_boxes as boxes
 from activities.boxes.probes import Proof
+from activities.cluster import Made
 from activities.settings.home import Home
+from bridge.operations.home import cluster as own_cluster
 from bridge.operations.orders import new_jobs
 from bridge.operations.registry import agents, init, repos
 from bridge.operations.service import Service
@@ -256,6 +258,62 @@ def test_a_try_that_fails_says_how_to_go_on_and_is_told_by_the_exit_code(
     assert len(asked) == 1
     assert main(["init", "--check"]) == ended
     assert len(asked) == 2
+
+
+LACKS = "the namespace team does not exist at 10.0.0.5:7233"
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Let the Temporal server lack its namespace; return what is asked of it."""
+    asked: list[str] = []
+
+    def made(_: Service, retention: str | None) -> Made:
+        asked.append(f"init {retention}")
+        return Made(("created the namespace team",))
+
+    monkeypatch.setattr(own_cluster, "lacking", lambda _: (LACKS,))
+    monkeypatch.setattr(own_cluster, "init", made)
+    return asked
+
+
+@pytest.mark.ruling("Q1.init")
+def test_a_server_of_ones_own_is_made_ready_once_that_is_agreed(
+    shop: Path, cluster: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(init_questions, "_require_terminal", lambda: None)
+    monkeypatch.setattr(init_questions, "confirmed", lambda *_, **__: False)
+    assert main(["init", "--name", "local/shop"]) == 1
+    said = capsys.readouterr().err
+    assert f"the Temporal server would be made ready, as by service cluster init:\n  {LACKS}\n" in said
+    assert cluster == []
+    assert nothing_is_registered()
+    assert main(["init", "--yes", "--no-start"]) == 0
+    assert cluster == ["init None"]
+    assert capsys.readouterr().out.splitlines()[:2] == [
+        "created the namespace team",
+        f"local/shop: registered ({shop})",
+    ]
+
+
+@pytest.mark.ruling("Q1.init")
+@pytest.mark.parametrize("json_", [True, False])
+def test_where_the_server_may_not_be_made_ready_the_commands_are_printed_and_nothing_is_registered(
+    shop: Path,
+    cluster: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    json_: bool,
+) -> None:
+    by_hand = Made(("this account may create nothing more",), ("temporal operator namespace create team",))
+    monkeypatch.setattr(own_cluster, "init", lambda *_: by_hand)
+    assert main(["init", "--yes", *(["--json"] if json_ else [])]) == 3
+    out = capsys.readouterr().out
+    if json_:
+        assert json.loads(out) == {"said": [*by_hand.said], "by_hand": [*by_hand.by_hand]}
+    else:
+        assert out.splitlines() == [*by_hand.said, "by hand:", f"  {by_hand.by_hand[0]}"]
+    assert nothing_is_registered()
 
 
 @pytest.mark.ruling("N6")

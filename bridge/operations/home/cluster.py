@@ -6,12 +6,14 @@ from datetime import timedelta
 from activities import cluster
 from activities.cluster import Made, NotPreparedError
 from activities.temporal import connect, external_config
+from activities.temporal import look as reached
+from bridge.machine import daemon_state
 from bridge.operations.health import doctor
 from bridge.operations.service import Service
 from workflows.model.errors import Commands, RefusedError, UsageError
 from workflows.text.durations import DurationError, parse_duration
 
-__all__ = ["Made", "init", "require"]
+__all__ = ["Made", "init", "lacking", "require"]
 
 
 def init(service: Service, retention: str | None) -> Made:
@@ -34,6 +36,19 @@ def init(service: Service, retention: str | None) -> Made:
         return await cluster.make(await connect(service.home, service.settings), length)
 
     return asyncio.run(make())
+
+
+def lacking(service: Service) -> tuple[str, ...]:
+    """Return what a start would miss on a server of one's own, a sentence each; look only, and not while the daemon
+    runs.
+    """
+    if external_config(service.settings) is None or daemon_state.status(service.home).running:
+        return ()
+
+    async def look() -> tuple[str, ...]:
+        return (await cluster.survey(await reached(service.home, service.settings))).faults
+
+    return asyncio.run(look())
 
 
 def require(service: Service) -> None:

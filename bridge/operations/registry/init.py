@@ -4,13 +4,15 @@ import contextlib
 import re
 import shlex
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from activities.agents.adapter import CannotLaunchError
 from activities.boxes import try_boxes
-from activities.git.remotes import remotes
+from activities.git import hub
+from activities.git.hub import HubAwayError, HubRefusesError
+from activities.git.remotes import remotes, without_credentials
 from activities.git.work_folder.worktrees import commit_of
 from activities.host import boxing
 from activities.runtimes.table import SHELL
@@ -18,12 +20,13 @@ from activities.store.registry.repos import Repo
 from bridge.machine import daemon_state
 from bridge.operations import settings
 from bridge.operations.health.runtimes import Runtime
+from bridge.operations.jobs import hosts
 from bridge.operations.registry import agents, repos, team
 from bridge.operations.registry.team import Member, Programs, Standing
 from bridge.operations.service import Service
 from workflows.contract.models import Action
 from workflows.github.repository_name import github_of_remotes, host_of
-from workflows.model.errors import Commands, RefusedError, ServiceError
+from workflows.model.errors import Commands, RefusedError, ServiceError, UsageError
 
 QUESTION = "Name the main folders of this repository in one sentence. Change nothing, ask nothing, delegate nothing."
 """The tiny job that proves that everything works."""
@@ -35,6 +38,10 @@ FIRST = (
 )
 """The first jobs that are suggested."""
 COMMANDS = 3
+ENOUGH = 2
+"""Hosts from which on no further one is suggested."""
+ORIGIN = "origin"
+"""The remote that hosts which share a store exchange work through."""
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -48,12 +55,18 @@ class Checkout:
     """Its name on GitHub, OWNER/NAME, read from its remotes; empty without one."""
     known: tuple[str, ...]
     """The names it is registered under."""
+    elsewhere: str = ""
+    """The name under which other hosts work on its remote; empty if none does."""
+    remote: str = ""
+    """The address of its remote `origin`, where hosts share the store."""
+    alone: ServiceError | None = None
+    """Why only this host can work on it although hosts share the store."""
 
     @property
     def name(self) -> str:
         """Return the name it is registered under, else the suggested one."""
         folder = _NOT_IN_A_NAME.sub("-", self.top.name).strip("-._")[:100]
-        return next(iter(self.known), "") or self.github or f"local/{folder or 'repository'}"
+        return next(iter(self.known), "") or self.elsewhere or self.github or f"local/{folder or 'repository'}"
 
 
 @dataclass(frozen=True)
@@ -70,6 +83,11 @@ class Plan:
         return self.repo in self.checkout.known
 
     @property
+    def is_elsewhere(self) -> bool:
+        """Return whether other hosts work on it already, by its remote."""
+        return self.repo == self.checkout.elsewhere
+
+    @property
     def changes(self) -> bool:
         """Return whether anything would be registered."""
         open_ = (Standing.NEW, Standing.ALLOWED)
@@ -80,22 +98,58 @@ def checkout(service: Service, folder: Path) -> Checkout:
     """Return the repository of a folder; raise if jobs could not work on it."""
     top = repos.top_level(folder)
     commit_of(top, "HEAD")
-    known = [each for each in repos.every(service) if each.checkouts.get(service.settings.host) == str(top)]
-    github = github_of_remotes(remotes(top), host_of(service.settings.github.web))
-    return Checkout(top, known[0].github if known else github, tuple(each.name for each in known))
+    every, named = repos.every(service), remotes(top)
+    known = [each for each in every if each.checkouts.get(service.settings.host) == str(top)]
+    github = github_of_remotes(named, host_of(service.settings.github.web))
+    elsewhere = "" if known else _elsewhere(service, every, top, named.get(ORIGIN, ""), github)
+    return Checkout(top, known[0].github if known else github, tuple(each.name for each in known), elsewhere)
 
 
-def check_name(service: Service, found: Checkout, name: str) -> None:
-    """Raise if the repository cannot have this name, or if another checkout has it."""
+def _elsewhere(service: Service, every: Iterable[Repo], top: Path, origin: str, github: str) -> str:
+    """Return the name of the repository that has this remote, if this host has no checkout of it yet."""
+    url, here = "", service.settings.host
+    with contextlib.suppress(ServiceError):
+        url = repos.address(origin, top) if origin else ""
+    found = (each for each in every if each.remote and here not in each.checkouts)
+    same = (each.name for each in found if each.remote == url or (github and each.github == github))
+    return next(same, "") if service.settings.is_fleet else ""
+
+
+def reach(service: Service, found: Checkout) -> Checkout:
+    """Look whether its remote answers, where hosts share the store and it is not registered yet; change nothing."""
+    if not service.settings.is_fleet or found.known:
+        return found
+    url = remotes(found.top).get(ORIGIN)
+    if url is None:
+        add = f"git -C {shlex.quote(str(found.top))} remote add {ORIGIN} URL"
+        return replace(found, alone=RefusedError(f"it has no remote {ORIGIN}", add))
+    try:
+        url = repos.address(url, found.top)
+        hub.reach(url)
+    except ServiceError as why:
+        clean = without_credentials(url)
+        return replace(found, remote=clean if clean.isprintable() else "", alone=why)
+    return replace(found, remote=url)
+
+
+def name_of(service: Service, remote: str) -> str:
+    """Return the name that a remote's address suggests; raise if it suggests none."""
+    if name := github_of_remotes({ORIGIN: remote}, host_of(service.settings.github.web)):
+        return name
+    raise UsageError("type a name, OWNER/NAME: the remote's address suggests none")
+
+
+def check_name(service: Service, found: Checkout | None, name: str) -> None:
+    """Raise if the repository cannot have this name, or if another one has it; without a checkout, it is a remote's."""
     repos.check_name(name)
-    if found.known and name not in found.known:
+    if found and found.known and name not in found.known:
         known = ", ".join(found.known)
         raise RefusedError(f"{found.top} is registered already, as {known}", f"service init --name {found.known[0]}")
     taken = next((each for each in repos.every(service) if each.name == name), None)
-    if taken and not found.known:
-        here = shlex.quote(str(found.top))
+    if taken and not (found and (found.known or name == found.elsewhere)):
+        here = shlex.quote(str(found.top)) if found else "--remote URL"
         hint = Commands("service init --name OWNER/NAME", f"service repo add {name} {here}")
-        raise RefusedError(f"{name} is registered already, for {taken.path}", hint)
+        raise RefusedError(f"{name} is registered already, for {taken.path or taken.remote}", hint)
 
 
 def plan(service: Service, found: Checkout, name: str, programs: Programs) -> Plan:
@@ -120,12 +174,15 @@ def weaken(service: Service, runtimes: Iterable[str]) -> str:
     return box
 
 
-def carry_out(service: Service, plan: Plan) -> Repo:
-    """Register everything that is missing; after an error, undo what was registered."""
+def carry_out(service: Service, plan: Plan) -> tuple[Repo, Plan]:
+    """Register everything that is missing; after an error, undo what was registered. Return the plan as it came out:
+    a remote that takes no work is left out.
+    """
     with contextlib.ExitStack() as undo:
         if not plan.is_known:
-            repos.add(service, plan.repo, plan.checkout.top)
-            undo.callback(repos.remove, service, plan.repo)
+            plan = _add(service, plan)
+            if not plan.is_elsewhere:
+                undo.callback(repos.remove, service, plan.repo)
         for member in plan.members:
             if member.standing is Standing.NEW:
                 agents.add(service, member.new)
@@ -134,7 +191,21 @@ def carry_out(service: Service, plan: Plan) -> Repo:
                 agents.allow(service, member.new.name, plan.repo)
                 undo.callback(agents.deny, service, member.new.name, plan.repo)
         undo.pop_all()
-    return repos.get(service, plan.repo)
+    return repos.get(service, plan.repo), plan
+
+
+def _add(service: Service, plan: Plan) -> Plan:
+    """Register the checkout with its remote, or alone if the remote refuses the work."""
+    found = plan.checkout
+    if found.remote and not found.alone and not plan.is_elsewhere:
+        try:
+            repos.add(service, plan.repo, found.top, remote=found.remote)
+        except (HubAwayError, HubRefusesError, UsageError) as why:
+            plan = replace(plan, checkout=replace(found, alone=why))
+        else:
+            return plan
+    repos.add(service, plan.repo, found.top)
+    return plan
 
 
 def runs(service: Service) -> bool:
@@ -168,7 +239,8 @@ def next_commands(service: Service, plan: Plan, usable: Sequence[Runtime]) -> li
     look = [f"service runtime check {service.settings.program_name(lacking)}"] if lacking else []
     start = [] if runs(service) else ["service daemon start"]
     jobs = [f'service agent {do} {who} "{what}" --repo {plan.repo} --wait' for do, who, what in able(service, plan)]
-    return [*look, *start, *jobs[:2], "service attention", "service job list"][:COMMANDS]
+    invite = ["service host invite"] if service.settings.is_fleet and len(hosts.every(service)) < ENOUGH else []
+    return [*look, *start, *jobs[: 2 - len(invite)], *invite, "service attention", "service job list"][:COMMANDS]
 
 
 def boxed(service: Service, plan: Plan) -> bool:
@@ -182,6 +254,7 @@ def as_json(repo: Repo, plan: Plan, found: Sequence[Runtime]) -> dict[str, Any]:
     """Return the JSON for `--json`: what was registered."""
     return {
         "repository": asdict(repo) | {"new": not plan.is_known},
+        "remote_error": plan.checkout.alone.message if plan.checkout.alone else "",
         "runtimes": found,
         "agents": [
             {"name": each.new.name, "runtime": each.runtime, "standing": each.standing.value} for each in plan.members

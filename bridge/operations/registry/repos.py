@@ -1,5 +1,6 @@
 """Registering repositories."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -92,6 +93,13 @@ def _refuse_two(service: Service, known: Repo | None, name: str, top: str, remot
 
 def _remote(service: Service, url: str) -> Remote:
     """Reach a remote and the hub, and find out where work may be pushed. Raise before anything is registered."""
+    url = address(url, Path())
+    branch = hub.default_branch(url)
+    return Remote(url, branch, hub.namespace(service.settings.git.hub or url))
+
+
+def address(url: str, folder: Path) -> str:
+    """Return a remote's address as it is registered, a path in full; raise if it can't be one."""
     if not url.isprintable() or url.startswith("-") or url != storable(url):
         raise UsageError(f"{storable(url)!r} is not a URL or a path of a repository", "--remote URL")
     if without_credentials(url) != url:
@@ -101,9 +109,8 @@ def _remote(service: Service, url: str) -> Remote:
             Commands("git config --global credential.helper store", f"--remote {clean}"),
         )
     if "://" not in url and ":" not in url.partition("/")[0]:
-        url = str(Path(url).expanduser().absolute())
-    branch = hub.default_branch(url)
-    return Remote(url, branch, hub.namespace(service.settings.git.hub or url))
+        return os.path.normpath(folder.absolute() / Path(url).expanduser())
+    return url
 
 
 def _check_move(service: Service, known: Repo, top: str, *, move: bool) -> None:

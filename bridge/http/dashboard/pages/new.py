@@ -2,7 +2,7 @@
 
 import hashlib
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,11 @@ from bridge.http.dashboard.frame.page import Asked, Done, Form, Page, done
 from bridge.http.dashboard.parts import lists
 from bridge.operations.health import runtimes
 from bridge.operations.idempotency import Answer, once
+from bridge.operations.jobs import hosts
 from bridge.operations.orders import new_jobs, trees
 from bridge.operations.orders.new_jobs import NewJob, NewRecipe
 from bridge.operations.pipelines import definitions
-from bridge.operations.registry import agents, init, repos
+from bridge.operations.registry import agents, init, labels, repos
 from bridge.operations.registry.agents import NewAgent
 from bridge.operations.service import Service
 from workflows.contract.models import Action, AutonomyPolicy
@@ -28,6 +29,9 @@ from workflows.policy.recipes import Recipe
 TASK, REPOSITORY, AGENT, PIPELINE = "/new", "/new/repository", "/new/agent", "/new/pipeline"
 TABS = {TASK: "Task", REPOSITORY: "Repository", AGENT: "Agent", PIPELINE: "Pipeline"}
 MEANS = ("model", "effort", "pull_request", "issue", "base", "timeout", "budget")
+
+ASKS = ("require", "prefer")
+"""The fields of labels."""
 
 RECIPE = "recipe:"
 """The beginning of a recipe's name among the names of agents, which have no colon."""
@@ -152,21 +156,50 @@ def _key(form: Form, words: str) -> str:
 
 
 def _look_repository(service: Service, asked: Asked) -> Mapping[str, object]:
-    return _tab(REPOSITORY) | {"title": "Add a repository", "host": service.settings.host}
+    return _tab(REPOSITORY) | {
+        "title": "Add a repository",
+        "host": service.settings.host,
+        "labels": _known_labels(service),
+    }
 
 
 async def _add_repository(service: Service, form: Form) -> Done:
-    """Register a checkout, under the name of its remote if none is given; a name that is taken stays."""
+    """Register a checkout, a remote or both, under the name of the remote if none is given; a taken name stays."""
+    typed, remote = form.text("path", "").strip(), form.text("remote", "").strip()
     with argument("path"):
-        path = _absolute(form.text("path").strip())
-        found = init.checkout(service, path)
-    name = form.text("name", "").strip() or found.name
+        if not (typed or remote):
+            raise UsageError("type the path of a checkout, or a remote below")
+        path = _absolute(typed) if typed else None
+        found = init.checkout(service, path) if path else None
     with argument("name"):
+        name = form.text("name", "").strip() or (found.name if found else init.name_of(service, remote))
         repos.check_name(name)
         init.check_name(service, found, name)
-    repo = repos.add(service, name, path, form.text("github", "").strip() or None)
+    github = form.text("github", "").strip() or None
+    require, prefer = (_labels(form, field) or None for field in ASKS)
+    repo = repos.add(service, name, path, github, remote or None, require=require, prefer=prefer)
     then = AGENT if not agents.every(service) else TASK
-    return done(f"{repo.name} is registered, at {repo.path}.", f"/ui{then}?repo={repo.name}")
+    said = f"{repo.name} is registered, at {' and '.join(filter(None, (repo.path, repo.remote)))}."
+    return done(_warned(service, said, repo.require), f"/ui{then}?repo={repo.name}")
+
+
+def _known_labels(service: Service) -> list[str] | None:
+    """Return the labels that hosts have, where several share the store; None on a host with a store of its own."""
+    if not service.settings.is_fleet:
+        return None
+    return sorted({label for host in hosts.every(service) for label in host.labels})
+
+
+def _labels(form: Form, field: str) -> tuple[str, ...]:
+    """Return the labels of a field, which commas or spaces separate."""
+    with argument(field):
+        return labels.checked(form.text(field, "").replace(",", " ").split())
+
+
+def _warned(service: Service, said: str, require: Iterable[str]) -> str:
+    """Add a warning if no host has a required label."""
+    warning = labels.caveat(service, require)
+    return f"{said} Mind that {warning}." if warning else said
 
 
 def _absolute(text: str) -> Path:
@@ -186,6 +219,7 @@ def _look_agent(service: Service, asked: Asked) -> Mapping[str, object]:
         "actions": DOES,
         "autonomy": AUTONOMY,
         "sessions": SESSIONS,
+        "labels": _known_labels(service),
     }
 
 
@@ -195,12 +229,12 @@ async def _add_agent(service: Service, form: Form) -> Done:
         **{name: form.text(name, "").strip() for name in texts},
         capabilities=",".join(form.all("capabilities")),
         repos=form.all("repos"),
-        require=(),
-        prefer=(),
+        require=_labels(form, "require"),
+        prefer=_labels(form, "prefer"),
     )
     agent = agents.add(service, new)
     lacking = runtimes.lacks(service, new.runtime)
-    said = f"{new.name} is registered{f', but {lacking}' if lacking else ''}."
+    said = _warned(service, f"{new.name} is registered{f', but {lacking}' if lacking else ''}.", new.require)
     first = f"?agent={new.name}&repo={agent.repos[0]}" if agent.repos else ""
     return done(said, f"/ui{TASK}{first}" if first else "/ui/agents")
 
@@ -233,14 +267,14 @@ def _tab(here: str) -> dict[str, object]:
 
 PAGES = (
     Page(TASK, "new_task.html", _look_task, fields=("repo", "agent", "action", "message", *MEANS)),
-    Page(REPOSITORY, "new_repository.html", _look_repository, fields=("path", "name", "github")),
+    Page(REPOSITORY, "new_repository.html", _look_repository, fields=("path", "remote", "name", "github", *ASKS)),
     Page(
         AGENT,
         "new_agent.html",
         _look_agent,
         fields=(
             *("name", "runtime", "command", "model", "effort", "capabilities"),
-            *("autonomy", "template", "role", "repos", "session"),
+            *("autonomy", "template", "role", "repos", "session", *ASKS),
         ),
     ),
     Page(PIPELINE, "new_pipeline.html", _look_pipeline, fields=("definition", "format")),

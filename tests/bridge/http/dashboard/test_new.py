@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from activities.settings.model import Settings
 from activities.store.registry import agents as stored_agents
+from activities.store.registry import hosts
 from bridge.http.wire import authorization
 from bridge.operations import people
 from bridge.operations.orders import trees
@@ -12,7 +14,7 @@ from bridge.operations.pipelines import definitions
 from bridge.operations.registry import agents, repos
 from bridge.operations.registry.agents import NewAgent
 from bridge.operations.service import Service
-from tests.activities.git.conftest import make_repository
+from tests.activities.git.conftest import make_repository, run_git
 from tests.bridge import seeds
 from tests.bridge.http.dashboard.conftest import NO_TEMPORAL
 from tests.bridge.http.dashboard.surfer import Shown, Surfer
@@ -170,9 +172,52 @@ class TestRepository:
         assert f"local/shop is registered, at {path}." in shown.words
         assert shown.form(AGENT).fields["repos"] == ["local/shop"]
 
+    async def test_by_its_remote_it_needs_no_checkout(self, ann: Surfer, service: Service, tmp_path: Path) -> None:
+        remote = tmp_path / "hub"
+        run_git(make_repository(tmp_path / "shop"), "clone", "--quiet", "--bare", ".", str(remote))
+        form = (await ann.open(REPOSITORY)).form(REPOSITORY)
+        unnamed = await ann.send(form, remote=str(remote))
+        assert "type a name, OWNER/NAME" in fault(unnamed, "name")
+        assert unnamed.form(REPOSITORY).fields["remote"] == [str(remote)]
+        shown = await ann.send(form, remote=str(remote), name="acme/shop")
+        assert f"acme/shop is registered, at {remote}." in shown.words
+        [repo] = repos.every(service)
+        assert (repo.remote, repo.path, repo.checkouts) == (str(remote), "", {})
+        again = await ann.send(form, remote=str(remote), name="acme/shop")
+        assert f"acme/shop is registered already, for {remote}" in fault(again, "name")
+        both = await ann.send(form, remote=str(remote), path=str(tmp_path / "shop"), name="acme/two")
+        assert f"acme/two is registered, at {tmp_path / 'shop'} and {remote}." in both.words
+
+    async def test_a_remote_that_does_not_answer_is_a_fault_of_its_field(self, ann: Surfer, service: Service) -> None:
+        form = (await ann.open(REPOSITORY)).form(REPOSITORY)
+        shown = await ann.send(form, remote="/nowhere", name="acme/shop")
+        assert "/nowhere cannot be reached" in fault(shown, "remote")
+        assert repos.every(service) == []
+
+    async def test_labels_are_asked_where_hosts_share_the_store(
+        self, ann: Surfer, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = make_repository(tmp_path / "shop")
+        assert "require" not in (await ann.open(REPOSITORY)).form(REPOSITORY).fields
+        monkeypatch.setattr(Settings, "is_fleet", property(lambda _: True))
+        hosts.see(service.store, "web-1", slots=4, started_at=1.0, labels=("os:linux",))
+        page = await ann.open(REPOSITORY)
+        assert "Labels of the hosts: os:linux" in page.words
+        wrong = await ann.send(page.form(REPOSITORY), path=str(path), require="a b{")
+        assert "&#39;b{&#39; is not a label" in fault(wrong, "require")
+        shown = await ann.send(wrong.form(REPOSITORY), path=str(path), require="gpu, os:linux", prefer="big-disk")
+        [repo] = repos.every(service)
+        assert (repo.require, repo.prefer) == (("gpu", "os:linux"), ("big-disk",))
+        assert "Mind that no host has the label gpu, so its jobs will wait" in shown.words
+        await ann.send(shown.form(AGENT), name="mason", runtime="shell", command="cat", require="os:linux")
+        mason = stored_agents.get(service.store, "mason")
+        assert mason is not None
+        assert (mason.require, mason.prefer) == (("os:linux",), ())
+
     @pytest.mark.parametrize(
         ("path", "name", "field", "why"),
         [
+            ("", "", "path", "type the path of a checkout, or a remote below"),
             ("shop", "", "path", "is not an absolute path"),
             ("/no/such", "", "path", "/no/such is not a folder"),
             ("{tmp}", "", "path", "is not a git repository"),

@@ -8,6 +8,8 @@ import pytest
 
 from activities.runtimes.table import CODEX
 from activities.settings.home import Home
+from activities.settings.model import Settings
+from activities.store.registry import hosts
 from activities.store.registry.agents import Agent
 from bridge.operations.health import runtimes
 from bridge.operations.health.runtimes import Runtime
@@ -16,6 +18,7 @@ from bridge.operations.registry.agents import NewAgent
 from bridge.operations.registry.init import Plan
 from bridge.operations.registry.team import Programs, Standing
 from bridge.operations.service import Service
+from cli.asking.init import in_words
 from tests.installed import Machine
 from workflows.model.errors import Commands, RefusedError, ServiceError, UsageError
 
@@ -127,7 +130,7 @@ def test_what_no_job_could_work_on_is_said_first(service: Service, tmp_path: Pat
 def test_all_is_registered_and_the_second_time_nothing_changes(service: Service, shop: Path) -> None:
     plan = planned(service, shop)
     assert plan.changes
-    repo = init.carry_out(service, plan)
+    repo, _ = init.carry_out(service, plan)
     assert (repo.name, repo.path) == ("acme/shop", str(shop))
     known = {each.worker.name: each for each in agents.every(service)}
     assert {name: each.worker.runtime for name, each in known.items()} == {"lead": A, "builder": A, "checker": B}
@@ -143,7 +146,7 @@ def test_all_is_registered_and_the_second_time_nothing_changes(service: Service,
     }
     again = planned(service, shop, init.checkout(service, shop).name, Programs(C, C))
     assert (again.changes, set(standings(again).values())) == (False, {Standing.THERE})
-    assert init.carry_out(service, again) == repo
+    assert init.carry_out(service, again) == (repo, again)
     assert {each.worker.name: each for each in agents.every(service)} == known
 
 
@@ -260,3 +263,117 @@ def test_what_the_agents_of_a_runtime_lack_is_known_without_running_it(
     monkeypatch.setattr(subprocess, "run", None)
     assert runtimes.lacks(service, A) == says
     assert runtimes.lacks(service, "shell") == ""
+
+
+@pytest.fixture
+def fleet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let hosts share the store."""
+    monkeypatch.setattr(Settings, "is_fleet", property(lambda _: True))
+
+
+def clone(bare: Path, shop: Path) -> None:
+    """Give a repository a remote."""
+    git(bare, "init", "-q", "--bare", "-b", "main")
+    git(shop, "remote", "add", "origin", str(bare))
+    git(shop, "push", "-q", "origin", "HEAD:main")
+
+
+def survey(service: Service, shop: Path, name: str = "acme/shop") -> Plan:
+    return init.plan(service, init.reach(service, init.checkout(service, shop)), name, Programs(A, B))
+
+
+@pytest.mark.ruling("Q1.init")
+@pytest.mark.usefixtures("fleet")
+class TestInAFleet:
+    def test_the_repository_gets_its_remote_so_that_every_host_works_on_it(
+        self, service: Service, shop: Path, tmp_path: Path
+    ) -> None:
+        clone(tmp_path / "hub", shop)
+        repo, plan = init.carry_out(service, survey(service, shop))
+        assert (repo.remote, repo.default_branch, repo.path) == (str(tmp_path / "hub"), "main", str(shop))
+        assert plan.checkout.alone is None
+        assert in_words(service, plan)[0] == f"acme/shop: registered ({shop}), for every host at {tmp_path / 'hub'}"
+
+    def test_a_clone_on_another_host_is_a_checkout_of_the_same_repository(
+        self, service: Service, shop: Path, tmp_path: Path
+    ) -> None:
+        clone(tmp_path / "hub", shop)
+        init.carry_out(service, survey(service, shop))
+        subprocess.run(["git", "clone", "-q", str(tmp_path / "hub"), str(tmp_path / "copy")], check=True)
+        service.home.config.write_text('[worker]\nhost = "two"\n')
+        two = Service(service.home)
+        assert init.checkout(two, tmp_path / "copy").name == "acme/shop"
+        repo, plan = init.carry_out(two, survey(two, tmp_path / "copy"))
+        assert repo.checkouts == {service.settings.host: str(shop), "two": str(tmp_path / "copy")}
+        assert in_words(service, plan)[0] == f"acme/shop: registered ({tmp_path / 'copy'}), as other hosts work on it"
+        with pytest.raises(RefusedError, match="acme/shop is registered already, for"):
+            survey(two, other(tmp_path / "other"))
+
+    @pytest.mark.parametrize(
+        ("origin", "why", "ways"),
+        [
+            ("", "it has no remote origin", ["git -C SHOP remote add origin URL", "--remote URL"]),
+            ("x\nFORGED", r"'x\nFORGED' is not a URL or a path", ["--remote URL"]),
+            ("/nowhere", "/nowhere cannot be reached: ", ["git ls-remote /nowhere", "--remote /nowhere"]),
+            (
+                "https://ann:secret@localhost:1/shop",
+                "the remote's address holds a password, which would be stored",
+                ["git config --global credential.helper store", "--remote https://localhost:1/shop"],
+            ),
+        ],
+    )
+    def test_without_a_remote_that_answers_the_checkout_is_registered_alone(
+        self, service: Service, shop: Path, origin: str, why: str, ways: list[str]
+    ) -> None:
+        if origin:
+            git(shop, "remote", "add", "origin", origin)
+        plan = survey(service, shop)
+        said, *more = in_words(service, plan)[: len(ways) + 1]
+        assert f"acme/shop: registered ({shop}), for this host only: {why}" in said
+        assert [line.endswith(way.replace("SHOP", str(shop))) for line, way in zip(more, ways, strict=True)] == [
+            True
+        ] * len(ways)
+        assert "secret" not in "".join([said, *more])
+        repo, _ = init.carry_out(service, plan)
+        assert (repo.remote, repo.path) == ("", str(shop))
+
+    def test_a_remote_that_takes_no_work_is_found_out_in_time(
+        self, service: Service, shop: Path, tmp_path: Path
+    ) -> None:
+        clone(tmp_path / "hub", shop)
+        hook = tmp_path / "hub" / "hooks" / "pre-receive"
+        hook.write_text("#!/bin/sh\nexit 1\n")
+        hook.chmod(0o755)
+        plan = survey(service, shop)
+        assert plan.checkout.alone is None
+        repo, done = init.carry_out(service, plan)
+        assert (repo.remote, repo.path) == ("", str(shop))
+        assert "refuses the service's work" in in_words(service, done)[0]
+
+    def test_the_next_command_is_to_invite_another_host(
+        self, service: Service, shop: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(init, "runs", lambda _: True)
+        _, plan = init.carry_out(service, survey(service, shop))
+        assert init.next_commands(service, plan, [])[2] == "service host invite"
+        for name in ("one", "two"):
+            hosts.see(service.store, name, slots=4, started_at=1.0)
+        assert "service host invite" not in init.next_commands(service, plan, [])
+
+
+@pytest.mark.ruling("Q1.init")
+def test_on_one_host_its_remote_is_not_looked_at(service: Service, shop: Path) -> None:
+    git(shop, "remote", "add", "origin", "/nowhere")
+    repo, plan = init.carry_out(service, survey(service, shop))
+    assert (repo.remote, plan.checkout.alone, in_words(service, plan)[0]) == (
+        "",
+        None,
+        f"acme/shop: registered ({shop})",
+    )
+
+
+def other(path: Path) -> Path:
+    """Create another repository with a commit."""
+    git(path, "init", "-q", str(path))
+    commit(path)
+    return path
