@@ -1,7 +1,9 @@
 """Authentication of calls from other hosts of the store, by their signature (ruling Q3). They show no token.
 
-Such a call only reads, below a path of its own, and takes nothing from the rate of people and programs.
+Such a call only reads, below a path of its own, and does not count against the rate of people and programs.
 """
+
+import time
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -23,13 +25,17 @@ from workflows.model.errors import ServiceError
 PER_MINUTE = 6000
 """Calls of one host: an open page asks once a second, a followed log three times."""
 
+CLOCK_SECONDS = 60.0
+
 
 class HostGate:
-    """A gate that routes the calls of other hosts to what answers them, before the gates that require a token."""
+    """A gate that passes calls of other hosts to `answers`, before the gates that require a token."""
 
     def __init__(self, app: ASGIApp, service: Service, answers: ASGIApp, strangers: Rate) -> None:
         self.app, self._service, self._answers = app, service, answers
         self._strangers, self._rate = strangers, Rate(PER_MINUTE)
+        self._read_at, self._ahead = -CLOCK_SECONDS, 0.0
+        """When the store's clock was read, and its lead over this machine's monotonic clock."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not scope.get("path", "").startswith(PREFIX):
@@ -41,20 +47,29 @@ class HostGate:
         return await self._answers(scope, receive, send)
 
     async def _let_in(self, scope: Scope) -> None:
-        """Check the signature first: who cannot sign makes the bridge ask nothing of the store."""
+        """Check signature and age, then the caller's rate: nobody else's calls, nor copies of old ones, count there."""
         keys, query = seal_key.every(self._service.home.root), scope["query_string"].decode("latin-1")
         target = f"{scope.get('raw_path', b'').decode('latin-1')}{'?' if query else ''}{query}"
         shown, here = header(scope, HEADER.encode()) or "", self._service.settings.host
         call = HostCall.read(keys, shown, here, target)
+        why = f"only other hosts of this store are answered here, and this is {here}"
+        if call and not call.is_fresh(await self._now()):
+            call, why = None, "the call was made too long ago"
         if call is None:
             self._strangers.count(f"address {address(scope)}")
-            raise UnauthorizedError(f"only other hosts of this store are answered here, and this is {here}", "Host")
+            raise UnauthorizedError(why, "Host")
         self._rate.count(call.caller)
-        if not call.is_fresh(await for_host(self._now)):
-            raise UnauthorizedError("the call was made too long ago", "Host")
         made = call_of(scope)
         made.caller, made.by, made.scope = f"host {call.caller}", f"host {call.caller}", TokenScope.READ
 
-    def _now(self) -> float:
+    async def _now(self) -> float:
+        """Return the time on the store's clock, which is read once a minute."""
+        if time.monotonic() - self._read_at > CLOCK_SECONDS:
+            now = await for_host(self._read_clock)
+            self._read_at = time.monotonic()
+            self._ahead = now - self._read_at
+        return time.monotonic() + self._ahead
+
+    def _read_clock(self) -> float:
         with self._service.store.connect() as connection:
             return database.now(connection)

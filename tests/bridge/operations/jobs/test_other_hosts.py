@@ -14,6 +14,7 @@ from activities.runs.status import Stage
 from activities.sealing import seal_key
 from activities.sealing.host_calls import HEADER, LASTS, HostCall
 from activities.settings.home import Home
+from bridge.http.gates.rate import Rate
 from bridge.http.routes import hosts as routes
 from bridge.operations.jobs import jobs, other_hosts, output
 from bridge.operations.service import Service
@@ -171,6 +172,14 @@ class TestSignature:
         signed = pair.signed(self.PATH)
         assert (await pair.get(self.PATH, **signed, host="evil.example")).status_code == 403
         assert (await pair.get(self.PATH, **signed, origin="http://evil.example")).status_code == 403
+
+    async def test_a_call_that_is_shown_again_later_takes_nothing_from_the_host_s_rate(
+        self, pair: Pair, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        old, counted = pair.signed(self.PATH, age=LASTS + 5), list[str]()
+        monkeypatch.setattr(Rate, "count", lambda _, caller: counted.append(caller))
+        await pair.get(self.PATH, **old)
+        assert counted == ["address 127.0.0.1"]
 
     async def test_a_call_has_a_line_in_the_audit(self, pair: Pair) -> None:
         await pair.get(self.PATH, **pair.signed(self.PATH))
