@@ -4,7 +4,7 @@ Every bridge of a fleet shows the same figures, those of the store: scrape one o
 """
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from threading import Lock
 
@@ -22,7 +22,8 @@ from workflows.policy.host_availability import lacks_worker, unseen
 FRESH_SECONDS, USAGE_SECONDS = 5.0, 60.0
 """Time for which the figures are cached, and the usage, which is summed up over all jobs."""
 
-UNKNOWN = "unknown"
+MOST_MODELS = 50
+"""Models with a series of their own, those with most tokens. Agents print the names, so there may be any number."""
 
 
 class Metrics:
@@ -155,11 +156,17 @@ def _waiting(found: Figures) -> Iterator[Metric]:
 def _used(used: list[ModelUsage]) -> Iterator[Metric]:
     tokens = CounterMetricFamily("service_tokens", "Tokens that jobs used.", labels=["model", "direction"])
     dollars = CounterMetricFamily("service_cost_dollars", "Dollars that jobs cost.", labels=["model"])
-    for each in used:
-        model = each.model or UNKNOWN
-        tokens.add_metric([model, "input"], each.input_tokens)
-        tokens.add_metric([model, "output"], each.output_tokens)
-        dollars.add_metric([model], each.cost_usd)
+    ranked = sorted(used, key=lambda each: each.input_tokens + each.output_tokens, reverse=True)
+    read, written, spent = Counter[str](), Counter[str](), defaultdict[str, float](float)
+    for number, each in enumerate(ranked):
+        model = (each.model or "unknown") if number < MOST_MODELS else "other"
+        read[model] += each.input_tokens
+        written[model] += each.output_tokens
+        spent[model] += each.cost_usd
+    for model, cost in spent.items():
+        tokens.add_metric([model, "input"], read[model])
+        tokens.add_metric([model, "output"], written[model])
+        dollars.add_metric([model], cost)
     yield from (tokens, dollars)
 
 

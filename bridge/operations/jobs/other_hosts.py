@@ -51,10 +51,10 @@ class OtherHost:
         """Return the answer as text."""
         return self._get(path, query)[0].decode(errors="replace")
 
-    def raw(self, path: str, cursor: int, **query: object) -> Iterator[tuple[bytes, int]]:
+    def raw(self, path: str, cursor: int) -> Iterator[tuple[bytes, int]]:
         """Yield pieces of a raw output, each with the offset behind it, until no more is there."""
         while True:
-            piece, headers = self._get(path, query | {"cursor": cursor})
+            piece, headers = self._get(path, {"cursor": cursor})
             behind = int(headers.get(NEXT, cursor))
             if behind <= cursor:
                 return
@@ -84,7 +84,7 @@ class OtherHost:
                 for piece in answer.iter_bytes():
                     body += piece
                     if time.monotonic() > deadline or len(body) > MOST:
-                        raise httpx.ReadTimeout("its answer takes too long")
+                        raise httpx.ReadTimeout("its answer is too long, or takes too long")
                 return answer.status_code, bytes(body), answer.headers
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             why = str(error) or type(error).__name__

@@ -65,6 +65,28 @@ async def test_the_figures_are_shown_in_prometheus_format(service: Service, call
     assert shown["service_bounds_tripped_total", "delegation_width_exceeded"] == 0
 
 
+async def test_models_that_agents_make_up_are_shown_as_one(
+    service: Service, call: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metrics, "MOST_MODELS", 2)
+    for number, model in enumerate(("large", None, "made-up-1", "made-up-2")):
+        job = f"job-0123456789c{number}"
+        used = {"usage": Usage(input_tokens=1000 - number), "cost_usd": 0.5, "model": model}
+        seeds.write(service, seeds.task(job), seeds.job(job, state=JobState.SUCCEEDED, **used))
+    text = (await call.get("/metrics")).text
+    assert [line for line in text.splitlines() if line.startswith(("service_tokens_total", "service_cost"))] == [
+        'service_tokens_total{direction="input",model="large"} 1000.0',
+        'service_tokens_total{direction="output",model="large"} 0.0',
+        'service_tokens_total{direction="input",model="unknown"} 999.0',
+        'service_tokens_total{direction="output",model="unknown"} 0.0',
+        'service_tokens_total{direction="input",model="other"} 1995.0',
+        'service_tokens_total{direction="output",model="other"} 0.0',
+        'service_cost_dollars_total{model="large"} 0.5',
+        'service_cost_dollars_total{model="unknown"} 0.5',
+        'service_cost_dollars_total{model="other"} 1.0',
+    ]
+
+
 async def test_scrapes_cost_few_statements_and_none_while_the_figures_are_fresh(
     service: Service, call: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
