@@ -199,7 +199,7 @@ def fleet(service: Service) -> Iterator[Finding]:
     if service.settings.store.url:
         every = hosts.every(service.store)
         working = [host.name for host in every if not lacks_worker(host.seen)]
-        says = f"{len(every)} hosts were seen, and {len(working)} have a worker now"
+        says = f"{len(working)} of {len(every)} hosts work now"
         yield Finding("fleet", Level.OK, f"{says}: {', '.join(working)}" if working else says)
 
 
@@ -258,8 +258,8 @@ def seals(service: Service) -> Iterator[Finding]:
         by_hand += f", and agents of {', '.join(near)} can reach the server"
     fingerprint = seal_key.fingerprint(key)[:12]
     former = ", ".join(path.name[:12] for path in seal_key.files(service.home.root))
-    opens = f", {former} only opens" if former else ""
-    says = f"what is written for Temporal is {how}, seal.key {fingerprint}{opens}; messages by hand are {by_hand}"
+    opens = f", and {former} still opens older data" if former else ""
+    says = f"what is written for Temporal is {how} with seal.key {fingerprint}{opens}; messages by hand are {by_hand}"
     level, fix = Level.OK, ""
     if near and settings.by_hand:
         says, level, fix = f"{says}: they can answer for people", Level.WARNING, "set by_hand = false in [temporal]"

@@ -1,4 +1,4 @@
-"""Checks of a PostgreSQL that keeps the store: may this account make tables, and do the hosts' connections fit?"""
+"""Checks of the PostgreSQL server with the store: rights to make tables, room for the hosts' connections."""
 
 from collections.abc import Iterator
 
@@ -14,15 +14,16 @@ _HOSTS = "SELECT count(*) FROM hosts WHERE stopped_at IS NULL"
 
 
 def findings(connection: Connection, pool: int) -> Iterator[Finding]:
-    """Check rights and limits; nothing is changed."""
+    """Check rights and limits, without changing anything."""
     user, database, schema, makes = connection.execute(text(_RIGHTS)).one()
     if not makes:
-        says = f"the account {user} may make no tables in the schema {schema} of the database {database}"
+        says = f"the account {user} may not make tables in the schema {schema} of the database {database}"
         grant = f'GRANT CREATE, USAGE ON SCHEMA "{schema}" TO "{user}"'
         yield Finding("store", Level.WRONG, says, f"as the database's owner: psql -d {database} -c '{grant}'")
     used = connection.execute(text(_USED)).scalar_one()
     seen = connections.capacity(connection, _hosts(connection), pool)
-    says = f"{seen.usable} connections of PostgreSQL, of which {used} are open; {seen.hosts} hosts need {seen.needed}"
+    hosts = "1 host needs" if seen.hosts == 1 else f"{seen.hosts} hosts need"
+    says = f"PostgreSQL allows {seen.usable} connections, and {used} are open; {hosts} {seen.needed}"
     if not seen.lacking:
         yield Finding("store", Level.OK, says)
         return

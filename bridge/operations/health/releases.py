@@ -1,4 +1,4 @@
-"""The releases of a fleet's hosts, for `service doctor`: who lags behind, and which trees (ruling Q8)."""
+"""The releases of a fleet's hosts for `service doctor`, and the hosts and trees that are behind (ruling Q8)."""
 
 import asyncio
 from collections.abc import Iterator
@@ -35,16 +35,17 @@ def findings(service: Service) -> Iterator[Finding]:
         yield Finding(NAME, Level.OK, "the first worker that starts chooses the release for all trees")
         return
     if living and current not in {host.version for host in living}:
-        says = f"trees wait for release {current}, and no host that runs has it"
-        yield Finding(
-            NAME, Level.WRONG, says, f"wait a minute, or on a host: pip install delegation-service=={current}"
-        )
+        says = f"trees wait for release {current}, which no running host has"
+        fix = f"wait a minute, or on a host: pip install delegation-service=={current}"
+        yield Finding(NAME, Level.WRONG, says, fix)
     for host in living:
         yield from _of(host, current)
-    more = f": {', '.join(behind[:MOST_NAMED])}{' and more' if len(behind) > MOST_NAMED else ''}" if behind else ""
-    number = f"{len(behind)}{' or more' if len(behind) == MOST else ''}"
-    moved = f"; {number} trees made their last step on another, and move with their next{more}" if behind else ""
-    yield Finding(NAME, Level.OK, f"{current} takes the steps of all trees{moved}")
+    says = f"{current} takes the steps of all trees"
+    if behind:
+        number = f"{len(behind)}{' or more' if len(behind) == MOST else ''}"
+        some = f"{', '.join(behind[:MOST_NAMED])}{' and more' if len(behind) > MOST_NAMED else ''}"
+        says += f"; {number} trees made their last step on another, and move with their next: {some}"
+    yield Finding(NAME, Level.OK, says)
 
 
 def _of(host: Host, current: str) -> Iterator[Finding]:

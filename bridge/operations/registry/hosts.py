@@ -1,4 +1,4 @@
-"""The hosts that share one store: looking at one of them, and forgetting it."""
+"""One of the hosts that share a store: its details, and its removal."""
 
 from dataclasses import asdict, dataclass
 
@@ -38,11 +38,10 @@ def remove(service: Service, name: str) -> HostDetail:
     """Forget a host that is gone for good, unless something still depends on it."""
     host = get(service, name)
     if host.has_worker:
-        raise RefusedError(f"{name} has a worker", f"on {name}: service daemon stop")
+        raise RefusedError(f"the host {name} works", f"on {name}: service daemon stop")
     if host.open_jobs:
         says = f"{len(host.open_jobs)} open jobs belong to {name}: {', '.join(host.open_jobs[:SHOWN])}"
-        ways = (f"service job kill {host.open_jobs[0]}", f"on {name}: service daemon start")
-        raise RefusedError(says, Commands(*ways))
+        raise RefusedError(says, Commands(f"service job kill {host.open_jobs[0]}", f"on {name}: service daemon start"))
     only = [repo.name for repo in stored_repos.every(service.store) if [*repo.checkouts] == [name] and not repo.remote]
     if only:
         ways = (f"where it is now: service repo add {only[0]} PATH --move", f"service repo remove {only[0]}")

@@ -1,4 +1,4 @@
-"""Giving a host up that is lost, and emptying one (rulings Q5, Q8)."""
+"""Moving the jobs of a lost host, and draining one that works (rulings Q5, Q8)."""
 
 from dataclasses import dataclass
 
@@ -8,13 +8,13 @@ from activities.store.registry import hosts as stored
 from bridge.operations.registry import hosts
 from bridge.operations.service import Service
 from bridge.operations.temporal import client_of, translated
-from workflows.model.errors import RefusedError
+from workflows.model.errors import Commands, RefusedError
 from workflows.policy.host_availability import lacks_worker, reason_of_move, way_back
 
 
 @dataclass(frozen=True)
 class Lost:
-    """A host that is given up, and what becomes of the jobs that it had begun."""
+    """A host that was declared lost, and what becomes of its jobs."""
 
     host: str
     moving: tuple[str, ...]
@@ -22,7 +22,7 @@ class Lost:
     staying: tuple[str, ...]
     """The jobs on a plain checkout, which wait for the host."""
     next: str = ""
-    """The command after which those go on."""
+    """The command after which `staying` go on; empty if there are none."""
 
 
 @dataclass(frozen=True)
@@ -45,19 +45,19 @@ class Drained:
 
 
 async def lost(service: Service, name: str, *, actor: str, now: bool = False) -> Lost:
-    """Have the jobs of a host go on elsewhere, by a person's word. Refused while it works, unless `now` is given."""
+    """Move the jobs of a host elsewhere, as a person orders. Refused while it works, unless `now` is given."""
     host = hosts.get(service, name)
     works = not lacks_worker(host.seen)
     if works and not now:
         seconds = max(0.0, host.now - host.seen_at)
-        hint = f"service host drain {name}; to move its jobs nevertheless: service host lost {name} --now"
-        raise RefusedError(f"the host {name} works: it was seen {seconds:.0f} s ago", hint)
+        ways = Commands(f"service host drain {name}", f"service host lost {name} --now  (moves its jobs all the same)")
+        raise RefusedError(f"the host {name} works: it was seen {seconds:.0f} s ago", ways)
     if len(stored.every(service.store)) == 1:
-        raise RefusedError(f"there is no other host than {name}", way_back(name))
+        raise RefusedError(f"{name} is the only host, so its jobs cannot move", way_back(name))
     client = await client_of(service)
     stored.lose(service.store, host.seen)
     held = [*moves.begun_on(service.store, name), *moves.queued_on(service.store, name)]
-    reason = f"{actor} gave its host {name} up" if works else reason_of_move(host.seen)
+    reason = f"{actor} declared its host {name} lost" if works else reason_of_move(host.seen)
     with translated():
         going = await lost_hosts.move(client, held, lost_hosts.order_of(host, reason, always=works))
     staying = tuple(each.job_id for each in held if not each.moves)

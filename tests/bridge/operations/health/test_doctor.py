@@ -142,7 +142,7 @@ def test_a_host_that_its_fleet_would_refuse_is_told_before_a_start(home: Home, t
     assert "the host name web-1 is in use" in found(home)["fleet"].says
     hosts.stop(service.store, "web-1", started_at=1.0)
     hosts.see(service.store, "web-2", slots=1, started_at=1.0)
-    assert found(home)["fleet"].says == "2 hosts were seen, and 1 have a worker now: web-2"
+    assert found(home)["fleet"].says == "1 of 2 hosts work now: web-2"
 
 
 @pytest.mark.ruling("Q1")
@@ -155,15 +155,15 @@ def test_what_postgresql_allows_is_compared_with_what_the_hosts_need(home: Home,
 
     [first, connections] = levels().items()
     assert (first[1], "it has no tables yet" in first[0]) == (Level.OK, True)
-    assert (connections[1], "1 hosts need 38" in connections[0]) == (Level.WARNING, True), "it allows 30"
-    [fix] = [each.fix for each in doctor.store(replace(Service(home), migrates=False)) if "need 38" in each.says]
+    assert (connections[1], "1 host needs 38" in connections[0]) == (Level.WARNING, True), "it allows 30"
+    [fix] = [each.fix for each in doctor.store(replace(Service(home), migrates=False)) if "needs 38" in each.says]
     assert ("max_connections = 41" in fix, fix[-36:]) == (True, "; or pool = 19 in [store] of every host"[-36:])
     with create_engine(postgres).begin() as session:
         session.execute(text("CREATE ROLE reader LOGIN"))
         session.execute(text("REVOKE CREATE ON SCHEMA public FROM PUBLIC"))
         session.execute(text("GRANT USAGE ON SCHEMA public TO PUBLIC"))
     home.config.write_text(f'[store]\nurl = "{postgres.replace("service@", "reader@")}"\n')
-    refused = "the account reader may make no tables in the schema public of the database postgres"
+    refused = "the account reader may not make tables in the schema public of the database postgres"
     assert levels()[refused] is Level.WRONG
     with create_engine(postgres).begin() as session:
         session.execute(text("DROP ROLE reader"))
@@ -231,7 +231,7 @@ def test_what_cannot_be_looked_at_is_said_and_is_no_crash(home: Home) -> None:
 def test_the_key_is_told_by_a_fingerprint_that_hosts_can_compare(home: Home) -> None:
     said, key = found(home)["seals"], home.root / seal_key.FILE
     assert said.level is Level.OK
-    assert "sealed, seal.key " in said.says
+    assert "sealed with seal.key " in said.says
     assert "messages by hand are taken" in said.says
     assert key.read_bytes().hex()[:12] not in said.says
     home.config.write_text("[temporal]\nencrypt = true\nby_hand = false\n")

@@ -51,7 +51,7 @@ def test_a_release_that_no_host_has_any_more_is_wrong(service: Service, monkeypa
     works(service, monkeypatch, two="0.2.0")
     looks(monkeypatch, "0.3.0")
     found = next(releases.findings(service))
-    assert (found.level, found.says) == (Level.WRONG, "trees wait for release 0.3.0, and no host that runs has it")
+    assert (found.level, found.says) == (Level.WRONG, "trees wait for release 0.3.0, which no running host has")
     assert "pip install delegation-service==0.3.0" in found.fix
 
 

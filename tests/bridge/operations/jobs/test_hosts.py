@@ -171,7 +171,7 @@ def test_a_host_that_something_depends_on_is_not_forgotten(service: Service) -> 
             registry.remove(service, "web-1")
         return no.value.message
 
-    assert refused() == "web-1 has a worker"
+    assert refused() == "the host web-1 works"
     saw(service, 70)
     assert registry.get(service, "web-1").open_jobs == (ROOT, f"{ROOT}.1")
     assert refused() == f"2 open jobs belong to web-1: {ROOT}, {ROOT}.1"
