@@ -164,10 +164,11 @@ def _repository(plan: "Plan") -> Iterator[str]:
     found, remote = plan.checkout, plan.checkout.remote
     line = f"{plan.repo}: {'already there' if plan.is_known else 'registered'} ({found.top})"
     why = found.alone
+    reason = " ".join(why.message.split()) if why else ""  # git's own words have several lines
     if plan.is_elsewhere:
-        yield f"{line}, as other hosts work on it" + (f"; from here, {why.message}" if why else "")
+        yield f"{line}, as other hosts work on it{f'; from here, {reason}' if why else ''}"
     elif why:
-        yield f"{line}, for this host only: {why.message}"
+        yield f"{line}, for this host only: {reason}"
     else:
         yield f"{line}, for every host at {remote}" if remote else line
     if why:

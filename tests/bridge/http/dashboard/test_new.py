@@ -183,6 +183,7 @@ class TestRepository:
         assert f"acme/shop is registered, at {remote}." in shown.words
         [repo] = repos.every(service)
         assert (repo.remote, repo.path, repo.checkouts) == (str(remote), "", {})
+        assert str(remote) in (await ann.open("/ui/agents")).words
         again = await ann.send(form, remote=str(remote), name="acme/shop")
         assert f"acme/shop is registered already, for {remote}" in fault(again, "name")
         both = await ann.send(form, remote=str(remote), path=str(tmp_path / "shop"), name="acme/two")

@@ -348,7 +348,10 @@ class TestInAFleet:
         assert plan.checkout.alone is None
         repo, done = init.carry_out(service, plan)
         assert (repo.remote, repo.path) == ("", str(shop))
-        assert "refuses the service's work" in in_words(service, done)[0]
+        said, *more = in_words(service, done)
+        assert "refuses the service's work" in said
+        assert "\n" not in said
+        assert more[1].endswith(f"service repo add acme/shop --remote {tmp_path / 'hub'}")
 
     def test_the_next_command_is_to_invite_another_host(
         self, service: Service, shop: Path, monkeypatch: pytest.MonkeyPatch
