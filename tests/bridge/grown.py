@@ -15,7 +15,7 @@ from activities.store import schema
 from activities.store import trees as stored_trees
 from activities.store.registry import repos
 from bridge.operations.service import Service
-from tests.activities.git.conftest import commit_file, make_repository, run_git
+from tests.activities.git.conftest import commit_on, make_repository, run_git
 from tests.bridge import seeds
 from tests.bridge.reviewed import ended
 from tests.bridge.seeds import ROOT
@@ -43,9 +43,7 @@ class Grown:
     def wrote(self, job_id: str, leg: str, text: str, parent: str = ROOT, name: str = FILE, **fields: Any) -> None:
         """Add an implement leg that begins from the line and leaves one commit."""
         branch, start = f"service/{job_id}-{leg}", self.line or self.base
-        run_git(self.repo, "checkout", "-q", "-b", branch, start)
-        commit_file(self.repo, name, text)
-        run_git(self.repo, "checkout", "-q", "main")
+        commit_on(self.repo, branch, start, name, text)
         self.left(job_id, leg, branch, start, parent, **fields)
 
     def left(self, job_id: str, leg: str, branch: str, start: str, parent: str = ROOT, **fields: Any) -> None:

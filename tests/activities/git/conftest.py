@@ -3,7 +3,8 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,8 +33,13 @@ def run_git(where: Path, *arguments: str, stdin: str = "") -> str:
 
 
 def make_repository(path: Path, **files: str) -> Path:
-    """Make a repository with one commit."""
-    made = _repository(tuple({"readme.md": "hello\n", **files}.items()))
+    """Make a repository with one commit, of a readme and these files."""
+    return repository_of(path, {"readme.md": "hello\n", **files})
+
+
+def repository_of(path: Path, files: Mapping[str, str]) -> Path:
+    """Make a repository with one commit, of these files."""
+    made = _repository(tuple(files.items()))
     shutil.copytree(Path(made.name, "repo"), path, symlinks=True)
     return path
 
@@ -61,6 +67,13 @@ def commit_file(where: Path, name: str, content: str, message: str = "change") -
     run_git(where, "add", "-A")
     run_git(where, "commit", "-q", "-m", message)
     return run_git(where, "rev-parse", "HEAD")
+
+
+def commit_on(where: Path, branch: str, start: str, name: str, content: str) -> None:
+    """Make a branch with one commit, by one process and without a checkout."""
+    told = f"committer ann <ann@x> {int(time.time())} +0000\ndata 6\nchange\nfrom {start}\n"
+    file = f"M 644 inline {name}\ndata {len(content.encode())}\n{content}\n"
+    run_git(where, "fast-import", "--quiet", stdin=f"commit refs/heads/{branch}\n{told}{file}")
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from activities.settings.home import Home
 from activities.store.database import open_store
 from activities.store.registry import repos
 from activities.store.registry.repos import Remote
+from tests.activities.git.conftest import repository_of
 from tests.assigned import changed
 from tests.unboxed import unboxed
 from workflows.contract.models import Action, AutonomyPolicy
@@ -38,13 +39,7 @@ def git(path: Path, *words: str) -> str:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    path = tmp_path / "shop"
-    path.mkdir()
-    git(path, "init", "-q", "-b", "main")
-    (path / "limiter.py").write_text("limit = 1\n")
-    git(path, "add", ".")
-    git(path, "commit", "-q", "-m", "first")
-    return path
+    return repository_of(tmp_path / "shop", {"limiter.py": "limit = 1\n"})
 
 
 @dataclass

@@ -8,7 +8,8 @@ import pytest
 
 from activities.git.merges.commits import Conflict, merged_tree
 from activities.git.merges.task_line import LeftOut, Line, Part, draw
-from tests.activities.git.conftest import commit_file, make_repository, run_git
+from tests.activities.git.conftest import commit_file, make_repository, repository_of, run_git
+from tests.depth import cases
 
 pytestmark = pytest.mark.ruling("O2", "O3", "O4")
 
@@ -17,11 +18,7 @@ REFS = "refs/heads/service"
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    path = tmp_path / "shop"
-    path.mkdir()
-    run_git(path, "init", "-q", "-b", "main")
-    commit_file(path, "limiter.py", "limit = 1\n")
-    return path
+    return repository_of(tmp_path / "shop", {"limiter.py": "limit = 1\n"})
 
 
 def made(repo: Path, leg: str, name: str, text: str, onto: str = "main") -> Part:
@@ -122,7 +119,7 @@ def generation(repo: Path, prefix: str, begins: str, chance: random.Random) -> l
     return [Part(leg, f"job-{leg}", f"service/{leg}", commit) for leg, commit in zip(legs, commits, strict=True)]
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", range(cases(15, 50)))
 def test_every_part_is_on_the_line_or_conflicts_with_it(grown: Path, seed: int) -> None:
     """Generated trees of three generations that write few files, so that they often conflict."""
     chance, start = random.Random(seed), run_git(grown, "rev-parse", "main")
