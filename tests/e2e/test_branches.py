@@ -232,6 +232,7 @@ def test_a_conflict_that_blocks_is_resolved_by_an_agent(script: Script) -> None:
     assert service.json("job", "merge", job)["left_out"] == []
 
 
+@pytest.mark.long
 @pytest.mark.ruling("O6", "O7")
 def test_a_conflict_with_the_branch_that_is_checked_out_is_resolved_by_an_agent(script: Script) -> None:
     service, repo = script.service, script.service.repo
@@ -253,6 +254,7 @@ def test_a_conflict_with_the_branch_that_is_checked_out_is_resolved_by_an_agent(
     git(repo, "reset", "-q", "--hard", head)
 
 
+@pytest.mark.long
 @pytest.mark.ruling("O6", "O7")
 def test_a_tree_of_three_generations_is_merged_by_its_line_and_dropped(script: Script) -> None:
     """Leg by leg `docs` would be merged first: the check found `code` wanting. Then `fix` would be refused."""
@@ -307,6 +309,7 @@ def verified(script: Script, **check: Any) -> str:
     return job
 
 
+@pytest.mark.long
 @pytest.mark.ruling("L10", "I5", "O6")
 def test_the_line_of_a_tree_is_ready_before_it_is_merged_and_after(script: Script) -> None:
     job, service = verified(script), script.service
