@@ -180,4 +180,5 @@ def _repository(plan: "Plan") -> Iterator[str]:
 
 
 def _program(runtime: "Runtime") -> str:
-    return " ".join(word for word in (runtime.program, runtime.version, runtime.says) if word)
+    named = " ".join(word for word in (runtime.program, runtime.version) if word)
+    return ", ".join(word for word in (named, runtime.says) if word)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from activities.store.registry import agents, hosts
+from activities.store.registry import agents, hosts, repos
 from bridge.http.dashboard.pages import agents as agents_page
 from bridge.http.dashboard.pages import doctor as doctor_page
 from bridge.http.dashboard.parts.slow_answers import Background
@@ -125,8 +125,15 @@ async def test_a_host_that_is_not_there_says_what_to_type(service: Service, ann:
     hosts.stop(service.store, "web-1", started_at=1.0)
     words = (await ann.open("/ui/agents")).words
     assert "web-1 ✕ stopped on web-1: service daemon start" in words
-    assert "web-2 ● there" in words
+    assert "web-2 ● works" in words
     assert "arm64, gpu 3 of 4" in words
+
+
+async def test_a_repository_of_all_hosts_shows_its_remote(service: Service, ann: Surfer) -> None:
+    repos.put(
+        service.store, "acme/far", "", "", remote=repos.Remote("ssh://git@example.org/far.git", "main", "refs/service/")
+    )
+    assert "acme/far ssh://git@example.org/far.git any" in (await ann.open("/ui/agents")).words
 
 
 async def test_a_service_without_anything_says_how_to_begin(ann: Surfer) -> None:
