@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import time
 from collections.abc import AsyncIterator
@@ -21,8 +22,9 @@ from activities.runs.run_folders import Key
 from activities.store import artifacts, attempts
 from activities.store.leader import Chore, Leader
 from activities.store.registry import hosts
+from activities.temporal import RPC_TIMEOUT
 from workflows.model.errors import ServiceError
-from workflows.policy.host_availability import DRAINED
+from workflows.policy.host_availability import DRAINED, WITHOUT_TEMPORAL
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +33,8 @@ LOOK_SECONDS = 15.0
 """Interval of looking for workflows that were ended from outside, and for lost hosts."""
 SEEN_SECONDS = 10.0
 """Interval of a worker's records that it is alive."""
+LET_GO_SECONDS = 600.0
+"""The time without the store after which a worker ends where jobs never move by themselves."""
 
 
 async def end_orphans(context: Context) -> int:
@@ -72,9 +76,21 @@ async def _again_and_again(watch: OutsideWatch | LostHosts, what: str) -> None:
                 await watch.look()
             except (RPCError, RuntimeError, OSError, SQLAlchemyError, ServiceError) as error:
                 log.warning("cannot look for %s: %s", what, error)
+                watch.leader.resign()  # another host may be able to
             await asyncio.sleep(LOOK_SECONDS)
     finally:
         watch.leader.resign()
+
+
+async def keep_in_touch(client: Client, context: Context) -> None:
+    """Start nothing while Temporal does not answer this host, so that no job is placed here; until the worker ends."""
+    while True:
+        try:
+            await client.service_client.check_health(timeout=RPC_TIMEOUT)
+            context.room.hold("", "temporal")
+        except (RPCError, RuntimeError):
+            context.room.hold(WITHOUT_TEMPORAL, "temporal")
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 async def keep_room(context: Context) -> None:
@@ -123,15 +139,34 @@ async def seen(context: Context, namespace: str) -> AsyncIterator[None]:
 
 async def _keep_seen(context: Context, started_at: float) -> None:
     """Record again and again that the host is alive. A store that is away for a while does not end the worker."""
+    recorded, most = time.monotonic(), _patience(context)
     while True:
         await asyncio.sleep(SEEN_SECONDS)
         try:
-            if not await asyncio.to_thread(identity.see, context, started_at):
-                log.error("another machine works under the name %s of this host: this worker stops", context.host)
-                signal.raise_signal(signal.SIGTERM)
-            context.room.hold(await asyncio.to_thread(_drained, context), "drain")
+            async with asyncio.timeout(most and recorded + most - time.monotonic()):
+                if not await asyncio.to_thread(identity.see, context, started_at):
+                    log.error("another machine works under the name %s of this host: this worker stops", context.host)
+                    signal.raise_signal(signal.SIGTERM)
+                context.room.hold(await asyncio.to_thread(_drained, context), "drain")
+            recorded = time.monotonic()
         except SQLAlchemyError as error:
             log.warning("cannot record the heartbeat of this host in the store: %s", error)
+        except TimeoutError:
+            _let_go()
+
+
+def _patience(context: Context) -> float | None:
+    """Return how long the worker goes on without its store: until the host is lost; for ever if no other shares it."""
+    return (context.settings.fleet.move_after or LET_GO_SECONDS) if context.settings.store.url else None
+
+
+def _let_go() -> None:
+    """End this worker at once. The steps of trees that it has begun would wait with it for the store; others take them.
+
+    Its agents run on, and the next worker attaches to them. Threads that wait for the store prevent an orderly end.
+    """
+    log.error("the store has not answered for too long: this worker ends, and others take the steps of its trees")
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _drained(context: Context) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -20,6 +21,7 @@ from activities.temporal import RPC_TIMEOUT
 from workflows.model.rows import EventRecord
 from workflows.policy.host_availability import (
     HOST_UNSEEN,
+    UNSEEN_SECONDS,
     HostSeen,
     lacks_worker,
     reason_of_move,
@@ -35,31 +37,43 @@ log = logging.getLogger(__name__)
 _OF_ONE_WORKFLOW = (RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.FAILED_PRECONDITION)
 """Refusals of a signal to one workflow, such as one with too many signals; other errors are of all calls."""
 
+GAP_SECONDS = 45.0
+"""A longer time between two looks, which are 15 s apart, means that this process did not reach the store."""
+
 
 @dataclass
 class LostHosts:
-    """A periodic look at the hosts of a fleet; of all hosts, one looks. Every step may be repeated."""
+    """A periodic look at the hosts of a fleet; of all hosts, one looks. Every step may be repeated.
+
+    A host counts as away once this process has reached the store for a minute: after an outage all look away at first.
+    """
 
     client: Client
     context: Context
     leader: Leader
     notified: set[str] = field(default_factory=set)
     """Ids of the notifications whose delivery this process has started."""
+    reached_at: float = field(default_factory=time.monotonic)
+    """The end of the last look that reached the store."""
+    reached_since: float = field(default_factory=time.monotonic)
     idle: frozenset[str] = frozenset()
     """The hosts that had free slots at the last look: a host that has just started does not report its queue yet."""
 
     async def look(self) -> None:
         """Keep the work that was taken from this host; if this host leads, look at all hosts once."""
+        leads, now = await asyncio.to_thread(self.leader.leads), time.monotonic()
+        if now - self.reached_at > GAP_SECONDS:
+            self.reached_since = now
         await kept.settle(self.context)
-        if not await asyncio.to_thread(self.leader.leads):
-            return
-        every = await asyncio.to_thread(hosts.every, self.context.store)
-        for host in every:
-            await self._look_at(host)
-        await self._use_free_slots([host for host in every if host.taken > host.slots and not lacks_worker(host.seen)])
+        if leads:
+            every = await asyncio.to_thread(hosts.every, self.context.store)
+            for host in every:
+                await self._look_at(host)
+            await self._use_free_slots(every)
+        self.reached_at = time.monotonic()
 
     async def _look_at(self, host: Host) -> None:
-        store, away = self.context.store, unseen(host.seen)
+        store, away = self.context.store, unseen(host.seen) and self._can_judge
         is_lost = await asyncio.to_thread(self._is_lost, host)
         if not (is_lost or away or host.draining_at):
             return
@@ -72,9 +86,10 @@ class LostHosts:
         elif host.draining_at:
             await move(self.client, queued, order_of(host, f"its host {host.name} is drained", begun=False))
 
-    async def _use_free_slots(self, full: Sequence[Host]) -> None:
+    async def _use_free_slots(self, every: Sequence[Host]) -> None:
         """Offer what waits at full hosts elsewhere, as far as other hosts have free slots for the second time."""
         store, before = self.context.store, self.idle
+        full = [host for host in every if host.taken > host.slots and not lacks_worker(host.seen)]
         table = (await asyncio.to_thread(placements.fleet, store, "")).hosts if full else ()
         fleet = [each.host for each in table]
         self.idle = frozenset(host.name for host in fleet if host.free > 0 and not why_not(host))
@@ -86,10 +101,14 @@ class LostHosts:
             reason = f"its host {host.name} is full, and {other} has a free slot"
             await move(self.client, [each], order_of(host, reason, begun=False))
 
+    @property
+    def _can_judge(self) -> bool:
+        return time.monotonic() - self.reached_since >= UNSEEN_SECONDS
+
     def _is_lost(self, host: Host) -> bool:
         """Return whether its jobs go elsewhere: by a person's word, or because it was away for too long."""
         after = self.context.settings.fleet.move_after
-        late = bool(after) and host.now - host.seen_at > after
+        late = bool(after) and host.now - host.seen_at > after and self._can_judge
         return host.lost_at is not None or (late and hosts.lose(self.context.store, host.seen))
 
     async def _notify(self, host: HostSeen) -> None:

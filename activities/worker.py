@@ -24,7 +24,7 @@ from activities.host.context import Context
 from activities.host.heartbeat import BEAT
 from activities.host.slots import Slots
 from activities.host.tree_reports import TreeReports
-from activities.housekeeping import end_orphans, keep_moving, keep_room, keep_tidy, keep_true, seen
+from activities.housekeeping import end_orphans, keep_in_touch, keep_moving, keep_room, keep_tidy, keep_true, seen
 from activities.jobs import execution
 from activities.jobs.placing import Placer
 from activities.jobs.record_tree import TreeRecorder
@@ -179,7 +179,7 @@ async def serve(home: Home) -> None:
         tried = asyncio.to_thread(boxing.prove, settings)
         kept = [keep_tidy(context), keep_true(client, context), keep_room(context), tried]
         if settings.store.url:  # a home with a database of its own is one host
-            kept.append(keep_moving(client, context))
+            kept += [keep_moving(client, context), keep_in_touch(client, context)]
         if external_config(settings):  # the service's own server sends cancellations to workers itself
             kept.append(context.stops.follow(context.store))
         if release:

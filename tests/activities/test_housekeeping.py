@@ -4,15 +4,23 @@ import asyncio
 import json
 import os
 import signal
+import threading
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from sqlalchemy import update
+from sqlalchemy.exc import OperationalError
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
 
 from activities import ended_outside, housekeeping
 from activities.git.work_folder import delete_later
+from activities.host import identity
 from activities.host.context import Context
 from activities.runs import orphans as sweep
 from activities.runs.orphans import Orphan
@@ -146,6 +154,52 @@ async def test_a_store_that_cannot_be_told_does_not_end_the_worker(
         with context.store.begin() as connection:
             schema.hosts.drop(connection)
         await until(lambda: caplog.text.count("cannot record the heartbeat") > 1)
+
+
+@pytest.mark.ruling("Q5.lost")
+@pytest.mark.parametrize("silent", [True, False])
+async def test_a_worker_lets_go_of_its_trees_once_it_was_without_the_store_for_as_long_as_jobs_wait(
+    context: Context, monkeypatch: pytest.MonkeyPatch, silent: bool
+) -> None:
+    monkeypatch.setattr(housekeeping, "SEEN_SECONDS", 0.02)
+    ended, back = asyncio.Event(), threading.Event()
+    monkeypatch.setattr(housekeeping, "_let_go", ended.set)
+    shared = {"store": {"url": "postgresql://db/x"}, "fleet": {"move_after": "1s"}}
+    context = replace(context, settings=Settings.model_validate(shared))
+
+    def away(*_: object) -> bool:
+        assert back.wait(10) if silent else True
+        raise OperationalError("", None, Exception("no route"))
+
+    async with housekeeping.seen(replace(context, settings=Settings()), "service"):
+        monkeypatch.setattr(identity, "see", away)
+        saying = asyncio.create_task(housekeeping._keep_seen(context, 1.0))
+        await asyncio.sleep(0.2)
+        assert not ended.is_set()
+        await asyncio.wait_for(ended.wait(), 10)
+        saying.cancel()
+        back.set()
+
+
+@pytest.mark.ruling("Q4")
+async def test_a_host_that_temporal_does_not_answer_starts_nothing_until_it_does(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(housekeeping, "LOOK_SECONDS", 0.01)
+    fault: list[Exception] = [RuntimeError("no server"), RPCError("late", RPCStatusCode.DEADLINE_EXCEEDED, b"")]
+
+    async def check_health(**_: object) -> bool:
+        if fault:
+            raise fault[0]
+        return True
+
+    client = cast("Client", SimpleNamespace(service_client=SimpleNamespace(check_health=check_health)))
+    keeping = asyncio.create_task(housekeeping.keep_in_touch(client, context))
+    for _ in range(2):
+        await until(lambda: context.room.held == "Temporal does not answer it")
+        fault.pop(0)
+    await until(lambda: context.room.held == "")
+    keeping.cancel()
 
 
 @pytest.mark.ruling("Q1")

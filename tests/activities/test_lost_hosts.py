@@ -54,7 +54,7 @@ def watch(store: Engine, home: Home) -> Watch:
     def made(server: Server, move_after: str = "10m") -> LostHosts:
         settings = Settings.model_validate({"fleet": {"move_after": move_after}})
         leader = Leader(store, Chore.MOVE_JOBS_OF_LOST_HOSTS)
-        return LostHosts(cast("Client", server), Context(home, settings, store), leader)
+        return LostHosts(cast("Client", server), Context(home, settings, store), leader, reached_since=-60.0)
 
     return made
 
@@ -207,3 +207,18 @@ async def test_what_waits_at_a_full_host_goes_to_one_that_has_free_slots_twice_a
     await watching.look()
     await watching.look()
     assert len(server.moves) == 1, "a may come back"
+
+
+async def test_after_an_outage_of_the_store_nobody_is_away_until_all_had_a_minute_to_say_so(
+    store: Engine, watch: Watch
+) -> None:
+    server = Server()
+    watching = watch(server)
+    away(store, 700)
+    watching.reached_at -= 46
+    await watching.look()
+    await watching.look()
+    assert (server.moves, server.started, hosts.every(store)[0].lost_at) == ([], [], None)
+    watching.reached_since -= 60
+    await watching.look()
+    assert len(server.moves) == 2

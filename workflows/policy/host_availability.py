@@ -41,9 +41,14 @@ DRAINED = "it is drained"
 """The reason why a drained host starts nothing."""
 
 
+WITHOUT_TEMPORAL = "Temporal does not answer it"
+"""The reason why a host starts nothing that Temporal could not tell of anything, nor it Temporal."""
+
+
 def way_to_room(host: HostSeen) -> str:
     """Return the command after which a host that holds its jobs back starts them."""
-    return way_to_undo(host.name) if host.held == DRAINED else f"on {host.name}: service gc"
+    ways = {DRAINED: way_to_undo(host.name), WITHOUT_TEMPORAL: f"on {host.name}: service doctor"}
+    return ways.get(host.held, f"on {host.name}: service gc")
 
 
 def way_to_undo(host: str) -> str:
