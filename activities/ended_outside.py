@@ -13,7 +13,7 @@ from temporalio.exceptions import TemporalError
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
-from activities.jobs import kept
+from activities.jobs import kept_work
 from activities.jobs.ended_outside import why_closed
 from activities.notify import deliver
 from activities.store import attempts, jobs, pipeline_runs, trees
@@ -63,8 +63,8 @@ class OutsideWatch:
     leader: Leader
     signalled: set[tuple[str, str]] = field(default_factory=set)
 
-    async def look(self) -> None:
-        """End this host's agents of ended jobs; if this host leads, check all trees and pipeline runs once."""
+    async def check(self) -> None:
+        """End this host's agents of ended jobs; if this host is the leader, check all trees and pipeline runs."""
         await end_abandoned(self.context)
         if await asyncio.to_thread(self.leader.leads):
             await self._settle_all()
@@ -153,7 +153,7 @@ async def end_abandoned(context: Context) -> int:
     left = await asyncio.to_thread(attempts.abandoned, context.store, context.host, STOPPING)
     if not left:
         return 0
-    ended = await kept.end(context, {(run.job_id, run.attempt) for run in left})
+    ended = await kept_work.end(context, {(run.job_id, run.attempt) for run in left})
     for run in left:
         outcome = JobOutcome(
             job_id=run.job_id, attempt=run.attempt, state=JobState.CANCELLED, reason="its job ended without it"

@@ -29,7 +29,7 @@ from workflows.policy.host_availability import DRAINED, WITHOUT_TEMPORAL
 log = logging.getLogger(__name__)
 
 TIDY_SECONDS = 3600.0
-LOOK_SECONDS = 15.0
+CHECK_SECONDS = 15.0
 """Interval of looking for workflows that were ended from outside, and for lost hosts."""
 SEEN_SECONDS = 10.0
 """Interval of a worker's records that it is alive."""
@@ -73,11 +73,11 @@ async def _again_and_again(watch: OutsideWatch | LostHosts, what: str) -> None:
     try:
         while True:
             try:
-                await watch.look()
+                await watch.check()
             except (RPCError, RuntimeError, OSError, SQLAlchemyError, ServiceError) as error:
                 log.warning("cannot look for %s: %s", what, error)
                 watch.leader.resign()  # another host may be able to
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(CHECK_SECONDS)
     finally:
         watch.leader.resign()
 
@@ -90,7 +90,7 @@ async def keep_in_touch(client: Client, context: Context) -> None:
             context.room.hold("", "temporal")
         except (RPCError, RuntimeError):
             context.room.hold(WITHOUT_TEMPORAL, "temporal")
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(CHECK_SECONDS)
 
 
 async def keep_room(context: Context) -> None:

@@ -1,4 +1,4 @@
-"""Hosts that are not seen any more: people hear of it once, and what can moves to other hosts (ruling Q5)."""
+"""Hosts without a sign of life: people are notified once, and jobs that can move go to other hosts (ruling Q5)."""
 
 import asyncio
 import logging
@@ -10,7 +10,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
-from activities.jobs import kept
+from activities.jobs import kept_work
 from activities.notify import deliver
 from activities.store import moves, outbox, placements
 from activities.store.leader import Leader
@@ -43,7 +43,7 @@ GAP_SECONDS = 45.0
 
 @dataclass
 class LostHosts:
-    """A periodic look at the hosts of a fleet; of all hosts, one looks. Every step may be repeated.
+    """A periodic check of all hosts of a fleet, by one of them: the leader. Every step may be repeated.
 
     A host counts as away once this process has reached the store for a minute: after an outage all look away at first.
     """
@@ -54,25 +54,25 @@ class LostHosts:
     notified: set[str] = field(default_factory=set)
     """Ids of the notifications whose delivery this process has started."""
     reached_at: float = field(default_factory=time.monotonic)
-    """The end of the last look that reached the store."""
+    """The end of the last check that reached the store."""
     reached_since: float = field(default_factory=time.monotonic)
     idle: frozenset[str] = frozenset()
-    """The hosts that had free slots at the last look: a host that has just started does not report its queue yet."""
+    """The hosts that had free slots at the last check: a host that has just started does not report its queue yet."""
 
-    async def look(self) -> None:
-        """Keep the work that was taken from this host; if this host leads, look at all hosts once."""
+    async def check(self) -> None:
+        """Keep the work of attempts that this host has lost; if it is the leader, check all hosts."""
         leads, now = await asyncio.to_thread(self.leader.leads), time.monotonic()
         if now - self.reached_at > GAP_SECONDS:
             self.reached_since = now
-        await kept.settle(self.context)
+        await kept_work.settle(self.context)
         if leads:
             every = await asyncio.to_thread(hosts.every, self.context.store)
             for host in every:
-                await self._look_at(host)
+                await self._check_host(host)
             await self._use_free_slots(every)
         self.reached_at = time.monotonic()
 
-    async def _look_at(self, host: Host) -> None:
+    async def _check_host(self, host: Host) -> None:
         store, away = self.context.store, unseen(host.seen) and self._can_judge
         is_lost = await asyncio.to_thread(self._is_lost, host)
         if not (is_lost or away or host.draining_at):
@@ -135,7 +135,7 @@ class LostHosts:
 
 
 def order_of(host: Host, reason: str, *, begun: bool = True, always: bool = False) -> Move:
-    """Return an order to give up attempts at a host. It does not count if the host was seen since, unless `always`."""
+    """Return an order to move attempts away from a host. It is void if the host was seen since, unless `always`."""
     last_seen = host.seen_at if begun and not always else None
     return Move(job_id="", attempt=0, host=host.name, reason=reason, begun=begun, last_seen=last_seen)
 

@@ -29,12 +29,12 @@ from activities.settings.model import Settings
 from activities.store.registry import hosts
 from activities.temporal import RPC_TIMEOUT
 from workflows.policy.host_availability import lacks_worker
-from workflows.policy.releases import leads
+from workflows.policy.releases import must_become_current
 
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 15.0
-"""Interval of looking whether the current release still has a host."""
+"""Interval of checking that the current release still has a host."""
 
 KNOWN_SECONDS, AGAIN_SECONDS = 10.0, 0.1
 """Longest wait until the server knows a worker that has begun to poll, and the interval of trying."""
@@ -88,13 +88,13 @@ async def config(client: Client, settings: Settings) -> WorkerDeploymentConfig |
     )
 
 
-async def lead(client: Client, context: Context) -> bool:
-    """Make this release the current one if it has to be. Return False if no release is current: nothing runs."""
+async def make_current(client: Client, context: Context) -> bool:
+    """Make this release the current one if it has to be. Return False if none is current: then no tree goes on."""
     known, own = await deployment(client, context.settings), hosts.release()
     living = {
         host.version for host in await asyncio.to_thread(hosts.every, context.store) if not lacks_worker(host.seen)
     }
-    if not leads(own, known.current, living):
+    if not must_become_current(own, known.current, living):
         return True
     request = SetWorkerDeploymentCurrentVersionRequest(
         namespace=client.namespace,
@@ -117,11 +117,11 @@ async def lead(client: Client, context: Context) -> bool:
         await asyncio.sleep(AGAIN_SECONDS)
 
 
-async def keep_leading(client: Client, context: Context) -> None:
-    """Look again and again whether this release has to become the current one, while the worker lives."""
+async def keep_current(client: Client, context: Context) -> None:
+    """Check periodically whether this release has to become the current one, while the worker lives."""
     while True:
         await asyncio.sleep(LOOK_SECONDS)
         try:
-            await lead(client, context)
+            await make_current(client, context)
         except (RPCError, RuntimeError, SQLAlchemyError, NoDeploymentsError) as error:
             log.warning("cannot look for the current release: %s", error)

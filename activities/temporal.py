@@ -103,8 +103,8 @@ async def connect(home: Home, settings: Settings) -> "Client":
     return client
 
 
-async def look(home: Home, settings: Settings) -> "Client":
-    """Return a client without seals, for one who only looks at the server: nothing is made in the home."""
+async def connect_to_look(home: Home, settings: Settings) -> "Client":
+    """Connect without seals, for a caller that only reads from the server: no key is made in the home."""
     from temporalio.client import Client
 
     config = connect_config(home, settings)

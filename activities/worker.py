@@ -5,12 +5,12 @@ import gc
 import logging
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import uvloop
 from temporalio.client import Client
@@ -136,6 +136,21 @@ def group_name(home: Home) -> str:
     return f"service-agents-{home_mark(home.runs)}"
 
 
+def _chores(client: Client, context: Context, *, deployed: bool) -> Iterator[Coroutine[Any, Any, None]]:
+    """Yield the background tasks of this host, which last as long as the worker."""
+    yield keep_tidy(context)
+    yield keep_true(client, context)
+    yield keep_room(context)
+    yield asyncio.to_thread(boxing.prove, context.settings)
+    if context.settings.store.url:  # a home with a database of its own is one host
+        yield keep_moving(client, context)
+        yield keep_in_touch(client, context)
+    if external_config(context.settings):  # the service's own server sends cancellations to workers itself
+        yield context.stops.follow(context.store)
+    if deployed:
+        yield releases.keep_current(client, context)
+
+
 async def serve(home: Home) -> None:
     """Work until SIGTERM. Running agents continue after that; the next worker attaches to them again."""
     loaded = load(home)
@@ -166,7 +181,7 @@ async def serve(home: Home) -> None:
         traced, release = telemetry.begin_traces(context.host), await releases.config(client, settings)
         trees, agents = workers(client, context, traced, release, slots)
         await stack.enter_async_context(trees)
-        if release and not await releases.lead(client, context):
+        if release and not await releases.make_current(client, context):
             await trees.shutdown()
             release, (trees, agents) = None, workers(client, context, traced, slots=slots)
             await stack.enter_async_context(trees)
@@ -176,15 +191,7 @@ async def serve(home: Home) -> None:
         gc.freeze()  # loaded objects stay: spare the garbage collector from traversing them
         ready.say(home.worker_ready, loaded.reading.told())
         logging.getLogger("service").info("worker ready")
-        tried = asyncio.to_thread(boxing.prove, settings)
-        kept = [keep_tidy(context), keep_true(client, context), keep_room(context), tried]
-        if settings.store.url:  # a home with a database of its own is one host
-            kept += [keep_moving(client, context), keep_in_touch(client, context)]
-        if external_config(settings):  # the service's own server sends cancellations to workers itself
-            kept.append(context.stops.follow(context.store))
-        if release:
-            kept.append(releases.keep_leading(client, context))
-        chores = [taking, *map(asyncio.create_task, kept)]
+        chores = [taking, *map(asyncio.create_task, _chores(client, context, deployed=release is not None))]
         await stop.wait()
         for chore in chores:
             chore.cancel()

@@ -221,7 +221,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("F5", "_guide(chain, said.guidance)", "_guide(chain, '')"),
     ),
     "policy/placement.py": (
-        ("Q4", "host.free / host.slots * (WARM if host.warm else 1.0)", "host.slots / host.slots"),
+        ("Q4", "host.free / host.slots * (HAS_REPO if host.has_repo else 1.0)", "host.slots / host.slots"),
         ("Q4", "self.require - host.labels", "self.require - self.require"),
         ("Q4", "(host.load + 1) / host.slots", "-host.load"),
         ("Q4", "able = [host for host in hosts if need.met_by(host)]", "able = list(hosts)"),

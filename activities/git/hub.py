@@ -26,7 +26,7 @@ HUB_SECONDS = 120.0
 """Timeout of a fetch or a push."""
 
 REACH_SECONDS = 15.0
-"""Timeout of a look whether a repository answers."""
+"""Timeout of a request that only checks whether a repository answers."""
 
 FIRST_SECONDS = 1800.0
 """Timeout of the first fetch of a whole repository."""
@@ -40,8 +40,8 @@ LINES, BASES, SNAPS, KEPT = "line/", "base/", "snap/", "kept/"
 of attempts that went on elsewhere.
 """
 
-BESIDE = "@"
-"""Between a branch and the host whose work could not be added to it; ids and names of worktrees have no such mark."""
+AT_HOST = "@"
+"""Separates a branch from the host whose work could not be added to it; ids and names of worktrees have no `@`."""
 
 AT_ONCE = 500
 """References that one push removes."""
@@ -94,10 +94,10 @@ def trees_in(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def fetch_trees(repo: Path, hub: Hub, trees: Collection[str], dropped: Collection[str] = ()) -> None:
-    """Fetch all work of these trees, and move their branches here to where the hub has them.
+    """Fetch all work of these trees, and move their local branches to the hub's commits.
 
-    A branch that has more commits here than at the hub stays. One that the hub had and has no more is removed here if
-    it is one of those `dropped`, and has not moved since it was fetched: a hub may lose what nobody dropped.
+    A local branch with more commits than at the hub stays. One that is gone from the hub is removed locally if it is
+    among the `dropped` ones and has not moved since it was fetched: a hub may lose what nobody dropped.
     """
     names = [f"{kind}{one}" for one in sorted(trees) for kind in ("job-", "task-", f"{LINES}job-")]
     if not names:
@@ -118,14 +118,14 @@ def _tracked(common: Path, trees: Collection[str]) -> dict[str, str]:
 
 
 def _follow(repo: Path, before: Mapping[str, str], now: Mapping[str, str], dropped: Collection[str]) -> None:
-    """Move the branches here to where the hub has them; one that a person has checked out stays."""
+    """Move the local branches to the hub's commits; one that a person has checked out stays."""
     for name in before.keys() | now.keys():
         branch, end = OURS + name, now.get(name)
         here = branches.tip(repo, branch)
         if here == end or branches.checkout_of(repo, branch) is not None:
             continue
         if end is None:
-            if here == before[name] and branch.partition(BESIDE)[0] in dropped:
+            if here == before[name] and branch.partition(AT_HOST)[0] in dropped:
                 branches.delete(repo, branch, here)
         elif here is None or branches.contains(repo, end, here):
             branches.move(repo, branch, end, here, "service: fetched from the hub")
@@ -195,7 +195,7 @@ def keep(repo: Path, hub: Hub, commit: str, name: str, elsewhere: str) -> str:
 
 
 def track(repo: Path, name: str, commit: str) -> None:
-    """Note where the hub has a name now."""
+    """Record locally the commit that the hub has under a name."""
     with branches.reading(repo) as repository:
         repository.references.create(TRACKED + name.removeprefix(OURS), commit, force=True)
 
@@ -213,7 +213,7 @@ def is_only_here(repo: Path, remote: str, commit: str, *, mirror: bool) -> bool:
 
 
 def _same(url: str) -> str:
-    """Return an address in a form that is equal for the spellings of one repository."""
+    """Normalise an address: the spellings of one repository become equal."""
     return url.strip().rstrip("/").removesuffix(".git")
 
 
@@ -227,7 +227,7 @@ class HubBranch:
 
     @property
     def tip(self) -> str | None:
-        """Return where it was when it was fetched or pushed last; None if it was missing."""
+        """Return its commit at the last fetch or push; None if it was missing."""
         return branches.commit(self.repo, f"{TRACKED}{self.branch.removeprefix(OURS)}")
 
     def move(self, commit: str) -> bool:

@@ -39,7 +39,7 @@ class Mirror:
 
 
 def mirror_of(folder: Path, name: str, remote: str, default_branch: str) -> Mirror:
-    """Return the mirror of a repository; each remote that a name has had is another folder."""
+    """Return the mirror of a repository. Its folder depends on the remote, too: a name may get another remote."""
     digest = hashlib.sha256(f"{name}\0{remote}".encode("utf-8", "surrogateescape")).hexdigest()[:12]
     return Mirror(folder / f"{name.replace('/', '--')[:180]}-{digest}.git", remote, default_branch)
 
@@ -86,10 +86,10 @@ def _locked(mirror: Mirror) -> Iterator[int]:
 
 
 def _make(mirror: Mirror, lock: int) -> None:
-    """Make the mirror beside its place, then move it there, so that a mirror in its place is whole.
+    """Make the mirror in a folder next to its path, then rename it, so that a mirror at its path is complete.
 
-    A broken one gives its place up only then. All of its work that is whole goes into the new one; it stays beside
-    that if some is not.
+    A broken one is renamed only then. All of its readable work is copied into the new one; if some is not readable,
+    the broken one stays, under its new name.
     """
     new = mirror.path.with_suffix(".new")
     shutil.rmtree(new, ignore_errors=True)
@@ -123,7 +123,7 @@ def _check(mirror: Mirror) -> None:
 
 
 def _is_whole(mirror: Mirror) -> bool:
-    """Return whether the references and the default branch's files can be read; the whole history is not looked at."""
+    """Return whether the references and the default branch's files can be read; the whole history is not read."""
     try:
         git(mirror.path, "for-each-ref", "--format=")
         _check(mirror)

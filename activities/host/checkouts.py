@@ -31,14 +31,14 @@ class Here(Protocol):
     def store(self) -> "Engine": ...
 
 
-def path_of(here: Here, name: str) -> Path:
+def path_by_name(here: Here, name: str) -> Path:
     """Return where a registered repository is on this host. Its mirror is made if it is missing; nothing else is
     fetched.
     """
-    return place_of(here, repos.registered(here.store, name))
+    return path_of(here, repos.registered(here.store, name))
 
 
-def place_of(here: Here, repo: Repo) -> Path:
+def path_of(here: Here, repo: Repo) -> Path:
     """Return where the repository is on this host; raise with the command to type if this host can't work on it."""
     repo.refuse_elsewhere(here.settings.host)
     if path := repo.checkouts.get(here.settings.host):
@@ -94,7 +94,7 @@ def fetch(here: Here, repo: Repo, names: Iterable[str], commits: Collection[str]
     """Return where the repository is, with all work of the trees that these branches or jobs belong to, and with these
     commits. Without a remote, nothing is fetched.
     """
-    path, through = place_of(here, repo), hub_of(here, repo)
+    path, through = path_of(here, repo), hub_of(here, repo)
     if through is not None:
         trees = hub.trees_in(names)
         told = branches.told(here.store, *(f"job-{each}" for each in trees))
@@ -121,7 +121,7 @@ def share(here: Here, repo: Repo, commit: str) -> None:
 
 def keep(here: Here, repo: Repo, commit: str, name: str, elsewhere: str) -> None:
     """Push a commit to a name at the hub, or to the name `elsewhere`, unless the remote or the hub has it already."""
-    path, through = place_of(here, repo), hub_of(here, repo)
+    path, through = path_of(here, repo), hub_of(here, repo)
     mirror = here.settings.host not in repo.checkouts
     if through is not None and hub.is_only_here(path, repo.remote, commit, mirror=mirror):
         hub.keep(path, through, commit, name, elsewhere)

@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 def follow(home: Path, store: Engine) -> None:
-    """Do what the keys in the store ask for. A key reaches a home that has the one it is wrapped with."""
+    """Add, switch to, and remove keys as the store says. A home can unwrap a key if it has the key that wraps it."""
     keys, mine = seal_keys.every(store), by_fingerprint(home)
     for key in keys:
         if key.removed_at and key.fingerprint in mine and mine[key.fingerprint] != seal_key.read(home):
@@ -25,7 +25,7 @@ def follow(home: Path, store: Engine) -> None:
             log.info("received the next seal key, %s", key.fingerprint[:12])
     sealing = seal_keys.sealing(keys)
     if sealing and sealing.fingerprint in mine and mine[sealing.fingerprint] != seal_key.read(home):
-        seal_key.turn(home, mine[sealing.fingerprint])
+        seal_key.rotate(home, mine[sealing.fingerprint])
         log.info("seals with the key %s from now on", sealing.fingerprint[:12])
 
 

@@ -1,6 +1,6 @@
 """Orders to stop attempts that run on this host, read from the store: one statement a second for all of them (Q7).
 
-A tree writes such an order as it learns that a host has begun what it wants to take back. The service's own server also
+A tree writes such an order when it wants to take back an attempt that a host has begun. The service's own server also
 sends cancellations to the worker at once; other servers answer with them to heartbeats, which are rare.
 """
 
@@ -39,7 +39,7 @@ class StopOrders:
         return key in self._running
 
     async def follow(self, store: Engine) -> None:
-        """Look for orders while the worker lives. Nothing is read while nothing runs."""
+        """Read the orders every second while the worker lives. Nothing is read while nothing runs."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             try:

@@ -16,9 +16,9 @@ FIRST, LONGEST = 5.0, 300.0
 
 @contextmanager
 def until_hub(tell: Callable[[str, str], None], *, done: bool = False) -> Iterator[None]:
-    """Let Temporal call the attempt again after a while if the hub is away; tell the reason, and what to type.
+    """Have Temporal call the attempt again later if the hub is away; report the reason, and the command to type.
 
-    An attempt that is done waits for a hub that refuses its work too, until a person has mended that.
+    An attempt that is `done` also waits for a hub that refuses its work, until a person has corrected that.
     """
     try:
         yield

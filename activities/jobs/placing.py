@@ -12,7 +12,7 @@ from workflows.temporal.calls import WAITS, Unplaced
 from workflows.temporal.messages import HeldUp
 
 TRIES = 5
-"""Limit of new tries to place an attempt while others are placed on its host."""
+"""The most tries to place an attempt while others are placed on the chosen host; the last one counts anyway."""
 
 
 class Placer:

@@ -39,7 +39,7 @@ def latest(context: Context, repo: Repo, job_id: str, attempt: int = 1) -> str |
     through = checkouts.hub_of(context, repo)
     if through is None:
         return None
-    path = checkouts.place_of(context, repo)
+    path = checkouts.path_of(context, repo)
     for number in range(attempt, 0, -1):
         with contextlib.suppress(NotFoundError):
             return hub.fetch_one(path, through, name_of(job_id, number))
@@ -54,7 +54,7 @@ class Snapshots:
     job_id: str
     attempt: int
     through: Hub | None
-    _said: tuple[str, ...] = field(default=())
+    _left_out: tuple[str, ...] = field(default=())
 
     @classmethod
     def of(cls, run: JobRun, worktree: Worktree, through: Hub | None) -> "Snapshots":
@@ -83,15 +83,15 @@ class Snapshots:
             keeping.cancel()
 
     async def save(self) -> None:
-        """Push the work as it is now, if it has changed; log what prevents it."""
+        """Push the work folder as it is now, if it has changed; log the reason if that fails."""
         if self.through is not None:
             await in_turn(self._save)
 
     def _save(self) -> None:
         try:
             made = apart(LOOK_SECONDS, work_in_progress.take, self.worktree, self.job_id, self.attempt)
-            if made.left_out != self._said:
-                self._said = made.left_out
+            if made.left_out != self._left_out:
+                self._left_out = made.left_out
                 log.warning("%s: left out of its snapshot: %s", self.job_id, "; ".join(made.left_out) or "nothing")
             if made.commit and made.commit != work_in_progress.pushed(self.worktree):
                 with out_of_turn():
@@ -100,7 +100,7 @@ class Snapshots:
             log.warning("%s: its work in progress is not pushed: %s", self.job_id, fault)
 
     def push(self, commit: str) -> None:
-        """Push a snapshot. It is marked first: what may be at the hub is removed at the end."""
+        """Push a snapshot. It is recorded before, too: one that may be at the hub is removed at the end."""
         if self.through is not None:
             side = side_of(self.worktree.path)
             before = work_in_progress.pushed(self.worktree)

@@ -80,7 +80,7 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
     """
     registered = repos.registered(context.store, run.repo)
     with out_of_turn():  # its mirror may have to be made
-        repo = checkouts.place_of(context, registered)
+        repo = checkouts.path_of(context, registered)
     place = _prepared(context, run, row, run_dir, folder, repo, registered)
     return replace(place, through=checkouts.hub_of(context, registered))
 
@@ -136,7 +136,7 @@ def _snapshot(context: Context, run: JobRun, repo: Repo) -> str | None:
         return None
     with out_of_turn():
         commit = snapshots.latest(context, repo, run.job_id, run.moved_from)
-    path, through = checkouts.place_of(context, repo), checkouts.hub_of(context, repo)
+    path, through = checkouts.path_of(context, repo), checkouts.hub_of(context, repo)
     base = branches.commit(path, f"{commit}^") if commit else None
     if commit is None or base is None or through is None:
         return None
@@ -165,7 +165,7 @@ def _fetch(context: Context, run: JobRun, repo: Repo) -> None:
 
 def _place(context: Context, run: JobRun, row: AttemptRow, path: Path, base: str) -> None:
     branch, alone = branch_name(run), not run.branch_deps
-    attempts.place(context.store, row, worktree=str(path), branch=branch, base_sha=base, alone=alone)
+    attempts.record_worktree(context.store, row, worktree=str(path), branch=branch, base_sha=base, alone=alone)
 
 
 def _onto(worktree: Worktree, line: Line) -> tuple[Worktree, Line]:
@@ -272,9 +272,9 @@ def publish(context: Context, run: JobRun, place: Workspace, evidence: Evidence)
     with out_of_turn():
         if not (evidence.head_sha and branch):
             line = f"{hub.LINES}{run.job_id}"
-            checkouts.keep(context, repo, commit, line, f"{line}{hub.BESIDE}{run.attempt}")
+            checkouts.keep(context, repo, commit, line, f"{line}{hub.AT_HOST}{run.attempt}")
             return evidence
-        kept = hub.keep(place.repo, through, commit, branch, f"{branch}{hub.BESIDE}{ref_part(context.host)}")
+        kept = hub.keep(place.repo, through, commit, branch, f"{branch}{hub.AT_HOST}{ref_part(context.host)}")
     if kept == branch:
         return evidence
     told = f"{branch} has other commits at {through.shown}: this work is kept there as {through.ref(kept)}"
@@ -305,7 +305,7 @@ def abandon(context: Context, run: JobRun, row: AttemptRow) -> None:
             placed = attempts.get(context.store, run.job_id, run.attempt) or row
             own = worktrees.place(context.home.worktrees, _name(run))
             path = own.with_name(Path(placed.worktree).name) if placed.worktree else own
-            worktrees.dispose(checkouts.path_of(context, run.repo), path)
+            worktrees.dispose(checkouts.path_by_name(context, run.repo), path)
 
 
 def settle(context: Context, run: JobRun, row: AttemptRow) -> None:
@@ -314,7 +314,7 @@ def settle(context: Context, run: JobRun, row: AttemptRow) -> None:
         return
     path = Path(row.worktree)
     with contextlib.suppress(ServiceError, OSError):
-        repo = checkouts.path_of(context, run.repo)
+        repo = checkouts.path_by_name(context, run.repo)
         worktrees.dispose(repo, path, unless=lambda: worth_keeping(repo, path) if row.branch else "")
 
 

@@ -148,13 +148,13 @@ class StageWork:
         pipeline_runs.stage_begins(context.store, run.row)
         known = repos.registered(context.store, run.repo)
         with until_hub(lambda reason, hint: log.warning("%s %s (%s)", run.stage_id, reason, hint)):
-            repo = checkouts.place_of(context, known)
+            repo = checkouts.path_of(context, known)
             if Claim.read(Path(row.run_dir)) is None:
                 checkouts.fetch(context, known, run.branch_deps, [run.base] if run.base else [])
         base = row.base_sha or worktrees.begun_from(
             repo, run.base, context.host, f"service pipeline run {run.pipeline}"
         )
-        attempts.place(context.store, row, worktree=str(self._worktree), branch=None, base_sha=base)
+        attempts.record_worktree(context.store, row, worktree=str(self._worktree), branch=None, base_sha=base)
         if not Claim.read(Path(row.run_dir)):
             worktree = apart(FILL_SECONDS, worktrees.add_detached, repo, self._worktree, base)
             if run.branch_deps:
@@ -167,7 +167,7 @@ class StageWork:
 
     def refuse(self, row: AttemptRow, fault: ServiceError) -> StageOutcome:
         with contextlib.suppress(ServiceError, OSError):
-            worktrees.dispose(checkouts.path_of(self.context, self.run.repo), self._worktree)
+            worktrees.dispose(checkouts.path_by_name(self.context, self.run.repo), self._worktree)
         conflict = fault.in_legs if isinstance(fault, MergeConflict) else ""
         outcome = StageOutcome(
             state=StageState.BLOCKED if conflict else StageState.FAILED,

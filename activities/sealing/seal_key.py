@@ -66,7 +66,7 @@ def add(home: Path, key: bytes) -> None:
     _make(_place(home, key), key)
 
 
-def turn(home: Path, key: bytes) -> None:
+def rotate(home: Path, key: bytes) -> None:
     """Seal with this key from now on; the former one still opens. Idempotent, and complete at any moment."""
     if (former := ensure(home)) != key:
         add(home, former)

@@ -148,7 +148,7 @@ def abandoned(engine: Engine, host: str, seconds: float) -> list[AttemptRow]:
         return [AttemptRow(**row._mapping) for row in connection.execute(query)]
 
 
-def place(
+def record_worktree(
     engine: Engine, row: AttemptRow, *, worktree: str, branch: str | None, base_sha: str, alone: bool = False
 ) -> None:
     """Record the run's worktree before it starts: no run is ever outside a recorded worktree.

@@ -5,14 +5,14 @@ from enum import IntEnum
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
-STILL_SECONDS = 60.0
-"""PostgreSQL ends the session of a leader that is silent for so long, and so lets another process lead."""
+IDLE_SECONDS = 60.0
+"""The idle timeout of a leader's session: PostgreSQL ends the session, and another process becomes the leader."""
 
 _LOCKS = 7233
 """The class of all advisory locks of chores."""
 
 _TRY = text(f"SELECT pg_try_advisory_lock({_LOCKS}, :chore)")
-_STILL = text("SELECT 1")
+_PING = text("SELECT 1")
 _LIMIT = text("SELECT set_config(name, :limit, false) FROM pg_settings WHERE name = 'idle_session_timeout'")
 """PostgreSQL has that setting since version 14."""
 
@@ -26,9 +26,9 @@ class Chore(IntEnum):
 
 
 class Leader:
-    """A candidate for one chore. It leads while it holds the chore's advisory lock, and with SQLite always.
+    """A candidate for one chore. It is the leader while it holds the chore's advisory lock; with SQLite, always.
 
-    For a short time there may be two, if the first was stopped and goes on: a chore has to be idempotent.
+    There may be two for a short time, if the first was suspended and goes on: a chore has to be idempotent.
     """
 
     def __init__(self, engine: Engine, chore: Chore) -> None:
@@ -36,21 +36,23 @@ class Leader:
         self._session: Connection | None = None
 
     def leads(self) -> bool:
-        """Return whether this process leads now; ask more often than every `STILL_SECONDS`. May raise DBAPIError."""
+        """Return whether this process is the leader now. Call it more often than every `IDLE_SECONDS`; it may raise
+        DBAPIError.
+        """
         if self._engine.dialect.name != "postgresql":
             return True
         if self._session is None:
             self._session = self._elected()
             return self._session is not None
         try:
-            self._session.execute(_STILL)
+            self._session.execute(_PING)
         except DBAPIError:
             self.resign()
             raise
         return True
 
     def resign(self) -> None:
-        """Let another process lead."""
+        """Let another process become the leader."""
         if self._session is not None:
             self._session.close()
             self._session = None
@@ -60,7 +62,7 @@ class Leader:
         try:
             if session.execute(_TRY, {"chore": self._chore}).scalar():
                 session.detach()  # the lock is the session's: this one is closed, never used again by the pool
-                session.execute(_LIMIT, {"limit": f"{STILL_SECONDS * 1000:.0f}ms"})
+                session.execute(_LIMIT, {"limit": f"{IDLE_SECONDS * 1000:.0f}ms"})
                 return session
         except DBAPIError:
             session.close()

@@ -1,4 +1,4 @@
-"""The table that attempts are placed by, and the hosts they were placed on (ruling Q4)."""
+"""The fleet's table, from which a host is chosen for each attempt, and the record of the choices (ruling Q4)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from workflows.policy.host_availability import HostSeen
 from workflows.policy.placement import Host, Need
 
 ON_ITS_WAY = 2.0
-"""Seconds that an attempt takes to its host at most: one that was placed so shortly before a report is not in it."""
+"""The longest time in seconds until a host has an attempt that was placed on it, and reports it in its load."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Listed:
     checkout: bool
     """True if it has a checkout of the repository."""
     placed: int
-    """The number of all attempts that were ever placed on it, as its version."""
+    """The number of all attempts that were ever placed on it: the version of its row, for optimistic locking."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def _listed(row: Row[Any]) -> Listed:
         slots=row.slots,
         load=row.taken + row.coming,
         labels=frozenset(row.labels),
-        warm=bool(row.checkout or row.known),
+        has_repo=bool(row.checkout or row.known),
         draining_at=row.draining_at,
         lost_at=row.lost_at,
     )
@@ -63,7 +63,7 @@ def _listed(row: Row[Any]) -> Listed:
 
 
 def take(engine: Engine, chosen: Listed, job_id: str, attempt: int, need: Need, *, at_any_rate: bool = False) -> bool:
-    """Record that an attempt is placed on a host, unless another one was placed there since the table was read."""
+    """Record that an attempt is placed on a host. Return False if another one was placed there meanwhile."""
     table, name = schema.hosts.c, chosen.host.name
     unchanged = (table.name == name) & (table.placed == chosen.placed)
     with engine.begin() as connection:

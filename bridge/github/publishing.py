@@ -141,7 +141,7 @@ def _here(session: Session, fact: FactRow) -> Repo | None:
     if repo is None:
         raise NotFoundError(f"the repository of {fact.root_job_id} is not registered", "service repo list")
     if repo.is_on(session.service.settings.host):
-        checkouts.place_of(session.service, repo)
+        checkouts.path_of(session.service, repo)
         return checkouts.seen_here(session.service, repo)
     facts.note(session.store, fact.fact_id, host=repo.host, next_at=0.0)
     return None

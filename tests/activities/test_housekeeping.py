@@ -185,7 +185,7 @@ async def test_a_worker_lets_go_of_its_trees_once_it_was_without_the_store_for_a
 async def test_a_host_that_temporal_does_not_answer_starts_nothing_until_it_does(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(housekeeping, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(housekeeping, "CHECK_SECONDS", 0.01)
     fault: list[Exception] = [RuntimeError("no server"), RPCError("late", RPCStatusCode.DEADLINE_EXCEEDED, b"")]
 
     async def check_health(**_: object) -> bool:

@@ -71,11 +71,11 @@ async def test_people_hear_once_that_a_host_is_away_until_it_comes_back(store: E
     server, watching = Server(), watch(Server())
     watching.client = cast("Client", server)
     away(store, 50)
-    await watching.look()
+    await watching.check()
     assert server.started == []
     away(store, 70)
     for each in (watching, watch(server), watch(server)):  # other hosts look later
-        await each.look()
+        await each.check()
     [first] = server.started
     notification = outbox.get(store, first.removeprefix("notify-"))
     assert notification is not None
@@ -83,9 +83,9 @@ async def test_people_hear_once_that_a_host_is_away_until_it_comes_back(store: E
     assert text.startswith("the host a has no worker: not seen since ")
     assert text.endswith("\nservice host lost a")
     hosts.see(store, "a", slots=4, started_at=2.0)
-    await watching.look()
+    await watching.check()
     away(store, 65)
-    await watching.look()
+    await watching.check()
     assert len(server.started) == 2
     assert server.moves == []
 
@@ -94,7 +94,7 @@ async def test_a_host_that_was_stopped_with_nothing_to_do_is_no_news(store: Engi
     server = Server()
     away(store, 70, "b")
     hosts.stop(store, "b", started_at=1.0)
-    await watch(server).look()
+    await watch(server).check()
     assert server.started == []
 
 
@@ -103,27 +103,27 @@ async def test_after_a_while_what_it_had_begun_is_ordered_to_move_until_that_is_
 ) -> None:
     server = Server()
     away(store, 590)
-    await watch(server).look()
+    await watch(server).check()
     assert (server.moves, hosts.every(store)[0].lost_at) == ([], None)
     away(store, 610)
-    await watch(server).look()
+    await watch(server).check()
     assert [(workflow_id, order.job_id) for workflow_id, order in server.moves] == [(ROOT, ROOT), (LEG, LEG)]
     order, host = server.moves[0][1], hosts.every(store)[0]
     assert (order.attempt, order.host, order.begun, order.last_seen) == (1, "a", True, host.seen_at)
     assert order.reason.startswith("its host a is lost: not seen since ")
     assert host.lost_at is not None
     jobs.write(store, Records(jobs=(running(LEG, delegation_id="a", attempt=2, revision=9),)))
-    await watch(server).look()
+    await watch(server).check()
     assert [workflow_id for workflow_id, _ in server.moves[2:]] == [ROOT]
     hosts.see(store, "a", slots=4, started_at=2.0)
-    await watch(server).look()
+    await watch(server).check()
     assert (len(server.moves), hosts.every(store)[0].lost_at) == (3, None)
 
 
 async def test_a_workflow_that_takes_no_more_signals_holds_back_no_other(store: Engine, watch: Watch) -> None:
     server = Server(full=(ROOT,))
     away(store, 610)
-    await watch(server).look()
+    await watch(server).check()
     assert [workflow_id for workflow_id, _ in server.moves] == [LEG]
 
 
@@ -131,10 +131,10 @@ async def test_a_workflow_that_takes_no_more_signals_holds_back_no_other(store: 
 async def test_a_persons_word_counts_at_once(store: Engine, watch: Watch, move_after: str) -> None:
     server = Server()
     away(store, 610)
-    await watch(server, move_after).look()
+    await watch(server, move_after).check()
     assert server.moves == []
     assert hosts.lose(store, hosts.every(store)[0].seen)
-    await watch(server, move_after).look()
+    await watch(server, move_after).check()
     assert len(server.moves) == 2
 
 
@@ -143,12 +143,12 @@ async def test_on_a_plain_checkout_only_what_has_ended_is_fetched_from_there(sto
     repos.remove(store, "acme/shop")
     repos.put(store, "acme/shop", "/srv/shop", "a")
     away(store, 610)
-    await watch(server).look()
+    await watch(server).check()
     assert server.moves == []
     row = attempts.get(store, LEG, 1)
     assert row is not None
     attempts.close(store, row, JobOutcome(job_id=LEG, state=JobState.SUCCEEDED, begun_at=1.0), {}, {})
-    await watch(server).look()
+    await watch(server).check()
     assert [workflow_id for workflow_id, _ in server.moves] == [LEG]
 
 
@@ -167,13 +167,13 @@ async def test_what_waits_at_a_drained_host_is_offered_elsewhere_and_what_it_has
     for job_id in (LEG, waiting):
         placed(store, job_id)
     hosts.drain(store, "a")
-    await watch(server).look()
+    await watch(server).check()
     [(workflow_id, order)] = server.moves
     assert (workflow_id, order.begun, order.last_seen) == (waiting, False, None)
     assert order.reason == "its host a is drained"
     hosts.drain(store, "a", undo=True)
     away(store, 610)
-    await watch(server).look()
+    await watch(server).check()
     assert [order.job_id for _, order in server.moves[1:]] == [ROOT, LEG, waiting]
 
 
@@ -190,9 +190,9 @@ async def test_what_waits_at_a_full_host_goes_to_one_that_has_free_slots_twice_a
         placed(store, job_id, "a", *labels)
     hosts.see(store, "a", slots=1, started_at=1.0, taken=4, labels=["gpu"])
     hosts.see(store, "b", slots=1, started_at=2.0)
-    await watching.look()
+    await watching.check()
     assert server.moves == [], "b may have queues that it does not report yet"
-    await watching.look()
+    await watching.check()
     [(workflow_id, order)] = server.moves
     assert (workflow_id, order.host, order.begun) == (waiting[0], "a", False)
     assert order.reason == "its host a is full, and b has a free slot"
@@ -200,12 +200,12 @@ async def test_what_waits_at_a_full_host_goes_to_one_that_has_free_slots_twice_a
     placed(store, "coming", "b")
     with store.begin() as connection:
         connection.execute(update(schema.placements).where(schema.placements.c.host == "b").values(at=2e12))
-    await watching.look()
+    await watching.check()
     assert len(server.moves) == 1, "b will have no free slot"
     hosts.see(store, "b", slots=9, started_at=2.0, taken=1, labels=["gpu"])
     away(store, 70)
-    await watching.look()
-    await watching.look()
+    await watching.check()
+    await watching.check()
     assert len(server.moves) == 1, "a may come back"
 
 
@@ -216,9 +216,9 @@ async def test_after_an_outage_of_the_store_nobody_is_away_until_all_had_a_minut
     watching = watch(server)
     away(store, 700)
     watching.reached_at -= 46
-    await watching.look()
-    await watching.look()
+    await watching.check()
+    await watching.check()
     assert (server.moves, server.started, hosts.every(store)[0].lost_at) == ([], [], None)
     watching.reached_since -= 60
-    await watching.look()
+    await watching.check()
     assert len(server.moves) == 2

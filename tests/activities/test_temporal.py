@@ -9,7 +9,7 @@ from activities.settings.home import Home
 from activities.settings.load import load_settings
 from activities.settings.model import Settings
 from activities.settings.model import Temporal as TemporalSection
-from activities.temporal import connect, connect_config, external_config, look
+from activities.temporal import connect, connect_config, connect_to_look, external_config
 from workflows.model.errors import UnreachableError, UsageError
 
 
@@ -72,5 +72,5 @@ async def test_a_server_that_is_not_there_is_said_with_what_to_start(home: Home,
 
 async def test_a_look_at_a_server_makes_nothing_in_the_home(tmp_path: Path, profile: Path) -> None:
     with pytest.raises(UnreachableError, match=r"^Temporal cannot be reached at 127\.0\.0\.1:1"):
-        await look(Home(tmp_path / "new"), Settings(temporal=TemporalSection(address="127.0.0.1:1")))
+        await connect_to_look(Home(tmp_path / "new"), Settings(temporal=TemporalSection(address="127.0.0.1:1")))
     assert not (tmp_path / "new").exists()

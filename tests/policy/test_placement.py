@@ -60,8 +60,8 @@ def test_a_repository_without_a_remote_stays_where_it_is_checked_out() -> None:
 
 def test_the_emptier_of_two_is_chosen_and_one_with_the_repository_counts_half_more() -> None:
     assert set(placed(ANY, host("a", load=2), host("b", load=1))) == {"b"}
-    assert set(placed(ANY, host("a", load=1, warm=True), host("b", load=0))) == {"a"}
-    assert set(placed(ANY, host("a", load=2, warm=True), host("b", load=0))) == {"b"}
+    assert set(placed(ANY, host("a", load=1, has_repo=True), host("b", load=0))) == {"a"}
+    assert set(placed(ANY, host("a", load=2, has_repo=True), host("b", load=0))) == {"b"}
 
 
 def test_of_full_hosts_the_shortest_queue_for_its_size_is_chosen() -> None:
@@ -101,6 +101,18 @@ def test_a_host_that_takes_nothing_is_passed_over_and_named_if_it_is_the_only_on
     alone = place(need, [host("a"), away], "job 1")
     assert (alone.host, alone.next) == ("", way)
     assert words in alone.reason
+
+
+def test_of_a_host_that_is_required_by_name_and_lost_it_is_said_how_to_replace_it() -> None:
+    """Legs that share a worktree require the host that has it."""
+    need = replace(ANY, require=frozenset({"host:b"}))
+    again = "on a new machine: service host join TOKEN --host b"
+    lost = place(need, [host("a", "host:a"), host("b", "host:b", lost_at=NOW)], "job 1")
+    assert (lost.reason, lost.next) == (
+        "no host that can run it takes jobs: b is lost",
+        f"on b: service daemon start; if it is gone for good, {again}",
+    )
+    assert place(need, [host("a", "host:a")], "job 1").next == again
 
 
 @pytest.mark.parametrize(

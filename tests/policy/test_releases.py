@@ -2,7 +2,7 @@
 
 import pytest
 
-from workflows.policy.releases import is_newer, leads
+from workflows.policy.releases import is_newer, must_become_current
 
 pytestmark = pytest.mark.ruling("Q8")
 
@@ -20,12 +20,12 @@ pytestmark = pytest.mark.ruling("Q8")
     ],
 )
 def test_the_newest_release_that_has_a_host_leads(own: str, current: str, living: set[str], does: bool) -> None:
-    assert leads(own, current, living) is does
+    assert must_become_current(own, current, living) is does
 
 
 def test_no_two_releases_take_the_lead_from_each_other() -> None:
     known = ("unreleased", "0.2.0", "0.2.0rc1", "0.2", "0.10.0", "1.0.0")
     for one in known:
         for other in known:
-            assert not (leads(one, other, {one, other}) and leads(other, one, {one, other}))
+            assert not (must_become_current(one, other, {one, other}) and must_become_current(other, one, {one, other}))
             assert not (is_newer(one, other) and is_newer(other, one))

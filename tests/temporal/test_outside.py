@@ -96,7 +96,7 @@ async def until_seen(host: PipelineHost, root: str) -> None:
     seen = lookout(host)
 
     async def closed() -> bool:
-        await seen.look()
+        await seen.check()
         return root not in stored_jobs.open_trees(host.service.store)
 
     await until(closed)
@@ -336,7 +336,7 @@ async def test_a_pipeline_run_that_was_terminated_ends_with_its_stages(host: Pip
         root = host.show(run_id).stages[0].job_id or ""
         await temporal(host, "terminate", ids.workflow_id(host.name), "--reason", REASON)
         await until_seen(host, root)
-        await lookout(host).look()
+        await lookout(host).check()
     shown = host.show(run_id)
     assert (shown.state, host.states(run_id)) == ("cancelled", {"think": "cancelled"})
     assert REASON in shown.reason
@@ -372,7 +372,7 @@ async def test_a_tree_whose_rows_are_of_another_course_is_told_once_to_write_the
         seen = lookout(host)
 
         async def looked() -> int:
-            await seen.look()
+            await seen.check()
             return await asked()
 
         await until(looked)
@@ -383,7 +383,7 @@ async def test_a_tree_whose_rows_are_of_another_course_is_told_once_to_write_the
         assert (given_up.state, given_up.reason[:8]) == (JobState.CANCELLED, "given up")
         with host.service.store.begin() as connection:
             connection.execute(update(schema.writers).values(run_id="a course that was given up"))
-        await seen.look()
+        await seen.check()
         assert await asked() == 1, "once for each course: it writes by itself when it has something to say"
         await resume.resume(host.service, answer(root))
         await until_state(host, root, TaskState.DONE)

@@ -48,7 +48,7 @@ async def working(
     config = await releases.config(client, host.settings)
     assert config is not None
     async with serving(client, queue, script, deployment_config=config):
-        assert await releases.lead(client, host)
+        assert await releases.make_current(client, host)
         yield
     hosts.stop(host.store, host.host, started_at=1.0)
 
@@ -84,7 +84,7 @@ async def test_an_older_release_takes_no_steps_until_the_newer_one_has_no_host(
     async with working(client, queue, script, one, "0.3.0", monkeypatch):
         tree = await paused(client, queue, script)
         monkeypatch.setattr(hosts, "release", lambda: "0.2.0")
-        assert await releases.lead(client, two)
+        assert await releases.make_current(client, two)
         assert await current(client, two) == "0.3.0"
     async with working(client, queue, script, two, "0.2.0", monkeypatch):
         assert await current(client, two) == "0.2.0"

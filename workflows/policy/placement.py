@@ -15,8 +15,8 @@ from typing import TypeVar
 from workflows.policy.host_availability import HostSeen, lacks_worker, way_back, way_to_room, way_to_undo
 
 T = TypeVar("T")
-WARM = 1.5
-"""A host that has the repository counts as if it had so much more free: it need not fetch it."""
+HAS_REPO = 1.5
+"""The factor on the free share of a host that has the repository, and need not fetch it."""
 
 OWN_LABEL = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 """The form of a label that people give to a host. Those that a host has by itself have a prefix."""
@@ -42,7 +42,7 @@ class Host:
     load: int = 0
     """The attempts that have a slot or wait for one, and those placed since the host last reported."""
     labels: frozenset[str] = frozenset()
-    warm: bool = False
+    has_repo: bool = False
     """True if it has the repository: as a checkout, or as a mirror."""
     draining_at: float | None = None
     lost_at: float | None = None
@@ -107,7 +107,7 @@ def choose(ready: Sequence[Host], prefer: frozenset[str], seed: str) -> Host:
         free = [host for host in free if len(prefer & host.labels) == most]
     lots = struct.unpack("4Q", sha256(seed.encode()).digest())
     if drawn := _drawn(free, lots):
-        return max(drawn, key=lambda host: host.free / host.slots * (WARM if host.warm else 1.0))
+        return max(drawn, key=lambda host: host.free / host.slots * (HAS_REPO if host.has_repo else 1.0))
     first = lots[0] % len(ready)
     return min((*ready[first:], *ready[:first]), key=lambda host: (host.load + 1) / host.slots)
 
@@ -152,7 +152,7 @@ def _refusal(need: Need, hosts: Sequence[Host], able: Sequence[Host]) -> Placeme
     """Say why no host can run the attempt, and what to type."""
     if able:
         states = "; ".join(f"{host.name} {why_not(host)}" for host in able)
-        return Placement(reason=f"no host that can run it takes jobs: {states}", next=_way_back(able[0]))
+        return Placement(reason=f"no host that can run it takes jobs: {states}", next=_way_back(able[0], need))
     if missing := need.require.difference(*(host.labels for host in hosts)):
         return Placement(reason=f"no host has {words(missing)}", next=way_to(missing))
     if need.only is None:
@@ -173,8 +173,10 @@ def words(labels: Iterable[str]) -> str:
     return " and ".join([*(f"the runtime {runtime}" for runtime in runtimes), *named])
 
 
-def way_to(missing: Iterable[str]) -> str:
+def way_to(missing: Collection[str]) -> str:
     """Return the command that shows how to give a host what no host has."""
+    if gone := next((label for label in missing if label.startswith(NAMED)), ""):
+        return way_to_replace(gone.removeprefix(NAMED))
     return "service doctor" if all(label.startswith(RUNTIME) for label in missing) else "service host list"
 
 
@@ -183,7 +185,14 @@ def way_to_share(repo: str) -> str:
     return f"service repo add {repo} --remote URL"
 
 
-def _way_back(host: Host) -> str:
+def way_to_replace(host: str) -> str:
+    """Return the command that gives a new machine the name of a host that is gone for good."""
+    return f"on a new machine: service host join TOKEN --host {host}"
+
+
+def _way_back(host: Host, need: Need) -> str:
+    """Return the command after which the host takes jobs. One that an attempt requires by name may be replaced."""
     if host.lost_at is not None or lacks_worker(host.seen):
-        return way_back(host.name)
+        named = f"{NAMED}{host.name}" in need.require
+        return way_back(host.name) + (f"; if it is gone for good, {way_to_replace(host.name)}" if named else "")
     return way_to_undo(host.name) if host.draining_at is not None else way_to_room(host.seen)

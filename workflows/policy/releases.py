@@ -6,9 +6,9 @@ from collections.abc import Collection
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 
 
-def leads(own: str, current: str, living: Collection[str]) -> bool:
-    """Return whether a host that runs has to make its release the current one: it is newer than that, or no running
-    host has that any more. `living` are the releases of all hosts that run.
+def must_become_current(own: str, current: str, living: Collection[str]) -> bool:
+    """Return whether a host has to make its own release the current one: it is newer, or no running host has the
+    current one any more. `living` are the releases of all running hosts.
     """
     if not current or own == current:
         return not current

@@ -128,7 +128,7 @@ def stop(engine: Engine, name: str, *, started_at: float) -> None:
 
 
 def lose(engine: Engine, host: HostSeen) -> bool:
-    """Record that the host is lost; return False if it was seen meanwhile. Its next sign of life takes that back."""
+    """Record that the host is lost; return False if it was seen meanwhile. Its next sign of life clears that."""
     table = schema.hosts
     unchanged = (table.c.name == host.name) & (table.c.seen_at == host.seen_at)
     with engine.begin() as connection:

@@ -1,4 +1,4 @@
-"""The seal keys since the first turn of one: on their way to all hosts, in use, left, removed (ruling Q10)."""
+"""The seal keys since the first rotation: offered to all hosts, in use, no longer in use, or removed (ruling Q10)."""
 
 from dataclasses import dataclass
 
@@ -37,7 +37,7 @@ def sealing(keys: list[KnownKey]) -> KnownKey | None:
 
 
 def offered(keys: list[KnownKey]) -> KnownKey | None:
-    """Return the key that is on its way to all hosts."""
+    """Return the key that not all hosts have yet."""
     return next((key for key in keys if not key.seals_since), None)
 
 
@@ -53,7 +53,7 @@ def offer(engine: Engine, fingerprint: str, wrapped: str, under: str) -> None:
             insert_new(connection, table, [new])
 
 
-def turn(engine: Engine, fingerprint: str) -> None:
+def rotate(engine: Engine, fingerprint: str) -> None:
     """Have all hosts seal with this key."""
     table = schema.seal_keys
     with engine.begin() as connection:

@@ -77,7 +77,7 @@ seal_keys = Table(
     Column("left_at", Double),
     Column("removed_at", Double),
 )
-"""The keys since the first turn. `wrapped` is the key, encrypted with the one that `under` names, until it seals."""
+"""The keys since the first rotation. `wrapped` is the key, encrypted with the one named by `under`, until it seals."""
 
 tokens = Table(
     "tokens",

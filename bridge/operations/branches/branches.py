@@ -121,7 +121,7 @@ def checkout(service: Service, name: str, typed: str) -> Repo:
         where = f"the repository {name} is on the host {repo.host}, not here"
         raise RefusedError(where, f"ssh {repo.host} {typed}")
     try:
-        common_directory(checkouts.place_of(service, repo))
+        common_directory(checkouts.path_of(service, repo))
     except (RefusedError, UnreachableError):
         raise
     except ServiceError as error:
@@ -173,7 +173,7 @@ def of_tree(
 def with_work(service: Service, job: JobRecord) -> Path:
     """Return where the repository is, with the last commit of a job, which is fetched if it is missing here."""
     repo = stored_repos.registered(service.store, job.repo)
-    here = checkouts.is_made(service, repo) and git.commit(checkouts.place_of(service, repo), job.head_sha or "")
+    here = checkouts.is_made(service, repo) and git.commit(checkouts.path_of(service, repo), job.head_sha or "")
     if not here and (fault := hub_work.look(service, repo, jobs.tree(service, job.job_id))):
         raise fault
     return Path(checkout(service, repo.name, f"service job diff {job.job_id}").path)

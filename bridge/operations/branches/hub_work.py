@@ -61,7 +61,7 @@ def fetch(service: Service, repo: Repo, tree: Tree) -> None:
 def fetch_every(service: Service, repo: Repo) -> None:
     """Fetch the work of all trees. Nothing to do for a repository without a remote."""
     if through := checkouts.hub_of(service, repo):
-        names = hub.listed(checkouts.place_of(service, repo), through)
+        names = hub.listed(checkouts.path_of(service, repo), through)
         checkouts.fetch(service, repo, names)
 
 
@@ -95,15 +95,15 @@ def _run(this: _Fetch, service: Service, repo: Repo, tree: Tree) -> None:
 def branch_of(service: Service, repo: Repo, branch: str) -> HubBranch | None:
     """Return a branch at the hub, for what changes it; None for a repository without a remote."""
     through = checkouts.hub_of(service, repo)
-    return HubBranch(checkouts.place_of(service, repo), through, branch) if through else None
+    return HubBranch(checkouts.path_of(service, repo), through, branch) if through else None
 
 
 def remove(service: Service, name: str, branches: Collection[str]) -> None:
     """Remove branches at the hub, with what is kept beside them. Nothing to do for a repository without a remote."""
     repo = stored_repos.registered(service.store, name)
     if through := checkouts.hub_of(service, repo):
-        names = [name for each in branches for name in (each, f"{each}{hub.BESIDE}*")]
-        hub.remove(checkouts.place_of(service, repo), through, names)
+        names = [name for each in branches for name in (each, f"{each}{hub.AT_HOST}*")]
+        hub.remove(checkouts.path_of(service, repo), through, names)
 
 
 def restore(service: Service, name: str, branch: str, commit: str) -> str:
@@ -112,11 +112,11 @@ def restore(service: Service, name: str, branch: str, commit: str) -> str:
     through = checkouts.hub_of(service, repo)
     if through is None:
         return ""
-    path = shlex.quote(str(checkouts.place_of(service, repo)))
+    path = shlex.quote(str(checkouts.path_of(service, repo)))
     return f"git -C {path} push {shlex.quote(through.shown)} {commit}:{through.ref(branch)}"
 
 
 def share(service: Service, repo: Repo, root: str, commit: str) -> None:
     """Push a commit of the operator's own that a job of this tree begins from, for any host may run that."""
     name = f"{hub.BASES}{root}"
-    checkouts.keep(service, repo, commit, name, f"{name}{hub.BESIDE}{commit}")
+    checkouts.keep(service, repo, commit, name, f"{name}{hub.AT_HOST}{commit}")

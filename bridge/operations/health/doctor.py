@@ -220,8 +220,7 @@ def artifacts(service: Service) -> Iterator[Finding]:
 
 def temporal(service: Service) -> Iterator[Finding]:
     from activities import cluster
-    from activities.temporal import external_config
-    from activities.temporal import look as reached
+    from activities.temporal import connect_to_look, external_config
 
     runs, own = holder(service.home.daemon_lock) is not None, external_config(service.settings) is None
     if not runs and own:  # the default port may be another's
@@ -229,7 +228,7 @@ def temporal(service: Service) -> Iterator[Finding]:
         return
 
     async def look() -> cluster.Survey:
-        client = await reached(service.home, service.settings)
+        client = await connect_to_look(service.home, service.settings)
         seen = await cluster.require(client)
         await cluster.probe(client)
         return seen

@@ -8,7 +8,7 @@ from temporalio.client import Client
 from activities import releases
 from activities.releases import NoDeploymentsError
 from activities.store.registry.hosts import Host
-from activities.temporal import RPC_TIMEOUT, look
+from activities.temporal import RPC_TIMEOUT, connect_to_look
 from bridge.operations.health.findings import Finding, Level
 from bridge.operations.jobs import hosts
 from bridge.operations.service import Service
@@ -59,7 +59,7 @@ def _of(host: Host, current: str) -> Iterator[Finding]:
 
 async def _look(service: Service) -> tuple[str, list[str]]:
     """Return the current release, and the trees whose last step another one made."""
-    client = await look(service.home, service.settings)
+    client = await connect_to_look(service.home, service.settings)
     with translated("Temporal cannot say which release is current"):
         known = await releases.deployment(client, service.settings)
         return known.current, await _behind(client, service, known.name, known.current) if known.current else []

@@ -5,8 +5,7 @@ from datetime import timedelta
 
 from activities import cluster
 from activities.cluster import Made, NotPreparedError
-from activities.temporal import connect, external_config
-from activities.temporal import look as reached
+from activities.temporal import connect, connect_to_look, external_config
 from bridge.machine import daemon_state
 from bridge.operations.health import doctor
 from bridge.operations.service import Service
@@ -46,7 +45,7 @@ def lacking(service: Service) -> tuple[str, ...]:
         return ()
 
     async def look() -> tuple[str, ...]:
-        return (await cluster.survey(await reached(service.home, service.settings))).faults
+        return (await cluster.survey(await connect_to_look(service.home, service.settings))).faults
 
     return asyncio.run(look())
 

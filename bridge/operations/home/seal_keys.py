@@ -91,7 +91,7 @@ def rotate(service: Service, *, wait: bool = False, step: Step = unheard) -> Rot
         says = f"the new seal key {offered.fingerprint[:SHOWN]} waits for {_named(missing)}; nothing seals with it yet"
         gone = f"service host remove {missing[0].name}  (if it never comes back)"
         raise RefusedError(says, Commands(way_back(missing[0].name), f"{AGAIN} --wait", gone))
-    seal_keys.turn(service.store, offered.fingerprint)
+    seal_keys.rotate(service.store, offered.fingerprint)
     at_home.follow(home, service.store)
     behind = _awaited(service, False, step, lambda host: host.key == offered.fingerprint, "seals with the former key")
     if not behind:

@@ -45,7 +45,7 @@ async def test_the_line_that_a_reader_began_from_is_pushed_for_the_legs_it_deleg
         writes("leg.txt"), Action.IMPLEMENT, job_id=f"{ROOT}.4", parent_job_id=f"{ROOT}.3", delegation_id="leg"
     )
     assert (await other.play(leg)).state is JobState.SUCCEEDED
-    place = checkouts.path_of(other.context, "acme/shop")
+    place = checkouts.path_by_name(other.context, "acme/shop")
     assert branches.commit(place, row.base_sha or "") == row.base_sha
     assert f"refs/heads/service/line/{ROOT}.3" not in git(place, "for-each-ref")
 
@@ -53,7 +53,7 @@ async def test_the_line_that_a_reader_began_from_is_pushed_for_the_legs_it_deleg
 @pytest.mark.ruling("Q3")
 async def test_a_job_waits_for_a_hub_that_is_away_before_and_after_its_program(hosts: Hosts, tmp_path: Path) -> None:
     one, away = hosts.of("a"), hosts.forge.with_name("away.git")
-    checkouts.path_of(one.context, "acme/shop")
+    checkouts.path_by_name(one.context, "acme/shop")
     count = tmp_path / "count"
     job = one.job(
         f"import os; os.rename({str(hosts.forge)!r}, {str(away)!r})\n" + writes("one.txt", counted=count),
@@ -105,7 +105,7 @@ async def test_work_on_a_branch_that_another_host_moved_is_kept_beside_it_and_to
 async def test_a_checkout_with_a_remote_pushes_its_work_and_gets_that_of_others(hosts: Hosts) -> None:
     one, other = hosts.of("a"), hosts.of("b")
     repos.put(one.context.store, "acme/shop", str(one.repo), "a")
-    assert checkouts.path_of(one.context, "acme/shop") == one.repo
+    assert checkouts.path_by_name(one.context, "acme/shop") == one.repo
     first = await other.play(other.job(writes("one.txt"), Action.IMPLEMENT, job_id=f"{ROOT}.1"))
     second = await one.play(one.job(writes("two.txt"), Action.IMPLEMENT, job_id=f"{ROOT}.2", line=(work(first),)))
     assert branches.tip(one.repo, first.branch or "") == first.head_sha
@@ -127,7 +127,7 @@ async def test_work_of_a_worker_killed_between_commit_and_push_is_pushed_by_the_
         patch.setattr(hub, "keep", _killed)
         with pytest.raises(Killed):
             await one.play(job)
-    place = checkouts.path_of(one.context, "acme/shop")
+    place = checkouts.path_by_name(one.context, "acme/shop")
     committed = branches.tip(place, f"service/{ROOT}")
     assert (git(place, "show", f"{committed}:one.txt"), hosts.refs()) == ("x", {})
     outcome = await hosts.of("a").play(job)
@@ -137,3 +137,15 @@ async def test_work_of_a_worker_killed_between_commit_and_push_is_pushed_by_the_
 
 def _killed(*_: object) -> str:
     raise Killed
+
+
+@pytest.mark.ruling("Q3")
+async def test_a_shared_worktree_is_made_again_on_a_new_machine_from_its_branch(hosts: Hosts, tmp_path: Path) -> None:
+    one, other, seen = hosts.of("a"), hosts.of("b"), tmp_path / "seen"
+    first = await one.play(one.job(writes("one.txt"), Action.IMPLEMENT, shared_worktree="web"))
+    look = f"import os; open({str(seen)!r}, 'w').write(' '.join(sorted(os.listdir('.'))))\n"
+    again = other.job(look + writes("two.txt"), Action.IMPLEMENT, shared_worktree="web", attempt=2, moved_from=1)
+    second = await other.play(again)
+    assert "one.txt" in seen.read_text().split()
+    assert (first.branch, second.branch) == (f"service/{ROOT}-shared-web", first.branch)
+    assert hosts.refs()[f"refs/service/{ROOT}-shared-web"] == second.head_sha

@@ -32,8 +32,8 @@ def test_what_the_former_key_sealed_is_opened_after_the_turn(home: Path, encrypt
     before = seals.closed(some(), PLACE)
     seal_key.add(home, new := seal_key.new())
     assert seal_key.every(home) == (former, new)
-    seal_key.turn(home, new)
-    seal_key.turn(home, new)
+    seal_key.rotate(home, new)
+    seal_key.rotate(home, new)
     assert seal_key.every(home) == (new, former)
     follows = PayloadSeals.of_home(home, encrypt=encrypt)
     after = follows.closed(some(), PLACE)
@@ -49,7 +49,7 @@ def test_a_process_that_runs_seals_with_the_new_key_soon(home: Path, monkeypatch
     monkeypatch.setattr(payload_seals, "LOOK_SECONDS", 0.0)
     seals = PayloadSeals.of_home(home, encrypt=False)
     seal_key.add(home, new := seal_key.new())
-    seal_key.turn(home, new)
+    seal_key.rotate(home, new)
     assert seals.closed(some(), PLACE).metadata["key"] == bytes.fromhex(seal_key.fingerprint(new))[:4]
     (home / seal_key.FILE).chmod(0o644)
     assert seals.opened(seals.closed(some(), PLACE), PLACE).data == some().data, "a key that was read stays in use"
@@ -59,7 +59,7 @@ def test_seals_of_earlier_releases_name_no_key_and_are_opened_with_any(home: Pat
     before = PayloadSeals.of_home(home, encrypt=False).closed(some(), PLACE)
     del before.metadata["key"]
     seal_key.add(home, new := seal_key.new())
-    seal_key.turn(home, new)
+    seal_key.rotate(home, new)
     assert PayloadSeals.of_home(home, encrypt=False).opened(before, PLACE).data == some().data
 
 
@@ -68,7 +68,7 @@ def test_the_records_of_a_run_keep_their_key(home: Path) -> None:
     key = run_folders.made_run_key(begun)
     (begun / Kind.CLAIM.value).write_bytes(sealed(key, begun, Kind.CLAIM, b"{}"))
     seal_key.add(home, new := seal_key.new())
-    seal_key.turn(home, new)
+    seal_key.rotate(home, new)
     assert run_folders.run_key(begun) == key
     assert run_folders.run_key(later) == seal_key.derived(new, "run", later.name)
 

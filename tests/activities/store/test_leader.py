@@ -39,7 +39,7 @@ def test_one_host_leads_until_it_resigns(store: Engine) -> None:
 @pytest.mark.ruling("Q7")
 def test_a_leader_that_is_silent_loses_its_lead(store: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A host that was cut off or stopped keeps its connection open, as seen from PostgreSQL."""
-    monkeypatch.setattr(leader, "STILL_SECONDS", 0.2)
+    monkeypatch.setattr(leader, "IDLE_SECONDS", 0.2)
     first, second = Leader(store, CHORE), Leader(store, CHORE)
     assert first.leads()
     time.sleep(0.6)

@@ -116,9 +116,9 @@ def test_what_no_host_can_run_is_placed_nowhere(store: Engine) -> None:
 def test_a_host_that_had_attempts_of_the_repository_is_warm(store: Engine) -> None:
     repos.put(store, "acme/shop", "", "a", remote=REMOTE)
     see(store, "a")
-    assert [each.host.warm for each in placements.fleet(store, "acme/shop").hosts] == [False]
+    assert [each.host.has_repo for each in placements.fleet(store, "acme/shop").hosts] == [False]
     place(store)
-    assert [each.host.warm for each in placements.fleet(store, "acme/shop").hosts] == [True]
+    assert [each.host.has_repo for each in placements.fleet(store, "acme/shop").hosts] == [True]
 
 
 def test_a_job_s_host_is_where_its_attempt_was_placed(store: Engine) -> None:

@@ -313,7 +313,7 @@ def test_the_first_record_of_a_run_stands(store: Engine) -> None:
     run = attempts.begin(store, Offered(ROOT, 1), host="here", run_dir="/runs/1")
     assert run is not None
     assert attempts.begin(store, Offered(ROOT, 1), host="elsewhere", run_dir="/runs/2") == run
-    attempts.place(store, run, worktree="/w", branch=None, base_sha="abc")
+    attempts.record_worktree(store, run, worktree="/w", branch=None, base_sha="abc")
     attempts.close(
         store, run, JobOutcome(job_id=ROOT, state=JobState.SUCCEEDED, decision=Decision.APPROVED), {"a": 1}, {}
     )

@@ -99,14 +99,14 @@ def test_every_host_has_the_new_key_before_one_seals_with_it(
 ) -> None:
     one = host(tmp_path, "one")
     two = host(tmp_path, "two", one.home)
-    former, turn, had = sealing(one), stored.turn, list[bool]()
+    former, turn, had = sealing(one), stored.rotate, list[bool]()
 
     def looks_first(engine: Engine, fingerprint: str) -> None:
         had.extend(fingerprint in at_home.by_fingerprint(each.home.root) for each in (one, two))
         assert {sealing(one), sealing(two)} == {former}
         turn(engine, fingerprint)
 
-    monkeypatch.setattr(stored, "turn", looks_first)
+    monkeypatch.setattr(stored, "rotate", looks_first)
     beating(two)
     turned = seal_keys.rotate(one)
     assert had == [True, True]

@@ -34,7 +34,7 @@ def test_a_repository_with_a_remote_needs_no_checkout(service: Service, forge: P
     repo = repos.add(service, "acme/shop", None, remote=str(forge))
     assert (repo.remote, repo.default_branch, repo.refs) == (str(forge), "main", "refs/service/")
     assert (repo.path, repo.host, repo.checkouts) == ("", "", {})
-    place = checkouts.path_of(service, "acme/shop")
+    place = checkouts.path_by_name(service, "acme/shop")
     assert place.parent == service.home.mirrors
     assert branches.commit(place, "HEAD") == run_git(forge, "rev-parse", "main")
     seen = repos.get(service, "acme/shop")
@@ -50,11 +50,11 @@ def test_a_checkout_with_a_remote_is_worked_on_there_and_elsewhere_in_a_mirror(
     with pytest.raises(RefusedError, match="registered on the host far"):
         repos.add(service, "acme/shop", top)
     repos.add(service, "acme/shop", None, remote=str(forge))
-    assert checkouts.path_of(service, "acme/shop").parent == service.home.mirrors
+    assert checkouts.path_by_name(service, "acme/shop").parent == service.home.mirrors
     repo = repos.add(service, "acme/shop", top)
     assert repo.checkouts == {"far": "/srv/shop", service.settings.host: str(top)}
     assert (repo.path, repo.host) == ("/srv/shop", "far")
-    assert checkouts.path_of(service, "acme/shop") == top
+    assert checkouts.path_by_name(service, "acme/shop") == top
     assert repos.here(service, top).name == "acme/shop"
     with pytest.raises(UsageError, match="one of them is left"):
         repos.add(service, "acme/shop", None, remote="")

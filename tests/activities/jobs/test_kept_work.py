@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.jobs import kept
+from activities.jobs import kept_work
 from activities.runs.os_processes import identity
 from activities.store import attempts, events, jobs, moves
 from activities.store.attempts import Offered
@@ -50,12 +50,12 @@ async def test_an_agent_that_ends_after_the_move_leaves_a_ref_and_no_branch(host
     running = asyncio.create_task(one.play(job))
     await until(mark.exists, seconds=30)
     taken(one, job)
-    await kept.settle(one.context)
+    await kept_work.settle(one.context)
     assert REF not in hosts.refs(), "its call is under way, and ends it"
     then.touch()
     outcome = await running
     assert (outcome.state, outcome.moved) == (JobState.CANCELLED, True)
-    await kept.settle(one.context)
+    await kept_work.settle(one.context)
     assert {"late.txt", "new.txt"} <= {*git(hosts.forge, "ls-tree", "--name-only", REF).splitlines()}
     assert f"refs/service/{ROOT}" not in hosts.refs()
     row = attempts.get(one.context.store, ROOT, 1)
@@ -63,7 +63,7 @@ async def test_an_agent_that_ends_after_the_move_leaves_a_ref_and_no_branch(host
     assert not Path(row.worktree or "").exists()
     assert is_told(one) == [f"a came back: its work on attempt 1, which had moved, is kept as {REF}"]
     before = hosts.refs()
-    await kept.settle(one.context)
+    await kept_work.settle(one.context)
     assert hosts.refs() == before
 
 
@@ -78,11 +78,11 @@ async def test_an_agent_that_nobody_waits_for_is_ended_and_its_work_waits_for_th
     pid, restarted = int(mark.read_text()), hosts.of("a")
     away = hosts.forge.with_name("away.git")
     hosts.forge.rename(away)
-    await kept.settle(restarted.context)
+    await kept_work.settle(restarted.context)
     assert identity(pid) is None
     assert (await running).moved
     away.rename(hosts.forge)
-    await kept.settle(restarted.context)
+    await kept_work.settle(restarted.context)
     assert "new.txt" in git(hosts.forge, "ls-tree", "--name-only", REF)
     assert (await restarted.play(job)).moved, "a call that comes late finds the decision"
 
@@ -98,8 +98,8 @@ async def test_work_that_the_hub_cannot_take_now_stays_until_it_can(hosts: Hosts
     lock = hosts.forge / f"{REF}.lock"
     lock.parent.mkdir(parents=True)
     lock.touch()
-    await kept.settle(one.context)
+    await kept_work.settle(one.context)
     assert [each.job_id for each in moves.to_keep(one.context.store, "a")] == [ROOT]
     lock.unlink()
-    await kept.settle(one.context)
+    await kept_work.settle(one.context)
     assert "new.txt" in git(hosts.forge, "ls-tree", "--name-only", REF)

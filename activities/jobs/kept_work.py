@@ -1,6 +1,6 @@
-"""The work of attempts that were taken from this host while it was away: kept at the hub as refs of their own (Q5).
+"""The work of attempts that moved to other hosts while this one was away: pushed to refs of their own at the hub (Q5).
 
-The agents are ended first. Each step may be repeated; what cannot be kept now stays in its work folder until it can.
+The agents are ended first. Each step may be repeated; work that can't be pushed now stays in its work folder.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from activities.host.helper_process import LOOK_SECONDS, apart
 from activities.runs import orphans
 from activities.runs.run_folders import Key, key_of
 from activities.store import attempts, jobs, moves
-from activities.store import branches as told
+from activities.store import branches as branch_events
 from activities.store.attempts import AttemptRow
 from activities.store.moves import Moved
 from activities.store.registry import repos
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 async def settle(context: Context) -> None:
-    """End the agents of all attempts that were taken from this host, and keep their work; leave the rest for later."""
+    """End the agents of all attempts that moved away from this host, and push their work; the rest waits for later."""
     left = await asyncio.to_thread(moves.to_keep, context.store, context.host)
     left = [each for each in left if not context.stops.runs((each.job_id, each.attempt))]  # its call ends it
     if left:
@@ -53,7 +53,7 @@ def _settle(context: Context, moved: Moved) -> None:
     row, job = attempts.get(context.store, moved.job_id, moved.attempt), jobs.get(context.store, moved.job_id)
     ref = ""
     if row is not None and job is not None and row.worktree is not None:
-        repo, path = checkouts.path_of(context, job.repo), Path(row.worktree)
+        repo, path = checkouts.path_by_name(context, job.repo), Path(row.worktree)
         ref = _kept(context, moved, row, job.repo, repo) if row.branch else ""
         if row.branch is None or "-shared-" not in row.branch:  # the folder is not other jobs' too
             worktrees.dispose(repo, path, later=True)
@@ -61,7 +61,7 @@ def _settle(context: Context, moved: Moved) -> None:
 
 
 def _kept(context: Context, moved: Moved, row: AttemptRow, name: str, repo: Path) -> str:
-    """Push what the attempt left, uncommitted files too, and tell its tree. Return its ref, if pushed, or ""."""
+    """Push the attempt's work, uncommitted files too, and record the event. Return the ref; empty without work."""
     through = checkouts.hub_of(context, repos.registered(context.store, name))
     commit, source = _work(row, moved, repo)
     if through is None or commit is None:
@@ -71,12 +71,12 @@ def _kept(context: Context, moved: Moved, row: AttemptRow, name: str, repo: Path
     ref = through.ref(own)
     event = BranchEvent(actor=context.host, branch=ref, head_sha=commit, task_branch="", merged=False)
     message = f"{context.host} came back: its work on attempt {moved.attempt}, which had moved, is kept as {ref}"
-    told.tell(context.store, BranchEventKind.KEPT, moved.job_id, event, message)
+    branch_events.tell(context.store, BranchEventKind.KEPT, moved.job_id, event, message)
     return ref
 
 
 def _work(row: AttemptRow, moved: Moved, repo: Path) -> tuple[str | None, Path]:
-    """Return a commit of the attempt's work, and the repository that has it: of its folder, or else of its branch."""
+    """Return a commit of the attempt's work folder, else of its branch, and the repository that has the commit."""
     path = Path(row.worktree or "")
     if worktree := worktrees.find(path):
         worktree = Worktree(path, row.base_sha or worktree.base, worktree.branch, worktree.names)
