@@ -1,5 +1,6 @@
 """Authentication of callers by token (rulings J1, J10, N5). No body is read before a token is accepted."""
 
+import asyncio
 from hashlib import sha256
 
 from starlette.types import ASGIApp
@@ -10,7 +11,7 @@ from bridge.http.gates.rate import Rate
 from bridge.http.wire.call import Call, call_of
 from bridge.http.wire.errors import UnauthorizedError
 from bridge.http.wire.webhook import is_signed
-from bridge.machine.named_tokens import Scope
+from bridge.machine.named_tokens import NamedToken, Scope
 from bridge.machine.token import Token
 from bridge.operations.home.tokens import Tokens
 
@@ -22,24 +23,28 @@ class AuthGate(Gate):
         super().__init__(app)
         self._token, self._named, self._rate = token, named, rate
 
-    def check(self, scope: Around) -> None:
+    async def check(self, scope: Around) -> None:
         if is_probe(scope) or is_signed(scope):
             return
         shown = _bearer(header(scope, b"authorization"))
-        if shown is not None and self._known(call_of(scope), shown):
+        if shown is not None and await self._known(call_of(scope), shown):
             call_of(scope).opens = lambda: self._opens(shown)
             return
         self._rate.count(f"address {address(scope)}")
         wrong, missing = "the token is wrong", "a token is needed: Authorization: Bearer TOKEN"
         raise UnauthorizedError(missing if shown is None else wrong, "Bearer")
 
-    def _opens(self, shown: bytes) -> bool:
-        return self._token.accepts(shown) or self._named.find(shown) is not None
+    async def _opens(self, shown: bytes) -> bool:
+        return self._token.accepts(shown) or await self._find(shown) is not None
 
-    def _known(self, call: Call, shown: bytes) -> bool:
+    async def _find(self, shown: bytes) -> NamedToken | None:
+        """Look a token up in a thread: the store may be slow, and other calls go on meanwhile."""
+        return await asyncio.to_thread(self._named.find, shown)
+
+    async def _known(self, call: Call, shown: bytes) -> bool:
         if self._token.accepts(shown):
             call.scope, call.by = Scope.ACT, "the operator's token"
-        elif named := self._named.find(shown):
+        elif named := await self._find(shown):
             call.token, call.scope, call.by = named.name, named.scope, f"token {named.name}"
         else:
             return False

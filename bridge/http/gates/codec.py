@@ -64,12 +64,12 @@ class CodecGate:
         return await answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, *, from_page: bool) -> Response:
-        self._hosts.check(scope)  # the origin of an allowed page was removed above
+        await self._hosts.check(scope)  # the origin of an allowed page was removed above
         if from_page and scope["method"] == "OPTIONS":
             return Response(None, 204)
         if scope["method"] != "POST":
             raise NotFoundError("payloads are sent here to be decrypted, with POST")
-        self._let_in(scope, from_page=from_page)
+        await self._let_in(scope, from_page=from_page)
         body = await read_body(scope, receive, LARGEST)
         if body is None:
             raise TooLargeError("request body too large")
@@ -80,14 +80,14 @@ class CodecGate:
         shown = Payloads(payloads=self._shown(asked.payloads))
         return Response(json_format.MessageToJson(shown), media_type="application/json")
 
-    def _let_in(self, scope: Scope, *, from_page: bool) -> None:
+    async def _let_in(self, scope: Scope, *, from_page: bool) -> None:
         if scope["path"] == FOR_PAGES:
             key = self._session(scope) if from_page else None
             if key is None:
                 raise UnauthorizedError("open the dashboard in this browser first: service dashboard", "Bearer")
             call_of(scope).caller = f"session {key}"
         else:
-            self._auth.check(scope)
+            await self._auth.check(scope)
         self._rate.count(f"codec {call_of(scope).caller}")
 
     def _shown(self, payloads: Iterable[Payload]) -> Iterable[Payload]:

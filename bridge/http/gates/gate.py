@@ -15,12 +15,12 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             try:
-                self.check(scope)
+                await self.check(scope)
             except ServiceError as refusal:
                 return await refuse(scope, receive, send, refusal)
         return await self.app(scope, receive, send)
 
-    def check(self, scope: Scope) -> None:
+    async def check(self, scope: Scope) -> None:
         """Raise the refusal, or let the call pass."""
         raise NotImplementedError
 

@@ -26,7 +26,7 @@ class OriginGate(Gate):
         named = {name.lower().rstrip(".") for name in (*allowed_hosts, urlsplit(url).hostname or "")}
         self._names, self._url = NAMES | named - {""}, url
 
-    def check(self, scope: Scope) -> None:
+    async def check(self, scope: Scope) -> None:
         if is_signed(scope):  # no page in a browser can sign
             return
         host = header(scope, b"host") or ""

@@ -61,6 +61,6 @@ class RateGate(Gate):
         super().__init__(app)
         self._rate = rate
 
-    def check(self, scope: Scope) -> None:
+    async def check(self, scope: Scope) -> None:
         if not is_probe(scope) and not is_signed(scope):
             self._rate.count(call_of(scope).caller)

@@ -76,6 +76,6 @@ class FramingGate(Gate):
     A proxy before the bridge might believe the other of the two.
     """
 
-    def check(self, scope: Scope) -> None:
+    async def check(self, scope: Scope) -> None:
         if header(scope, b"transfer-encoding") is not None and header(scope, b"content-length") is not None:
             raise InvalidHttpError("a request has a Content-Length or a Transfer-Encoding, not both")

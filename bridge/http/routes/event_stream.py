@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from bridge.http.wire import projections
 from bridge.http.wire.thread_pools import read
@@ -36,12 +36,12 @@ def look(service: Service, job_id: str, after: int, whole_tree: bool | None) -> 
 
 
 async def stream(
-    service: Service, job_id: str, after: int, whole_tree: bool | None, opens: Callable[[], bool]
+    service: Service, job_id: str, after: int, whole_tree: bool | None, opens: Callable[[], Awaitable[bool]]
 ) -> AsyncIterator[bytes]:
     """Yield past events, then new ones until the tree has ended or the caller's token no longer `opens` the bridge."""
     sent = time.monotonic()
     yield b"retry: 2000\n\n"
-    while opens():
+    while await opens():
         found, over = await read(look, service, job_id, after, whole_tree)
         for record in found:
             after, sent = record.seq, time.monotonic()

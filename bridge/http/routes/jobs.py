@@ -290,10 +290,10 @@ async def _changed(
     loop = asyncio.get_running_loop()
     until, opens = loop.time() + seconds, call_of(request.scope).opens
 
-    def waits() -> bool:
-        return told.tag == known and not told.ended and loop.time() < until and opens()
+    async def waits() -> bool:
+        return told.tag == known and not told.ended and loop.time() < until and await opens()
 
-    while waits() and not await request.is_disconnected():
+    while await waits() and not await request.is_disconnected():
         await asyncio.sleep(min(LOOK_SECONDS, max(0.0, until - loop.time())))
         told = await read(projections.job, service, job_id)
     return told

@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,10 @@ CHANNEL = "bridge"
 """The channel of orders that come by a call; also the actor, for calls with the operator's own token."""
 
 
+async def _always() -> bool:
+    return True
+
+
 @dataclass
 class Call:
     """One call; the gates and the route fill it in."""
@@ -39,7 +43,7 @@ class Call:
     """The name of the token; empty for the operator's own."""
     scope: TokenScope | None = None
     """The token's permission."""
-    opens: Callable[[], bool] = lambda: True
+    opens: Callable[[], Awaitable[bool]] = _always
     """Returns whether the token is still valid: it may be revoked while a call waits."""
     by: str = ""
     """The caller in the audit: a token, a person at the dashboard, or GitHub."""

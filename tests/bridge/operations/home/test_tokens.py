@@ -1,16 +1,20 @@
 """Named tokens where hosts share a store: one set for all bridges, and a home's own are moved there once (Q10)."""
 
+import asyncio
 import stat
 from pathlib import Path
+from threading import Event
 
 import pytest
 from sqlalchemy import event
 
 from activities.settings.home import Home
+from activities.store.registry import tokens as stored
 from bridge.machine import named_tokens
 from bridge.machine.named_tokens import NamedTokens, Scope
 from bridge.operations.home import tokens
 from bridge.operations.service import Service
+from tests.bridge.http.conftest import caller
 from workflows.model.errors import NotFoundError, RefusedError, UnreachableError
 
 pytestmark = pytest.mark.ruling("Q10")
@@ -76,6 +80,20 @@ def test_a_store_that_is_away_opens_nothing(hosts: tuple[Service, Service], tmp_
     (tmp_path / "fleet.db").rename(tmp_path / "away.db")
     with pytest.raises(UnreachableError, match="cannot be read from the store"):
         bridge.find(made.encode())
+
+
+async def test_a_store_that_is_slow_holds_up_no_other_call(
+    hosts: tuple[Service, Service], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = Event()
+    monkeypatch.setattr(stored, "every", lambda _: answers.wait(2) and [])
+    async with caller(hosts[0], Authorization="Bearer a-token") as call:
+        waits = asyncio.create_task(call.get("/v1/jobs"))
+        await asyncio.sleep(0.1)
+        assert (await call.get("/healthz")).status_code == 200
+        assert not waits.done()
+        answers.set()
+        assert (await waits).status_code == 401
 
 
 @pytest.mark.usefixtures("at_once")
