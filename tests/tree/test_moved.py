@@ -7,6 +7,7 @@ from workflows.contract.models import HumanQuestion
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.settings import Bounds
 from workflows.model.states import Continuation, JobState, TaskState
+from workflows.policy.bounds import ledger_of
 
 pytestmark = pytest.mark.ruling("Q5")
 A = f"{ROOT}.1"
@@ -40,6 +41,8 @@ def test_a_move_costs_no_job_no_retry_and_no_streak_but_keeps_the_tokens() -> No
     assert (world.flying[A].attempt, leg.retries_used, world.state.spent_jobs) == (6, 0, spent)
     assert world.state.root.ladder == ladder
     assert (world.state.usage.total, world.jobs[A].usage.total) == (350, 350)
+    shown = ledger_of(world.state.task, list(world.state.jobs.values()), world.now)
+    assert shown == world.state.ledger(), "people are shown what counts"
     world.leg("a")
     assert world.last.continuation is Continuation.NORMAL
     assert world.state.finalize is None

@@ -56,6 +56,8 @@ class JobRecord(Wire):
     state: JobState
     revision: int
     attempt: int = 1
+    moves: int = 0
+    """The number of its attempts that were taken from a lost or drained host. They count against no bound (Q5)."""
     reason: str = ""
     next: str = ""
     """What happens next, and the exact command that moves it, if a person can."""

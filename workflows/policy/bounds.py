@@ -17,8 +17,10 @@ WARNING_SHARE = 0.8
 
 
 def ledger_of(task: TaskRecord, jobs: Sequence[JobRecord], now: float) -> Ledger:
-    """Return a tree's use of its budgets by its rows; the root's first attempt and the finalize are free (C3, C4)."""
-    counted = sum(job.attempt for job in jobs if job.continuation is not Continuation.FINALIZE)
+    """Return a tree's use of its budgets by its rows; the root's first attempt, the finalize and what
+    moved are free (C3, C4, Q5).
+    """
+    counted = sum(job.attempt - job.moves for job in jobs if job.continuation is not Continuation.FINALIZE)
     return Ledger(
         jobs=max(0, counted - 1),
         elapsed_seconds=task.elapsed(now),

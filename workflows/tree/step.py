@@ -26,6 +26,7 @@ class JobChange(TypedDict, total=False):
 
     state: JobState
     attempt: int
+    moves: int
     reason: str
     next: str
     waits_for: WaitsFor
@@ -109,8 +110,9 @@ class Step:
         """
         self.state.spent_jobs += counted
         self.state.first.pop(job_id, None)
-        attempt = self.state.jobs[job_id].attempt + 1
-        self.change(job_id, state=JobState.QUEUED, attempt=attempt, reason=reason, next=next_step)
+        job = self.state.jobs[job_id]
+        attempt, moves = job.attempt + 1, job.moves + (not counted)
+        self.change(job_id, state=JobState.QUEUED, attempt=attempt, moves=moves, reason=reason, next=next_step)
         self.change(job_id, branch=None, head_sha=None, ended_at=None)
 
     def leg_again(self, leg: Leg, reason: str, next_step: str = "", *, counted: bool = True) -> None:

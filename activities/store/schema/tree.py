@@ -45,6 +45,7 @@ jobs = Table(
     Column("state", String(20), nullable=False),
     Column("revision", Integer, nullable=False),
     Column("attempt", Integer, nullable=False),
+    Column("moves", Integer, nullable=False, server_default="0"),
     Column("reason", Text, nullable=False),
     Column("next", Text, nullable=False),
     Column("waits_for", String(20), nullable=False),
