@@ -142,13 +142,13 @@ def checkout(machine: Machine) -> Path:
 
 def _of_home(home: Path) -> list[int]:
     """Return the processes that work for a home, agents included."""
-    marks, found = (f"SERVICE_HOME={home}".encode(), str(home).encode()), []
+    marks, found = {f"SERVICE_HOME={home}".encode(), f"PROOF={home.parent / 'proof'}".encode()}, []
     for path in Path("/proc").glob("[0-9]*"):
         try:
             environment, command = (path / "environ").read_bytes(), (path / "cmdline").read_bytes()
         except OSError:  # it has ended, or is of another account
             continue
-        ours = marks[0] in environment.split(b"\0") or marks[1] in command
+        ours = marks.intersection(environment.split(b"\0")) or str(home).encode() in command
         if ours and int(path.name) != os.getpid() and b"typist" not in command:
             found.append(int(path.name))
     return found
