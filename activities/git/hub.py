@@ -322,21 +322,23 @@ def _ask(repo: Path, url: str, *patterns: str, symref: bool = False, seconds: fl
 def fault(repo: Path, url: str, error: GitError) -> ServiceError:
     """Build the error for people from git's message."""
     rows = [row for row in error.said.splitlines() if row and not row.startswith(_NOISE)] or [error.said]
-    said = redacted("\n".join(rows).replace(url, without_credentials(url)))
-    low, where = said.lower(), shown(url)
+    message = redacted("\n".join(rows).replace(url, without_credentials(url)))
+    low, where = message.lower(), shown(url)
     if any(mark in low for mark in _MISSING):
-        return NotFoundError(f"{where} has no such commit or branch: {said}", f"git ls-remote {where}")
+        return NotFoundError(f"{where} has no such commit or branch: {message}", f"git ls-remote {where}")
     if any(mark in low for mark in _ASKED):
         return HubRefusesError(
-            f"{where} asks for a password, and the service's account has none for it: {said}", _credentials(url)
+            f"{where} asks for a password, and the service's account has none for it: {message}", _credentials(url)
         )
     if "[remote rejected]" in low:
-        return _RejectedError(f"{where} refuses the service's work: {said}", f"git push {where} HEAD:refs/service/try")
+        return _RejectedError(
+            f"{where} refuses the service's work: {message}", f"git push {where} HEAD:refs/service/try"
+        )
     if any(mark in low for mark in (*_DENIED, *_NO_RIGHTS)):
-        return HubRefusesError(f"{where} does not let the service's account in: {said}", _credentials(url))
+        return HubRefusesError(f"{where} does not let the service's account in: {message}", _credentials(url))
     if error.returncode > 0 and any(mark in low for mark in _BROKEN):
-        return GitError(repo, error.arguments, error.returncode, said)
-    return HubAwayError(f"{where} cannot be reached: {said}", f"git ls-remote {where}")
+        return GitError(repo, error.arguments, error.returncode, message)
+    return HubAwayError(f"{where} cannot be reached: {message}", f"git ls-remote {where}")
 
 
 def shown(url: str) -> str:

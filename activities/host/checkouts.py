@@ -62,7 +62,7 @@ def is_made(here: Here, repo: Repo) -> bool:
 
 
 def every_here(here: Here) -> list[Repo]:
-    """Return the repositories that this host has a checkout or a mirror of, as it has them."""
+    """Return the repositories that this host has a checkout or a mirror of, with their paths on this host."""
     return [seen_here(here, repo) for repo in repos.every(here.store) if is_made(here, repo)]
 
 
@@ -73,7 +73,7 @@ def unused_mirrors(here: Here, before: float) -> Iterator[Path]:
 
 
 def fresh(here: Here, repo: Repo) -> Repo:
-    """Return the repository as this host has it. A mirror is fetched first; a checkout is as its people left it."""
+    """Return the repository with its path on this host. A mirror is fetched first; a checkout stays as it is."""
     if repo.remote and here.settings.host not in repo.checkouts:
         mirrors.fetched(_mirror(here, repo))
     return seen_here(here, repo)
@@ -97,8 +97,8 @@ def fetch(here: Here, repo: Repo, names: Iterable[str], commits: Collection[str]
     path, through = path_of(here, repo), hub_of(here, repo)
     if through is not None:
         trees = hub.trees_in(names)
-        told = branches.told(here.store, *(f"job-{each}" for each in trees))
-        dropped = {event.branch for kind, _, event in told if kind is BranchEventKind.DROPPED}
+        events = branches.told(here.store, *(f"job-{each}" for each in trees))
+        dropped = {event.branch for kind, _, event in events if kind is BranchEventKind.DROPPED}
         hub.fetch_trees(path, through, trees, dropped)
         hub.fetch_commits(path, (through.url, repo.remote), commits)
     return path

@@ -17,12 +17,12 @@ def labels(settings: Settings, environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _runtimes(settings: Settings, environ: Mapping[str, str]) -> set[str]:
-    found = {f"{RUNTIME}{SHELL}"}
+    labels = {f"{RUNTIME}{SHELL}"}
     for name in RUNTIMES.keys() - {SHELL}:
         section = settings.runtime(name)
         program = program_of(name, section.adapter)
         if program and programs.find(program, section.command, environ):
-            found |= {f"{RUNTIME}{name}", f"{RUNTIME}{program.name}"}
+            labels |= {f"{RUNTIME}{name}", f"{RUNTIME}{program.name}"}
         elif not program and section.command and shutil.which(section.command[0], path=environ.get("PATH")):
-            found |= {f"{RUNTIME}{name}"}
-    return found
+            labels |= {f"{RUNTIME}{name}"}
+    return labels

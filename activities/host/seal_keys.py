@@ -19,9 +19,9 @@ def follow(home: Path, store: Engine) -> None:
     for key in keys:
         if key.removed_at and key.fingerprint in mine and mine[key.fingerprint] != seal_key.read(home):
             seal_key.remove(home, mine.pop(key.fingerprint))
-        elif key.wrapped and key.fingerprint not in mine and (found := _unwrapped(key, mine)):
-            seal_key.add(home, found)
-            mine[key.fingerprint] = found
+        elif key.wrapped and key.fingerprint not in mine and (new := _unwrapped(key, mine)):
+            seal_key.add(home, new)
+            mine[key.fingerprint] = new
             log.info("received the next seal key, %s", key.fingerprint[:12])
     sealing = seal_keys.sealing(keys)
     if sealing and sealing.fingerprint in mine and mine[sealing.fingerprint] != seal_key.read(home):
@@ -46,8 +46,8 @@ def by_fingerprint(home: Path) -> dict[str, bytes]:
 def _unwrapped(key: KnownKey, mine: dict[str, bytes]) -> bytes | None:
     if key.under not in mine:
         return None
-    found = decrypted(_wrapping(mine[key.under]), bytes.fromhex(key.wrapped), key.fingerprint.encode())
-    return found if found and seal_key.fingerprint(found) == key.fingerprint else None
+    unwrapped = decrypted(_wrapping(mine[key.under]), bytes.fromhex(key.wrapped), key.fingerprint.encode())
+    return unwrapped if unwrapped and seal_key.fingerprint(unwrapped) == key.fingerprint else None
 
 
 def _wrapping(key: bytes) -> bytes:

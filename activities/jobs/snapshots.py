@@ -58,7 +58,7 @@ class Snapshots:
 
     @classmethod
     def of(cls, run: JobRun, worktree: Worktree, through: Hub | None) -> "Snapshots":
-        """Return the snapshots of an attempt in its work folder; a reader makes none."""
+        """Return the snapshots of an attempt; without a branch of its own, it makes none."""
         return cls(worktree, run.job_id, run.attempt, through if worktree.branch is not None else None)
 
     @asynccontextmanager

@@ -238,11 +238,11 @@ def settle(connection: Connection, offered: Offered, begun_at: float | None) -> 
     The first decision is final; a later offer of the attempt gets its own.
     """
     table, key = schema.claims, claim_of(offered)
-    said = {"offer": offered.offer, "begun_at": begun_at}
-    if insert_one(connection, table, {"job_id": offered.job_id, "attempt": offered.attempt, **said}):
+    decision = {"offer": offered.offer, "begun_at": begun_at}
+    if insert_one(connection, table, {"job_id": offered.job_id, "attempt": offered.attempt, **decision}):
         return Settled(offered.offer, begun_at)
     older = key & (table.c.offer < offered.offer) & table.c.begun_at.is_(None)
-    connection.execute(update(table).where(older).values(**said))
+    connection.execute(update(table).where(older).values(**decision))
     return Settled(*connection.execute(select(table.c.offer, table.c.begun_at).where(key)).one())
 
 

@@ -1,7 +1,7 @@
-"""Attempts taken from a lost host, by one decision that both sides keep to (ruling Q5).
+"""The decision whether an attempt moves away from a lost, drained or full host (ruling Q5).
 
-The claim is the one that decides between a begin and a take-back (ruling B5). A begun attempt that moves is closed as
-moved; the first record is final, so its host can record nothing more.
+The claim decides, as between a begin and a take-back (ruling B5). A begun attempt that moves is closed as moved; the
+first record is final, so its host can record nothing more.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ OPEN_JOBS = sorted(set(JobState) - ENDED_JOBS)
 
 
 def give_up(engine: Engine, offered: Offered, move: Move) -> dict[str, Any] | None:
-    """Return how the attempt ends: as moved, or as its host had recorded. None if the host keeps it. Idempotent."""
+    """Return the outcome of the attempt: moved, or recorded by its host. None if the host keeps it. Idempotent."""
     with engine.begin() as connection:
         if move.last_seen is not None and _came_back(connection, move.host, move.last_seen):
             return None

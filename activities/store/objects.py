@@ -79,8 +79,8 @@ class Objects:
             raise self._away(error) from None
 
     def _away(self, error: Exception) -> ObjectsAwayError:
-        said = str(error).partition("\n")[0].partition(": <?xml")[0]
-        return ObjectsAwayError(f"the object store {self.url} cannot be used: {said}", "service doctor")
+        message = str(error).partition("\n")[0].partition(": <?xml")[0]
+        return ObjectsAwayError(f"the object store {self.url} cannot be used: {message}", "service doctor")
 
 
 @cache
@@ -101,8 +101,8 @@ def _opened(url: str) -> "ObjectStore":
     try:
         return from_url(url, client_options=limits, retry_config=retries)  # type: ignore[call-overload, no-any-return]
     except Exception as error:
-        said = str(error).partition("\n")[0]
-        raise UsageError(f"[artifacts].url {url} cannot be used: {said}", "service config show --origin") from None
+        message = str(error).partition("\n")[0]
+        raise UsageError(f"[artifacts].url {url} cannot be used: {message}", "service config show --origin") from None
 
 
 def _shared_folder(url: str) -> "ObjectStore":

@@ -21,5 +21,5 @@ def is_newer(one: str, other: str) -> bool:
 
 
 def _numbers(release: str) -> tuple[int, ...]:
-    found = _NUMBERS.match(release)
-    return tuple(map(int, found[0].split("."))) if found else ()
+    match = _NUMBERS.match(release)
+    return tuple(map(int, match[0].split("."))) if match else ()

@@ -12,20 +12,20 @@ def begins_elsewhere(step: Step, outcome: JobOutcome) -> bool:
     A finalize always runs again, since the tree cannot end without it (ruling G1).
     """
     state, job_id = step.state, outcome.job_id
-    found, final = state.find_leg(job_id), state.finalize
-    is_final = final is not None and final.job_id == job_id
-    stopped = found is not None and found[0].batch is not None and bool(found[0].batch.stopped)
+    parent, leg = state.find_leg(job_id) or (None, None)
+    is_final = state.finalize is not None and state.finalize.job_id == job_id
+    stopped = parent is not None and parent.batch is not None and bool(parent.batch.stopped)
     if not is_final and (stopped or finalize.ending(step)):
         return False
     job_offers.told_moved(step, outcome)
     note = f"attempt {outcome.attempt} was interrupted: {outcome.reason}"
-    if found is None:
+    if leg is None:
         chain = state.coordinators[state.homes[job_id]]
         continuation.another_attempt(step, chain, note, outcome.attempt)
         if state.paused or state.frozen:
             job_offers.take_back(step, [job_id])
         return True
-    leg, branch = found[1], found[1].own_branch
+    branch = leg.own_branch
     leg.ended(JobState.CANCELLED, outcome.reason)
     step.leg_again(leg, note, counted=False)
     leg.moved_from, leg.own_branch = outcome.attempt, branch

@@ -69,11 +69,11 @@ def take(worktree: Worktree, job_id: str, attempt: int) -> InProgress:
             commit = ""
             if last.made.commit or tree != str(base.tree_id):
                 trailers = {"Job": job_id, "Attempt": str(attempt)}
-                text = message("Work in progress", trailers).rstrip("\n")
+                subject = message("Work in progress", trailers).rstrip("\n")
                 rows = (f"{LEFT_OUT}: {redacted(each)}" for each in left_out[:MOST_TOLD])
                 who = signature()
-                said = "\n".join([text, *rows]) + "\n"
-                commit = str(repository.create_commit(None, who, who, said, pygit2.Oid(hex=tree), [base.id]))
+                text = "\n".join([subject, *rows]) + "\n"
+                commit = str(repository.create_commit(None, who, who, text, pygit2.Oid(hex=tree), [base.id]))
         finally:
             let_go(repository)
     made = InProgress(commit, left_out)
@@ -113,7 +113,7 @@ def lay_out(worktree: Worktree, commit: str) -> tuple[str, ...]:
             repository.checkout_tree(made.tree, strategy=how, paths=paths if texts else [])  # type: ignore[no-untyped-call]
         repository.free()
     rows = (row.partition(f"{LEFT_OUT}: ") for row in made.message.splitlines())
-    return tuple(told for front, mark, told in rows if mark and not front)
+    return tuple(remark for front, mark, remark in rows if mark and not front)
 
 
 def _tree(repository: "Repository", before: str, seen: Snapshot) -> str:
@@ -131,10 +131,10 @@ def _tree(repository: "Repository", before: str, seen: Snapshot) -> str:
 def _read(worktree: Worktree) -> _Last:
     """Return the snapshot before, if it has the same base; else one without files."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        told = json.loads((side_of(worktree.path) / _RECORD).read_text())
-        if told["base"] == worktree.base:
-            files = {name: row and _row(name, *row) for name, row in told["files"]}
-            return _Last(told["base"], told["tree"], InProgress(told["commit"], tuple(told["left_out"])), files)
+        record = json.loads((side_of(worktree.path) / _RECORD).read_text())
+        if record["base"] == worktree.base:
+            files = {name: row and _row(name, *row) for name, row in record["files"]}
+            return _Last(record["base"], record["tree"], InProgress(record["commit"], tuple(record["left_out"])), files)
     return _Last(worktree.base)
 
 
@@ -145,7 +145,7 @@ def _row(name: str, stored: str, mode: int, looked: list[int]) -> Row:
 
 def _write(side: Path, last: _Last) -> None:
     rows = [(name, row and (row.object_id.hex(), row.mode, row.looked)) for name, row in last.files.items()]
-    told = {"base": last.base, "tree": last.tree, "files": rows}
+    record = {"base": last.base, "tree": last.tree, "files": rows}
     fresh = side / f"{_RECORD}.new"
-    fresh.write_text(json.dumps(told | {"commit": last.made.commit, "left_out": last.made.left_out}))
+    fresh.write_text(json.dumps(record | {"commit": last.made.commit, "left_out": last.made.left_out}))
     fresh.replace(side / _RECORD)
