@@ -152,7 +152,8 @@ def install(show: Show = False, system: System = False, json: Json = False) -> N
         say_json(told) if json else say(f"# {wanted.path}", *wanted.text.rstrip().split("\n"))
         return
     if system:
-        installation.require_root()
+        installation.require_root("install")
+        installation.require_readable()
     loaded = installation.put(wanted) if system else installation.install(home, wanted)
     if json:
         say_json(told | {"loaded": loaded})
@@ -176,7 +177,7 @@ def uninstall(system: System = False, json: Json = False) -> None:
     from bridge.daemon import installation
 
     if system:
-        installation.require_root()
+        installation.require_root("uninstall")
     wanted = installation.planned_for_system() if system else installation.planned(Home.locate())
     stopped = installation.uninstall(wanted)
     if json:

@@ -66,11 +66,15 @@ def planned_for_system(platform: str = sys.platform, folder: Path = Path("/etc/s
     return Installation(folder / unit, text, (*making, *starting), (("systemctl", "disable", "--now", unit),))
 
 
-def require_root() -> None:
-    """Refuse to install for the system without its rights, or from an environment that the account cannot read."""
-    program = shlex.join((str(Path(sys.argv[0]).absolute()), "daemon", "install", "--system"))
+def require_root(verb: str) -> None:
+    """Refuse to install or uninstall a service of the system without the rights of root."""
     if os.geteuid() != 0:
-        raise RefusedError("a service of the system is installed by root", f"sudo {program}")
+        typed = shlex.join((str(Path(sys.argv[0]).absolute()), "daemon", verb, "--system"))
+        raise RefusedError(f"a service of the system is {verb}ed by root", f"sudo {typed}")
+
+
+def require_readable() -> None:
+    """Refuse to install for the system from an environment that the account cannot read."""
     # An environment links to an interpreter that is elsewhere.
     for needed in (Path(sys.prefix) / "bin", Path(sys.executable).resolve()):
         if closed := closed_folder(needed):

@@ -201,7 +201,7 @@ def _references(service: Service, ended: Over) -> Iterator[Thing]:
     for repo in checkouts.every_here(service):
         with suppress(ServiceError):
             for name in leftovers.hub_leftovers(service, repo, lambda name: not ended.has(leftovers.root_in(name))):
-                yield Thing(What.REFERENCES, Path(name), 0, partial(leftovers.remove_at_hub, service, repo, [name]))
+                yield Thing(What.REFERENCES, name, 0, partial(leftovers.remove_at_hub, service, repo, [name]))
 
 
 def _removed(things: list[Thing]) -> tuple[list[Thing], tuple[str, ...]]:

@@ -147,15 +147,17 @@ def test_a_program_that_the_account_cannot_run_is_not_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
-    with pytest.raises(RefusedError, match="by root") as refused:
-        installation.require_root()
-    assert refused.value.hint.startswith("sudo /")
+    for verb in ("install", "uninstall"):
+        with pytest.raises(RefusedError, match=f"{verb}ed by root") as refused:
+            installation.require_root(verb)
+        assert refused.value.hint.startswith("sudo /")
+        assert refused.value.hint.endswith(f" daemon {verb} --system")
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr("sys.prefix", str(tmp_path / "closed" / "env"))
     (tmp_path / "closed").mkdir(mode=0o700)
     (tmp_path / "closed" / "env").mkdir()
     with pytest.raises(RefusedError, match=f"{tmp_path / 'closed'} is closed to it"):
-        installation.require_root()
+        installation.require_readable()
 
 
 @pytest.mark.ruling("Q11")
