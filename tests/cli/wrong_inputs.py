@@ -55,7 +55,7 @@ WRONG: list[tuple[str, int, str]] = [
     ("host show nowhere", NOT_FOUND, "no host nowhere; known: "),
     ("host remove nowhere", NOT_FOUND, "no host nowhere; known: "),
     ("host invite", REFUSED, "runs on a database of its own, which no other host can use"),
-    ("host join nonsense", USAGE, "nonsense is no invitation, or not all of one"),
+    ("host join nonsense", USAGE, "nonsense is not the whole token of an invitation"),
     ("host join", USAGE, "Missing argument 'TOKEN'"),
     ("init x", USAGE, "unexpected extra argument"),
     ("init --nonsense", USAGE, "No such option: --nonsense"),

@@ -1,4 +1,4 @@
-"""Inviting a machine to the fleet, and answering the one that comes: with settings and seal keys, for its eyes only."""
+"""Invitations to the fleet, and the answer to a machine that joins: settings and seal keys, encrypted for it."""
 
 import hmac
 import ipaddress
@@ -21,16 +21,16 @@ from workflows.text.durations import clock
 
 INVITE = "on a host of the fleet: service host invite"
 SHARED = ("orchestrate", "temporal", "store", "artifacts", "git", "fleet", "prices")
-"""The sections of settings that all hosts have in common."""
+"""Sections of the settings that a new host gets."""
 OWN = {("temporal", "port"), ("temporal", "ui_port")}
-"""Settings in these sections that are each host's own."""
+"""Settings in these sections that it does not get: they are each host's own."""
 HEADER = "x-service-invitation"
 PATH = "/join"
 
 
 @dataclass(frozen=True)
 class Invited:
-    """An invitation, the command to type on the new machine, and what may stand in its way."""
+    """An invitation, the command to type on the new machine, and warnings about what would keep it from working."""
 
     token: str
     command: str
@@ -39,7 +39,7 @@ class Invited:
 
 
 def invite(service: Service) -> Invited:
-    """Make an invitation that works once and for a quarter of an hour."""
+    """Make an invitation that works once, within 15 minutes."""
     from activities.host import admission
 
     settings = service.settings
@@ -86,14 +86,14 @@ def _known(service: Service, number: str, proof: str) -> Invitation:
 def _why_not(service: Service, invitation: Invitation) -> str:
     known = invites.get(service.store, invitation.digest)
     if known is None:
-        return "the invitation is forgotten: it was made long ago"
+        return "the invitation has expired: it was made long ago"
     if known.used_at is not None:
         return f"the invitation was used already, at {clock(known.used_at)} by {known.used_by}"
-    return f"the invitation was good until {clock(known.expires_at)}"
+    return f"the invitation expired at {clock(known.expires_at)}"
 
 
 def _shared(service: Service) -> dict[tuple[str, ...], object]:
-    """Return the settings that somebody wrote for all hosts, and where Temporal is, whatever says so."""
+    """Return those settings that a person gave here, and the address and namespace of Temporal."""
     typed = {path: value for path, value in service.reading.typed.items() if path[0] in SHARED and path not in OWN}
     config = connect_config(service.home, service.settings)
     place = {("temporal", "address"): config["target_host"], ("temporal", "namespace"): config["namespace"]}

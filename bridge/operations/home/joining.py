@@ -1,4 +1,4 @@
-"""Joining a fleet: a new home gets the settings and seal keys of the others, or stays as it was (ruling Q1)."""
+"""Joining a fleet: a new home gets the settings and seal keys of the fleet, or stays as it was (ruling Q1)."""
 
 import base64
 import json
@@ -49,14 +49,14 @@ class Joined:
     home: str
     namespace: str
     settings: tuple[str, ...]
-    """The settings that were written."""
+    """The names of the settings that the fleet gave."""
 
 
 def join(service: Service, token: str, source: str = "", host: str = "", step: Step = unheard) -> Joined:
     """Fetch settings and keys from a host of the fleet, write them, and check that this host can work with them."""
     invitation = Invitation.read(token)
     if invitation is None:
-        raise UsageError(f"{short_line(token, 20)} is no invitation, or not all of one", INVITE)
+        raise UsageError(f"{short_line(token, 20)} is not the whole token of an invitation", INVITE)
     _refuse_used_home(service.home, invitation)
     name = _name(service, host)
     step("asking for the settings")
@@ -82,7 +82,7 @@ def _refuse_used_home(home: Home, invitation: Invitation) -> None:
     home.trust()
     key = seal_key.read(home.root) if home.root.exists() else None
     if key is not None and not seal_key.fingerprint(key).startswith(invitation.fingerprint):
-        ways = Commands(other, f"rm '{home.seal_key}'  (what was sealed with it is not believed any more)")
+        ways = Commands(other, f"rm '{home.seal_key}'  (what it sealed is not accepted any more)")
         raise RefusedError(f"{home.root} has another seal.key than the fleet", ways)
     if find_spec("psycopg") is None:
         why = f"the fleet's store needs PostgreSQL's driver psycopg, which is not installed for {sys.executable}"
@@ -131,7 +131,7 @@ def _by_http(source: str, shown: str) -> bytes:
         raise UnreachableError(why, _another_way(source)) from None
     message, _, hint = said.partition("; try: ")
     if answer.status_code not in REFUSALS:
-        raise UnreachableError(f"{source} lets nobody join: {message}", _another_way(source))
+        raise UnreachableError(f"{source} does not accept invitations: {message}", _another_way(source))
     raise RefusedError(message, hint or INVITE)
 
 
@@ -162,7 +162,7 @@ def _by_ssh(source: str, shown: str) -> bytes:
 def _given(invitation: Invitation, answer: bytes) -> Given:
     data = invitation.opened(answer)
     if data is None:
-        raise RefusedError("the answer was not made for this invitation", INVITE)
+        raise RefusedError("the answer is not encrypted for this invitation", INVITE)
     said = json.loads(data)
     wanted = {tuple(path): value for path, value in said["settings"]}
     kept = {path: value for path, value in wanted.items() if path[0] in SHARED and path not in OWN}

@@ -105,7 +105,7 @@ def test_a_token_expires(scene: Scene) -> None:
     token = scene.token
     with scene.there.service.store.begin() as connection:
         connection.execute(update(schema.invites).values(expires_at=now(connection) - 1))
-    assert scene.refusal(token).message.startswith("the invitation was good until ")
+    assert scene.refusal(token).message.startswith("the invitation expired at ")
 
 
 def test_a_token_of_another_fleet_is_not_known(scene: Scene, tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_host_that_does_not_answer_is_named_with_another_way(scene: Scene) -> 
     token = scene.token
     for source, says in (
         ("http://127.0.0.1:1", "http://127.0.0.1:1 does not answer"),
-        (f"{scene.there.url}/v1", "lets nobody join: a token is needed"),
+        (f"{scene.there.url}/v1", "does not accept invitations: a token is needed"),
         ("ftp://web-1", "'ftp://web-1' is no address"),
         ("ssh://-oProxyCommand=x", "service cannot be run by ssh://"),
     ):
