@@ -1,7 +1,10 @@
-"""This host's identity in the fleet: its home on its machine, its seal key, and the address of its bridge."""
+"""This host's identity in the fleet: its home on its machine, its keys, its labels, and the address of its bridge."""
 
 import hashlib
+import platform
+import shutil
 import socket
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -10,12 +13,14 @@ from sqlalchemy.engine import make_url
 
 from activities.host import seal_keys
 from activities.host.context import Context
-from activities.host.labels import labels
+from activities.runtimes import programs
+from activities.runtimes.table import RUNTIMES, SHELL, program_of
 from activities.sealing import seal_key
 from activities.settings import ready
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store.registry import hosts
+from workflows.policy.placement import NAMED, RUNTIME
 
 MACHINE_ID = Path("/etc/machine-id")
 _ANY, _LOOPBACK = ("0.0.0.0", "[::]"), ("127.", "localhost", "[::1]")  # noqa: S104
@@ -56,6 +61,24 @@ def _own_address(settings: Settings) -> str:
     return socket.gethostname()
 
 
+def _labels(settings: Settings, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return this host's labels; a runtime counts if its program is installed."""
+    own = {*settings.worker.labels, f"{NAMED}{settings.host}", f"os:{platform.system().lower()}"}
+    return tuple(sorted({*own, f"arch:{platform.machine()}", *_runtimes(settings, environ)}))
+
+
+def _runtimes(settings: Settings, environ: Mapping[str, str]) -> set[str]:
+    labels = {f"{RUNTIME}{SHELL}"}
+    for name in RUNTIMES.keys() - {SHELL}:
+        section = settings.runtime(name)
+        program = program_of(name, section.adapter)
+        if program and programs.find(program, section.command, environ):
+            labels |= {f"{RUNTIME}{name}", f"{RUNTIME}{program.name}"}
+        elif not program and section.command and shutil.which(section.command[0], path=environ.get("PATH")):
+            labels |= {f"{RUNTIME}{name}"}
+    return labels
+
+
 def see(context: Context, started_at: float) -> bool:
     """Record in the store that this host's worker is running, and follow the fleet's seal keys (ruling Q10).
 
@@ -74,6 +97,6 @@ def see(context: Context, started_at: float) -> bool:
         key=seal_key.fingerprint(seal_key.ensure(home.root)),
         keys=tuple(seal_keys.by_fingerprint(home.root)),
         address=bridge_address(home, settings),
-        labels=labels(settings, context.environ),
+        labels=_labels(settings, context.environ),
         taken=context.load(),
     )

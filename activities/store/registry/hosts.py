@@ -94,15 +94,8 @@ def see(
 
     Return False, and record nothing, if another machine has had the name within the last minute (ruling Q1).
     """
-    row = {"name": name, "version": release(), "slots": slots, "started_at": started_at, "held": held}
-    row |= {
-        "machine": machine,
-        "key": key,
-        "labels": list(labels),
-        "address": address,
-        "taken": taken,
-        "keys": list(keys),
-    }
+    row = {"name": name, "version": release(), "slots": slots, "started_at": started_at, "held": held, "taken": taken}
+    row |= {"machine": machine, "key": key, "keys": list(keys), "labels": list(labels), "address": address}
     with engine.begin() as connection:
         row |= {"seen_at": now(connection), "stopped_at": None}
         return connection.execute(_seeing(connection.dialect.name), row).rowcount == 1
