@@ -83,14 +83,12 @@ async def _ring_for_news(service: Service, temporal: TemporalClient) -> None:
     clock = asyncio.get_running_loop().time
     while True:
         try:
-            if last == 0.0 or (clock() - last > RING_SECONDS and await asyncio.to_thread(_is_mine, leader, service)):
+            if last == 0.0 or (
+                clock() - last > RING_SECONDS and await asyncio.to_thread(lambda: leader.leads() and is_news(service))
+            ):
                 await ring(temporal, service.settings.temporal.task_queue)
                 last = clock()
         except (SQLAlchemyError, UnreachableError, OSError) as error:
             log.warning("cannot be woken: %s", error)
             await asyncio.sleep(RING_SECONDS)
         await asyncio.sleep(LOOK_SECONDS)
-
-
-def _is_mine(leader: Leader, service: Service) -> bool:
-    return leader.leads() and is_news(service)

@@ -56,11 +56,8 @@ def _served(session: Session) -> list[Repo]:
     if session.settings.publish != "on_success":
         return []
     wanted = session.settings.repos
-    return [each for each in _every(session) if each.github and (not wanted or each.name in wanted)]
-
-
-def _every(session: Session) -> list[Repo]:
-    return [checkouts.seen_here(session.service, each) for each in repos.every(session.store)]
+    known = (checkouts.seen_here(session.service, repo) for repo in repos.every(session.store))
+    return [repo for repo in known if repo.github and (not wanted or repo.name in wanted)]
 
 
 def _fact(tree: stored.Finished, repo: Repo) -> FactRow:

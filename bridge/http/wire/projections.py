@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -69,12 +69,8 @@ def shown(service: Service, view: type[M], found: object) -> M:
 
 def without_paths(service: Service, text: str) -> str:
     """Replace the paths of this home and of the registered checkouts in JSON text."""
-    return _without(text, (str(service.home.root), *_checkouts(service)))
-
-
-def _checkouts(service: Service) -> Iterator[str]:
-    for repo in stored_repos.every(service.store):
-        yield from repo.checkouts.values()
+    checkouts = (path for repo in stored_repos.every(service.store) for path in repo.checkouts.values())
+    return _without(text, (str(service.home.root), *checkouts))
 
 
 def _without(text: str, paths: Iterable[str | None]) -> str:
