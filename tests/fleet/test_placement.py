@@ -51,8 +51,7 @@ def test_what_waits_at_a_full_host_goes_to_one_that_joins_and_runs_once(fleet: F
     assert next(event["message"] for job in jobs for event in moves(one, job)).endswith(
         "is offered to another host: its host one is full, and two has a free slot"
     )
-    one.crash()
-    one("daemon", "start")
+    one.kill("worker")
     play.go()
     ended_well(play, one, jobs, 1)
 
