@@ -39,12 +39,12 @@ def counted(stage: Stage) -> Iterator[Counter[str]]:
 async def test_a_job_writes_three_times(stage: Stage, counted: Counter[str], action: Action) -> None:
     """It writes that it has begun and in which folder, where it works, and how it ended.
 
-    Its reads include the agents that its prompt names, and the store's clock, by which it has begun.
+    Its reads include the agents that its prompt names.
     """
     outcome = await stage.play(stage.job(APPROVED, action))
     assert outcome.state is JobState.SUCCEEDED
     assert counted["writes"] == 3
-    assert counted["statements"] <= 8
+    assert counted["statements"] <= 7
 
 
 async def test_a_job_that_is_found_again_writes_nothing_that_is_written(stage: Stage, counted: Counter[str]) -> None:
