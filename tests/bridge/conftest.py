@@ -4,14 +4,10 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import httpx
 import pytest
-from fastapi import routing
-from fastapi.dependencies.models import Dependant
-from fastapi.dependencies.utils import get_dependant
 
 from bridge.http.app import create_app
 from bridge.http.process import configured
@@ -40,24 +36,6 @@ class Live:
             headers=bearer(self.service),
             timeout=20,
         )
-
-
-@pytest.fixture(scope="session", autouse=True)
-def reads_each_signature_once() -> Iterator[None]:
-    """Let FastAPI read the parameters of an endpoint once, not for the bridge of each test: that takes longer than most
-    of these tests.
-    """
-    known = dict[object, Dependant]()
-
-    def read_once(*, path: str, call: Callable[..., Any], **rest: Any) -> Dependant:
-        key = (path, getattr(call, "__code__", call), *rest.items())
-        if key not in known:
-            known[key] = get_dependant(path=path, call=call, **rest)
-        return replace(known[key], call=call)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(routing, "get_dependant", read_once)
-        yield
 
 
 @pytest.fixture
