@@ -17,6 +17,9 @@ MARK = "SERVICE_RUN_MARK"
 """The environment variable that marks all processes of a run."""
 
 KILL_SECONDS = 10.0
+EXECUTES_SECONDS = 0.02
+"""Time for a process to begin the program that it executes."""
+
 READ_BYTES = 65_536
 
 
@@ -166,16 +169,19 @@ def marks() -> Iterator[tuple[int, str]]:
 
 
 def kill_all(find: Callable[[], set[int]]) -> int:
-    """Freeze, then kill, until nothing is found: frozen processes can't fork. Return how many could not be killed."""
-    give_up = time.monotonic() + KILL_SECONDS
+    """Freeze, then kill, until nothing is found: frozen processes can't fork. Return how many could not be killed.
+
+    After a kill it looks twice: while a process executes a program, its environment, by which it is found, is empty.
+    """
+    give_up, sure = time.monotonic() + KILL_SECONDS, True
     frozen: set[int] = set()
-    while (alive := find()) and time.monotonic() < give_up:
-        fresh = alive - frozen
+    while ((alive := find()) or not sure) and time.monotonic() < give_up:
+        sure, fresh = not alive, alive - frozen
         for pid in fresh or alive:
             send(pid, signal.SIGSTOP if fresh else signal.SIGKILL)
         frozen |= fresh
         if not fresh:
-            time.sleep(0.005)
+            time.sleep(EXECUTES_SECONDS if sure else 0.005)
     return len(alive)
 
 

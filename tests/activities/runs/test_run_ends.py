@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.runs.os_processes import identity, marked
+from activities.runs.os_processes import identity, kill_all, marked
 from activities.runs.output import last_words
 from activities.runs.supervised_run import Claim, Progress, RunEnd, RunRequest, mark_of, read_end, run, stop
 from activities.runs.supervisor import RESERVED_BYTES, EndKind
@@ -232,3 +232,16 @@ async def test_a_supervisor_that_does_not_answer_cannot_hold_up_a_stop(
     assert (await stop(request.run_dir, grace=0.0)).kind is EndKind.UNKNOWN
     assert (await task).kind is EndKind.UNKNOWN
     assert marked(mark_of(request.run_dir)) == set()
+
+
+def test_a_process_that_is_hidden_while_it_executes_a_program_is_killed_too() -> None:
+    """As long as its environment is empty, it is not found by its mark."""
+    parent, child = (subprocess.Popen(["sleep", "600"]) for _ in range(2))
+    looks = iter([{parent.pid}, {parent.pid}, set[int]()])
+
+    def find() -> set[int]:
+        return next(looks, {child.pid} if child.poll() is None else set())
+
+    assert kill_all(find) == 0
+    for each in (parent, child):
+        assert each.wait(10) == -signal.SIGKILL
