@@ -61,6 +61,17 @@ def _label(value: str) -> str:
     return value
 
 
+SHORTEST_AWAY = 20
+"""Two heartbeats of a host, in seconds: a host that works is never away for so long."""
+
+
+def _long_enough(seconds: float) -> float:
+    if 0 < seconds < SHORTEST_AWAY:
+        least = f"{format_duration(SHORTEST_AWAY)} at least (two heartbeats of a host)"
+        raise ValueError(f'must be "0", or {least}, not "{format_duration(seconds)}"')
+    return seconds
+
+
 def _adapter_name(value: str) -> str:
     if value not in ("", *PROGRAMS, SCRIPT):
         known = f"{', '.join(map(repr, ('', *PROGRAMS)))} or {SCRIPT!r}"
@@ -110,8 +121,13 @@ _AS_TYPED = PlainSerializer(lambda seconds: "" if seconds is None else format_du
 """A JSON form like the one in the file."""
 _AS_TYPED_OR_NEVER = PlainSerializer(lambda seconds: format_duration(seconds) if seconds else "0", when_used="json")
 Duration = Annotated[float, BeforeValidator(_seconds), Field(gt=0), _AS_TYPED]
-Away = Annotated[float, BeforeValidator(lambda value: 0.0 if value == "0" else _seconds(value)), _AS_TYPED_OR_NEVER]
-"""A duration, or never."""
+Away = Annotated[
+    float,
+    BeforeValidator(lambda value: 0.0 if value == "0" else _seconds(value)),
+    AfterValidator(_long_enough),
+    _AS_TYPED_OR_NEVER,
+]
+"""A duration of two heartbeats of a host at least, or never."""
 _BOUNDS, _TREE = Bounds(), TreeSettings()
 """A tree's defaults, defined once beside the rules."""
 Timeout = Annotated[float | None, BeforeValidator(_seconds_or_unset), _AS_TYPED]

@@ -27,7 +27,7 @@ from activities.runs.orphans import Orphan
 from activities.runs.os_processes import marked
 from activities.runs.supervised_run import RunRequest, mark_of, run, stop
 from activities.settings.home import Home
-from activities.settings.model import Settings
+from activities.settings.model import Fleet, Settings
 from activities.store import attempts, jobs, schema
 from activities.store.attempts import Offered
 from activities.store.database import open_store
@@ -164,8 +164,9 @@ async def test_a_worker_lets_go_of_its_trees_once_it_was_without_the_store_for_a
     monkeypatch.setattr(housekeeping, "SEEN_SECONDS", 0.02)
     ended, back = asyncio.Event(), threading.Event()
     monkeypatch.setattr(housekeeping, "_let_go", ended.set)
-    shared = {"store": {"url": "postgresql://db/x"}, "fleet": {"move_after": "1s"}}
-    context = replace(context, settings=Settings.model_validate(shared))
+    shared = Settings.model_validate({"store": {"url": "postgresql://db/x"}})
+    quick = shared.model_copy(update={"fleet": Fleet.model_construct(move_after=1.0)})
+    context = replace(context, settings=quick)
 
     def away(*_: object) -> bool:
         assert back.wait(10) if silent else True

@@ -169,6 +169,9 @@ def test_the_jobs_of_a_lost_host_move_after_ten_minutes_another_time_or_never(ho
     assert load_settings(written(home, '[fleet]\nmove_after = "0"'), {}).fleet.move_after == 0.0
     with pytest.raises(SettingsError, match='a duration is text such as "90s"'):
         load_settings(written(home, "[fleet]\nmove_after = 10"), {})
+    with pytest.raises(SettingsError, match='must be "0", or 20s at least'):  # a host that works would be lost
+        load_settings(written(home, '[fleet]\nmove_after = "19s"'), {})
+    assert load_settings(written(home, '[fleet]\nmove_after = "20s"'), {}).fleet.move_after == 20.0
 
 
 def test_every_duration_is_known_to_the_test_above() -> None:
@@ -362,3 +365,12 @@ def test_messages_by_hand_are_taken_unless_agents_reach_the_server_or_the_settin
 ) -> None:
     home.config.write_text(lines)
     assert load_settings(home, {}).snapshot().by_hand is taken
+
+
+@pytest.mark.parametrize(
+    ("section", "shown"),
+    [("", "codex"), ('adapter = "claude"', "claude"), ('adapter = "script"\ncommand = ["x"]', "codex")],
+)
+def test_people_are_shown_the_program_that_drives_a_runtime(home: Home, section: str, shown: str) -> None:
+    settings = load_settings(written(home, f"[runtimes.runtime_a]\n{section}\n"), {})
+    assert (settings.program_name("runtime_a"), settings.program_name("shell")) == (shown, "shell")
