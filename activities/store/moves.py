@@ -98,7 +98,7 @@ class Moved:
     reason: str
     at: float
     kept: str | None
-    """The ref with the host's work on it; empty if there is none, None until the host has come back and looked."""
+    """The ref with the host's work on it: empty where the host had made nothing, None until it has come back."""
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ DRAINED = "it is drained"
 
 
 WITHOUT_TEMPORAL = "Temporal does not answer it"
-"""The reason why a host starts nothing that Temporal could not tell of anything, nor it Temporal."""
+"""Held while Temporal does not answer: the host would hear of no kill, and could report no end."""
 
 
 def way_to_room(host: HostSeen) -> str:

@@ -113,9 +113,9 @@ def choose(ready: Sequence[Host], prefer: frozenset[str], seed: str) -> Host:
 
 
 def freed(waiting: Iterable[tuple[T, str, Need]], hosts: Sequence[Host], idle: Collection[str]) -> list[tuple[T, str]]:
-    """Return the attempts that wait at full hosts, as many as idle hosts can begin at once, each with such a host.
+    """Choose attempts that move from a full host to an idle one, no more than have a free slot there (ruling Q4.freed).
 
-    `waiting` has them with the names of the hosts they wait at.
+    `waiting` has each attempt with the name of its full host and its need. Return those that move, with the new host.
     """
     room, able = {host.name: host.free for host in hosts}, [host for host in hosts if host.name in idle]
     going = []

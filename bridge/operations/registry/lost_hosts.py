@@ -22,7 +22,7 @@ class Lost:
     staying: tuple[str, ...]
     """The jobs on a plain checkout, which wait for the host."""
     next: str = ""
-    """The command after which `staying` go on; empty if there are none."""
+    """The command after which the jobs in `staying` go on; empty if none stay."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from tests.activities.jobs.remotes import ROOT, Hosts, writes
 from tests.rows import job as job_row
 from tests.waiting import until
 from workflows.contract.models import Action
-from workflows.model.jobs import JobRun
+from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.rows import Records
 from workflows.model.states import JobState
 from workflows.temporal.messages import Move
@@ -40,16 +40,22 @@ def taken(host: Stage, run: JobRun) -> None:
     assert moves.give_up(host.context.store, Offered(run.job_id, 1, run.offer), move)
 
 
+async def moved(host: Stage, agent: str, mark: Path) -> tuple[JobRun, "asyncio.Task[JobOutcome]"]:
+    """Start a job, and have the tree take it from its host once its agent is at work."""
+    job = host.job(agent, Action.IMPLEMENT)
+    running = asyncio.create_task(host.play(job))
+    await until(mark.exists, seconds=30)
+    taken(host, job)
+    return job, running
+
+
 def is_told(host: Stage) -> list[str]:
     return [event.message for event in events.of_tree(host.context.store, ROOT) if event.kind == "work_kept"]
 
 
 async def test_an_agent_that_ends_after_the_move_leaves_a_ref_and_no_branch(hosts: Hosts, tmp_path: Path) -> None:
     one, mark, then = hosts.of("a"), tmp_path / "mark", tmp_path / "then"
-    job = one.job(works(mark, then), Action.IMPLEMENT)
-    running = asyncio.create_task(one.play(job))
-    await until(mark.exists, seconds=30)
-    taken(one, job)
+    _, running = await moved(one, works(mark, then), mark)
     await kept_work.settle(one.context)
     assert REF not in hosts.refs(), "its call is under way, and ends it"
     then.touch()
@@ -71,10 +77,7 @@ async def test_an_agent_that_nobody_waits_for_is_ended_and_its_work_waits_for_th
     hosts: Hosts, tmp_path: Path
 ) -> None:
     one, mark = hosts.of("a"), tmp_path / "mark"
-    job = one.job(works(mark, tmp_path / "never"), Action.IMPLEMENT)
-    running = asyncio.create_task(one.play(job))
-    await until(mark.exists, seconds=30)
-    taken(one, job)
+    job, running = await moved(one, works(mark, tmp_path / "never"), mark)
     pid, restarted = int(mark.read_text()), hosts.of("a")
     away = hosts.forge.with_name("away.git")
     hosts.forge.rename(away)
@@ -89,10 +92,7 @@ async def test_an_agent_that_nobody_waits_for_is_ended_and_its_work_waits_for_th
 
 async def test_work_that_the_hub_cannot_take_now_stays_until_it_can(hosts: Hosts, tmp_path: Path) -> None:
     one, mark, then = hosts.of("a"), tmp_path / "mark", tmp_path / "then"
-    job = one.job(works(mark, then), Action.IMPLEMENT)
-    running = asyncio.create_task(one.play(job))
-    await until(mark.exists, seconds=30)
-    taken(one, job)
+    _, running = await moved(one, works(mark, then), mark)
     then.touch()
     await running
     lock = hosts.forge / f"{REF}.lock"

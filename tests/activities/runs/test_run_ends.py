@@ -235,7 +235,7 @@ async def test_a_supervisor_that_does_not_answer_cannot_hold_up_a_stop(
 
 
 def test_a_process_that_is_hidden_while_it_executes_a_program_is_killed_too() -> None:
-    """As long as its environment is empty, it is not found by its mark."""
+    """Meanwhile its environment, by which it is found, is empty."""
     parent, child = (subprocess.Popen(["sleep", "600"]) for _ in range(2))
     looks = iter([{parent.pid}, {parent.pid}, set[int]()])
 
