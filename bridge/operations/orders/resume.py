@@ -74,7 +74,7 @@ async def resume(service: Service, order: ResumeOrder) -> Verdict:
         raise RefusedError(refusal.message, f"service job tree {order.job_id}")
     found = rounds.open_of(service, root)
     if not found and (task := stored_jobs.task_of(service.store, root)) and task.state.ended:
-        raise RefusedError(_too_late(service, root, order), f"service job tree {root}")
+        raise _too_late(service, root, order)
     _check_answer(order, found)
     by = order.request_id or f"{order.channel}-{int(time.time())}-{uuid4().hex[:12]}"
     return await _carried(service, root, order.model_copy(update={"request_id": by, "text": clean(order.text)}))
@@ -125,9 +125,7 @@ async def _carried(service: Service, root: str, order: ResumeOrder) -> Verdict:
         except NoWorkflowError:
             await settled(service, client, root)
             break
-    task = stored_jobs.task_of(service.store, root)
-    way_on = task.next if task and task.next else f"service job tree {root}"
-    raise RefusedError(_too_late(service, root, order), way_on)
+    raise _too_late(service, root, order)
 
 
 async def _asked(handle: WorkflowHandle[DelegationTree, CloseTree], order: ResumeOrder) -> Verdict:
@@ -146,12 +144,13 @@ async def _asked(handle: WorkflowHandle[DelegationTree, CloseTree], order: Resum
     return Verdict(f"no worker is there to take it; it is kept, and takes effect when one comes: {kept}", applied=False)
 
 
-def _too_late(service: Service, root: str, order: ResumeOrder) -> str:
-    """Return a sentence for an order that came after the tree's end: who ended the round, how and when (ruling F4)."""
+def _too_late(service: Service, root: str, order: ResumeOrder) -> RefusedError:
+    """Return the error for an order that came after the tree's end: who ended the round, how and when (ruling F4)."""
     task = stored_jobs.task_of(service.store, root)
     ended = f"the tree {root} has ended ({task.state})" if task else f"the tree {root} has ended"
     over = rounds.last_words(service, root, order.job_id, order.round)
-    return f"{ended}; {over}" if over else f"{ended}; nothing in it waits"
+    way_on = task.next if task and task.next else f"service job tree {root}"
+    return RefusedError(f"{ended}; {over or 'nothing in it waits'}", way_on)
 
 
 def _lines_to_type(data: Mapping[str, object], job_id: str) -> str:
