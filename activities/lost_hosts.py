@@ -12,6 +12,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from activities.host.context import Context
 from activities.jobs import kept_work
 from activities.notify import deliver
+from activities.runs.run_folders import Key
 from activities.store import moves, outbox, placements
 from activities.store.leader import Leader
 from activities.store.moves import HostAttempt
@@ -56,6 +57,8 @@ class LostHosts:
     reached_at: float = field(default_factory=time.monotonic)
     """The end of the last check that reached the store."""
     reached_since: float = field(default_factory=time.monotonic)
+    not_kept: dict[Key, str] = field(default_factory=dict)
+    """Why the work of attempts that moved away from this host is not kept yet, as it was logged."""
     idle: frozenset[str] = frozenset()
     """The hosts that had free slots at the last check: a host that has just started does not report its queue yet."""
 
@@ -64,7 +67,7 @@ class LostHosts:
         leads, now = await asyncio.to_thread(self.leader.leads), time.monotonic()
         if now - self.reached_at > GAP_SECONDS:
             self.reached_since = now
-        await kept_work.settle(self.context)
+        self.not_kept = await kept_work.settle(self.context, self.not_kept)
         if leads:
             every = await asyncio.to_thread(hosts.every, self.context.store)
             for host in every:

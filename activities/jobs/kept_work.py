@@ -5,7 +5,7 @@ The agents are ended first. Each step may be repeated; work that can't be pushed
 
 import asyncio
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from activities.git import branches, hub
@@ -28,17 +28,25 @@ from workflows.model.event_payloads import BranchEvent, BranchEventKind
 log = logging.getLogger(__name__)
 
 
-async def settle(context: Context) -> None:
-    """End the agents of all attempts that moved away from this host, and push their work; the rest waits for later."""
-    left = await asyncio.to_thread(moves.to_keep, context.store, context.host)
-    left = [each for each in left if not context.stops.runs((each.job_id, each.attempt))]  # its call ends it
+async def settle(context: Context, logged: Mapping[Key, str] | None = None) -> dict[Key, str]:
+    """End the agents of all attempts that moved away from this host, and push their work; the rest waits for later.
+
+    Return why work is not kept yet, by attempt; a fault that was `logged` the last time is not logged again.
+    """
+    moved = await asyncio.to_thread(moves.to_keep, context.store, context.host)
+    every = {(each.job_id, each.attempt): each for each in moved}
+    left = {key: each for key, each in every.items() if not context.stops.runs(key)}  # its call ends it
     if left:
-        await end(context, {(each.job_id, each.attempt) for each in left})
-    for each in left:
+        await end(context, left)
+    logged, faults = logged or {}, dict[Key, str]()
+    for key, each in left.items():
         try:
             await asyncio.to_thread(_settle, context, each)
         except (ServiceError, OSError) as fault:
-            log.warning("the work of %s, attempt %d, is not kept yet: %s", each.job_id, each.attempt, fault)
+            faults[key] = str(fault)
+            if logged.get(key) != faults[key]:
+                log.warning("the work of %s, attempt %d, is not kept yet: %s", *key, fault)
+    return faults
 
 
 async def end(context: Context, keys: Collection[Key]) -> int:

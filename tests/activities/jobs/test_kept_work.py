@@ -90,7 +90,9 @@ async def test_an_agent_that_nobody_waits_for_is_ended_and_its_work_waits_for_th
     assert (await restarted.play(job)).moved, "a call that comes late finds the decision"
 
 
-async def test_work_that_the_hub_cannot_take_now_stays_until_it_can(hosts: Hosts, tmp_path: Path) -> None:
+async def test_work_that_the_hub_cannot_take_now_stays_until_it_can(
+    hosts: Hosts, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     one, mark, then = hosts.of("a"), tmp_path / "mark", tmp_path / "then"
     _, running = await moved(one, works(mark, then), mark)
     then.touch()
@@ -98,8 +100,11 @@ async def test_work_that_the_hub_cannot_take_now_stays_until_it_can(hosts: Hosts
     lock = hosts.forge / f"{REF}.lock"
     lock.parent.mkdir(parents=True)
     lock.touch()
-    await kept_work.settle(one.context)
+    caplog.clear()
+    faults = await kept_work.settle(one.context)
+    assert await kept_work.settle(one.context, faults) == faults
+    assert [record.levelname for record in caplog.records] == ["WARNING"], "one fault is logged once"
     assert [each.job_id for each in moves.to_keep(one.context.store, "a")] == [ROOT]
     lock.unlink()
-    await kept_work.settle(one.context)
+    assert await kept_work.settle(one.context, faults) == {}
     assert "new.txt" in git(hosts.forge, "ls-tree", "--name-only", REF)
