@@ -99,15 +99,19 @@ class StoredTokens:
 
 
 def _take_over(service: Service) -> None:
-    """Move the tokens of this home's file into the store, once. A name that another host has gets this host's added."""
+    """Move the tokens of this home's file into the store, once. A name that another host has gets this host's added,
+    or else the beginning of the token's digest.
+    """
     of_home = named_tokens.every(service.home.ensure())
     if not of_home:
         return
     for token in of_home:
-        if not stored.add(service.store, _row(token)):
-            name = f"{token.name[: LONGEST_NAME // 2]}-{service.settings.host.lower()}"[:LONGEST_NAME]
-            if stored.add(service.store, _row(token.model_copy(update={"name": name}))):
-                log.warning("the token %s of this host is %s now: another host has one of that name", token.name, name)
+        begins = token.name[: LONGEST_NAME // 2]
+        names = (token.name, f"{begins}-{service.settings.host.lower()}"[:LONGEST_NAME], f"{begins}-{token.digest[:8]}")
+        rows = (_row(token.model_copy(update={"name": name})) for name in names)
+        added = next((row.name for row in rows if stored.add(service.store, row)), token.name)  # else it is there
+        if added != token.name:
+            log.warning("the token %s of this host is %s now: another host has one of that name", token.name, added)
     service.home.bridge_tokens.unlink(missing_ok=True)
 
 

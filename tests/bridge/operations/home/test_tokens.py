@@ -105,3 +105,13 @@ def test_those_in_the_file_of_a_home_are_moved_into_the_store_once(hosts: tuple[
     assert [each.home.bridge_tokens.exists() for each in hosts] == [False, False]
     bridge = tokens.known(one)
     assert [found and found.name for found in map(bridge.find, map(str.encode, secrets))] == ["ci", "ci-two", "web"]
+
+
+def test_none_is_lost_where_another_host_has_its_second_name_too(hosts: tuple[Service, Service]) -> None:
+    one, two = hosts
+    for name in ("ci", "ci-two"):
+        tokens.add(one, name, "read")
+    secret = named_tokens.add(two.home, "ci", "act")
+    found = tokens.known(two).find(secret.encode())
+    assert found is not None
+    assert found.name == f"ci-{found.digest[:8]}"
