@@ -3,10 +3,11 @@
 import json
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Engine, Select, String, cast, func, select
+from sqlalchemy import Connection, Engine, Select, String, case, cast, func, select
 
 from activities.store import schema
 from activities.store.database import clock, now
+from activities.store.placements import is_unplaced
 from workflows.model.event_kinds import EventKind
 from workflows.model.states import JobState
 from workflows.policy.host_availability import HostSeen
@@ -40,7 +41,8 @@ class OpenJobs:
     """The open jobs of one host, runtime, state and required labels."""
 
     host: str
-    """The host of the attempt: where it began, or where it was placed; else that of its tree."""
+    """The host of the attempt: where it began, or where it was placed; else that of its tree. Empty if none can run it.
+    """
     runtime: str
     state: str
     labels: tuple[str, ...]
@@ -141,7 +143,7 @@ def _hosts(connection: Connection) -> tuple[HostFigures, ...]:
 def _jobs(connection: Connection) -> tuple[OpenJobs, ...]:
     jobs, trees, agents, repos = schema.jobs, schema.trees, schema.agents, schema.repos
     attempts, placements = schema.attempts, schema.placements
-    host = func.coalesce(attempts.c.host, placements.c.host, trees.c.host)
+    host = case((is_unplaced(), ""), else_=func.coalesce(attempts.c.host, placements.c.host, trees.c.host))
     required = [cast(table.c.require, String) for table in (agents, repos)]  # PostgreSQL can't compare JSON
     keys = (host, jobs.c.runtime, jobs.c.state, *required)
     query = select(*keys, func.count(), func.min(jobs.c.queued_at)).select_from(jobs)

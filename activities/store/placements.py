@@ -8,8 +8,9 @@ from sqlalchemy import ColumnElement, Engine, FromClause, Row, Select, bindparam
 
 from activities.store import schema
 from activities.store.database import clock, upsert
+from workflows.model.states import JobState
 from workflows.policy.host_availability import HostSeen
-from workflows.policy.placement import Host, Need
+from workflows.policy.placement import NO_HOST, Host, Need
 
 ON_ITS_WAY = 2.0
 """The longest time in seconds until a host has an attempt that was placed on it, and reports it in its load."""
@@ -105,6 +106,12 @@ def host_of(jobs: FromClause = schema.jobs) -> ColumnElement[str]:
     of_tree = select(trees.host).where(trees.root_job_id == jobs.c.root_job_id)
     own, tree = (each.correlate(jobs).scalar_subquery() for each in (placed, of_tree))
     return func.coalesce(own, tree)
+
+
+def is_unplaced() -> ColumnElement[bool]:
+    """Select the jobs that no host can run: their reason says why (ruling Q4)."""
+    jobs = schema.jobs.c
+    return (jobs.state == JobState.QUEUED.value) & jobs.reason.startswith(NO_HOST)
 
 
 def _hosts() -> Select[Any]:

@@ -28,14 +28,13 @@ from sqlalchemy import (
 
 from activities.store import schema
 from activities.store.database import clock
-from activities.store.placements import host_of
+from activities.store.placements import host_of, is_unplaced
 from activities.store.schema.github import REFUSED
 from workflows.github.facts import FactState
 from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import BranchEventKind
 from workflows.model.states import JobState, TaskState, WaitsFor
 from workflows.policy.host_availability import UNSEEN_SECONDS
-from workflows.policy.placement import NO_HOST
 
 jobs, tasks, rounds, events = schema.jobs, schema.tasks, schema.rounds, schema.events
 deliveries, notifications, trees, hosts = schema.deliveries, schema.notifications, schema.trees, schema.hosts
@@ -245,8 +244,7 @@ def _has_waited() -> tuple[ColumnElement[bool], ...]:
 
 def _host_or_reason() -> ColumnElement[str]:
     """Select a job's host, or why it has none (ruling Q4)."""
-    nowhere = (jobs.c.state == JobState.QUEUED.value) & jobs.c.reason.startswith(NO_HOST)
-    return case((nowhere, jobs.c.reason), else_=host_of())
+    return case((is_unplaced(), jobs.c.reason), else_=host_of())
 
 
 def _unwritten() -> Select[Any]:

@@ -24,6 +24,8 @@ class AbsentHost:
     next: str
     waiting: tuple[str, ...]
     """The jobs that have not ended, those that wait longest first."""
+    unplaced: bool = False
+    """True if no host can run the jobs: they wait for any that can."""
 
 
 class HostState(StrEnum):

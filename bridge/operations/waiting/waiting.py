@@ -227,7 +227,7 @@ def _hosts(service: Service, places: Places) -> list[Item]:
         host = seen.get(name, HostSeen(name))
         jobs = tuple(stored.host_jobs(service.store, name))
         if name.startswith(NO_HOST):
-            absent = AbsentHost("a host that can run them", name, "service host list", jobs)
+            absent = AbsentHost("a host that can run them", name, "service host list", jobs, unplaced=True)
         else:
             absent = AbsentHost(name, hosts.reason(host), hosts.way_on(host), jobs)
         made.append(Item(place, host=absent))

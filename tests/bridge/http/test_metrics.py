@@ -31,6 +31,10 @@ def seed(service: Service) -> None:
         seeds.write(service, seeds.task(root), seeds.job(root, state=JobState.QUEUED, queued_at=time.time() - ago))
         with service.store.begin() as connection:
             connection.execute(insert(schema.trees).values(root_job_id=root, host="web-1", start={}, revision=1))
+    nowhere, reason = "job-0123456789d0", "no host has the label gpu"
+    seeds.write(service, seeds.task(nowhere), seeds.job(nowhere, state=JobState.QUEUED, reason=reason))
+    with service.store.begin() as connection:
+        connection.execute(insert(schema.trees).values(root_job_id=nowhere, host="web-1", start={}, revision=1))
     hosts.see(service.store, "web-1", slots=8, started_at=1.0, taken=5)
     hosts.see(service.store, "web-2", slots=4, started_at=1.0, taken=4)
     with service.store.begin() as connection:
@@ -56,6 +60,7 @@ async def test_the_figures_are_shown_in_prometheus_format(service: Service, call
     assert 110 < shown["service_host_seen_age_seconds", "web-2"] < 180
     assert shown["service_hosts_unseen",] == 1
     assert shown["service_jobs_queued", "web-1", "", "shell"] == 2
+    assert shown["service_jobs_queued", "", "", "shell"] == 1, "no host can run it"
     assert 50 < shown["service_jobs_queued_oldest_seconds", "web-1", "", "shell"] < 120
     assert shown["service_trees", "awaiting_human"] == 1
     assert shown["service_rounds_open", "ask"] == 1

@@ -227,9 +227,10 @@ async def test_jobs_that_no_host_can_run_say_what_is_missing(service: Service, a
         hostless(service, root(number + 1), NOW - 600 + number, why="no host has the label gpu")
     [item] = waiting.every(service).items
     assert item.host == AbsentHost(
-        "a host that can run them", "no host has the label gpu", "service host list", (root(1), root(2))
+        "a host that can run them", "no host has the label gpu", "service host list", (root(1), root(2)), unplaced=True
     )
     shown = await ann.open("/ui/")
+    assert "✕ no host" in shown.words
     assert "no host has the label gpu" in shown.words
     assert "attic" not in shown.words
 
