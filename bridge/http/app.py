@@ -1,10 +1,8 @@
 """The bridge as an application: the gates in the order of ruling J2, then the routes."""
 
 import os
-from collections.abc import Sequence
 
 from fastapi import FastAPI
-from starlette.routing import BaseRoute
 from starlette.types import Scope
 
 from activities.sealing.payload_seals import PayloadSeals
@@ -21,10 +19,13 @@ from bridge.http.gates.rate import Rate, RateGate
 from bridge.http.gates.size import FramingGate, SizeGate
 from bridge.http.gates.webhook import SIGNED, STRANGERS, WebhookGate
 from bridge.http.routes import agents, branches, github, health, hosts, jobs, memory, metrics, pipelines, reviews
-from bridge.http.wire import document, refusals
+from bridge.http.routes.health import Readiness
+from bridge.http.wire import document, refusals, stream_limit
 from bridge.http.wire.authorization import AgentAt, nobody_s
+from bridge.http.wire.stream_limit import HeldOpen
 from bridge.machine import token
 from bridge.operations.github import webhook
+from bridge.operations.health.metrics import Metrics
 from bridge.operations.home import tokens
 from bridge.operations.home.links import web_ui_origins
 from bridge.operations.service import Service
@@ -41,30 +42,19 @@ def create_app(service: Service, agent_at: AgentAt = nobody_s) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        generate_unique_id_function=lambda route: route.name,
     )
-    app.state.service, app.state.agent_at = service, agent_at
+    app.state.service, app.state.agent_at, app.state.held = service, agent_at, HeldOpen(stream_limit.MOST)
+    app.state.readiness, app.state.metrics = Readiness(service), Metrics(service)
     secret = webhook.secret(service, os.environ)
-    parts = (health, metrics, jobs, branches, agents, pipelines, memory, reviews, *((github,) if secret else ()))
-    routers = [part.router(service) for part in parts]
-    for router in routers:
-        app.include_router(router)
-    refusals.install(app, service)
-    for_hosts = hosts.router(service)
-    routes = [*app.routes, *(route for router in (*routers, for_hosts) for route in router.routes)]
-    _add_gates(app, service, secret, agent_at, hosts.answering(service, for_hosts), routes)
+    for noun in (health, metrics, jobs, branches, agents, pipelines, memory, reviews, *((github,) if secret else ())):
+        app.routes.extend(noun.router.routes)  # `include_router` would analyse all endpoints again, for each app
+    refusals.install(app)
+    _add_gates(app, service, secret, agent_at)
     app.openapi = lambda: document.document(app)  # type: ignore[method-assign]
     return app
 
 
-def _add_gates(
-    app: FastAPI,
-    service: Service,
-    webhook_secret: str,
-    agent_at: AgentAt,
-    for_hosts: FastAPI,
-    routes: Sequence[BaseRoute],
-) -> None:
+def _add_gates(app: FastAPI, service: Service, webhook_secret: str, agent_at: AgentAt) -> None:
     """Wrap the app in the gates; each wraps those before it, so a request meets the last one first."""
     settings = service.settings.bridge
     app.add_middleware(SizeGate)
@@ -73,7 +63,7 @@ def _add_gates(
     own, named = token.Token(token.ensure(service.home)), tokens.known(service)
     app.add_middleware(AuthGate, token=own, named=named, rate=strangers)
     app.add_middleware(JoinGate, service=service, strangers=strangers)
-    app.add_middleware(HostGate, service=service, answers=for_hosts, strangers=strangers)
+    app.add_middleware(HostGate, service=service, answers=hosts.answering(service), strangers=strangers)
     app.add_middleware(DashboardGate, dashboard=dashboard(service, agent_at))
     app.add_middleware(OriginGate, allowed_hosts=settings.allowed_hosts, url=settings.url)
     if service.settings.temporal.encrypt:
@@ -82,6 +72,7 @@ def _add_gates(
     app.add_middleware(WebhookGate, secret=webhook_secret, **deliveries)
     app.add_middleware(FramingGate)
     told = Strangers(AuditLog(service.home.strangers), Rate(audit.STRANGERS))
+    routes = [*app.routes, *hosts.router.routes]
     app.add_middleware(AuditGate, log_file=AuditLog(service.home.audit), strangers=told, routes=routes)
 
 

@@ -1,69 +1,55 @@
 """Starting work: asking an agent, and the built-in recipes (ruling J7)."""
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 
 from bridge.http.wire.authorization import needs
-from bridge.http.wire.call import start_once
-from bridge.http.wire.document import BODY, ORDER, errors
-from bridge.http.wire.parameters import IdempotencyKey
+from bridge.http.wire.dependencies import Once, OnceDep, ServiceDep
+from bridge.http.wire.document import STARTS
 from bridge.http.wire.schemas import AskAnswer, AskRequest, OrchestrateAnswer, OrchestrateRequest
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.machine.named_tokens import Scope
-from bridge.operations.idempotency import Answer, KeyReusedError
+from bridge.operations.idempotency import Answer
 from bridge.operations.orders import new_jobs
 from bridge.operations.service import Service
 from workflows.contract.models import Action
-from workflows.model.errors import NotFoundError, RefusedError
 
-STARTS = errors(NotFoundError, RefusedError, KeyReusedError, *ORDER, *BODY)
-
-
-def router(service: Service) -> APIRouter:
-    made = APIRouter(route_class=StrictRoute, tags=["agents"])
-
-    @made.post("/v1/agents/{name}/ask", responses=STARTS, openapi_extra=needs(Scope.ASK))
-    async def ask_agent(
-        name: str, body: AskRequest, request: Request, idempotency_key: IdempotencyKey = None
-    ) -> AskAnswer:
-        """Ask an agent in the background; the same gates as `service agent ask`."""
-        return await _start(service, Action.ASK, name, body, request, idempotency_key)
-
-    @made.post("/v1/agents/{name}/review", responses=STARTS, openapi_extra=needs(Scope.ACT))
-    async def review_with_agent(
-        name: str, body: AskRequest, request: Request, idempotency_key: IdempotencyKey = None
-    ) -> AskAnswer:
-        """Have an agent review a repository; the same gates as `service agent review`."""
-        return await _start(service, Action.REVIEW, name, body, request, idempotency_key)
-
-    @made.post("/v1/agents/{name}/implement", responses=STARTS, openapi_extra=needs(Scope.ACT))
-    async def implement_with_agent(
-        name: str, body: AskRequest, request: Request, idempotency_key: IdempotencyKey = None
-    ) -> AskAnswer:
-        """Have an agent change a repository, on a branch of its own; the same gates as `service agent implement`."""
-        return await _start(service, Action.IMPLEMENT, name, body, request, idempotency_key)
-
-    @made.post("/v1/orchestrate", responses=STARTS, openapi_extra=needs(Scope.ACT))
-    async def orchestrate(
-        body: OrchestrateRequest, request: Request, idempotency_key: IdempotencyKey = None
-    ) -> OrchestrateAnswer:
-        """Start a built-in recipe of several throwaway workers, as `service orchestrate` does."""
-        new = new_jobs.NewRecipe(**body.model_dump() | {"runtimes": tuple(body.runtimes)})
-
-        async def start(root: str | None) -> Answer:
-            started = await new_jobs.orchestrate(service, new, root=root)
-            return {"job_id": started.job_id, "caveat": started.caveat}
-
-        return OrchestrateAnswer(**await start_once(service, request, body, idempotency_key, start))
-
-    return made
+router = APIRouter(route_class=StrictRoute, tags=["agents"])
 
 
-async def _start(
-    service: Service, action: Action, name: str, body: AskRequest, request: Request, key: str | None
-) -> AskAnswer:
+@router.post("/v1/agents/{name}/ask", responses=STARTS, openapi_extra=needs(Scope.ASK))
+async def ask_agent(service: ServiceDep, name: str, body: AskRequest, once: OnceDep) -> AskAnswer:
+    """Ask an agent in the background; the same gates as `service agent ask`."""
+    return await _start(service, Action.ASK, name, body, once)
+
+
+@router.post("/v1/agents/{name}/review", responses=STARTS, openapi_extra=needs(Scope.ACT))
+async def review_with_agent(service: ServiceDep, name: str, body: AskRequest, once: OnceDep) -> AskAnswer:
+    """Have an agent review a repository; the same gates as `service agent review`."""
+    return await _start(service, Action.REVIEW, name, body, once)
+
+
+@router.post("/v1/agents/{name}/implement", responses=STARTS, openapi_extra=needs(Scope.ACT))
+async def implement_with_agent(service: ServiceDep, name: str, body: AskRequest, once: OnceDep) -> AskAnswer:
+    """Have an agent change a repository, on a branch of its own; the same gates as `service agent implement`."""
+    return await _start(service, Action.IMPLEMENT, name, body, once)
+
+
+@router.post("/v1/orchestrate", responses=STARTS, openapi_extra=needs(Scope.ACT))
+async def orchestrate(service: ServiceDep, body: OrchestrateRequest, once: OnceDep) -> OrchestrateAnswer:
+    """Start a built-in recipe of several throwaway workers, as `service orchestrate` does."""
+    new = new_jobs.NewRecipe(**body.model_dump() | {"runtimes": tuple(body.runtimes)})
+
+    async def start(root: str | None) -> Answer:
+        started = await new_jobs.orchestrate(service, new, root=root)
+        return {"job_id": started.job_id, "caveat": started.caveat}
+
+    return OrchestrateAnswer(**await once.start(body, start))
+
+
+async def _start(service: Service, action: Action, name: str, body: AskRequest, once: Once) -> AskAnswer:
     new = new_jobs.NewJob(agent=name, action=action, **body.model_dump())
 
     async def start(root: str | None) -> Answer:
         return {"job_id": await new_jobs.start(service, new, root)}
 
-    return AskAnswer(**await start_once(service, request, body, key, start))
+    return AskAnswer(**await once.start(body, start))

@@ -4,14 +4,15 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 
 from activities.git.merges.task_branch import TaskBranchConflict
 from bridge.http.wire import projections
 from bridge.http.wire.authorization import needs
-from bridge.http.wire.call import CHANNEL, call_of, start_once
-from bridge.http.wire.document import BODY, ORDER, errors
-from bridge.http.wire.parameters import IdempotencyKey, JobId
+from bridge.http.wire.call import CHANNEL
+from bridge.http.wire.dependencies import CallDep, OnceDep, ServiceDep
+from bridge.http.wire.document import ACTS, BODY, ORDER, STARTS, errors
+from bridge.http.wire.parameters import JobId
 from bridge.http.wire.schemas import (
     DropAnswer,
     DropRequest,
@@ -31,110 +32,84 @@ from bridge.http.wire.thread_pools import act
 from bridge.machine.named_tokens import Scope
 from bridge.operations.branches import drops, merges, publish
 from bridge.operations.branches.publish import PublishAnswer
-from bridge.operations.idempotency import Answer, KeyReusedError
+from bridge.operations.idempotency import Answer
 from bridge.operations.orders import resolving, reviewing, revising
 from bridge.operations.orders.revising import Comment, Said
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError
 
-
-def router(service: Service) -> APIRouter:
-    made = APIRouter(route_class=StrictRoute, tags=["jobs"])
-    _add_publish(made, service)
-    _add_branches(made, service)
-    _add_follow_ups(made, service)
-    return made
+router = APIRouter(route_class=StrictRoute, tags=["jobs"])
 
 
-def _add_publish(made: APIRouter, service: Service) -> None:
-    @made.post(
-        "/v1/jobs/{job_id}/publish",
-        responses=errors(NotFoundError, RefusedError, *ORDER, *BODY),
-        openapi_extra=needs(Scope.ACT),
-    )
-    async def publish_job(job_id: JobId, request: Request, body: PublishRequest | None = None) -> PublishAnswer:
-        """Publish a tree's or a leg's work as a pull request; a repeated call changes nothing."""
-        base, actor = body.base if body else None, call_of(request.scope).signed
-        return await act(lambda: asyncio.to_thread(_published, service, job_id, actor, base))
+@router.post("/v1/jobs/{job_id}/publish", responses=ACTS, openapi_extra=needs(Scope.ACT))
+async def publish_job(
+    service: ServiceDep, job_id: JobId, call: CallDep, body: PublishRequest | None = None
+) -> PublishAnswer:
+    """Publish a tree's or a leg's work as a pull request; a repeated call changes nothing."""
+    base, actor = body.base if body else None, call.signed
+    return await act(lambda: asyncio.to_thread(_published, service, job_id, actor, base))
 
 
-def _add_branches(made: APIRouter, service: Service) -> None:
-    @made.post(
-        "/v1/jobs/{job_id}/merge",
-        responses=errors(NotFoundError, RefusedError, TaskBranchConflict, *ORDER, *BODY),
-        openapi_extra=needs(Scope.ACT),
-    )
-    async def merge_job(job_id: JobId, request: Request, body: MergeRequest | None = None) -> MergeAnswer:
-        """Merge a leg, and others behind it, or all work of a root's tree, into the branch of the task: all or none."""
-        wanted, actor = body or MergeRequest(), call_of(request.scope).signed
-        return await act(lambda: asyncio.to_thread(_merged, service, (job_id, *wanted.then), actor, wanted))
-
-    @made.post(
-        "/v1/jobs/{job_id}/drop",
-        responses=errors(NotFoundError, RefusedError, *ORDER, *BODY),
-        openapi_extra=needs(Scope.ACT),
-    )
-    async def drop_job(job_id: JobId, request: Request, body: DropRequest | None = None) -> DropAnswer:
-        """Remove the branch of a leg, or every branch of a root's tree: merged ones, or any with `force`."""
-        force, actor = body is not None and body.force, call_of(request.scope).signed
-        return await act(lambda: asyncio.to_thread(_dropped, service, job_id, actor, force))
+@router.post(
+    "/v1/jobs/{job_id}/merge",
+    responses=errors(NotFoundError, RefusedError, TaskBranchConflict, *ORDER, *BODY),
+    openapi_extra=needs(Scope.ACT),
+)
+async def merge_job(service: ServiceDep, job_id: JobId, call: CallDep, body: MergeRequest | None = None) -> MergeAnswer:
+    """Merge a leg, and others behind it, or all work of a root's tree, into the branch of the task: all or none."""
+    wanted, actor = body or MergeRequest(), call.signed
+    return await act(lambda: asyncio.to_thread(_merged, service, (job_id, *wanted.then), actor, wanted))
 
 
-def _add_follow_ups(made: APIRouter, service: Service) -> None:
-    """Add the endpoints that start a job about the work of a tree."""
+@router.post("/v1/jobs/{job_id}/drop", responses=ACTS, openapi_extra=needs(Scope.ACT))
+async def drop_job(service: ServiceDep, job_id: JobId, call: CallDep, body: DropRequest | None = None) -> DropAnswer:
+    """Remove the branch of a leg, or every branch of a root's tree: merged ones, or any with `force`."""
+    force, actor = body is not None and body.force, call.signed
+    return await act(lambda: asyncio.to_thread(_dropped, service, job_id, actor, force))
 
-    @made.post(
-        "/v1/jobs/{job_id}/resolve",
-        responses=errors(NotFoundError, RefusedError, KeyReusedError, *ORDER, *BODY),
-        openapi_extra=needs(Scope.ACT),
-    )
-    async def resolve_job(
-        job_id: JobId, request: Request, body: ResolveRequest | None = None, idempotency_key: IdempotencyKey = None
-    ) -> ResolveAnswer:
-        """Start a job that resolves the conflicts in the work of a tree."""
-        wanted = body or ResolveRequest()
 
-        async def start(root: str | None) -> Answer:
-            return asdict(await resolving.resolve(service, job_id, agent=wanted.agent or "", root=root))
+@router.post("/v1/jobs/{job_id}/resolve", responses=STARTS, openapi_extra=needs(Scope.ACT))
+async def resolve_job(
+    service: ServiceDep, job_id: JobId, once: OnceDep, body: ResolveRequest | None = None
+) -> ResolveAnswer:
+    """Start a job that resolves the conflicts in the work of a tree."""
+    wanted = body or ResolveRequest()
 
-        return ResolveAnswer.model_validate(await start_once(service, request, wanted, idempotency_key, start))
+    async def start(root: str | None) -> Answer:
+        return asdict(await resolving.resolve(service, job_id, agent=wanted.agent or "", root=root))
 
-    @made.post(
-        "/v1/jobs/{job_id}/revise",
-        responses=errors(NotFoundError, RefusedError, KeyReusedError, *ORDER, *BODY),
-        openapi_extra=needs(Scope.ACT),
-    )
-    async def revise_job(
-        job_id: JobId, body: ReviseRequest, request: Request, idempotency_key: IdempotencyKey = None
-    ) -> ReviseAnswer:
-        """Send comments on a job's diff back, as the next instructions for the work."""
-        actor, comments = call_of(request.scope).actor, [_comment(each) for each in body.comments]
-        said = Said(comments, body.text, body.head, body.whole_tree)
+    return ResolveAnswer.model_validate(await once.start(wanted, start))
 
-        async def send(root: str | None) -> Answer:
-            agent = body.agent or ""
-            return asdict(
-                await revising.revise(service, job_id, said, actor=actor, channel=CHANNEL, agent=agent, root=root)
-            )
 
-        return ReviseAnswer.model_validate(await start_once(service, request, body, idempotency_key, send))
+@router.post("/v1/jobs/{job_id}/revise", responses=STARTS, openapi_extra=needs(Scope.ACT))
+async def revise_job(
+    service: ServiceDep, job_id: JobId, body: ReviseRequest, call: CallDep, once: OnceDep
+) -> ReviseAnswer:
+    """Send comments on a job's diff back, as the next instructions for the work."""
+    actor, comments = call.actor, [_comment(each) for each in body.comments]
+    said = Said(comments, body.text, body.head, body.whole_tree)
 
-    @made.post(
-        "/v1/jobs/{job_id}/review",
-        responses=errors(NotFoundError, RefusedError, KeyReusedError, *ORDER, *BODY),
-        openapi_extra=needs(Scope.ACT),
-    )
-    async def review_job(
-        job_id: JobId, request: Request, body: ReviewRequest | None = None, idempotency_key: IdempotencyKey = None
-    ) -> ReviewAnswer:
-        """Start a review of what the reviews of a tree have not seen of its work."""
-        wanted, actor = body or ReviewRequest(), call_of(request.scope).signed
+    async def send(root: str | None) -> Answer:
+        agent = body.agent or ""
+        return asdict(
+            await revising.revise(service, job_id, said, actor=actor, channel=CHANNEL, agent=agent, root=root)
+        )
 
-        async def start(root: str | None) -> Answer:
-            agent = wanted.agent or ""
-            return asdict(await reviewing.review(service, job_id, actor=actor, agent=agent, root=root))
+    return ReviseAnswer.model_validate(await once.start(body, send))
 
-        return ReviewAnswer.model_validate(await start_once(service, request, wanted, idempotency_key, start))
+
+@router.post("/v1/jobs/{job_id}/review", responses=STARTS, openapi_extra=needs(Scope.ACT))
+async def review_job(
+    service: ServiceDep, job_id: JobId, call: CallDep, once: OnceDep, body: ReviewRequest | None = None
+) -> ReviewAnswer:
+    """Start a review of what the reviews of a tree have not seen of its work."""
+    wanted, actor = body or ReviewRequest(), call.signed
+
+    async def start(root: str | None) -> Answer:
+        agent = wanted.agent or ""
+        return asdict(await reviewing.review(service, job_id, actor=actor, agent=agent, root=root))
+
+    return ReviewAnswer.model_validate(await once.start(wanted, start))
 
 
 def _comment(said: LineComment) -> Comment:

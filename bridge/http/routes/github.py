@@ -5,28 +5,25 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Request
 
 from bridge.http.wire.authorization import FREE
+from bridge.http.wire.dependencies import ServiceDep
 from bridge.http.wire.document import errors
 from bridge.http.wire.schemas import Delivered
 from bridge.http.wire.thread_pools import read
 from bridge.http.wire.webhook import PATH
 from bridge.operations.github import webhook
 from bridge.operations.github.webhook import Delivery
-from bridge.operations.service import Service
 
 HeaderText = Annotated[str, Header()]
 
+router = APIRouter(tags=["github"])
+"""Without strict checks: GitHub defines the body, and any signed one is accepted."""
 
-def router(service: Service) -> APIRouter:
-    """Build the webhook's route without strict checks: GitHub defines the body, and any signed one is accepted."""
-    made = APIRouter(tags=["github"])
 
-    @made.post(PATH, status_code=202, responses=errors(), openapi_extra=FREE)
-    async def take_github_webhook(
-        request: Request, x_github_delivery: HeaderText = "", x_github_event: HeaderText = ""
-    ) -> Delivered:
-        """Take a signed webhook delivery (`X-Hub-Signature-256`); it only makes the poller read sooner."""
-        kind = request.headers.get("content-type", "")
-        delivery = Delivery(x_github_delivery, x_github_event, kind, await request.body())
-        return Delivered(says=await read(webhook.take, service, delivery))
-
-    return made
+@router.post(PATH, status_code=202, responses=errors(), openapi_extra=FREE)
+async def take_github_webhook(
+    service: ServiceDep, request: Request, x_github_delivery: HeaderText = "", x_github_event: HeaderText = ""
+) -> Delivered:
+    """Take a signed webhook delivery (`X-Hub-Signature-256`); it only makes the poller read sooner."""
+    kind = request.headers.get("content-type", "")
+    delivery = Delivery(x_github_delivery, x_github_event, kind, await request.body())
+    return Delivered(says=await read(webhook.take, service, delivery))

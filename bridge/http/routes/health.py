@@ -2,12 +2,14 @@
 
 import asyncio
 import time
+from typing import Annotated
 
 from fastapi import APIRouter
 from sqlalchemy.exc import DBAPIError
 
 from activities.store.registry import hosts
 from bridge.http.wire.authorization import FREE
+from bridge.http.wire.dependencies import of_app
 from bridge.http.wire.document import errors
 from bridge.http.wire.errors import NotReadyError
 from bridge.http.wire.schemas import Health
@@ -21,28 +23,11 @@ FRESH_SECONDS = 1.0
 """Seconds a result is cached: anybody may ask."""
 AWAY = "the store or Temporal cannot be reached"
 
-
-def router(service: Service) -> APIRouter:
-    made = APIRouter(route_class=StrictRoute, tags=["health"])
-    looked = _Looked(service)
-
-    @made.get("/healthz", responses=errors(), openapi_extra=FREE)
-    async def healthz() -> Health:
-        """Alive. Needs no token and counts against no limit."""
-        return Health()
-
-    @made.get("/readyz", responses=errors(NotReadyError), openapi_extra=FREE)
-    async def readyz() -> Health:
-        """Ready: the store and Temporal can be reached, and the host is not drained. Needs no token."""
-        if why_not := await looked.now():
-            raise NotReadyError(why_not)
-        return Health()
-
-    return made
+router = APIRouter(route_class=StrictRoute, tags=["health"])
 
 
-class _Looked:
-    """The cached result of the last check."""
+class Readiness:
+    """Whether this host is ready, by the last check."""
 
     def __init__(self, service: Service) -> None:
         self._service, self._at, self._why_not = service, float("-inf"), AWAY
@@ -64,3 +49,17 @@ class _Looked:
         except (DBAPIError, ServiceError):
             return AWAY
         return f"the host {host.name} is drained" if host is not None and host.draining_at is not None else ""
+
+
+@router.get("/healthz", responses=errors(), openapi_extra=FREE)
+async def healthz() -> Health:
+    """Alive. Needs no token and counts against no limit."""
+    return Health()
+
+
+@router.get("/readyz", responses=errors(NotReadyError), openapi_extra=FREE)
+async def readyz(readiness: Annotated[Readiness, of_app("readiness")]) -> Health:
+    """Ready: the store and Temporal can be reached, and the host is not drained. Needs no token."""
+    if why_not := await readiness.now():
+        raise NotReadyError(why_not)
+    return Health()

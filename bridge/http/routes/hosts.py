@@ -12,6 +12,7 @@ from starlette.responses import PlainTextResponse, Response
 from activities.runs.status import RunStatus
 from bridge.http.wire import projections, refusals
 from bridge.http.wire.authorization import needs
+from bridge.http.wire.dependencies import ServiceDep
 from bridge.http.wire.parameters import LARGEST_OFFSET
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.thread_pools import for_host
@@ -30,51 +31,55 @@ PIECES = 32
 Offset = Annotated[int | None, Query(ge=0, le=LARGEST_OFFSET)]
 Most = Annotated[int, Query(ge=1, le=LARGEST_OFFSET)]
 
-
-def router(service: Service) -> APIRouter:
-    made = APIRouter(prefix=PREFIX.rstrip("/"), route_class=StrictRoute)
-    _add_output(made, service)
-    _add_work(made, service)
-    return made
+router = APIRouter(prefix=PREFIX.rstrip("/"), route_class=StrictRoute)
 
 
-def answering(service: Service, routes: APIRouter) -> FastAPI:
+def answering(service: Service) -> FastAPI:
     """Return an application of these routes alone: they are no part of the interface for people and programs."""
     made = FastAPI(openapi_url=None, redirect_slashes=False)
-    made.include_router(routes)
-    refusals.install(made, service)
+    made.state.service = service
+    made.routes.extend(router.routes)
+    refusals.install(made)
     return made
 
 
-def _add_output(made: APIRouter, service: Service) -> None:
-    @made.get("/attempts/{job_id}/{attempt}/log", openapi_extra=needs(Scope.READ))
-    async def host_log(
-        job_id: str, attempt: int, limit: Most, longest: Most, before: Offset = None, cursor: Offset = None
-    ) -> Log:
-        return await for_host(_log, service, job_id, attempt, before, cursor, limit, longest)
-
-    @made.get("/attempts/{job_id}/{attempt}/raw", openapi_extra=needs(Scope.READ))
-    async def host_raw(job_id: str, attempt: int, cursor: Offset = None) -> Response:
-        piece, behind = await for_host(_raw, service, job_id, attempt, cursor or 0)
-        return Response(piece, headers={NEXT: str(behind)}, media_type="text/plain")
-
-    @made.get("/attempts/{job_id}/{attempt}/prompt", openapi_extra=needs(Scope.READ))
-    async def host_prompt(job_id: str, attempt: int, most: Most) -> Response:
-        return PlainTextResponse((await for_host(output.prompt, service, job_id, attempt, most)).prompt)
+@router.get("/attempts/{job_id}/{attempt}/log", openapi_extra=needs(Scope.READ))
+async def host_log(
+    service: ServiceDep,
+    job_id: str,
+    attempt: int,
+    limit: Most,
+    longest: Most,
+    before: Offset = None,
+    cursor: Offset = None,
+) -> Log:
+    return await for_host(_log, service, job_id, attempt, before, cursor, limit, longest)
 
 
-def _add_work(made: APIRouter, service: Service) -> None:
-    @made.get("/jobs/{job_id}/live", openapi_extra=needs(Scope.READ))
-    async def host_live(job_id: str) -> RunStatus | None:
-        return await for_host(_live, service, job_id)
+@router.get("/attempts/{job_id}/{attempt}/raw", openapi_extra=needs(Scope.READ))
+async def host_raw(service: ServiceDep, job_id: str, attempt: int, cursor: Offset = None) -> Response:
+    piece, behind = await for_host(_raw, service, job_id, attempt, cursor or 0)
+    return Response(piece, headers={NEXT: str(behind)}, media_type="text/plain")
 
-    @made.get("/jobs/{job_id}/worktree", openapi_extra=needs(Scope.READ))
-    async def host_worktree(job_id: str) -> Response:
-        return PlainTextResponse((await for_host(diffs.of_job, service, job_id)).text)
 
-    @made.get("/runs/{run_id}/{stage_id}/output", openapi_extra=needs(Scope.READ))
-    async def host_stage(run_id: str, stage_id: str) -> StageOutput | None:
-        return await for_host(runs.stage_so_far, service, run_id, stage_id)
+@router.get("/attempts/{job_id}/{attempt}/prompt", openapi_extra=needs(Scope.READ))
+async def host_prompt(service: ServiceDep, job_id: str, attempt: int, most: Most) -> Response:
+    return PlainTextResponse((await for_host(output.prompt, service, job_id, attempt, most)).prompt)
+
+
+@router.get("/jobs/{job_id}/live", openapi_extra=needs(Scope.READ))
+async def host_live(service: ServiceDep, job_id: str) -> RunStatus | None:
+    return await for_host(_live, service, job_id)
+
+
+@router.get("/jobs/{job_id}/worktree", openapi_extra=needs(Scope.READ))
+async def host_worktree(service: ServiceDep, job_id: str) -> Response:
+    return PlainTextResponse((await for_host(diffs.of_job, service, job_id)).text)
+
+
+@router.get("/runs/{run_id}/{stage_id}/output", openapi_extra=needs(Scope.READ))
+async def host_stage(service: ServiceDep, run_id: str, stage_id: str) -> StageOutput | None:
+    return await for_host(runs.stage_so_far, service, run_id, stage_id)
 
 
 def _log(

@@ -9,15 +9,15 @@ from starlette.responses import Response
 
 from activities.store.tree_list import TreeFilter
 from bridge.http.routes.event_stream import look, resumed_at, stream
-from bridge.http.wire import projections, stream_limit
+from bridge.http.wire import projections
 from bridge.http.wire.authorization import needs
-from bridge.http.wire.call import CHANNEL, call_of, repeatable
-from bridge.http.wire.document import BODY, ORDER, errors
+from bridge.http.wire.call import CHANNEL, call_of
+from bridge.http.wire.dependencies import CallDep, HeldDep, OnceDep, ServiceDep
+from bridge.http.wire.document import ACTS, STARTS, errors
 from bridge.http.wire.errors import TooManyStreamsError
 from bridge.http.wire.parameters import (
     AttemptNumber,
     Cursor,
-    IdempotencyKey,
     IfNoneMatch,
     Issue,
     JobId,
@@ -47,12 +47,11 @@ from bridge.http.wire.schemas import (
     ResumeRequest,
     TreeList,
 )
-from bridge.http.wire.stream_limit import HeldOpen
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.thread_pools import act, read
 from bridge.machine.named_tokens import Scope
 from bridge.operations.branches import merge_gate
-from bridge.operations.idempotency import Answer, KeyReusedError
+from bridge.operations.idempotency import Answer
 from bridge.operations.jobs import jobs, output, tree_list
 from bridge.operations.jobs.output import Log
 from bridge.operations.jobs.views import Event, JobSummary, Tree, listed
@@ -68,181 +67,165 @@ from workflows.text.durations import DurationError, parse_duration
 LONGEST_WAIT = 60.0
 LOOK_SECONDS = 0.2
 
-
-def router(service: Service) -> APIRouter:
-    made, held = APIRouter(route_class=StrictRoute, tags=["jobs"]), HeldOpen(stream_limit.MOST)
-    _add_job(made, service, held)
-    _add_looks(made, service)
-    _add_events(made, service, held)
-    _add_resume(made, service)
-    _add_orders(made, service)
-    return made
+router = APIRouter(route_class=StrictRoute, tags=["jobs"])
 
 
-def _add_job(made: APIRouter, service: Service, held: HeldOpen) -> None:
-    @made.get(
-        "/v1/jobs/{job_id}",
-        response_model=Job,
-        responses=errors(NotFoundError, TooManyStreamsError) | {304: {"description": "Not changed."}},
-        openapi_extra=needs(Scope.READ),
-    )
-    async def get_job(
-        job_id: JobId, request: Request, wait: Wait = None, if_none_match: IfNoneMatch = None
-    ) -> Response:
-        """One job with its result; with `wait`, the answer comes when the job changes."""
-        told = await read(projections.job, service, job_id)
-        if wait is not None:
-            seconds = _seconds(wait)
-            with held.wait(request.scope):
-                told = await _changed(service, job_id, request, told, if_none_match or told.tag, seconds)
-        headers = {"ETag": told.tag}
-        if told.tag == if_none_match:
-            return Response(status_code=304, headers=headers)
-        return Response(told.body, headers=headers, media_type="application/json")
+@router.get(
+    "/v1/jobs/{job_id}",
+    response_model=Job,
+    responses=errors(NotFoundError, TooManyStreamsError) | {304: {"description": "Not changed."}},
+    openapi_extra=needs(Scope.READ),
+)
+async def get_job(
+    service: ServiceDep,
+    held: HeldDep,
+    job_id: JobId,
+    request: Request,
+    wait: Wait = None,
+    if_none_match: IfNoneMatch = None,
+) -> Response:
+    """One job with its result; with `wait`, the answer comes when the job changes."""
+    told = await read(projections.job, service, job_id)
+    if wait is not None:
+        seconds = _seconds(wait)
+        with held.wait(request.scope):
+            told = await _changed(service, job_id, request, told, if_none_match or told.tag, seconds)
+    headers = {"ETag": told.tag}
+    if told.tag == if_none_match:
+        return Response(status_code=304, headers=headers)
+    return Response(told.body, headers=headers, media_type="application/json")
 
 
-def _add_looks(made: APIRouter, service: Service) -> None:
-    @made.get("/v1/jobs", responses=errors(NotFoundError), openapi_extra=needs(Scope.READ))
-    async def list_jobs(
-        repo: str | None = None,
-        agent: str | None = None,
-        state: JobStateIs = None,
-        tree: TreeOf = None,
-        roots: bool = False,
-        preflight_failed: bool = False,
-        pull_request: PullRequest = None,
-        issue: Issue = None,
-        limit: Limit = 50,
-        cursor: Cursor = None,
-    ) -> JobList:
-        """The newest jobs that match, a page at a time."""
-        wanted = jobs.JobFilter(repo, agent, state, tree, roots, preflight_failed, limit + 1, place(cursor))
-        wanted = replace(wanted, pull_request=pull_request, issue=issue)
-        return await read(_page, service, wanted)
-
-    @made.get("/v1/trees", responses=errors(), openapi_extra=needs(Scope.READ))
-    async def list_trees(
-        repo: str | None = None,
-        agent: str | None = None,
-        state: TreeStateIs = None,
-        search: SearchText = "",
-        pull_request: PullRequest = None,
-        issue: Issue = None,
-        limit: Limit = 50,
-        cursor: Cursor = None,
-    ) -> TreeList:
-        """The newest trees that match, each with its first job, a page at a time."""
-        found = tree_list.state_named(state)
-        wanted = TreeFilter(repo, agent, found, search, pull_request, issue, limit + 1, place(cursor))
-        return await read(_trees, service, wanted)
-
-    @made.get("/v1/jobs/{job_id}/tree", responses=errors(NotFoundError), openapi_extra=needs(Scope.READ))
-    async def get_tree(job_id: JobId) -> Tree:
-        """The tree a job belongs to: its task, all its jobs, its bounds."""
-        return await read(projections.tree, service, job_id)
-
-    @made.get("/v1/jobs/{job_id}/log", responses=errors(NotFoundError, RefusedError), openapi_extra=needs(Scope.READ))
-    async def get_log(
-        job_id: JobId,
-        attempt: AttemptNumber = None,
-        before: LogBefore = None,
-        cursor: LogCursor = None,
-        limit: Limit = 50,
-    ) -> Log:
-        """Return a part of a job's transcript, by default its end; it may have a few entries more than its limit."""
-        return await read(_log, service, job_id, attempt, before, cursor, limit)
-
-    @made.get("/v1/jobs/{job_id}/gate", responses=errors(NotFoundError), openapi_extra=needs(Scope.READ))
-    async def get_gate(job_id: JobId, pull_request: JudgedPullRequest = None) -> Gate:
-        """Return whether a tree's work is ready to be merged, and why; for a pull request, at the head fetched last."""
-        return await read(_gate, service, job_id, pull_request)
+@router.get("/v1/jobs", responses=errors(NotFoundError), openapi_extra=needs(Scope.READ))
+async def list_jobs(
+    service: ServiceDep,
+    repo: str | None = None,
+    agent: str | None = None,
+    state: JobStateIs = None,
+    tree: TreeOf = None,
+    roots: bool = False,
+    preflight_failed: bool = False,
+    pull_request: PullRequest = None,
+    issue: Issue = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> JobList:
+    """The newest jobs that match, a page at a time."""
+    wanted = jobs.JobFilter(repo, agent, state, tree, roots, preflight_failed, limit + 1, place(cursor))
+    wanted = replace(wanted, pull_request=pull_request, issue=issue)
+    return await read(_page, service, wanted)
 
 
-def _add_events(made: APIRouter, service: Service, held: HeldOpen) -> None:
-    @made.get(
-        "/v1/jobs/{job_id}/events",
-        response_model=EventList,
-        responses=errors(NotFoundError, TooManyStreamsError)
-        | {
-            200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}},
-            204: {"description": "Nothing more will happen: a stream that is taken up again ends here."},
-        },
-        openapi_extra=needs(Scope.READ),
-    )
-    async def get_events(
-        job_id: JobId,
-        request: Request,
-        cursor: Seen = 0,
-        limit: Limit = 50,
-        whole_tree: WholeTree = None,
-        last_event_id: LastEventId = None,
-    ) -> EventList | Response:
-        """The events of a job or its tree; with `Accept: text/event-stream`, new ones as they happen."""
-        after = resumed_at(last_event_id, cursor)
-        if "text/event-stream" not in request.headers.get("accept", ""):
-            return await read(_events, service, job_id, after, limit, whole_tree)
-        found, over = await read(look, service, job_id, after, whole_tree)
-        if over and not found and last_event_id is not None:
-            return Response(status_code=204)
-        told = stream(service, job_id, after, whole_tree, call_of(request.scope).opens)
-        return held.stream(request.scope, told)
+@router.get("/v1/trees", responses=errors(), openapi_extra=needs(Scope.READ))
+async def list_trees(
+    service: ServiceDep,
+    repo: str | None = None,
+    agent: str | None = None,
+    state: TreeStateIs = None,
+    search: SearchText = "",
+    pull_request: PullRequest = None,
+    issue: Issue = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> TreeList:
+    """The newest trees that match, each with its first job, a page at a time."""
+    found = tree_list.state_named(state)
+    wanted = TreeFilter(repo, agent, found, search, pull_request, issue, limit + 1, place(cursor))
+    return await read(_trees, service, wanted)
 
 
-def _add_resume(made: APIRouter, service: Service) -> None:
-    @made.post(
-        "/v1/jobs/{job_id}/resume",
-        responses=errors(NotFoundError, RefusedError, KeyReusedError, *ORDER, *BODY),
-        openapi_extra=needs(Scope.ACT),
-    )
-    async def resume_job(
-        job_id: JobId, body: ResumeRequest, request: Request, idempotency_key: IdempotencyKey = None
-    ) -> ResumeAnswer:
-        """Answer a pause, or decide about its failures, like `service resume`."""
-        actor = call_of(request.scope).actor
-
-        async def decide(request_id: str | None) -> Answer:
-            said = body.model_dump(exclude_none=True) | {"job_id": job_id, "request_id": request_id or ""}
-            verdict = await resume(service, ResumeOrder(actor=actor, channel=CHANNEL, **said))
-            return {"job_id": job_id, "verb": body.verb, "message": verdict.message, "applied": verdict.applied}
-
-        def new_id() -> str:
-            return f"{CHANNEL}-{token_hex(12)}"
-
-        return ResumeAnswer(**await repeatable(service, request, body, idempotency_key, new_id, decide))
+@router.get("/v1/jobs/{job_id}/tree", responses=errors(NotFoundError), openapi_extra=needs(Scope.READ))
+async def get_tree(service: ServiceDep, job_id: JobId) -> Tree:
+    """The tree a job belongs to: its task, all its jobs, its bounds."""
+    return await read(projections.tree, service, job_id)
 
 
-def _add_orders(made: APIRouter, service: Service) -> None:
-    @made.post(
-        "/v1/jobs/{job_id}/kill",
-        responses=errors(NotFoundError, RefusedError, *ORDER, *BODY),
-        openapi_extra=needs(Scope.ACT),
-    )
-    async def kill_job(job_id: JobId, request: Request, body: KillRequest | None = None) -> KillAnswer:
-        """End the tree a job belongs to; a repeated kill changes nothing. A blocked tree ends at once."""
-        now, actor = body is not None and body.now, call_of(request.scope).signed
-        killed = await act(lambda: trees.kill(service, job_id, actor=actor, immediate=now))
-        return KillAnswer.model_validate(killed, from_attributes=True)
+@router.get("/v1/jobs/{job_id}/log", responses=errors(NotFoundError, RefusedError), openapi_extra=needs(Scope.READ))
+async def get_log(
+    service: ServiceDep,
+    job_id: JobId,
+    attempt: AttemptNumber = None,
+    before: LogBefore = None,
+    cursor: LogCursor = None,
+    limit: Limit = 50,
+) -> Log:
+    """Return a part of a job's transcript, by default its end; it may have a few entries more than its limit."""
+    return await read(_log, service, job_id, attempt, before, cursor, limit)
 
-    @made.post(
-        "/v1/jobs/{job_id}/retry",
-        responses=errors(NotFoundError, RefusedError, *ORDER, *BODY),
-        openapi_extra=needs(Scope.ACT),
-    )
-    async def retry_job(job_id: JobId, request: Request) -> RetryAnswer:
-        """Run a failed job again; a tree it blocked goes on from there. A running job is refused."""
-        actor = call_of(request.scope).signed
-        return await act(lambda: trees.retry(service, job_id, actor=actor))
 
-    @made.post(
-        "/v1/jobs/{job_id}/dismiss",
-        responses=errors(NotFoundError, RefusedError, *ORDER, *BODY),
-        openapi_extra=needs(Scope.ACT),
-    )
-    async def dismiss_job(job_id: JobId, request: Request) -> KillAnswer:
-        """Dismiss a blocked task: it ends, and its unmerged branches are named."""
-        actor = call_of(request.scope).signed
-        dismissed = await act(lambda: trees.dismiss(service, job_id, actor=actor))
-        return KillAnswer.model_validate(dismissed, from_attributes=True)
+@router.get("/v1/jobs/{job_id}/gate", responses=errors(NotFoundError), openapi_extra=needs(Scope.READ))
+async def get_gate(service: ServiceDep, job_id: JobId, pull_request: JudgedPullRequest = None) -> Gate:
+    """Return whether a tree's work is ready to be merged, and why; for a pull request, at the head fetched last."""
+    return await read(_gate, service, job_id, pull_request)
+
+
+@router.get(
+    "/v1/jobs/{job_id}/events",
+    response_model=EventList,
+    responses=errors(NotFoundError, TooManyStreamsError)
+    | {
+        200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}},
+        204: {"description": "Nothing more will happen: a stream that is taken up again ends here."},
+    },
+    openapi_extra=needs(Scope.READ),
+)
+async def get_events(
+    service: ServiceDep,
+    held: HeldDep,
+    job_id: JobId,
+    request: Request,
+    cursor: Seen = 0,
+    limit: Limit = 50,
+    whole_tree: WholeTree = None,
+    last_event_id: LastEventId = None,
+) -> EventList | Response:
+    """The events of a job or its tree; with `Accept: text/event-stream`, new ones as they happen."""
+    after = resumed_at(last_event_id, cursor)
+    if "text/event-stream" not in request.headers.get("accept", ""):
+        return await read(_events, service, job_id, after, limit, whole_tree)
+    found, over = await read(look, service, job_id, after, whole_tree)
+    if over and not found and last_event_id is not None:
+        return Response(status_code=204)
+    told = stream(service, job_id, after, whole_tree, call_of(request.scope).opens)
+    return held.stream(request.scope, told)
+
+
+@router.post("/v1/jobs/{job_id}/resume", responses=STARTS, openapi_extra=needs(Scope.ACT))
+async def resume_job(
+    service: ServiceDep, job_id: JobId, body: ResumeRequest, call: CallDep, once: OnceDep
+) -> ResumeAnswer:
+    """Answer a pause, or decide about its failures, like `service resume`."""
+
+    async def decide(request_id: str | None) -> Answer:
+        said = body.model_dump(exclude_none=True) | {"job_id": job_id, "request_id": request_id or ""}
+        verdict = await resume(service, ResumeOrder(actor=call.actor, channel=CHANNEL, **said))
+        return {"job_id": job_id, "verb": body.verb, "message": verdict.message, "applied": verdict.applied}
+
+    def new_id() -> str:
+        return f"{CHANNEL}-{token_hex(12)}"
+
+    return ResumeAnswer(**await once.run(body, new_id, decide))
+
+
+@router.post("/v1/jobs/{job_id}/kill", responses=ACTS, openapi_extra=needs(Scope.ACT))
+async def kill_job(service: ServiceDep, job_id: JobId, call: CallDep, body: KillRequest | None = None) -> KillAnswer:
+    """End the tree a job belongs to; a repeated kill changes nothing. A blocked tree ends at once."""
+    now = body is not None and body.now
+    killed = await act(lambda: trees.kill(service, job_id, actor=call.signed, immediate=now))
+    return KillAnswer.model_validate(killed, from_attributes=True)
+
+
+@router.post("/v1/jobs/{job_id}/retry", responses=ACTS, openapi_extra=needs(Scope.ACT))
+async def retry_job(service: ServiceDep, job_id: JobId, call: CallDep) -> RetryAnswer:
+    """Run a failed job again; a tree it blocked goes on from there. A running job is refused."""
+    return await act(lambda: trees.retry(service, job_id, actor=call.signed))
+
+
+@router.post("/v1/jobs/{job_id}/dismiss", responses=ACTS, openapi_extra=needs(Scope.ACT))
+async def dismiss_job(service: ServiceDep, job_id: JobId, call: CallDep) -> KillAnswer:
+    """Dismiss a blocked task: it ends, and its unmerged branches are named."""
+    dismissed = await act(lambda: trees.dismiss(service, job_id, actor=call.signed))
+    return KillAnswer.model_validate(dismissed, from_attributes=True)
 
 
 def _log(service: Service, job_id: str, attempt: int | None, before: int | None, cursor: int | None, limit: int) -> Log:

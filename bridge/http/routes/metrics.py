@@ -1,24 +1,23 @@
 """The figures of all hosts for Prometheus."""
 
+from typing import Annotated
+
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse
 
 from bridge.http.wire.authorization import needs
+from bridge.http.wire.dependencies import of_app
 from bridge.http.wire.document import errors
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.thread_pools import read
 from bridge.machine.named_tokens import Scope
 from bridge.operations.health.metrics import Metrics
-from bridge.operations.service import Service
+
+router = APIRouter(route_class=StrictRoute, tags=["metrics"])
 
 
-def router(service: Service) -> APIRouter:
-    made, metrics = APIRouter(route_class=StrictRoute, tags=["metrics"]), Metrics(service)
-
-    @made.get("/metrics", responses=errors(), openapi_extra=needs(Scope.READ), response_class=PlainTextResponse)
-    async def figures(request: Request) -> PlainTextResponse:
-        """All hosts' figures, in Prometheus' format; some seconds old at most."""
-        text, content_type = await read(metrics.text, request.headers.get("accept", ""))
-        return PlainTextResponse(text, headers={"content-type": content_type})
-
-    return made
+@router.get("/metrics", responses=errors(), openapi_extra=needs(Scope.READ), response_class=PlainTextResponse)
+async def figures(request: Request, metrics: Annotated[Metrics, of_app("metrics")]) -> PlainTextResponse:
+    """All hosts' figures, in Prometheus' format; some seconds old at most."""
+    text, content_type = await read(metrics.text, request.headers.get("accept", ""))
+    return PlainTextResponse(text, headers={"content-type": content_type})

@@ -3,6 +3,7 @@
 from fastapi import APIRouter
 
 from bridge.http.wire.authorization import needs
+from bridge.http.wire.dependencies import ServiceDep
 from bridge.http.wire.document import errors
 from bridge.http.wire.parameters import Cursor, Limit, PullRequest
 from bridge.http.wire.projections import hidden
@@ -14,18 +15,19 @@ from bridge.operations.paging import page, place
 from bridge.operations.registry import reviews
 from bridge.operations.service import Service
 
+router = APIRouter(route_class=StrictRoute, tags=["reviews"])
 
-def router(service: Service) -> APIRouter:
-    made = APIRouter(route_class=StrictRoute, tags=["reviews"])
 
-    @made.get("/v1/reviews", responses=errors(), openapi_extra=needs(Scope.READ))
-    async def list_reviews(
-        repo: str | None = None, pull_request: PullRequest = None, limit: Limit = 50, cursor: Cursor = None
-    ) -> ReviewList:
-        """The newest in-session reviews that match, a page at a time, like `service job reviews`."""
-        return await read(_page, service, reviews.ReviewFilter(repo, pull_request, limit + 1, place(cursor)))
-
-    return made
+@router.get("/v1/reviews", responses=errors(), openapi_extra=needs(Scope.READ))
+async def list_reviews(
+    service: ServiceDep,
+    repo: str | None = None,
+    pull_request: PullRequest = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> ReviewList:
+    """The newest in-session reviews that match, a page at a time, like `service job reviews`."""
+    return await read(_page, service, reviews.ReviewFilter(repo, pull_request, limit + 1, place(cursor)))
 
 
 def _page(service: Service, wanted: reviews.ReviewFilter) -> ReviewList:

@@ -1,19 +1,11 @@
-"""The context of a call, from its first byte to its audit line; and calls that may be repeated (ruling J9)."""
+"""The context of a call, from its first byte to its audit line."""
 
-import json
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fastapi import Request
-from pydantic import BaseModel
-
-from bridge.http.wire.thread_pools import act
 from bridge.machine.named_tokens import Scope as TokenScope
-from bridge.operations.idempotency import Act, Answer, once
-from bridge.operations.orders.trees import new_root_id
-from bridge.operations.service import Service
 from workflows.model.orders import signed
 
 Scope = MutableMapping[str, Any]
@@ -65,23 +57,3 @@ def call_of(scope: Scope) -> Call:
     if found is None:
         found = scope[_KEY] = Call()
     return found
-
-
-async def repeatable(
-    service: Service, request: Request, body: BaseModel, key: str | None, new_id: Callable[[], str], do: Act
-) -> Answer:
-    """Run the action once per idempotency key; equal keys need equal method, path and body."""
-    words = f"{request.method} {request.url.path}\n{json.dumps(body.model_dump(mode='json'), sort_keys=True)}"
-    return await act(lambda: once(service, key, words, new_id, do))
-
-
-def created(request: Request, made: str) -> None:
-    """Record the created id in the audit line."""
-    call_of(request.scope).created.append(made)
-
-
-async def start_once(service: Service, request: Request, body: BaseModel, key: str | None, start: Act) -> Answer:
-    """Start a tree once per idempotency key, and record its job's id in the audit line."""
-    answer = await repeatable(service, request, body, key, new_root_id, start)
-    created(request, answer["job_id"])
-    return answer

@@ -5,6 +5,7 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 
 from bridge.http.wire.errors import (
     BusyError,
@@ -23,8 +24,9 @@ from bridge.http.wire.errors import (
     UnauthorizedError,
 )
 from bridge.http.wire.schemas import Error
+from bridge.operations.idempotency import KeyReusedError
 from bridge.operations.people import ForPeopleError, UnknownCallerError
-from workflows.model.errors import ServiceError, UnreachableError, UsageError
+from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UnreachableError, UsageError
 
 TOKENS = (
     "What is in `bridge.token` in the service home, which may do everything, or a token of a name and a scope: "
@@ -84,11 +86,21 @@ def _response(kinds: list[type[ServiceError]]) -> dict[str, Any]:
     return said | ({"headers": {name: {"schema": {"type": "string"}} for name in names}} if names else {})
 
 
+ACTS = errors(NotFoundError, RefusedError, *ORDER, *BODY)
+"""The responses of an order about something that exists."""
+
+STARTS = errors(NotFoundError, RefusedError, KeyReusedError, *ORDER, *BODY)
+"""The responses of an order that takes an idempotency key."""
+
+
 def document(app: FastAPI) -> dict[str, Any]:
     """Build FastAPI's document without the 422 that is never sent, and with the bearer token that is always
     required.
     """
     if app.openapi_schema is None:
+        for route in app.routes:
+            if isinstance(route, APIRoute):
+                route.operation_id = route.name
         made = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
         for operation in (each for path in made["paths"].values() for each in path.values()):
             operation["responses"].pop("422", None)

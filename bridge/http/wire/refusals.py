@@ -16,7 +16,6 @@ from bridge.http.wire.errors import HttpError, as_ours
 from bridge.http.wire.projections import without_paths
 from bridge.http.wire.schemas import Error
 from bridge.http.wire.thread_pools import read
-from bridge.operations.service import Service
 from workflows.model.errors import ServiceError
 
 LINGER_SECONDS = 1.0
@@ -53,19 +52,20 @@ async def refuse(scope: Scope, receive: Receive, send: Send, error: ServiceError
     return await send({"type": "http.response.body", "body": b""})
 
 
-def install(app: FastAPI, service: Service) -> None:
-    """Install handlers for all exceptions. Commands in the answers name no path of this machine."""
-
-    async def handle(request: Request, error: Exception) -> Response:
-        answer = answer_to(request.scope, error)
-        if not isinstance(error, ServiceError) or "/" not in error.hint + error.message:
-            return answer
-        shown = await read(without_paths, service, bytes(answer.body).decode())
-        headers = {name: value for name, value in answer.headers.items() if name.lower() != "content-length"}
-        return Response(shown, answer.status_code, headers, "application/json")
-
+def install(app: FastAPI) -> None:
+    """Install the handler for all exceptions."""
     for kind in (ServiceError, RequestValidationError, HTTPException, DBAPIError):
-        app.add_exception_handler(kind, handle)
+        app.add_exception_handler(kind, _handle)
+
+
+async def _handle(request: Request, error: Exception) -> Response:
+    """Return the response to an exception. Commands in it name no path of this machine."""
+    answer = answer_to(request.scope, error)
+    if not isinstance(error, ServiceError) or "/" not in error.hint + error.message:
+        return answer
+    shown = await read(without_paths, request.app.state.service, bytes(answer.body).decode())
+    headers = {name: value for name, value in answer.headers.items() if name.lower() != "content-length"}
+    return Response(shown, answer.status_code, headers, "application/json")
 
 
 def _sends_a_body(scope: Scope) -> bool:

@@ -25,7 +25,7 @@ def service(home: Home) -> Iterator[Service]:
     home.config.write_text(PLENTY + NO_TEMPORAL)
     made = Service(home)
     yield made
-    made.store.dispose()  # the framework keeps routes for ever, and these their service
+    made.store.dispose()
 
 
 @pytest.fixture
