@@ -18,6 +18,7 @@ from activities import cluster
 from activities.cluster import NotPreparedError, Survey
 from activities.cluster_commands import Place, commands, removal
 from bridge.daemon.server import find_program
+from tests.waiting import PATIENCE
 from workflows.model.errors import UnreachableError
 from workflows.temporal import search
 
@@ -28,7 +29,9 @@ pytestmark = pytest.mark.ruling("engine:cluster")
 async def address() -> AsyncIterator[str]:
     """Start a server without any setup for the service."""
     async with await WorkflowEnvironment.start_local(
-        dev_server_existing_path=str(find_program()), dev_server_log_level="error"
+        dev_server_existing_path=str(find_program()),
+        dev_server_log_level="error",
+        dev_server_startup_timeout=timedelta(seconds=PATIENCE),
     ) as environment:
         yield environment.client.service_client.config.target_host
 
@@ -187,7 +190,7 @@ def typed(command: str) -> None:
     """Run a printed command, with the program that is installed here."""
     program, *words = split(command)
     assert program == "temporal"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while True:
         done = subprocess.run([str(find_program()), *words], capture_output=True, text=True, timeout=60, check=False)
         if done.returncode == 0:

@@ -1,7 +1,8 @@
 """A real Temporal server for tests, and its histories."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 import pytest
 from temporalio.client import Client, WorkflowHistory
@@ -9,12 +10,14 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.converter import DataConverter, WorkflowSerializationContext
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, WorkflowRunner
+from temporalio.worker._workflow import _WorkflowWorker
 
 from activities.sealing import seal_check
 from activities.sealing.converter import bound_to, sealed, seals_of
 from activities.sealing.seal_check import gated
 from bridge.daemon.server import GO_MEMORY, TUNING, find_program
 from tests.keys import KEY
+from tests.waiting import PATIENCE
 from workflows.temporal import search
 from workflows.temporal.runner import WORKFLOWS, runner
 from workflows.temporal.seals import UNSEALED, UnsealedError
@@ -25,6 +28,23 @@ KEYS = (
     # A production server delays runs that follow one another quickly.
     'history.workflowIdReuseMinimalInterval="1ms"',
 )
+
+
+def unhurried(made: Callable[..., None]) -> Callable[..., None]:
+    """Let a step of a workflow take its time: on a busy machine one of more than 2 s is no deadlock.
+
+    The SDK interrupts such a step. Its replay then fails, or the workflow stays in the cache and its worker never ends.
+    """
+
+    def init(self: _WorkflowWorker, **options: object) -> None:
+        made(self, **options)
+        self._deadlock_timeout_seconds = int(PATIENCE)
+
+    return init
+
+
+_WorkflowWorker.__init__ = unhurried(_WorkflowWorker.__init__)  # type: ignore[method-assign]
+
 SEALED = sealed(KEY)
 """The converter of every test's home."""
 PLAIN = pydantic_data_converter
@@ -42,6 +62,7 @@ async def serve(converter: DataConverter = SEALED) -> AsyncIterator[Client]:
             data_converter=converter,
             search_attributes=[*search.KEYWORDS, *search.NUMBERS],
             dev_server_log_level="error",
+            dev_server_startup_timeout=timedelta(seconds=PATIENCE),
             dev_server_extra_args=[part for key in KEYS for part in ("--dynamic-config-value", key)],
         )
     async with server:
