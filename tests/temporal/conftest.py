@@ -1,13 +1,16 @@
 """A task queue for each test; the longest histories of each file are replayed."""
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
 import pytest_asyncio
 from temporalio.client import Client
 
+from bridge.operations.orders import resume, trees
 from tests.temporal.server import histories, replayer
+from tests.waiting import PATIENCE
 
 REPLAYED = 4
 """Histories replayed for each file."""
@@ -26,6 +29,13 @@ async def queues(client: Client) -> AsyncIterator[list[str]]:
         assert result.replay_failure is None, result.replay_failure
         if not (left := left - 1):
             break
+
+
+@pytest.fixture(autouse=True)
+def orders_wait_for_a_busy_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let orders wait for the tree's verdict as long as tests do; by default they are soon left to Temporal."""
+    monkeypatch.setattr(resume, "PATIENCE", timedelta(seconds=PATIENCE))
+    monkeypatch.setattr(trees, "RPC_TIMEOUT", timedelta(seconds=PATIENCE))
 
 
 @pytest.fixture
