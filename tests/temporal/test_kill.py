@@ -198,18 +198,19 @@ async def test_a_cancel_before_the_first_task(client: Client, queue: str) -> Non
 
 @pytest.mark.ruling("G2")
 async def test_a_cancel_while_rows_are_written_leaves_no_job_behind(client: Client, queue: str) -> None:
-    host, ordered = Host(script({"root": TWO})), asyncio.Event()
+    host, ordered, cancelled = Host(script({"root": TWO})), asyncio.Event(), asyncio.Event()
 
     async def slow(records: Records) -> None:
         if any(job.delegation_id for job in records.jobs):
             ordered.set()
-            await asyncio.sleep(0.3)
+            await cancelled.wait()
 
     host.before_write = slow
     async with serving(client, queue, host):
         tree = await start(client, queue)
         await ordered.wait()
         await tree.cancel()
+        cancelled.set()
         closed = await soon(ended(tree))
         state = (await tree.describe()).status
     Books(host.written).check(host.runs, Bounds())

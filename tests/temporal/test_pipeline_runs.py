@@ -373,6 +373,11 @@ async def test_a_schedule_runs_what_is_registered_and_skips_while_one_is_active(
     def seen() -> list[str]:
         return [run.state.value for run in runs.list_runs(host.service, RunFilter()).runs]
 
+    async def rests() -> bool:
+        """Return whether every firing has its run, and all runs have ended."""
+        fired = await host.client.get_schedule_handle(ids.workflow_id(host.name)).describe()
+        return len(seen()) == fired.info.num_actions and not {"running", "pending"} & {*seen()}
+
     async with host.working():
         await host.add(f"{HEAD}schedule: {{interval: 1s}}\nstages:\n" + shell("a", HOLD))
         await host.until(lambda: "skipped" in seen() and "running" in seen())
@@ -380,8 +385,7 @@ async def test_a_schedule_runs_what_is_registered_and_skips_while_one_is_active(
         host.touch("go")
         await host.until(lambda: seen().count("succeeded") >= 2)
         await definitions.disable(host.service, host.name)
-        await asyncio.sleep(1.2)  # a firing of a moment before
-        await host.until(lambda: "running" not in seen() and "pending" not in seen())
+        await until(rests, seen)
         listed = runs.list_runs(host.service, RunFilter()).runs
         await asyncio.sleep(1.5)
         assert len(runs.list_runs(host.service, RunFilter()).runs) == len(listed), "a disabled schedule rests"

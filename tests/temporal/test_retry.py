@@ -13,7 +13,7 @@ from tests.temporal.books import Books
 from tests.temporal.host import Handle, Host, ended, name_of, script, serving, start
 from tests.temporal.orders import blocked, reopened
 from tests.tree.simulator import delegation
-from tests.waiting import soon
+from tests.waiting import soon, until
 from workflows.model.orders import Retry
 from workflows.model.rows import Records
 from workflows.model.settings import Bounds
@@ -83,13 +83,17 @@ async def test_a_retry_before_the_first_task_is_refused(client: Client, queue: s
 
 
 async def test_an_order_that_comes_while_the_tree_closes_opens_it_again(client: Client, queue: str) -> None:
-    """Writing the row with `blocked` is slow; the operator sees the state elsewhere and is quick."""
+    """Writing the row with `blocked` lasts until the order is accepted: the operator sees the state elsewhere."""
     host, told = Host(script({"root": (delegation("bad"),), "bad": ["failed", "approved"]})), asyncio.Event()
 
     async def slow(records: Records) -> None:
         if records.task and records.task.state is TaskState.BLOCKED and not told.is_set():
             told.set()
-            await asyncio.sleep(2)
+            await until(accepted)
+
+    async def accepted() -> bool:
+        events = (await tree.fetch_history()).events
+        return any(each.HasField("workflow_execution_update_accepted_event_attributes") for each in events)
 
     host.before_write = slow
     async with serving(client, queue, host):

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import ColumnElement, Engine, literal_column, select, update
 
 from activities.host.context import Context
+from activities.jobs import placing
 from activities.jobs.placing import Placer, need_of
 from activities.settings.home import Home
 from activities.settings.model import Settings
@@ -61,7 +62,8 @@ def test_an_attempt_counts_as_load_from_its_placement_until_its_host_reports_it(
     assert load(store) == {"a": 2}, "the report has it"
 
 
-def test_trees_that_place_at_once_do_not_all_choose_one_host(store: Engine) -> None:
+def test_trees_that_place_at_once_do_not_all_choose_one_host(store: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placing, "TRIES", 16)  # each try in vain is the placement of another one
     repos.put(store, "acme/shop", "", "a", remote=REMOTE)
     for name in "abcd":
         see(store, name, slots=4)
