@@ -22,7 +22,6 @@ from bridge.operations.jobs.views import Tree
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError
 from workflows.model.spend import Usage
-from workflows.model.states import JobState
 from workflows.policy.host_availability import HostSeen
 
 M = TypeVar("M", bound=BaseModel)
@@ -93,7 +92,7 @@ def _quoted(path: str) -> str:
 
 def _written(service: Service, values: Mapping[str, Any]) -> WrittenJob:
     payload = values["payload"] or {}
-    row = {name: values[name] for name in JOB_COLUMNS} | _standing_still(values)
+    row = {name: values[name] for name in JOB_COLUMNS}
     paused = values["round_round_id"] is not None
     job = Job.model_validate(
         row
@@ -105,17 +104,12 @@ def _written(service: Service, values: Mapping[str, Any]) -> WrittenJob:
             "links": _links(service, row),
         }
     )
+    if values["host"] is not None:
+        seen_at, stopped_at, held, now = (values[f"host_{name}"] for name in ("seen_at", "stopped_at", "held", "now"))
+        host = HostSeen(values["host"], seen_at, stopped_at, held or "", now)
+        [job] = hosts.with_reasons(service, [job], {job.job_id: host})
     text = _without(job.model_dump_json(), (str(service.home.root), values["path"]))
     return WrittenJob(text.encode(), ended=job.ended_at is not None)
-
-
-def _standing_still(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return why a job can't continue, and the command that helps, if its host has no worker or no disk space."""
-    seen_at, stopped_at, held = (values[f"host_{name}"] for name in ("seen_at", "stopped_at", "held"))
-    host = HostSeen(values["host"] or "", seen_at, stopped_at, held or "", values["host_now"])
-    if values["host"] is None or not hosts.stands_still(host, JobState(values["state"])):
-        return {}
-    return {"reason": hosts.reason(host), "next": hosts.way_on(host)}
 
 
 def _links(service: Service, row: Mapping[str, Any]) -> Links:

@@ -1,9 +1,10 @@
 """Jobs that wait for a host without a worker: which host, since when, and what to type."""
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from typing import TypeVar
 
 from activities.store.registry import hosts as stored
 from activities.store.registry import repos
@@ -13,6 +14,8 @@ from workflows.model.states import JobState
 from workflows.policy.host_availability import HostSeen, lacks_worker, way_back, way_to_move, way_to_room
 from workflows.policy.placement import NO_HOST
 from workflows.text.durations import clock
+
+J = TypeVar("J", bound=JobRecord)
 
 
 @dataclass(frozen=True)
@@ -78,23 +81,27 @@ def _state(host: stored.Host) -> HostState:
     return HostState.HELD if host.held else HostState.WORKS
 
 
-def told(service: Service, jobs: Sequence[JobRecord]) -> list[JobRecord]:
-    """Return the jobs, each one that waits for its host with that as its reason."""
-    found = _of(service, jobs)
-    remotes = _with_remote(service) if any(map(lacks_worker, found.values())) else frozenset()
-    return [_told(service, job, found.get(job.job_id), remotes) for job in jobs]
+def with_reasons(service: Service, jobs: Sequence[J], known: Mapping[str, HostSeen] | None = None) -> list[J]:
+    """Return the jobs, each one that waits for its host with that as its reason, and when it goes on elsewhere (Q5).
+
+    The hosts of the jobs are read from the store, unless they are known.
+    """
+    if known is None:
+        known = stored.of_jobs(service.store, {job.job_id for job in jobs if not job.state.ended})
+    remotes = set[str]()
+    if service.settings.is_fleet and any(map(lacks_worker, known.values())):
+        remotes = {repo.name for repo in repos.every(service.store) if repo.remote}
+    return [_with_way_elsewhere(service, job, known.get(job.job_id), remotes) for job in jobs]
 
 
-def with_reason(job: JobRecord, host: HostSeen | None) -> JobRecord:
+def with_reason(job: J, host: HostSeen | None) -> J:
     """Return the job, with its host as the reason if it waits for the host."""
-    nowhere = job.state is JobState.QUEUED and job.reason.startswith(NO_HOST)
-    if host is None or nowhere or not stands_still(host, job.state):
+    if host is None or not stands_still(host, job.state, job.reason):
         return job
     return job.model_copy(update={"reason": reason(host), "next": way_on(host)})
 
 
-def _told(service: Service, job: JobRecord, host: HostSeen | None, remotes: Collection[str]) -> JobRecord:
-    """Return the job with its host as the reason if it waits for that, and when it goes on elsewhere (ruling Q5)."""
+def _with_way_elsewhere(service: Service, job: J, host: HostSeen | None, remotes: Collection[str]) -> J:
     waits = with_reason(job, host)
     if waits is job or host is None or not lacks_worker(host) or not service.settings.is_fleet:
         return waits
@@ -119,14 +126,14 @@ def absence_of(service: Service, name: str) -> str:
     return f"{reason(seen[0])}; only it has {name}, so the job waits ({way_on(seen[0])})"
 
 
-def _with_remote(service: Service) -> frozenset[str]:
-    return frozenset(repo.name for repo in repos.every(service.store) if repo.remote)
-
-
-def stands_still(host: HostSeen, state: JobState) -> bool:
-    """Return whether a job in this state waits for its host: for a worker, or for room on its disk."""
-    waits = bool(host.held) and state is JobState.QUEUED
-    return not state.ended and (waits or lacks_worker(host))
+def stands_still(host: HostSeen, state: JobState, why: str) -> bool:
+    """Return whether a job waits for its host: for a worker, or for room on its disk. One that no host can run waits
+    for no single host; `why` is its reason.
+    """
+    is_queued = state is JobState.QUEUED
+    if state.ended or (is_queued and why.startswith(NO_HOST)):
+        return False
+    return lacks_worker(host) or (is_queued and bool(host.held))
 
 
 def way_on(host: HostSeen) -> str:
@@ -143,7 +150,3 @@ def reason(host: HostSeen) -> str:
     if host.stopped_at is not None:
         return f"its host {host.name} has no worker: it was stopped at {clock(host.stopped_at)}"
     return f"its host {host.name} has no worker: not seen since {clock(host.seen_at)}"
-
-
-def _of(service: Service, jobs: Sequence[JobRecord]) -> dict[str, HostSeen]:
-    return stored.of_jobs(service.store, {job.job_id for job in jobs if not job.state.ended})

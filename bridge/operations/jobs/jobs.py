@@ -107,7 +107,7 @@ def find(service: Service, wanted: JobFilter) -> list[JobRecord]:
         before=wanted.before,
         limit=wanted.limit,
     )
-    return hosts.told(service, found)
+    return hosts.with_reasons(service, found)
 
 
 def check_search(text: str) -> None:
@@ -177,7 +177,7 @@ def tree(service: Service, job_id: str) -> Tree:
     if task is None:
         raise NotFoundError(f"no tree {root}", "service job list")
     bounds = kept.start.settings.bounds if kept else service.settings.snapshot().bounds
-    found = tuple(hosts.told(service, stored.tree(service.store, root)))
+    found = tuple(hosts.with_reasons(service, stored.tree(service.store, root)))
     belongs_to = belonging.belonging(service, found[0]) if found else NOTHING
     places = placements.hosts_in(service.store, root) if service.settings.is_fleet else {}
     return Tree(task, found, bounds, belongs_to, tuple(stored_rounds.of_tree(service.store, root)), places)
@@ -222,7 +222,7 @@ def waits(service: Service, job_id: str) -> list[EventRecord]:
 
 def detail(service: Service, job_id: str) -> JobDetail:
     """Return one job with its result, its observation and the evidence of its last attempt."""
-    [job] = hosts.told(service, [get(service, job_id)])
+    [job] = hosts.with_reasons(service, [get(service, job_id)])
     runs = stored_attempts.of_job(service.store, job_id)
     last = runs[-1] if runs else None
     return JobDetail(

@@ -127,7 +127,8 @@ def _waits(tree: ListedTree) -> TreeWait:
         )
     if task.state.closed:
         return TreeWait(who=Awaited.PERSON, what=task.reason, next=task.next) if task.next else TreeWait()
-    if tree.host and hosts.stands_still(tree.host, JobState.RUNNING if tree.running else JobState.QUEUED):
+    state = JobState.RUNNING if tree.running else JobState.QUEUED
+    if tree.host and hosts.stands_still(tree.host, state, tree.queued):
         return TreeWait(who=Awaited.HOST, what=hosts.reason(tree.host), next=hosts.way_on(tree.host))
     if tree.put_off_until:
         what = f"{tree.put_off} works again at {clock(tree.put_off_until)}"

@@ -14,8 +14,9 @@ from activities.store import schema, trees
 from activities.store.registry import hosts as stored
 from activities.store.registry import repos
 from activities.store.registry.repos import Remote
+from activities.store.tree_list import TreeFilter
 from bridge.http.wire import projections
-from bridge.operations.jobs import hosts, jobs
+from bridge.operations.jobs import hosts, jobs, tree_list
 from bridge.operations.registry import hosts as registry
 from bridge.operations.service import Service
 from bridge.operations.waiting import attention
@@ -54,6 +55,10 @@ def told(service: Service) -> list[JobRecord]:
     return sorted(jobs.find(service, jobs.JobFilter()), key=lambda each: each.job_id)
 
 
+def over_http(service: Service) -> dict[str, Any]:
+    return dict(json.loads(projections.job(service, ROOT).body))
+
+
 def test_while_its_host_is_there_a_job_says_what_the_tree_says(service: Service) -> None:
     saw(service, 20)
     assert [each.reason for each in told(service)] == ["waits for a free slot", "", "exit code 1"]
@@ -70,8 +75,7 @@ def test_a_host_not_seen_for_a_minute_is_the_reason_on_every_surface(
     assert ended.reason == "exit code 1"
     assert jobs.detail(service, ROOT).job.reason == waiting.reason
     assert [each.reason for each in jobs.tree(service, ROOT).jobs] == [waiting.reason, running.reason, "exit code 1"]
-    body = json.loads(projections.job(service, ROOT).body)
-    assert (body["reason"], body["next"]) == (waiting.reason, WAY_BACK)
+    assert (over_http(service)["reason"], over_http(service)["next"]) == (waiting.reason, WAY_BACK)
     for words in (["job", "show", ROOT], ["job", "tree", ROOT]):
         assert main(words) == 0
         shown = capsys.readouterr().out
@@ -100,7 +104,7 @@ def test_a_host_without_room_is_the_reason_of_what_waits_on_every_surface(
     waiting, running, _ = told(service)
     assert (waiting.reason, waiting.next) == ("its host web-1 starts nothing: 0.2 GiB are free", "on web-1: service gc")
     assert running.reason == ""
-    assert json.loads(projections.job(service, ROOT).body)["reason"] == waiting.reason
+    assert over_http(service)["reason"] == waiting.reason
     [held] = attention.find(service).hosts
     assert (held.says, held.next, held.waiting) == (waiting.reason, waiting.next, (ROOT,))
     assert main(["job", "show", ROOT]) == 0
@@ -114,6 +118,17 @@ def test_one_that_was_stopped_is_said_at_once_and_calls_for_attention_after_a_mi
     stored.stop(service.store, "web-1", started_at=1.0)
     assert told(service)[0].reason.startswith("its host web-1 has no worker: it was stopped at ")
     assert attention.find(service).hosts == ()
+
+
+@pytest.mark.ruling("Q4")
+def test_a_job_that_no_host_can_run_waits_for_no_single_one(service: Service) -> None:
+    saw(service, 70)
+    nowhere = "no host has the label gpu"
+    ended = job(f"{ROOT}.1", state=JobState.FAILED, ended_at=5.0, revision=2)
+    write(service, job(state=JobState.QUEUED, reason=nowhere, revision=2), ended)
+    assert told(service)[0].reason == over_http(service)["reason"] == nowhere
+    [row] = tree_list.find(service, TreeFilter())
+    assert (row.root.reason, row.tree.waits_for.what) == (nowhere, nowhere)
 
 
 def test_one_that_was_never_seen_is_said(service: Service) -> None:
@@ -198,12 +213,14 @@ def test_in_a_fleet_a_job_says_when_it_goes_on_elsewhere_or_why_it_cannot(
     repos.put(service.store, "acme/shop", "/srv/shop", "web-1")
     waiting = told(service)[0]
     assert waiting.reason.endswith("; only it has acme/shop, which has no remote")
+    assert over_http(service)["reason"] == waiting.reason
     assert hosts.absence_of(service, "acme/shop").endswith(f"; only it has acme/shop, so the job waits ({WAY_BACK})")
     repos.put(service.store, "acme/shop", "", "", remote=Remote("https://git.example/shop", "main", "refs/service"))
     waiting = told(service)[0]
     assert "; the job goes on elsewhere after " in waiting.reason
     assert hosts.absence_of(service, "acme/shop") == ""
     assert waiting.next == f"{WAY_BACK}; or sooner: service host lost web-1"
+    assert (over_http(service)["reason"], over_http(service)["next"]) == (waiting.reason, waiting.next)
     never = fleet.model_copy(update={"fleet": FleetSection.model_validate({"move_after": "0"})})
     monkeypatch.setattr(type(service), "settings", never)
     assert told(service)[0].next == f"{WAY_BACK}; or elsewhere: service host lost web-1"
