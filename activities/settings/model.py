@@ -1,136 +1,35 @@
 """The schema of `config.toml` (ruling K4): every key, its default and its meaning."""
 
-import re
 import socket
 from collections.abc import Mapping
-from ipaddress import ip_address
 from typing import Annotated, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    field_validator,
-    model_validator,
-)
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from activities.boxes.allowed_hosts import Entry
-from activities.git.remotes import without_credentials
 from activities.runtimes import programs
-from activities.runtimes.table import DRIVEN, PROGRAMS, RUNTIMES, SCRIPT, SHELL, program_of, runtime_of
+from activities.runtimes.table import DRIVEN, RUNTIMES, SCRIPT, SHELL, program_of, runtime_of
+from activities.settings.values import (
+    AdapterName,
+    AllowedHost,
+    Away,
+    BoxPath,
+    Duration,
+    Label,
+    Listener,
+    ObjectStore,
+    RepositoryUrl,
+    Timeout,
+    VariableName,
+    WebOrigin,
+)
 from workflows.contract.faults import did_you_mean
 from workflows.contract.models import Tier
 from workflows.model.errors import UsageError
 from workflows.model.settings import Bounds, RuntimeDefaults, Timeouts, TreeSettings
-from workflows.policy.placement import OWN_LABEL
 from workflows.policy.prices import TIER
-from workflows.text.durations import format_duration, parse_duration
 
-
-def _seconds(value: object) -> object:
-    if isinstance(value, str):
-        if (seconds := parse_duration(value)) <= 0:
-            raise ValueError(f'must be longer than zero, not "{value}"')
-        return seconds
-    raise ValueError('a duration is text such as "90s", "30m" or "1h30m"')
-
-
-def _seconds_or_unset(value: object) -> object:
-    try:
-        return None if value == "" else _seconds(value)
-    except ValueError as error:
-        raise ValueError(f'{error}; to set no limit, leave the key out or set it to ""') from None
-
-
-def _runtime_names(value: dict[str, "RuntimeSection"]) -> dict[str, "RuntimeSection"]:
-    unknown = sorted(set(value) - set(RUNTIMES))
-    if unknown:
-        raise ValueError(f"{unknown[0]} is not a runtime; the runtimes are {', '.join(RUNTIMES)}")
-    if SHELL in value and value[SHELL].adapter:
-        raise ValueError("shell has no adapter: it runs the command its agent was registered with")
-    return value
-
-
-def _label(value: str) -> str:
-    if not re.fullmatch(OWN_LABEL, value):
-        raise PydanticCustomError("label", "Input should be letters, digits, dots, dashes and underscores")
-    return value
-
-
-SHORTEST_AWAY = 20
-"""Two heartbeats of a host, in seconds: a host that works is never away for so long."""
-
-
-def _long_enough(seconds: float) -> float:
-    if 0 < seconds < SHORTEST_AWAY:
-        least = f"{format_duration(SHORTEST_AWAY)} at least (two heartbeats of a host)"
-        raise ValueError(f'must be "0", or {least}, not "{format_duration(seconds)}"')
-    return seconds
-
-
-def _adapter_name(value: str) -> str:
-    if value not in ("", *PROGRAMS, SCRIPT):
-        known = f"{', '.join(map(repr, ('', *PROGRAMS)))} or {SCRIPT!r}"
-        raise PydanticCustomError("literal_error", "Input should be {expected}", {"expected": known})
-    return value
-
-
-def _host(value: str) -> str:
-    Entry.read(value)
-    return value
-
-
-def _place(value: str) -> str:
-    if not value.startswith(("/", "~/")) or "\0" in value:
-        raise ValueError(f"{value!r} is not a path: write one that begins with / or ~/")
-    return value
-
-
-def _listener(value: str) -> str:
-    address, _, port = value.rpartition(":")
-    try:
-        if value and not (ip_address(address.strip("[]")) and 0 < int(port) < 65536):
-            raise ValueError
-    except ValueError:
-        raise ValueError(f"{value!r} is not an IP address and a port, such as 127.0.0.1:9464") from None
-    return value
-
-
-def _object_store(value: str) -> str:
-    if value and not re.match(r"(file:///|(s3|s3a|gs|az|azure|abfs|abfss|adl)://[^/\s?#@])", value):
-        known = "s3://..., gs://..., az://... or file:///FOLDER"
-        raise ValueError(f"{value!r} is not an object store: write {known}")
-    return value
-
-
-def _price_names(value: dict[str, "Price"]) -> dict[str, "Price"]:
-    tiers = (name for name in value if name.strip().lower().startswith(TIER))
-    for name in tiers:
-        tier = name.removeprefix(TIER)
-        if tier not in list(Tier):
-            known = ", ".join(TIER + each for each in Tier)
-            raise ValueError(f"{name!r} is not a tier; the tiers are {known}{did_you_mean(tier, Tier)}")
-    return value
-
-
-_AS_TYPED = PlainSerializer(lambda seconds: "" if seconds is None else format_duration(seconds), when_used="json")
-"""A JSON form like the one in the file."""
-_AS_TYPED_OR_NEVER = PlainSerializer(lambda seconds: format_duration(seconds) if seconds else "0", when_used="json")
-Duration = Annotated[float, BeforeValidator(_seconds), Field(gt=0), _AS_TYPED]
-Away = Annotated[
-    float,
-    BeforeValidator(lambda value: 0.0 if value == "0" else _seconds(value)),
-    AfterValidator(_long_enough),
-    _AS_TYPED_OR_NEVER,
-]
-"""A duration of two heartbeats of a host at least, or never."""
 _BOUNDS, _TREE = Bounds(), TreeSettings()
 """A tree's defaults, defined once beside the rules."""
-Timeout = Annotated[float | None, BeforeValidator(_seconds_or_unset), _AS_TYPED]
 
 
 class Section(BaseModel):
@@ -166,7 +65,7 @@ class Orchestrate(Section):
 class RuntimeSection(Section):
     """`[runtimes.<name>]`: a runtime's program, and its defaults for delegations and agents."""
 
-    adapter: Annotated[str, AfterValidator(_adapter_name)] = ""
+    adapter: AdapterName = ""
     """Empty: the runtime's own program. `script`: the command speaks the shell protocol in the runtime's place."""
     command: list[str] = []
     """The program, if it is not the one of that name on the PATH."""
@@ -192,11 +91,11 @@ class RuntimeSection(Section):
     """The kind of box; `auto`: one that was tried here and holds; without one nothing is run."""
     network: Literal["", "none", "model", "full"] = ""
     """The network in its box; empty: `model`, for shell agents and scripts with the host `*`."""
-    hosts: list[Annotated[str, AfterValidator(_host)]] = []
+    hosts: list[AllowedHost] = []
     """With the network `model`, hosts beside those of the program's maker: `name`, `name:port`, `*.name`, `*`."""
-    read: list[Annotated[str, AfterValidator(_place)]] = []
+    read: list[BoxPath] = []
     """Folders and files outside the system that it may read in its box: tools, caches."""
-    write: list[Annotated[str, AfterValidator(_place)]] = []
+    write: list[BoxPath] = []
     """Folders that it may also change."""
 
     @model_validator(mode="after")
@@ -224,7 +123,7 @@ class Temporal(Section):
     """
     encrypt: bool = False
     """Encrypt payloads for Temporal; earlier ones stay readable."""
-    web_ui: str = Field(default="", pattern=r"^$|^https?://[^/\s?#@]+$")
+    web_ui: WebOrigin = ""
     """The web UI of a foreign cluster: its pages may ask the bridge to decrypt."""
 
 
@@ -241,7 +140,7 @@ class Store(Section):
 class ArtifactsSection(Section):
     """`[artifacts]`: long texts and results, where several hosts share a PostgreSQL store."""
 
-    url: Annotated[str, AfterValidator(_object_store)] = ""
+    url: ObjectStore = ""
     """An object store in place of the database: `s3://BUCKET/FOLDER`, `gs://...`, `az://...`, or a folder that all
     hosts share, `file:///FOLDER`. The same on all hosts; credentials as its own tools read them from the environment.
     """
@@ -252,7 +151,7 @@ class WorkerSection(Section):
 
     host: str = ""
     """This machine's name in task queues; empty means its host name."""
-    labels: list[Annotated[str, AfterValidator(_label)]] = []
+    labels: list[Label] = []
     """Properties of this host that others may lack, such as `gpu`: repositories, agents and stages can require them."""
     max_parallel_jobs: int = Field(default=8, ge=1, le=256)
     max_parallel_per_repo: int = Field(default=0, ge=0)
@@ -273,7 +172,7 @@ class WorkerSection(Section):
     """GiB free on the home's disk below which nothing starts; below half of it the run that wrote most is ended."""
     keep_runs: Duration = 14 * 86_400.0
     """Retention of the prompt and the whole output of a recorded run; the record itself stays."""
-    metrics: Annotated[str, AfterValidator(_listener)] = ""
+    metrics: Listener = ""
     """Address, such as 127.0.0.1:9464, where the worker offers the metrics of Temporal's SDK; empty: nowhere."""
 
 
@@ -288,7 +187,7 @@ class BridgeSection(Section):
     """Allow addresses other than loopback: the bridge speaks plain HTTP."""
     allowed_hosts: list[str] = []
     """Names, beside the usual ones, that a request may call the bridge by (ruling J12)."""
-    url: str = Field(default="", pattern=r"^$|^https?://[^/\s?#@]+$")
+    url: WebOrigin = ""
     """The dashboard's URL for people, if it is not where the bridge listens: a proxy's or a tunnel's."""
     requests_per_minute: int = Field(default=30, ge=1)
 
@@ -321,13 +220,11 @@ GITHUB = "https://api.github.com"
 TOKENS = ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_")
 """Prefixes of GitHub's tokens."""
 
-COMMANDS = ("resume", "status", "ask", "review", "implement", "kill", "retry")
-
 
 class Github(Section):
     """`[github]`: the account that reads and writes pull requests and issues; without one, GitHub is not used."""
 
-    token_env: str = Field(default="", pattern=r"^$|^[A-Za-z_][A-Za-z0-9_]*$")
+    token_env: VariableName = ""
     """Name of the variable with the account's token, in the daemon's environment; never the token itself."""
     app_id: str = ""
     """A GitHub App in place of a token: its id, ..."""
@@ -347,9 +244,9 @@ class Github(Section):
     """Publish the merge gate's verdict as the check `service/gate` on the head of a tree's pull request."""
     publish: Literal["never", "on_success"] = "never"
     """Publish the work of a tree that ended well as a pull request."""
-    poll: Annotated[float, BeforeValidator(_seconds), Field(ge=20, le=3600), _AS_TYPED] = 20.0
+    poll: Annotated[Duration, Field(ge=20, le=3600)] = 20.0
     """Polling interval of comments while something can be answered or ordered; polls without news cost no quota."""
-    webhook_secret_env: str = Field(default="", pattern=r"^$|^[A-Za-z_][A-Za-z0-9_]*$")
+    webhook_secret_env: VariableName = ""
     """Name of the variable with the webhook's secret, in the daemon's environment; without one, it only polls."""
 
     @property
@@ -387,18 +284,10 @@ class Github(Section):
         return self
 
 
-def _hub(value: str) -> str:
-    if value.startswith("-") or not value.isprintable():
-        raise ValueError(f"{value!r} is not a URL or a path of a repository")
-    if without_credentials(value) != value:
-        raise ValueError("it holds a password: let git's credential helper keep that")
-    return value
-
-
 class Git(Section):
     """`[git]`: how hosts exchange the commits of repositories that have a remote."""
 
-    hub: Annotated[str, AfterValidator(_hub)] = ""
+    hub: RepositoryUrl = ""
     """URL or path of a bare repository of your own, through which hosts exchange commits; empty: each one's remote."""
 
 
@@ -409,14 +298,33 @@ class Price(Section):
     output: float = Field(ge=0)
 
 
-_PLAIN = RuntimeSection()
-
-
 class Fleet(Section):
     """`[fleet]`: several hosts with one store."""
 
     move_after: Away = 600.0
     """Time without a sign of life of a host after which its jobs go on elsewhere; "0": never."""
+
+
+_PLAIN = RuntimeSection()
+
+
+def _runtime_names(value: dict[str, "RuntimeSection"]) -> dict[str, "RuntimeSection"]:
+    unknown = sorted(set(value) - set(RUNTIMES))
+    if unknown:
+        raise ValueError(f"{unknown[0]} is not a runtime; the runtimes are {', '.join(RUNTIMES)}")
+    if SHELL in value and value[SHELL].adapter:
+        raise ValueError("shell has no adapter: it runs the command its agent was registered with")
+    return value
+
+
+def _price_names(value: dict[str, "Price"]) -> dict[str, "Price"]:
+    tiers = (name for name in value if name.strip().lower().startswith(TIER))
+    for name in tiers:
+        tier = name.removeprefix(TIER)
+        if tier not in list(Tier):
+            known = ", ".join(TIER + each for each in Tier)
+            raise ValueError(f"{name!r} is not a tier; the tiers are {known}{did_you_mean(tier, Tier)}")
+    return value
 
 
 class Settings(Section):
