@@ -2,7 +2,6 @@
 
 import shlex
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -178,19 +177,17 @@ def _sweep_unmerged(choice: "Choice", *, yes: bool | None, json: bool) -> None:
     if json:
         say_json({"unmerged": works, "dropped": done.dropped, "problems": done.problems})
     elif works:
-        _say_dropped(works, done, yes=bool(yes))
+        _say_dropped(done, yes=bool(yes))
     if done.problems:
         raise typer.Exit(1)
 
 
-def _say_dropped(works: "Sequence[UnmergedWork]", done: "DroppedWork", *, yes: bool) -> None:
-    from bridge.operations.branches import branches
-
+def _say_dropped(done: "DroppedWork", *, yes: bool) -> None:
     if not yes:
         say("nothing was dropped; to drop all that is listed, type it again with --yes")
         return
     for each in done.dropped:
-        say(f"{each.branch} is dropped", f"bring it back: {branches.restore(each.path, each.branch, each.head_sha)}")
+        say(f"{each.branch} is dropped", f"bring it back: {each.back}")
     tell(*(f"error: {problem}" for problem in done.problems))
     if done.dropped:
         path = shlex.quote(done.dropped[0].path)

@@ -20,6 +20,7 @@ from bridge.operations.branches.published_work import work_of
 from bridge.operations.jobs import jobs
 from bridge.operations.orders import resolving, reviewing
 from bridge.operations.service import Service
+from cli.main import main
 from tests.activities.git.conftest import commit_file, run_git
 from tests.bridge import grown, reviewed, seeds
 from tests.bridge.grown import CODE, DOCS, FIX
@@ -174,6 +175,18 @@ def test_the_printed_command_brings_a_branch_back_on_every_host(two: Two) -> Non
     assert two.states(two.here) == [BranchState.UNMERGED, BranchState.DROPPED]
     subprocess.run(gone.back, shell=True, check=True)
     assert two.states(two.here) == two.states(two.there) == [BranchState.UNMERGED] * 2
+
+
+def test_the_command_of_a_sweep_brings_it_back_on_every_host(
+    two: Two, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SERVICE_HOME", str(two.there.home.root))
+    assert main(["repo", "sweep", "acme/shop", "--unmerged", "--yes"]) == 0
+    lines = [line.partition("bring it back: ")[2] for line in capsys.readouterr().out.splitlines()]
+    assert two.states(two.here) == [BranchState.DROPPED] * 2
+    for command in filter(None, lines):
+        subprocess.run(command, shell=True, check=True)
+    assert two.states(two.here) == [BranchState.UNMERGED] * 2
 
 
 def test_branches_that_only_other_hosts_made_are_swept_from_any(two: Two) -> None:
