@@ -14,7 +14,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
 from activities.jobs import kept_work
-from activities.jobs.ended_outside import why_closed
+from activities.jobs.why_closed import why_closed
 from activities.notify import deliver
 from activities.store import attempts, jobs, pipeline_runs, trees
 from activities.store.leader import Leader

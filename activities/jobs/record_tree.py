@@ -6,7 +6,7 @@ from temporalio import activity
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
-from activities.jobs.ended_outside import how_it_closed
+from activities.jobs.why_closed import how_it_closed
 from activities.store import attempts, jobs, moves, permanent_errors, trees
 from workflows.model.rows import Records, Written
 from workflows.temporal.calls import Claim, GivenUp, GiveUp, Offer

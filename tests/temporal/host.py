@@ -14,8 +14,8 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.worker import Worker
 
-from activities.jobs.ended_outside import how_it_closed
 from activities.jobs.record_tree import is_child, request_cancel
+from activities.jobs.why_closed import how_it_closed
 from tests import waiting
 from tests.temporal.server import runs
 from tests.tree.simulator import STORY, outcome, tree_input

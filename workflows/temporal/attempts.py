@@ -198,8 +198,8 @@ def _abandon(work: ActivityHandle[T]) -> None:
 
 
 def _is(error: ActivityError | ApplicationError, kind: str) -> bool:
-    """Return whether an activity failed with an error of this type. Errors of local activities have no wrapper."""
-    cause = error.cause if isinstance(error, ActivityError) else error
+    """Return whether an activity failed with an error of this type."""
+    cause = calls.cause_of(error)
     return isinstance(cause, ApplicationError) and cause.type == kind
 
 
@@ -211,7 +211,7 @@ def _given_up(error: ActivityError | ApplicationError) -> bool:
 
 def why(error: ActivityError | ApplicationError) -> str:
     """Return why a host's run has failed without an outcome of its own."""
-    match error.cause if isinstance(error, ActivityError) else error:
+    match calls.cause_of(error):
         case ApplicationError(type=kind, message=message) if kind == WAITS:
             return f"stopped on order while it {message}" if _given_up(error) else message
         case TemporalTimeoutError(type=kind):

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 from temporalio import activity, workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError
+from temporalio.exceptions import ActivityError, ApplicationError
 
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.wire import Wire
@@ -168,6 +168,11 @@ class Closed(Wire):
 async def how_it_closed(closed: Closed) -> str:
     """Ask Temporal who ended a leg's workflow, and why."""
     raise NotImplementedError
+
+
+def cause_of(error: ActivityError | ApplicationError) -> BaseException | None:
+    """Return what made an activity fail. Errors of local activities have no wrapper."""
+    return error.cause if isinstance(error, ActivityError) else error
 
 
 async def why_terminated(workflow_id: str, run_id: str) -> str:

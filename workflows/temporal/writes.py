@@ -10,7 +10,7 @@ from temporalio.exceptions import ActivityError, ApplicationError
 
 from workflows.model.event_kinds import EventKind
 from workflows.model.rows import Records, Written
-from workflows.temporal.calls import LOCAL, RECORD_RETRIES, REFUSED, keep_tree
+from workflows.temporal.calls import LOCAL, RECORD_RETRIES, REFUSED, cause_of, keep_tree
 from workflows.tree.details import wrote
 from workflows.tree.state import TreeState
 
@@ -111,10 +111,8 @@ async def keep(state: TreeState) -> None:
 
 
 def refusal(error: ActivityError | ApplicationError) -> str:
-    """Return the reason of a permanent refusal; raise any other failure again. Errors of local activities have no
-    wrapper.
-    """
-    cause = error.cause if isinstance(error, ActivityError) else error
+    """Return the reason of a permanent refusal; raise any other failure again."""
+    cause = cause_of(error)
     if isinstance(cause, ApplicationError) and cause.type == REFUSED:
         return cause.message or "no reason given"
     raise error
