@@ -15,7 +15,8 @@ from workflows.model.errors import UsageError
 from workflows.text.durations import format_duration
 
 if TYPE_CHECKING:
-    from bridge.operations.registry.lost_hosts import Drained, Lost
+    from bridge.operations.registry.hosts import Drained
+    from bridge.operations.registry.lost_hosts import Lost
 
 app = typer.Typer(help="The hosts that share the work.", no_args_is_help=True, rich_markup_mode=None)
 Name = Annotated[str, typer.Argument(help="The host's name.")]
@@ -59,7 +60,7 @@ def list_(json: Json = False) -> None:
 @app.command()
 def show(name: Name, json: Json = False) -> None:
     """Show one host: state, slots, labels, bridge, seal key, checkouts and open jobs."""
-    from activities.host.admission import SHOWN
+    from activities.sealing.seal_key import SHOWN
     from bridge.operations.registry import hosts
 
     host = hosts.get(service_here(), name)
@@ -229,19 +230,19 @@ def drain(
     """Have a host start no more jobs, and list those it still runs. It stays drained over restarts, until --undo."""
     from time import sleep
 
-    from bridge.operations.registry import lost_hosts
+    from bridge.operations.registry import hosts
     from cli.drawing.progress import progress
     from cli.invocation.faults import if_interrupted
 
     service = service_here()
-    drained = lost_hosts.drain(service, name, undo=undo)
+    drained = hosts.drain(service, name, undo=undo)
     if wait and drained.draining:
         goes_on = if_interrupted("it stays drained", f"service host drain {quote(drained.host)} --wait")
         with goes_on, progress("waiting") as step:
             while drained.left:
                 step(f"{len(drained.left)} left")
                 sleep(LOOK_SECONDS)
-                drained = lost_hosts.left(service, drained.host)
+                drained = hosts.left(service, drained.host)
     say_json(drained) if json else _say_drained(drained)
 
 

@@ -81,7 +81,7 @@ class Hub:
 
     @property
     def shown(self) -> str:
-        return printable(without_credentials(self.url))
+        return shown(self.url)
 
     def ref(self, name: str) -> str:
         """Return the hub's reference for a branch of the service, or another name below the namespace."""

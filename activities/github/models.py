@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 
 class Answer(BaseModel):
@@ -165,13 +165,6 @@ class GitRef(Answer):
 
     ref: str
     object: GitObject
-
-
-class Made(Answer):
-    """Something that was written, with its page."""
-
-    id: int = 0
-    html_url: str = Field(default="")
 
 
 Ref.model_rebuild()

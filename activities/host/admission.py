@@ -12,15 +12,13 @@ from sqlalchemy import Engine
 from activities.host import identity
 from activities.host.context import Context
 from activities.sealing import seal_key
+from activities.sealing.seal_key import SHOWN
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store.registry import hosts
 from activities.store.registry.hosts import Cluster
 from workflows.model.errors import ServiceError
 from workflows.policy.host_availability import UNSEEN_SECONDS, lacks_worker
-
-SHOWN = 12
-"""Digits of a fingerprint that people compare."""
 
 
 class NotAdmittedError(ServiceError):

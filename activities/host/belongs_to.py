@@ -62,8 +62,7 @@ def bound(
     if pull_request is None:
         return made
     if repo.host != here:
-        where = f"the repository {repo.name} is on the host {repo.host}, not here"
-        raise RefusedError(f"{where}: its pull requests are fetched there", f"ssh {repo.host}")
+        raise RefusedError(f"{repo.elsewhere}: its pull requests are fetched there", f"ssh {repo.host}")
     source = Source(Path(repo.path), repo.github, web)
     return replace(made, base=pull_requests.heads(source, (pull_request,), token)[pull_request])
 
@@ -88,7 +87,6 @@ def _named(repo: Repo, here: str, ref: str) -> str:
         return worktrees.base_of(Path(repo.path), ref)
     if _COMMIT.fullmatch(ref):
         return ref
-    where = f"the repository {repo.name} is on the host {repo.host}, not here"
-    told = f"git -C {shlex.quote(repo.path)} rev-parse --verify {shlex.quote(ref + '^{commit}')}"
-    hint = f"ssh {repo.host} {shlex.quote(told)}, and give what it prints as --base"
-    raise RefusedError(f"{where}: give the base as a whole commit id, not as {ref!r}", hint)
+    command = f"git -C {shlex.quote(repo.path)} rev-parse --verify {shlex.quote(ref + '^{commit}')}"
+    hint = f"ssh {repo.host} {shlex.quote(command)}, and give what it prints as --base"
+    raise RefusedError(f"{repo.elsewhere}: give the base as a whole commit id, not as {ref!r}", hint)

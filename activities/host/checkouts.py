@@ -97,7 +97,7 @@ def fetch(here: Here, repo: Repo, names: Iterable[str], commits: Collection[str]
     path, through = path_of(here, repo), hub_of(here, repo)
     if through is not None:
         trees = hub.trees_in(names)
-        events = branches.told(here.store, *(f"job-{each}" for each in trees))
+        events = branches.recorded(here.store, *(f"job-{each}" for each in trees))
         dropped = {event.branch for kind, _, event in events if kind is BranchEventKind.DROPPED}
         hub.fetch_trees(path, through, trees, dropped)
         hub.fetch_commits(path, (through.url, repo.remote), commits)

@@ -22,11 +22,11 @@ def follow(home: Path, store: Engine) -> None:
         elif key.wrapped and key.fingerprint not in mine and (new := _unwrapped(key, mine)):
             seal_key.add(home, new)
             mine[key.fingerprint] = new
-            log.info("received the next seal key, %s", key.fingerprint[:12])
+            log.info("received the next seal key, %s", key.fingerprint[: seal_key.SHOWN])
     sealing = seal_keys.sealing(keys)
     if sealing and sealing.fingerprint in mine and mine[sealing.fingerprint] != seal_key.read(home):
         seal_key.rotate(home, mine[sealing.fingerprint])
-        log.info("seals with the key %s from now on", sealing.fingerprint[:12])
+        log.info("seals with the key %s from now on", sealing.fingerprint[: seal_key.SHOWN])
 
 
 def offer(home: Path, store: Engine) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from activities.git import branches
 from activities.git.merges.task_line import Part
 from activities.host.context import Context
-from activities.store import branches as told
+from activities.store import branches as branch_events
 from activities.store import jobs as stored
 from workflows.model.event_payloads import BranchEventKind
 from workflows.model.jobs import JobRun, Work
@@ -50,6 +50,6 @@ def _unwanted(context: Context, run: JobRun) -> set[str]:
     """Return the branches that a person dropped without merging them."""
     return {
         event.branch
-        for kind, _, event in told.told(context.store, run.root_job_id)
+        for kind, _, event in branch_events.recorded(context.store, run.root_job_id)
         if kind is BranchEventKind.DROPPED and not event.merged
     }

@@ -79,7 +79,7 @@ def _kept(context: Context, moved: Moved, row: AttemptRow, name: str, repo: Path
     ref = through.ref(own)
     event = BranchEvent(actor=context.host, branch=ref, head_sha=commit, task_branch="", merged=False)
     message = f"{context.host} came back: its work on attempt {moved.attempt}, which had moved, is kept as {ref}"
-    branch_events.tell(context.store, BranchEventKind.KEPT, moved.job_id, event, message)
+    branch_events.record(context.store, BranchEventKind.KEPT, moved.job_id, event, message)
     return ref
 
 

@@ -24,7 +24,7 @@ from activities.jobs import snapshots
 from activities.jobs.dependencies import heads, needed, parts_of
 from activities.runs.supervised_run import Claim
 from activities.store import attempts, trees
-from activities.store import branches as told
+from activities.store import branches as branch_events
 from activities.store.attempts import AttemptRow
 from activities.store.registry import repos
 from activities.store.registry.repos import Repo
@@ -277,8 +277,8 @@ def publish(context: Context, run: JobRun, place: Workspace, evidence: Evidence)
         kept = hub.keep(place.repo, through, commit, branch, f"{branch}{hub.AT_HOST}{ref_part(context.host)}")
     if kept == branch:
         return evidence
-    told = f"{branch} has other commits at {through.shown}: this work is kept there as {through.ref(kept)}"
-    return replace(evidence, odd=(*evidence.odd, told))
+    remark = f"{branch} has other commits at {through.shown}: this work is kept there as {through.ref(kept)}"
+    return replace(evidence, odd=(*evidence.odd, remark))
 
 
 def said(error: ServiceError | OSError) -> str:
@@ -384,4 +384,4 @@ def _tell_left_out(context: Context, run: JobRun, line: Line) -> None:
             files=list(each.files),
         )
         message = f"{who} ({each.branch}) is not on the line: {why}"
-        told.tell(context.store, BranchEventKind.LINE_CONFLICT, run.job_id, event, message)
+        branch_events.record(context.store, BranchEventKind.LINE_CONFLICT, run.job_id, event, message)

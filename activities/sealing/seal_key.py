@@ -19,6 +19,8 @@ from workflows.model.errors import ServiceError
 
 FILE, FOLDER = "seal.key", "seal.key.d"
 BYTES = 32
+SHOWN = 12
+"""Digits of a fingerprint that people see, compare and type."""
 
 
 class SealKeyError(ServiceError):

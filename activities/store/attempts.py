@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Engine, Update, bindparam, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Table, Update, bindparam, or_, select, update
 
 from activities.store import schema
 from activities.store.database import clock, insert_new, insert_one, now, rows_with
@@ -213,7 +213,7 @@ def take_back(engine: Engine, offered: Offered) -> float | None:
         claim = settle(connection, offered, begun_at=None)
         if claim.begun_at is None:
             return None
-        connection.execute(update(schema.claims).where(claim_of(offered)).values(stop_at=clock()))
+        connection.execute(update(schema.claims).where(is_of(schema.claims, offered)).values(stop_at=clock()))
     return float(claim.begun_at)
 
 
@@ -237,7 +237,7 @@ def settle(connection: Connection, offered: Offered, begun_at: float | None) -> 
 
     The first decision is final; a later offer of the attempt gets its own.
     """
-    table, key = schema.claims, claim_of(offered)
+    table, key = schema.claims, is_of(schema.claims, offered)
     decision = {"offer": offered.offer, "begun_at": begun_at}
     if insert_one(connection, table, {"job_id": offered.job_id, "attempt": offered.attempt, **decision}):
         return Settled(offered.offer, begun_at)
@@ -246,8 +246,9 @@ def settle(connection: Connection, offered: Offered, begun_at: float | None) -> 
     return Settled(*connection.execute(select(table.c.offer, table.c.begun_at).where(key)).one())
 
 
-def claim_of(offered: Offered) -> ColumnElement[bool]:
-    return (schema.claims.c.job_id == offered.job_id) & (schema.claims.c.attempt == offered.attempt)
+def is_of(table: Table, offered: Offered) -> ColumnElement[bool]:
+    """Select the rows of a table that are of the attempt."""
+    return (table.c.job_id == offered.job_id) & (table.c.attempt == offered.attempt)
 
 
 @dataclass(frozen=True)

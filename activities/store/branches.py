@@ -26,7 +26,7 @@ class Conflict:
     files: tuple[str, ...]
 
 
-def tell(engine: Engine, kind: BranchEventKind, job_id: str, event: BranchEvent, message: str) -> None:
+def record(engine: Engine, kind: BranchEventKind, job_id: str, event: BranchEvent, message: str) -> None:
     """Record a branch event once for each job, kind and commit, for each set of comments, and for each review."""
     comments = f"-{digest(event.comments)[:12]}" if event.comments else ""
     record = EventRecord(
@@ -42,7 +42,7 @@ def tell(engine: Engine, kind: BranchEventKind, job_id: str, event: BranchEvent,
         events.tell(connection, [record])
 
 
-def told(engine: Engine, *roots: str) -> list[tuple[BranchEventKind, str, BranchEvent]]:
+def recorded(engine: Engine, *roots: str) -> list[tuple[BranchEventKind, str, BranchEvent]]:
     """Return the branch events of these trees, oldest first: kind, job, details."""
     columns = schema.events.c
     query = select(columns.kind, columns.job_id, columns.data).order_by(columns.at)

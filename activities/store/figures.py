@@ -29,7 +29,6 @@ class HostFigures:
     """A host's slots and state."""
 
     seen: HostSeen
-    version: str
     slots: int
     taken: int
     draining: bool
@@ -130,7 +129,6 @@ def _hosts(connection: Connection) -> tuple[HostFigures, ...]:
     return tuple(
         HostFigures(
             HostSeen(row.name, row.seen_at, row.stopped_at, row.held, row.now),
-            row.version,
             row.slots,
             row.taken,
             draining=row.draining_at is not None,

@@ -47,7 +47,7 @@ def give_up(engine: Engine, offered: Offered, move: Move) -> dict[str, Any] | No
             return None
         if attempts.settle(connection, offered, begun_at=None).begun_at is None:
             return _moved(connection, offered, move, None)
-        table, key = schema.attempts, _key(schema.attempts, offered)
+        table, key = schema.attempts, attempts.is_of(schema.attempts, offered)
         row = connection.execute(select(table.c.host, table.c.started_at, table.c.outcome).where(key)).one()
         if row.host != move.host or not move.begun:
             return None
@@ -57,7 +57,7 @@ def give_up(engine: Engine, offered: Offered, move: Move) -> dict[str, Any] | No
         closing = update(table).where(key, table.c.ended_at.is_(None))
         if not connection.execute(closing.values(ended_at=at, outcome=outcome, payload={}, diagnostics={})).rowcount:
             return dict(connection.execute(select(table.c.outcome).where(key)).scalar_one())
-        connection.execute(update(schema.claims).where(attempts.claim_of(offered)).values(stop_at=at))
+        connection.execute(update(schema.claims).where(attempts.is_of(schema.claims, offered)).values(stop_at=at))
         moved = {"job_id": offered.job_id, "attempt": offered.attempt, "host": move.host}
         insert_new(connection, schema.moves, [moved | {"reason": move.reason, "at": at}])
         return outcome
@@ -68,15 +68,11 @@ def _came_back(connection: Connection, host: str, last_seen: float) -> bool:
     return seen_at is not None and seen_at > last_seen
 
 
-def _key(table: Any, offered: Offered) -> Any:
-    return (table.c.job_id == offered.job_id) & (table.c.attempt == offered.attempt)
-
-
 def _moved(connection: Connection, offered: Offered, move: Move, begun_at: float | None) -> dict[str, Any]:
     """Return the outcome of an attempt that moves, with the tokens that its deferred tries have recorded."""
     used = schema.deferrals.c
-    query = select(func.sum(used.input_tokens), func.sum(used.output_tokens)).where(_key(schema.deferrals, offered))
-    read, written = connection.execute(query).one()
+    query = select(func.sum(used.input_tokens), func.sum(used.output_tokens))
+    read, written = connection.execute(query.where(attempts.is_of(schema.deferrals, offered))).one()
     return JobOutcome(
         job_id=offered.job_id,
         attempt=offered.attempt,
@@ -198,6 +194,6 @@ def to_keep(engine: Engine, host: str) -> Sequence[Moved]:
 
 def keep(engine: Engine, moved: Moved, ref: str) -> None:
     """Record where the work of a moved attempt is kept; empty if it had none."""
-    key = _key(schema.moves, Offered(moved.job_id, moved.attempt))
+    key = attempts.is_of(schema.moves, Offered(moved.job_id, moved.attempt))
     with engine.begin() as connection:
         connection.execute(update(schema.moves).where(key).values(kept=ref))

@@ -37,7 +37,7 @@ from workflows.model.states import JobState, TaskState, WaitsFor
 from workflows.policy.host_availability import UNSEEN_SECONDS
 
 jobs, tasks, rounds, events = schema.jobs, schema.tasks, schema.rounds, schema.events
-deliveries, notifications, trees, hosts = schema.deliveries, schema.notifications, schema.trees, schema.hosts
+deliveries, notifications, hosts = schema.deliveries, schema.notifications, schema.hosts
 account, facts, threads = schema.github_account, schema.github_facts, schema.github_threads
 
 GOING_ON = (TaskState.OPEN.value, TaskState.AWAITING_HUMAN.value)

@@ -17,7 +17,6 @@ from activities.store.github.threads import Thread
 from bridge.github.session import Needless, Session, Wrote
 from bridge.operations.branches import merge_gate
 from bridge.operations.github.tree import result_of
-from workflows.github.bound_tree import BoundTree
 from workflows.github.check_targets import deciding, queued_number
 from workflows.github.facts import FactKind, check_id
 from workflows.github.merge_gate import GateState, Verdict
@@ -36,7 +35,7 @@ STATUSES = {
 }
 
 
-def wanted(session: Session, thread: Thread, tree: BoundTree) -> list[FactRow]:
+def wanted(session: Session, thread: Thread) -> list[FactRow]:
     """Return the check to declare for a tree of a pull request, at the last known head."""
     if not session.settings.check or thread.kind != "pull_request" or not thread.head_sha:
         return []

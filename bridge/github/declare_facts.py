@@ -66,7 +66,7 @@ def _declare(session: Session, thread: Thread, tree: BoundTree) -> None:
         for each, place in said
         if each.fact_id not in known and not each.only_edit
     ]
-    facts.declare(store, [*wanted, *checks.wanted(session, thread, tree)])
+    facts.declare(store, [*wanted, *checks.wanted(session, thread)])
     checks.again(session, thread)
     hurries = tree.task.state.closed or any(each.end is None for each in tree.rounds)
     for each, _ in said:

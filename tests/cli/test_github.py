@@ -191,7 +191,7 @@ def test_the_end_shows_the_result_and_what_was_merged(home: Home) -> None:
     leg = seeds.job(f"{seeds.ROOT}.1", delegation_id="one", branch="service/one", action="implement", **done)
     merged = BranchEvent(actor="ann", branch="service/one", head_sha="a" * 40, task_branch="service/t", merged=True)
     seeds.write(service, seeds.task(state=TaskState.DONE, ended_at=6.0), seeds.job(**done), leg)
-    branches.tell(service.store, BranchEventKind.MERGED, leg.job_id, merged, "merged")
+    branches.record(service.store, BranchEventKind.MERGED, leg.job_id, merged, "merged")
     seeds.payload(service, seeds.ROOT, {"service_result": {"decision": "approved", "summary": "All is well."}})
     tree = github_tree.bound_tree(service, seeds.ROOT)
     assert tree is not None

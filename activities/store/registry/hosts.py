@@ -32,7 +32,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Host:
-    """A host as `service daemon status --all` lists it."""
+    """A host, as its worker and the orders to it have written its row."""
 
     name: str
     version: str
@@ -205,13 +205,6 @@ def of_jobs(engine: Engine, job_ids: Collection[str]) -> dict[str, HostSeen]:
     return {
         row.job_id: HostSeen(row.host, row.seen_at, row.stopped_at, row.held or "", row.now) for row in rows if row.host
     }
-
-
-def address_of(engine: Engine, name: str) -> str:
-    """Return the URL of a host's bridge for other hosts; empty if they cannot reach it."""
-    with engine.connect() as connection:
-        query = select(schema.hosts.c.address).where(schema.hosts.c.name == name)
-        return connection.execute(query).scalar() or ""
 
 
 def cluster(engine: Engine) -> Cluster | None:

@@ -52,11 +52,15 @@ class Repo:
         """Return whether its host works on a mirror of the remote, without a checkout."""
         return bool(self.remote) and self.host not in self.checkouts
 
-    def refuse_elsewhere(self, host: str) -> None:
-        """Raise with the command to type if the host can't work on it."""
+    @property
+    def elsewhere(self) -> str:
+        """Return the sentence for people on a host that can't work on it."""
+        return f"the repository {self.name} is on the host {self.host}, not here"
+
+    def refuse_elsewhere(self, host: str, typed: str = "") -> None:
+        """Raise if the host can't work on it; the hint is what was typed, but on its host."""
         if not self.is_on(host):
-            where = f"the repository {self.name} is on the host {self.host}, not here"
-            raise RefusedError(where, f"ssh {self.host}")
+            raise RefusedError(self.elsewhere, f"ssh {self.host} {typed}".rstrip())
 
 
 def put(

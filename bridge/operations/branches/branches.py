@@ -18,7 +18,7 @@ from activities.git.command import printable
 from activities.git.registered_repository import common_directory
 from activities.host import checkouts
 from activities.store import attempts as stored_runs
-from activities.store import branches as told
+from activities.store import branches as branch_events
 from activities.store import trees as stored_trees
 from activities.store.registry import repos as stored_repos
 from activities.store.registry.repos import Repo
@@ -117,9 +117,7 @@ def checkout(service: Service, name: str, typed: str) -> Repo:
     That is the one that was typed, but on the host of the checkout, if that is another one.
     """
     repo = stored_repos.registered(service.store, name)
-    if not repo.is_on(service.settings.host):
-        where = f"the repository {name} is on the host {repo.host}, not here"
-        raise RefusedError(where, f"ssh {repo.host} {typed}")
+    repo.refuse_elsewhere(service.settings.host, typed)
     try:
         common_directory(checkouts.path_of(service, repo))
     except (RefusedError, UnreachableError):
@@ -164,7 +162,8 @@ def of_tree(
             way_on=error.hint,
         )
     line = _line(service, tree, path, base)
-    if any(leg.state is BranchState.DROPPED and line and _has(path, line, leg) for leg in legs):
+    dropped = [leg for leg in legs if leg.state is BranchState.DROPPED and leg.ahead is not None]
+    if line and any(_contains(path, line, leg.head_sha or "") for leg in dropped):
         line = ""
     default = f"{repo.default_branch} at {hub.shown(repo.remote)}" if repo.is_mirror else ""
     return replace(found, path=repo.path, head=head, legs=legs, line=line, default=default, stale=stale)
@@ -203,17 +202,13 @@ def _line(service: Service, tree: Tree, repo: Path, base: str) -> str:
     return line if line and line != base and git.commit(repo, line) else ""
 
 
-def _has(repo: Path, commit: str, leg: LegBranch) -> bool:
-    return leg.ahead is not None and _contains(repo, commit, leg.head_sha or "")
-
-
 class _Look:
     """A reader of one repository, for all branches of a tree."""
 
     def __init__(self, service: Service, tree: Tree, repo: Path | None, head: str | None) -> None:
         self._service, self._repo, self._head = service, repo, head
         self._objections = Objections(service, tree.jobs)
-        events = told.told(service.store, tree.task.root_job_id)
+        events = branch_events.recorded(service.store, tree.task.root_job_id)
         self._merged = {(event.branch, event.head_sha) for kind, _, event in events if event.merged}
         self._dropped = {event.branch for kind, _, event in events if kind is BranchEventKind.DROPPED}
 
@@ -279,7 +274,7 @@ class WayOut:
 
 def ways_out(service: Service, roots: Collection[str]) -> Iterator[WayOut]:
     """Yield the conflicts that block these trees, without those whose legs have been merged meanwhile."""
-    for each in told.conflicts(service.store, roots):
+    for each in branch_events.conflicts(service.store, roots):
         tree = of_tree(service, each.root_job_id)
         names = (*each.against, each.branch)
         legs = [next((leg for leg in tree.legs if leg.branch == name), None) for name in names]

@@ -5,10 +5,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from activities.git import branches as git
+from activities.git import hub
 from activities.store import branches as stored
+from activities.store.registry import repos
 from bridge.operations.branches import branches, hub_work, task_line
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
-from bridge.operations.branches.merges import event_of, writer
+from bridge.operations.branches.merges import writer
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from workflows.model.errors import Commands, NotFoundError, RefusedError
@@ -137,35 +139,20 @@ def _refuse_in_use(path: Path, branch: str) -> None:
 def _dropped(
     service: Service, tree: Branches, legs: Sequence[LegBranch], head: str | None, actor: str
 ) -> list[Dropped]:
-    """Remove the branches of these legs, and the task's with its head: at the hub first, for other hosts fetch there.
-
-    Record each drop before doing it: a branch that vanishes without a record counts as lost.
-    """
-    path = Path(tree.path)
-    gone = [_recorded(service, tree, leg, actor) for leg in legs]
-    gone += [_recorded_task_branch(service, tree, head, actor)] if head else []
-    hub_work.remove(service, tree.repo, [each.branch for each in gone])
+    """Remove the branches of these legs, and the task's with its head: at the hub first, as other hosts fetch there."""
+    path, repo = Path(tree.path), repos.registered(service.store, tree.repo)
+    dropping = [(leg.job_id, leg.branch, leg.head_sha or "", leg.state is not BranchState.UNMERGED) for leg in legs]
+    dropping += [(tree.root_job_id, tree.task_branch, head, False)] if head else []
+    gone = list[Dropped]()
+    for job_id, branch, tip, is_merged in dropping:
+        merged = is_merged or git.contains(path, "HEAD", tip)
+        back = hub_work.restore(service, repo, branch, tip) or branches.restore(tree.path, branch, tip)
+        gone.append(Dropped(job_id, branch, tip, tree.path, merged, back))
+        # Before it is done: a branch that vanishes without a record counts as lost.
+        event = BranchEvent(actor=actor, branch=branch, head_sha=tip, task_branch=tree.task_branch, merged=merged)
+        message = f"{actor} dropped {branch} ({'merged' if merged else 'not merged'}); it was at {tip}"
+        stored.record(service.store, BranchEventKind.DROPPED, job_id, event, message)
+    hub_work.remove(service, repo, [name for each in gone for name in (each.branch, f"{each.branch}{hub.AT_HOST}*")])
     for each in gone:
         git.delete(path, each.branch, each.head_sha)
     return gone
-
-
-def _recorded(service: Service, tree: Branches, leg: LegBranch, actor: str) -> Dropped:
-    tip = leg.head_sha or ""
-    merged = leg.state is not BranchState.UNMERGED or git.contains(Path(tree.path), "HEAD", tip)
-    message = f"{actor} dropped {leg.branch} ({'merged' if merged else 'not merged'}); it was at {tip}"
-    stored.tell(service.store, BranchEventKind.DROPPED, leg.job_id, event_of(tree, leg, actor, merged=merged), message)
-    return _of(service, tree, leg.job_id, leg.branch, tip, merged=merged)
-
-
-def _recorded_task_branch(service: Service, tree: Branches, head: str, actor: str) -> Dropped:
-    branch, merged = tree.task_branch, git.contains(Path(tree.path), "HEAD", head)
-    event = BranchEvent(actor=actor, branch=branch, head_sha=head, task_branch=branch, merged=merged)
-    message = f"{actor} dropped {branch} ({'merged' if merged else 'not merged'}); it was at {head}"
-    stored.tell(service.store, BranchEventKind.DROPPED, tree.root_job_id, event, message)
-    return _of(service, tree, tree.root_job_id, branch, head, merged=merged)
-
-
-def _of(service: Service, tree: Branches, job_id: str, branch: str, tip: str, *, merged: bool) -> Dropped:
-    back = hub_work.restore(service, tree.repo, branch, tip) or branches.restore(tree.path, branch, tip)
-    return Dropped(job_id, branch, tip, tree.path, merged, back)

@@ -15,7 +15,6 @@ from activities.git import hub
 from activities.git.hub import HubBranch
 from activities.host import checkouts
 from activities.store import trees as stored_trees
-from activities.store.registry import repos as stored_repos
 from activities.store.registry.repos import Repo
 from bridge.operations.jobs.jobs import Tree
 from bridge.operations.service import Service
@@ -98,17 +97,14 @@ def branch_of(service: Service, repo: Repo, branch: str) -> HubBranch | None:
     return HubBranch(checkouts.path_of(service, repo), through, branch) if through else None
 
 
-def remove(service: Service, name: str, branches: Collection[str]) -> None:
-    """Remove branches at the hub, with what is kept beside them. Nothing to do for a repository without a remote."""
-    repo = stored_repos.registered(service.store, name)
+def remove(service: Service, repo: Repo, names: Collection[str]) -> None:
+    """Remove branches and other names at the hub. Nothing to do for a repository without a remote."""
     if through := checkouts.hub_of(service, repo):
-        names = [name for each in branches for name in (each, f"{each}{hub.AT_HOST}*")]
         hub.remove(checkouts.path_of(service, repo), through, names)
 
 
-def restore(service: Service, name: str, branch: str, commit: str) -> str:
+def restore(service: Service, repo: Repo, branch: str, commit: str) -> str:
     """Return the command that brings a branch back at the hub, and so on every host; empty without a remote."""
-    repo = stored_repos.registered(service.store, name)
     through = checkouts.hub_of(service, repo)
     if through is None:
         return ""

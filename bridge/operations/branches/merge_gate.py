@@ -93,7 +93,7 @@ def _seen(job: JobRecord, given: Given) -> tuple[str, ...]:
 
 def _later(service: Service, root: str, repo: Path, head: Head) -> LaterReview | None:
     """Return the last review that was asked for of what the tree's reviews have not seen, with its verdict."""
-    told = [event for kind, _, event in stored.told(service.store, root) if kind is BranchEventKind.REVIEW_ASKED]
+    told = [event for kind, _, event in stored.recorded(service.store, root) if kind is BranchEventKind.REVIEW_ASKED]
     if not told:
         return None
     asked = told[-1]

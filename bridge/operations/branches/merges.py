@@ -135,8 +135,11 @@ def _tell(
         objection = leg.objection if leg in pending else ""
         message = f"{actor} merged {leg.branch} into {tree.task_branch}"
         message += f", although {objection}" if objection else ""
-        event = event_of(tree, leg, actor, merged=True).model_copy(update={"anyway": objection})
-        stored.tell(service.store, BranchEventKind.MERGED, leg.job_id, event, message)
+        at, into = leg.head_sha or "", tree.task_branch
+        event = BranchEvent(
+            actor=actor, branch=leg.branch, head_sha=at, task_branch=into, merged=True, anyway=objection
+        )
+        stored.record(service.store, BranchEventKind.MERGED, leg.job_id, event, message)
 
 
 def _answer(tree: Branches, legs: Sequence[LegBranch], pending: Sequence[LegBranch], done: Merged | None) -> MergedLegs:
@@ -229,13 +232,6 @@ def _against_line(tree: Branches, conflict: TaskBranchConflict) -> TaskBranchCon
     resolve = f"service job resolve {tree.root_job_id}"
     conflict.hint = Commands(resolve, *branches.by_hand(tree.path, tree.task_branch, tree.line))
     return conflict
-
-
-def event_of(tree: Branches, leg: LegBranch, actor: str, *, merged: bool) -> BranchEvent:
-    """Build the event for an operator's action on a leg's branch."""
-    return BranchEvent(
-        actor=actor, branch=leg.branch, head_sha=leg.head_sha or "", task_branch=tree.task_branch, merged=merged
-    )
 
 
 def writer(service: Service, job_id: str) -> JobRecord:

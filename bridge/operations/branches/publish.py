@@ -2,7 +2,6 @@
 
 import re
 import time
-from collections.abc import Collection
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -143,12 +142,6 @@ def current(service: Service, job_id: str) -> PublishAnswer | None:
 def of_tree(service: Service, root: str) -> list[PublishAnswer]:
     """Return all publications of a tree, finished or ordered."""
     return [look(service, fact) for fact in stored.of_trees(service.store, [root])]
-
-
-def urls(service: Service, jobs: Collection[str]) -> dict[str, str]:
-    """Return the pull requests' URLs by job."""
-    known = (facts.get(service.store, publish_id(job)) for job in jobs)
-    return {publication(fact).job_id: fact.url for fact in known if fact and fact.url}
 
 
 def look(service: Service, fact: FactRow) -> PublishAnswer:

@@ -49,6 +49,13 @@ def foundation(service: Service) -> list[Finding]:
     return _run((settings, store, fleet, temporal), service, unheard)
 
 
+def lacking(service: Service) -> tuple[str, tuple[str, ...]]:
+    """Return what a start would fail for, a line each, and the commands that repair it; nothing if it can start."""
+    wrong = [found for found in foundation(service) if found.level is Level.WRONG]
+    fixes = tuple(dict.fromkeys(found.fix for found in wrong if found.fix))
+    return "\n".join(f"{found.about}: {found.says}" for found in wrong), fixes
+
+
 def _run(checks: Sequence[Check], service: Service, step: Step) -> list[Finding]:
     """Run checks. One that fails does not hide the others, except those that read what it found missing: the home, or
     the store.
@@ -255,8 +262,8 @@ def seals(service: Service) -> Iterator[Finding]:
     by_hand = "taken" if settings.by_hand else "refused"
     if near := settings.reach_the_server:
         by_hand += f", and agents of {', '.join(near)} can reach the server"
-    fingerprint = seal_key.fingerprint(key)[:12]
-    former = ", ".join(path.name[:12] for path in seal_key.files(service.home.root))
+    fingerprint = seal_key.fingerprint(key)[: seal_key.SHOWN]
+    former = ", ".join(path.name[: seal_key.SHOWN] for path in seal_key.files(service.home.root))
     opens = f", and {former} still opens older data" if former else ""
     says = f"what is written for Temporal is {how} with seal.key {fingerprint}{opens}; messages by hand are {by_hand}"
     level, fix = Level.OK, ""

@@ -52,7 +52,6 @@ def lacking(service: Service) -> tuple[str, ...]:
 
 def require(service: Service) -> None:
     """Raise unless store and server are complete; the error lists every fault with its command."""
-    wrong = [found for found in doctor.foundation(service) if found.level is doctor.Level.WRONG]
-    if wrong:
-        fixes = dict.fromkeys(found.fix for found in wrong if found.fix)
-        raise NotPreparedError("\n".join(f"{found.about}: {found.says}" for found in wrong), Commands(*fixes))
+    says, fixes = doctor.lacking(service)
+    if says:
+        raise NotPreparedError(says, Commands(*fixes))

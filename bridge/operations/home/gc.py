@@ -24,7 +24,7 @@ from activities.runs.run_folders import Key
 from activities.store import artifacts, attempts
 from activities.store.database import now
 from activities.store.pipeline_runs import Over, over
-from bridge.operations.branches import unmerged
+from bridge.operations.branches import hub_work, unmerged
 from bridge.operations.branches.unmerged import UnmergedWork
 from bridge.operations.home import leftovers
 from bridge.operations.home.home_lock import by_itself
@@ -201,7 +201,7 @@ def _references(service: Service, ended: Over) -> Iterator[Thing]:
     for repo in checkouts.every_here(service):
         with suppress(ServiceError):
             for name in leftovers.hub_leftovers(service, repo, lambda name: not ended.has(leftovers.root_in(name))):
-                yield Thing(What.REFERENCES, name, 0, partial(leftovers.remove_at_hub, service, repo, [name]))
+                yield Thing(What.REFERENCES, name, 0, partial(hub_work.remove, service, repo, [name]))
 
 
 def _removed(things: list[Thing]) -> tuple[list[Thing], tuple[str, ...]]:

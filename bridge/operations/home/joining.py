@@ -65,7 +65,9 @@ def join(service: Service, token: str, source: str = "", host: str = "", step: S
         _write(service.home, given, host)
         step("checking whether this host can work with them")
         joined = Service(service.home)
-        _check(joined)
+        says, fixes = doctor.lacking(joined)
+        if says:
+            raise RefusedError(f"this host could not work, so nothing was changed:\n{says}", Commands(*fixes, INVITE))
         _remove_withdrawn_keys(service.home, given)
         namespace = str(given.settings["temporal", "namespace"])
         written = tuple(toml.dotted(path) for path in given.settings)
@@ -217,12 +219,3 @@ def _line(path: toml.Path, value: object) -> tuple[str, str]:
     """Return a setting's table and its line, as they are typed."""
     *_, line = toml.lines({path: value}, {})
     return toml.dotted(path[:-1]), line
-
-
-def _check(service: Service) -> None:
-    """Raise with every fault that would keep this host from working."""
-    wrong = [found for found in doctor.foundation(service) if found.level is doctor.Level.WRONG]
-    if wrong:
-        says = "\n".join(f"{found.about}: {found.says}" for found in wrong)
-        fixes = dict.fromkeys(found.fix for found in wrong if found.fix)
-        raise RefusedError(f"this host could not work, so nothing was changed:\n{says}", Commands(*fixes, INVITE))

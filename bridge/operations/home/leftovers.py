@@ -1,7 +1,6 @@
 """Removing what killed processes left in repositories, unless an open tree or a running agent owns it."""
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
 from activities.store.registry.repos import Repo
 from bridge.machine.progress import Step, unheard
+from bridge.operations.branches import hub_work
 from bridge.operations.registry import repos
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError
@@ -67,7 +67,7 @@ def _sweep(service: Service, repo: Repo, *, yes: bool) -> Swept:
         at_hub = hub_leftovers(service, repo, ground.busy)
         if yes:
             merged = [each.name for each in found if each.kind is Kind.BRANCH and not each.keep]
-            remove_at_hub(service, repo, [*merged, *at_hub])
+            hub_work.remove(service, repo, [*merged, *at_hub])
     except ServiceError as fault:
         return Swept(repo.name, tuple(found), removed=yes, problem=fault.message)
     return Swept(repo.name, (*found, *(Leftover(Kind.REFERENCE, each) for each in at_hub)), removed=yes)
@@ -91,12 +91,6 @@ def hub_leftovers(service: Service, repo: Repo, busy: Busy) -> list[str]:
 
     kinds = (hub.LINES, hub.BASES, hub.SNAPS, hub.KEPT)
     return [name for name in names if name.startswith(kinds) and not is_needed(name)]
-
-
-def remove_at_hub(service: Service, repo: Repo, names: Collection[str]) -> None:
-    """Remove branches and other names at the hub of a repository, if it has one."""
-    if through := checkouts.hub_of(service, repo):
-        hub.remove(Path(repo.path), through, names)
 
 
 def root_in(name: str) -> str:

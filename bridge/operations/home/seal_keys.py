@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from activities.host import seal_keys as at_home
 from activities.runs.regular_files import write_private
 from activities.sealing import payload_seals, seal_key
+from activities.sealing.seal_key import SHOWN
 from activities.store import attempts
 from activities.store.registry import hosts, seal_keys
 from activities.store.registry.hosts import Cluster, Host
@@ -28,9 +29,6 @@ from bridge.operations.temporal import candidate, client_of, translated
 from workflows.model.errors import Commands, NotFoundError, RefusedError, UnreachableError
 from workflows.policy.host_availability import lacks_worker, way_back
 from workflows.text.durations import clock
-
-SHOWN = 12
-"""Characters of a fingerprint that people see and type."""
 
 LOOK_SECONDS = 1.0
 BEATS_SECONDS = 30.0
@@ -80,7 +78,9 @@ def rotate(service: Service, *, wait: bool = False, step: Step = unheard) -> Rot
     With `wait`, also wait for hosts that are away; without it, raise and name them.
     """
     home = service.home.ensure().root
-    _refuse_exposed(service)
+    if service.home.seal_key_open.exists():
+        why = "others could have read the seal key, so it must be replaced, not rotated"
+        raise RefusedError(f"{why}: a rotation hides nothing from whoever has the former one", "service doctor")
     at_home.follow(home, service.store)
     former = seal_key.fingerprint(seal_key.ensure(home))
     at_home.offer(home, service.store)
@@ -145,12 +145,6 @@ def remove(service: Service, name: str) -> Removed:
     seal_keys.remove(service.store, key.fingerprint)
     at_home.follow(service.home.root, service.store)
     return Removed(key=key.fingerprint[:SHOWN])
-
-
-def _refuse_exposed(service: Service) -> None:
-    if service.home.seal_key_open.exists():
-        why = "others could have read the seal key, so it must be replaced, not rotated"
-        raise RefusedError(f"{why}: a rotation hides nothing from whoever has the former one", "service doctor")
 
 
 def _former(known: list[KnownKey], name: str) -> KnownKey:

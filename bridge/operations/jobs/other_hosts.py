@@ -62,14 +62,14 @@ class OtherHost:
             cursor = behind
 
     def _get(self, path: str, query: dict[str, object]) -> "tuple[bytes, httpx.Headers]":
-        address = hosts.address_of(self.service.store, self.name)
-        if not address:
+        host = hosts.get(self.service.store, self.name)
+        if host is None or not host.address:
             raise RefusedError(f"{self.subject} on the host {self.name}, which other hosts cannot ask", self._there)
         said = urlencode({name: value for name, value in query.items() if value is not None})
         target = f"{PREFIX}{path}{'?' if said else ''}{said}"
-        status, body, headers = self._answer(address, target)
+        status, body, headers = self._answer(host.address, target)
         if status != 200:
-            self._refuse(address, status, body)
+            self._refuse(host.address, status, body)
         return body, headers
 
     def _answer(self, address: str, target: str) -> "tuple[int, bytes, httpx.Headers]":

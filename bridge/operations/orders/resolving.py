@@ -67,7 +67,7 @@ async def resolve(
     chosen = _agent(service, whole, conflicts, repo, agent)
     if root is None or stored_jobs.get(service.store, root) is None:
         message = "\n".join(_message(whole, conflicts))
-        start = going_on(service, whole, tree, chosen.worker, message, parts, root)
+        start = going_on(service, tree, chosen.worker, message, parts, root)
         start = start.model_copy(update={"title": titled("Resolve the conflicts of", whole)})
         if with_mine:
             hub_work.share(service, repo, start.root_job_id, parts[-1].commit)
@@ -153,7 +153,7 @@ def _may_implement(agent: Agent, repo: str) -> bool:
 
 
 def going_on(
-    service: Service, whole: Tree, tree: Branches, worker: Worker, message: str, parts: Sequence[Part], root: str | None
+    service: Service, tree: Branches, worker: Worker, message: str, parts: Sequence[Part], root: str | None
 ) -> TreeInput:
     """Return the input of a tree whose job begins from work of another tree, and has the branch of its task."""
     repo = branches.checkout(service, tree.repo, f"service job tree {tree.root_job_id}")

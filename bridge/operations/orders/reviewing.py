@@ -134,4 +134,4 @@ def _tell(service: Service, tree: Branches, head: str, job_id: str, agent: str, 
         actor=actor, branch=tree.task_branch, head_sha=head, task_branch=tree.task_branch, merged=False, review=job_id
     )
     message = f"{actor} asked {agent} to review {head[:7]}: {job_id}"
-    stored.tell(service.store, BranchEventKind.REVIEW_ASKED, tree.root_job_id, event, message)
+    stored.record(service.store, BranchEventKind.REVIEW_ASKED, tree.root_job_id, event, message)

@@ -242,7 +242,7 @@ async def _go_on(
         if leg.state is not BranchState.MERGED:
             refuse_foreign(service, tree, leg, "; nothing was started")
         parts = [Part(leg.leg, leg.job_id, leg.branch, leg.head_sha or "")]
-    start = resolving.going_on(service, whole, tree, worker, message, parts, root)
+    start = resolving.going_on(service, tree, worker, message, parts, root)
     start = start.model_copy(update={"title": resolving.titled("Revise", whole)})
     started = await trees.start(service, start, repo.host)
     return Revising(started, tree.root_job_id, worker.name, tree.task_branch, again=False)
@@ -294,4 +294,4 @@ def _record(
     )
     count = "a comment" if len(texts) == 1 else f"{len(texts)} comments"
     message = f"{actor} sent {count} on its diff; {made.job_id} works on that"
-    stored.tell(service.store, BranchEventKind.REVISED, job.job_id, event, message)
+    stored.record(service.store, BranchEventKind.REVISED, job.job_id, event, message)

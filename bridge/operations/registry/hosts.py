@@ -1,7 +1,8 @@
-"""One of the hosts that share a store: its details, and its removal."""
+"""One of the hosts that share a store: its details, its removal, and draining it (rulings Q1, Q8)."""
 
 from dataclasses import asdict, dataclass
 
+from activities.store import moves
 from activities.store.registry import hosts as stored
 from activities.store.registry import repos as stored_repos
 from bridge.operations.jobs import hosts
@@ -20,6 +21,25 @@ class HostDetail(Host):
     checkouts: tuple[str, ...] = ()
     """The repositories that have a checkout there."""
     open_jobs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A job that a host is working on."""
+
+    job_id: str
+    repo: str
+    seconds: float
+    """The time since its host began it."""
+
+
+@dataclass(frozen=True)
+class Drained:
+    """A host that takes no new jobs, or takes them again, and the jobs that it has begun."""
+
+    host: str
+    draining: bool
+    left: tuple[Begun, ...]
 
 
 def get(service: Service, name: str) -> HostDetail:
@@ -49,3 +69,17 @@ def remove(service: Service, name: str) -> HostDetail:
     if not stored.remove(service.store, host.seen):
         raise RefusedError(f"{name} was seen just now", "service host list")
     return host
+
+
+def drain(service: Service, name: str = "", *, undo: bool = False) -> Drained:
+    """Have a host take no new jobs, or take them again; by default this host."""
+    host = get(service, name or service.settings.host)
+    stored.drain(service.store, host.name, undo=undo)
+    return left(service, host.name)
+
+
+def left(service: Service, name: str) -> Drained:
+    """Return what a host is working on."""
+    host, held = get(service, name), moves.begun_on(service.store, name)
+    begun = [Begun(each.job_id, each.repo, max(0.0, host.now - (each.begun_at or host.now))) for each in held]
+    return Drained(host.name, host.draining_at is not None, tuple(begun))

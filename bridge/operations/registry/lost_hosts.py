@@ -1,4 +1,4 @@
-"""Moving the jobs of a lost host, and draining one that works (rulings Q5, Q8)."""
+"""Moving the jobs of a lost host (ruling Q5). Apart from `hosts`, since the library of Temporal takes long to load."""
 
 from dataclasses import dataclass
 
@@ -25,25 +25,6 @@ class Lost:
     """The command after which the jobs in `staying` go on; empty if none stay."""
 
 
-@dataclass(frozen=True)
-class Begun:
-    """A job that a host is working on."""
-
-    job_id: str
-    repo: str
-    seconds: float
-    """The time since its host began it."""
-
-
-@dataclass(frozen=True)
-class Drained:
-    """A host that takes no new jobs, or takes them again, and the jobs that it has begun."""
-
-    host: str
-    draining: bool
-    left: tuple[Begun, ...]
-
-
 async def lost(service: Service, name: str, *, actor: str, now: bool = False) -> Lost:
     """Move the jobs of a host elsewhere, as a person orders. Refused while it works, unless `now` is given."""
     host = hosts.get(service, name)
@@ -62,17 +43,3 @@ async def lost(service: Service, name: str, *, actor: str, now: bool = False) ->
         going = await lost_hosts.move(client, held, lost_hosts.order_of(host, reason, always=works))
     staying = tuple(each.job_id for each in held if not each.moves)
     return Lost(name, tuple(each.job_id for each in going), staying, way_back(name) if staying else "")
-
-
-def drain(service: Service, name: str = "", *, undo: bool = False) -> Drained:
-    """Have a host take no new jobs, or take them again; by default this host."""
-    host = hosts.get(service, name or service.settings.host)
-    stored.drain(service.store, host.name, undo=undo)
-    return left(service, host.name)
-
-
-def left(service: Service, name: str) -> Drained:
-    """Return what a host is working on."""
-    host, held = hosts.get(service, name), moves.begun_on(service.store, name)
-    begun = [Begun(each.job_id, each.repo, max(0.0, host.now - (each.begun_at or host.now))) for each in held]
-    return Drained(host.name, host.draining_at is not None, tuple(begun))

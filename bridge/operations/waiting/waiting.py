@@ -196,7 +196,7 @@ def _blocked(service: Service, places: Places) -> list[Item]:
 def _knots(service: Service, tasks: Mapping[str, TaskRecord], jobs: Sequence[JobRecord]) -> list[Knot]:
     found = stored_branches.conflicts(service.store, list(tasks))
     roots = {each.root_job_id for each in found}
-    over = {event.branch for _, _, event in stored_branches.told(service.store, *roots)} if found else set()
+    over = {event.branch for _, _, event in stored_branches.recorded(service.store, *roots)} if found else set()
     known = (repos.get(service.store, tasks[root].repo) for root in roots)
     paths = {repo.name: checkouts.seen_here(service, repo) for repo in known if repo}
     made = []

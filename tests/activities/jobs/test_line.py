@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from activities.store import attempts
-from activities.store import branches as told
+from activities.store import branches as branch_events
 from activities.store.github import facts
 from activities.store.github.facts import FactRow
 from tests.activities.jobs.conftest import Stage, git
@@ -99,7 +99,7 @@ async def test_a_conflict_is_left_out_and_told_once(stage: Stage) -> None:
     run = later(stage, LOOK, line=(work("a", a), work("b", b)), continuation=Continuation.NORMAL)
     seen = await stage.play(run)
     assert seen.summary == "limiter.py | base leg/a leg/b line | limiter.py"
-    [(kind, job, event)] = told.told(stage.context.store, ROOT)
+    [(kind, job, event)] = branch_events.recorded(stage.context.store, ROOT)
     assert (kind, job) == (BranchEventKind.LINE_CONFLICT, run.job_id)
     assert event == BranchEvent(
         actor=stage.context.host,
@@ -151,7 +151,7 @@ async def test_dropped_work_is_not_on_the_line(stage: Stage) -> None:
     dropped = BranchEvent(
         actor="t", branch=a.branch or "", head_sha=a.head_sha or "", task_branch="service/task-1", merged=False
     )
-    told.tell(stage.context.store, BranchEventKind.DROPPED, a.job_id, dropped, "dropped")
+    branch_events.record(stage.context.store, BranchEventKind.DROPPED, a.job_id, dropped, "dropped")
     git(stage.repo, "branch", "-q", "-D", a.branch or "")
     seen = await stage.play(later(stage, LOOK, line=(work("a", a),)))
     assert seen.summary.strip() == "limiter.py | base line |"
@@ -270,7 +270,7 @@ async def test_own_work_that_conflicts_with_the_line_is_kept_and_told(stage: Sta
     said = (stage.tmp / "told.txt").read_text()
     assert "You begin from what your branch has; the line is not merged into it" in said
     assert "`git merge line`" in said
-    [(kind, _, event)] = told.told(stage.context.store, ROOT)
+    [(kind, _, event)] = branch_events.recorded(stage.context.store, ROOT)
     assert (kind, event.branch, event.files) == (BranchEventKind.LINE_CONFLICT, own.branch, ["limiter.py"])
 
 

@@ -81,8 +81,8 @@ async def test_neither_an_unknown_host_nor_the_only_one_is_given_up(home: Home, 
 
 @pytest.mark.ruling("Q8.drain")
 def test_a_drained_host_says_what_is_left_until_it_is_undone(service: Service) -> None:
-    drained = lost_hosts.drain(service, "web-1")
+    drained = hosts.drain(service, "web-1")
     assert (drained.draining, [each.job_id for each in drained.left]) == (True, [HERE, THERE])
     stored.see(service.store, "web-1", slots=4, started_at=2.0)
-    assert lost_hosts.left(service, "web-1").draining, "a restart keeps it"
-    assert not lost_hosts.drain(service, "web-1", undo=True).draining
+    assert hosts.left(service, "web-1").draining, "a restart keeps it"
+    assert not hosts.drain(service, "web-1", undo=True).draining
