@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
 from activities.git.command import printable
-from workflows.model.errors import RefusedError, ServiceError
+from workflows.model.errors import NotFoundError, RefusedError, ServiceError
 
 if TYPE_CHECKING:
     from pygit2 import Repository, Signature
@@ -99,7 +99,7 @@ def asked_once(ask: Callable[[Path], Answer]) -> Callable[[Path], Answer]:
 
 
 def opened(path: Path) -> "Repository":
-    """Open the repository at exactly this path; raise RepositoryError with the reason and a remedy if libgit2 can't."""
+    """Open the repository at exactly this path; raise the reason with a remedy if libgit2 can't."""
     kept = _kept.repositories
     if kept is None:
         return opened_anew(path)
@@ -124,7 +124,16 @@ def let_go(repository: "Repository") -> None:
         repository.free()
 
 
-def _unusable(path: Path, said: str) -> RepositoryError:
+def missing(path: Path) -> NotFoundError:
+    return NotFoundError(
+        f"there is no repository at {printable(str(path))}: the path is missing",
+        "service repo add OWNER/NAME PATH, with the path it is at now",
+    )
+
+
+def _unusable(path: Path, said: str) -> ServiceError:
+    if not path.exists():
+        return missing(path)
     where = printable(str(path))
     if "sha256" in said:
         return RepositoryError(

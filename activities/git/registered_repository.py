@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from activities.git.command import git, line, printable
-from activities.git.library import ADDRESS, NAME, RepositoryError, asked_once, opened
+from activities.git.library import ADDRESS, NAME, RepositoryError, asked_once, missing, opened
 from activities.git.remotes import without_credentials
 from workflows.model.errors import NotFoundError
 
@@ -33,17 +33,14 @@ _REMOTE = re.compile(r"remote\.(?P<name>.+)\.(?P<key>url|fetch|promisor|partialc
 @asked_once
 def common_directory(repo: Path) -> Path:
     """Return the git directory that the repository's worktrees share."""
-    where = printable(str(repo))
     if not repo.exists():
-        raise NotFoundError(
-            f"there is no repository at {where}: the path is missing",
-            "service repo add OWNER/NAME PATH, with the path it is at now",
-        )
+        raise missing(repo)
     try:
         common = _common(git_directory(repo))
     except (OSError, UnicodeDecodeError):
         common = None
     if common is None or not (common / "objects").is_dir() or not (common / "HEAD").is_file():
+        where = printable(str(repo))
         raise RepositoryError(f"{where} is not the root of a git repository", f"git -C {where} init")
     return common
 

@@ -44,6 +44,21 @@ def test_it_is_that_of_the_last_attempt_without_secrets(service: Service, capsys
     assert "attempt 1 with" in printed(capsys, JOB, "--attempt", "1")
 
 
+def test_the_request_to_correct_a_result_is_below_the_prompt(
+    service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A program that was started again with an equal prompt adds nothing."""
+    run_dir = Path(attempts.of_job(service.store, JOB)[0].run_dir)
+    prompt = (run_dir / "prompt").read_text()
+    for suffix, text in (("", prompt), (".again", prompt), (".repair", "Your result was refused")):
+        folder = run_dir.with_name(run_dir.name + suffix)
+        folder.mkdir(exist_ok=True)
+        (folder / "prompt").write_text(text)
+        (folder / "claim").touch()
+    text = printed(capsys, JOB, "--attempt", "1")
+    assert (text.count("attempt 1 with"), text.rstrip().endswith("\n\n---\n\nYour result was refused")) == (1, True)
+
+
 def test_json_names_the_attempt(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
     said = json.loads(printed(capsys, JOB, "--json"))
     assert (said["job_id"], said["attempt"]) == (JOB, 2)

@@ -101,12 +101,20 @@ def test_an_agent_that_returns_what_the_task_asks_for_and_nothing_else_is_right(
     assert isinstance(reading, Accepted)
 
 
+def chosen(example: str) -> str:
+    """Put allowed values in place of those that an example leaves open."""
+    values = {"decision": "approved", "runtime": "runtime_b", "policy": "danger-full-access"}
+    for name, value in values.items():
+        example = example.replace(f'"<{name}>"', f'"{value}"')
+    return example
+
+
 @pytest.mark.parametrize("example", [MINIMAL, DELEGATING])
 def test_an_example_is_no_result_and_is_one_when_it_is_filled_in(example: dict[str, object]) -> None:
     text = json.dumps({KEY: example})
     assert text in explain_contract()
     assert isinstance(read_result(text), Rejected)
-    filled = text.replace('"<decision>"', '"approved"')
+    filled = chosen(text)
     for placeholder in PLACEHOLDERS:
         filled = filled.replace(json.dumps(placeholder), json.dumps(f"own words for {placeholder[1:-1]}"))
     reading = read_result(filled)
@@ -118,7 +126,7 @@ def test_an_example_is_no_result_and_is_one_when_it_is_filled_in(example: dict[s
 @pytest.mark.parametrize("placeholder", sorted(PLACEHOLDERS))
 def test_a_placeholder_that_is_left_in_is_refused_by_name(placeholder: str) -> None:
     for example in (MINIMAL, DELEGATING):
-        text = json.dumps({KEY: example}).replace('"<decision>"', '"approved"')
+        text = chosen(json.dumps({KEY: example}))
         for other in PLACEHOLDERS - {placeholder}:
             text = text.replace(json.dumps(other), '"own words"')
         reading = read_result(text)

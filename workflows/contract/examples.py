@@ -1,17 +1,14 @@
 """The contract's examples, with placeholders that `validate` refuses (ruling P6): an echo of one is no result."""
 
-from workflows.contract.models import Action, AutonomyPolicy, Runtime, SynthesisRule
+from workflows.contract.models import Action, SynthesisRule
 
 DECISION = "<decision>"
 SUMMARY = "<what you did and found>"
 _PART, _CHECK = "<what to do, complete>", "<what to check, and how>"
 _FILE, _CHANGE, _COMMAND, _OUTPUT = "<file>", "<what changed>", "<command>", "<how it ended>"
 
-_RUNS_TESTS = AutonomyPolicy.DANGER_FULL_ACCESS
-"""The policy of the example's runtime, by the table of programs (`builds_with`); a test checks that they agree."""
-
 PLACEHOLDERS = frozenset({SUMMARY, _PART, _CHECK, _FILE, _CHANGE, _COMMAND, _OUTPUT})
-"""Texts that a writer replaces. `<decision>` is refused like every unknown decision."""
+"""Texts that a writer replaces. `<decision>`, `<runtime>` and `<policy>` are refused like every unknown value."""
 
 MINIMAL: dict[str, object] = {
     "decision": DECISION,
@@ -26,7 +23,7 @@ DELEGATING: dict[str, object] = {
         {"id": "build", "agent": "backend", "action": Action.IMPLEMENT, "prompt": _PART},
         {
             "id": "check",
-            "ephemeral": {"runtime": Runtime.RUNTIME_B, "autonomy_policy": _RUNS_TESTS},
+            "ephemeral": {"runtime": "<runtime>", "autonomy_policy": "<policy>"},
             "action": Action.REVIEW,
             "prompt": _CHECK,
             "deps": ["build"],

@@ -219,7 +219,7 @@ def _recorded(chain: Coordinator, verb: Verb, text: str, said: Answers) -> list[
     legs = ", ".join(leg.id for leg in chain.escalated)
     lines = {
         Verb.RETRY: f"run again: {legs}",
-        Verb.CONTINUE: f"approved as failed: {legs}",
+        Verb.CONTINUE: f"goes on without: {legs}",
         Verb.ABORT: "the tree is summed up and ends",
         Verb.EXTEND: f"longer by {short_line(text)}",
     }

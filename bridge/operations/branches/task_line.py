@@ -123,7 +123,9 @@ def next_commands(service: Service, tree: Tree) -> tuple[str, ...]:
     fresh = [leg for leg in offered.fresh if leg not in offered.objected]
     if not fresh:
         return (f"service job tree {root}", f"service job events {root}")
-    return (f"service job diff {fresh[-1].job_id}", f"service job merge {root if len(fresh) > 1 else fresh[0].job_id}")
+    if len(fresh) > 1:
+        return (f"service job diff {root} --tree", f"service job merge {root}")
+    return (f"service job diff {fresh[0].job_id}", f"service job merge {fresh[0].job_id}")
 
 
 def left_out(tree: Branches, head: str) -> Iterator[LeftOut]:

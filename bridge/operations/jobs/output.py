@@ -4,6 +4,7 @@ All of it is shown without secrets (ruling A12).
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,22 +119,30 @@ def raw(service: Service, job_id: str, attempt: int | None = None, cursor: int =
 
 
 def prompt(service: Service, job_id: str, attempt: int | None = None, most: int = MOST_OF_A_PROMPT) -> Told:
-    """Return the prompt of an attempt, or of the last one; raise `NotFoundError` if no prompt is kept."""
+    """Return the prompt of an attempt, or of the last one, and below it those of its further programs, such
+    as one that corrected its result; raise `NotFoundError` if no prompt is kept.
+    """
     job, run, _ = _attempt(service, job_id, attempt)
     look = f"service job show {job.job_id}"
     if run is None:
         raise NotFoundError(f"{job.job_id} has not begun yet", look)
     if there := _elsewhere(service, run, "prompt"):
         return Told(job.job_id, run.attempt, there.text(_path(run, "prompt"), most=most))
+    try:
+        programs = transcript.programs(Path(run.run_dir), over=True)
+        texts = dict.fromkeys(text for each in programs for text in _kept_prompt(each.file.parent, most))
+    except NotRegularError as error:
+        raise RefusedError(str(error), look) from None
+    if not texts:
+        raise NotFoundError(f"the prompt of attempt {run.attempt} is not kept any more ([worker].keep_runs)", look)
+    return Told(job.job_id, run.attempt, redacted("\n\n---\n\n".join(texts)))
+
+
+def _kept_prompt(folder: Path, most: int) -> Iterator[str]:
     for file in PROMPT_FILES:
-        try:
-            text = content_of(Path(run.run_dir) / file, most).decode(errors="replace")
-        except FileNotFoundError:
-            continue
-        except NotRegularError as error:
-            raise RefusedError(str(error), look) from None
-        return Told(job.job_id, run.attempt, redacted(text))
-    raise NotFoundError(f"the prompt of attempt {run.attempt} is not kept any more ([worker].keep_runs)", look)
+        with suppress(FileNotFoundError):
+            yield content_of(folder / file, most).decode(errors="replace")
+            return
 
 
 def _attempt(service: Service, job_id: str, attempt: int | None) -> tuple[JobRecord, AttemptRow | None, list[int]]:

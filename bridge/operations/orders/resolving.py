@@ -120,12 +120,14 @@ def _agent(service: Service, whole: Tree, conflicts: Sequence[LeftOut], repo: Re
             )
         return agent
     left_out = {each.branch for each in conflicts}
-    able = implementers(service, whole, [job.agent for job in whole.jobs if job.branch in left_out])
+    able = [*implementers(service, whole, [job.agent for job in whole.jobs if job.branch in left_out])]
     chosen = next((each for each in able if may_commit(service.settings, each.worker)), None)
     if chosen is None:
+        runtime = service.settings.program_name(able[0].worker.runtime) if able else "RUNTIME"
         raise UsageError(
             f"no agent can merge on {repo.name}: it takes the capability implement and a policy that may write .git",
-            "service agent list",
+            f"service agent add merger --runtime {runtime} --capabilities implement --autonomy danger-full-access"
+            f" --repo {repo.name}",
         )
     return chosen
 

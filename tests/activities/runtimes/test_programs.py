@@ -10,10 +10,9 @@ from activities.agents.kimi import Kimi
 from activities.agents.registry import ADAPTERS, adapters_of
 from activities.agents.shell import Shell
 from activities.runtimes.programs import Program, find, logged_in, version_in
-from activities.runtimes.table import CLAUDE, CODEX, DRIVEN, KIMI, PROGRAMS, RUNTIMES, runtime_of
+from activities.runtimes.table import CLAUDE, CODEX, KIMI, PROGRAMS, RUNTIMES, runtime_of
 from activities.settings.model import Settings
-from workflows.contract.examples import DELEGATING
-from workflows.contract.models import Runtime, SynthesisRule
+from workflows.contract.models import Runtime
 from workflows.policy.preflight import RUNTIME_NAMES
 
 
@@ -153,14 +152,6 @@ def test_the_table_has_every_runtime_that_the_contract_names_and_an_adapter_for_
     assert set(RUNTIMES) == {*(each.value for each in Runtime), "shell"} == RUNTIME_NAMES
     assert set(ADAPTERS) == set(PROGRAMS)
     assert [runtime_of(name) for name in PROGRAMS] == [name for name, row in RUNTIMES.items() if row.sessions]
-
-
-@pytest.mark.ruling("P5")
-def test_the_example_of_a_check_has_the_policy_of_its_program() -> None:
-    legs = DELEGATING["delegations"]
-    assert isinstance(legs, list)
-    (check,) = (leg["ephemeral"] for leg in legs if leg.get("synthesis_rule") is SynthesisRule.VERIFY)
-    assert check["autonomy_policy"] is DRIVEN[check["runtime"]].builds_with
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def _claimed(detail: JobDetail, result: Mapping[str, Any]) -> Mapping[str, objec
 
 
 def _told(service: Service, job_id: str, attempt: int | None) -> _ShownPrompt:
-    """Return an attempt's prompt from a cache, since it never changes. Errors are not cached."""
+    """Return an attempt's prompt from a cache. Errors are not cached."""
     try:
         key = (str(service.home.root), job_id, attempt)
         return _prompts.get(key, lambda: _read_prompt(service, job_id, attempt))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.git.library import ObjectsError, RepositoryError
+from activities.git.library import ObjectsError, RepositoryError, opened
 from activities.git.locks import held
 from activities.git.merges.into_worktree import merge
 from activities.git.work_folder.commit import commit_all
@@ -95,6 +95,8 @@ class TestRepositories:
             touched_files(leg)
         with pytest.raises(NotFoundError, match="the path is missing"):
             add_branch(repo, leg.path, "leg", "main")
+        with pytest.raises(NotFoundError, match="the path is missing"):
+            opened(repo)
         assert add_branch(moved, leg.path, "leg", "main") == leg
         assert touched_files(leg).files == ("x",)
         assert run_git(leg.path, "status", "--porcelain") == "?? x", "the agent's git knows the new place too"

@@ -152,6 +152,8 @@ def test_what_is_offered_before_and_after(tree: Grown) -> None:
         )
 
     assert offered() == (["code", "fix"], [], ["docs"])
+    look, merge = task_line.next_commands(tree.service, jobs.tree(tree.service, ROOT))
+    assert (look, merge) == (f"service job diff {ROOT} --tree", f"service job merge {ROOT}")
     merges.merge(tree.service, [CODE], actor="ann", anyway=True)
     assert offered() == (["fix"], [], ["docs"])
     merged(tree)

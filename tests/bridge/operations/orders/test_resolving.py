@@ -71,7 +71,9 @@ async def test_who_cannot_merge_is_not_asked(tree: Grown, begun: list[TreeInput]
         NewAgent("held", "runtime_b", capabilities="implement", autonomy="workspace-write", repos=("acme/shop",)),
     )
     add(tree.service, "reader", can="review", autonomy="read-only")
-    type_all(await refused(tree))
+    add_one = await refused(tree)
+    assert add_one[0].startswith("service agent add merger --runtime claude --capabilities implement ")
+    type_all(add_one)
     type_all(await refused(tree, agent="held"))
     type_all(await refused(tree, agent="reader"))
     assert begun == []
