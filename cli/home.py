@@ -1,6 +1,8 @@
 """`service backup`, `restore`, `gc`, `config` and `cluster`: the home, its settings and its Temporal server."""
 
+import os
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,7 +34,7 @@ def backup(
         say_json(made)
         return
     say(*_lines(made, f"copied {made.home} to {made.folder}"))
-    say("it holds prompts and keys: keep it private", "bring it back: service restore FOLDER")
+    say("it holds prompts and keys: keep it private", f"bring it back: service restore {quote(str(made.folder))}")
 
 
 def _lines(made: "Backup", first: str) -> list[str]:
@@ -62,7 +64,8 @@ def restore(
     if json:
         say_json(made)
         return
-    say(*_lines(made, f"restored {made.home} from {made.folder}"), "next: service daemon start")
+    home = f"SERVICE_HOME={quote(str(made.home))} " if os.environ.get("SERVICE_HOME") else ""
+    say(*_lines(made, f"restored {made.home} from {made.folder}"), f"next: {home}service daemon start")
 
 
 gc_app = typer.Typer(add_completion=False, rich_markup_mode=None)

@@ -17,14 +17,17 @@ def test_a_backup_and_its_return_are_told(
     assert main(["backup", str(tmp_path / "first")]) == 0
     said = capsys.readouterr().out
     assert "\\n" not in said
-    assert said.endswith("it holds prompts and keys: keep it private\nbring it back: service restore FOLDER\n")
+    assert said.endswith(
+        f"it holds prompts and keys: keep it private\nbring it back: service restore {tmp_path / 'first'}\n"
+    )
     assert main(["backup", str(tmp_path / "second"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["home"] == str(home.root)
     for name, more in (("one", []), ("two", ["--json"])):
         monkeypatch.setenv("SERVICE_HOME", str(tmp_path / name))
         assert main(["restore", str(tmp_path / "first"), *more]) == 0
         said = capsys.readouterr().out
-        assert json.loads(said) if more else said.endswith("\nnext: service daemon start\n")
+        start = f"SERVICE_HOME={tmp_path / name} service daemon start"
+        assert json.loads(said) if more else said.endswith(f"\nnext: {start}\n")
 
 
 def test_the_unit_and_missing_logs_are_told_line_by_line(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
