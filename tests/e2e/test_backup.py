@@ -53,7 +53,9 @@ def test_a_service_is_copied_with_20_trees_at_work_and_5_paused_and_all_end_else
 
     other = Installed(tmp_path / "elsewhere", installed.repo, installed.tmp, lane())
     try:
-        assert f"next: SERVICE_HOME={other.home} service daemon start" in other("restore", str(tmp_path / "copy")).stdout
+        assert (
+            f"next: SERVICE_HOME={other.home} service daemon start" in other("restore", str(tmp_path / "copy")).stdout
+        )
         other("daemon", "start")
         for job in asking:
             other("resume", job, "answer", "q1: 8080")
