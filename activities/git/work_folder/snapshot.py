@@ -249,7 +249,7 @@ class _Look:
         return False
 
     def _take(self, folder: Folder, name: str, path: str, found: os.stat_result, row: Row | None) -> None:
-        if any(ord(each) < 32 or ord(each) == 127 for each in name):
+        if row is None and any(ord(each) < 32 or ord(each) == 127 for each in name):
             self._seen.odd.append(Odd(path, "control characters in its name"))
         mode = self._mode(found, row)
         if stat.S_ISLNK(found.st_mode):

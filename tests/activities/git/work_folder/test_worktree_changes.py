@@ -1,5 +1,6 @@
 """Files that a job touched, and its diff."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,15 @@ def test_a_name_that_is_no_utf8_is_fit_for_a_record(worktree: Worktree) -> None:
     (worktree.path / b"caf\xe9".decode("utf-8", "surrogateescape")).write_text("x")
     assert touched_files(worktree).files == (r"caf\xe9",)
     assert touched_files(worktree).model_dump_json()
+
+
+def test_a_file_with_control_characters_in_its_name_that_was_there_is_not_touched(tmp_path: Path, trees: Path) -> None:
+    repo = make_repository(tmp_path / "repo", **{"bell\a\n": "x"})
+    worktree = add_branch(repo, trees / "w", "leg", "main")
+    os.utime(worktree.path / "bell\a\n", (1, 1))
+    assert touched_files(worktree).files == ()
+    (worktree.path / "bell\a\n").write_text("y")
+    assert touched_files(worktree).files == ("bell\a\n",)
 
 
 def test_too_many_files_are_incomplete(worktree: Worktree) -> None:
