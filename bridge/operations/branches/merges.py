@@ -51,7 +51,14 @@ class MergedLegs:
         """Return the command that merges the task's branch into the operator's own, or into the default branch."""
         if self.default:
             return f"service job merge {self.root_job_id} --into-mine"
-        return f"git -C {shlex.quote(self.path)} merge {self.task_branch}"
+        where = shlex.quote(self.path)
+        if _is_bare(Path(self.path)):
+            return f"git -C {where} push . {self.task_branch}:BRANCH   # a branch of yours"
+        return f"git -C {where} merge {self.task_branch}"
+
+
+def _is_bare(path: Path) -> bool:
+    return not (path / ".git").exists()
 
 
 def merge(
@@ -277,8 +284,12 @@ def _lost(tree: Branches, leg: LegBranch) -> NotFoundError:
 
 
 def _refuse_unfit(path: Path, again: str) -> None:
-    """Raise before any merge is made if the checkout can't take one: it is mid-merge, detached or changed."""
+    """Raise before any merge is made if the checkout can't take one: it is missing, mid-merge, detached or changed."""
     where = shlex.quote(str(path))
+    if _is_bare(path):
+        raise RefusedError(
+            f"{path} is bare: no branch is checked out there; nothing was merged", again.removesuffix(" --into-mine")
+        )
     if (git_directory(path) / "MERGE_HEAD").exists():
         ends = f"git -C {where} merge --abort   # or, once it is resolved: git -C {where} merge --continue"
         raise RefusedError(f"{path} is in the middle of a merge; nothing was merged", Commands(ends, again))

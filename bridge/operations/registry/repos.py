@@ -158,7 +158,8 @@ def here(service: Service, folder: Path) -> Repo:
     except UsageError:
         if len(known) == 1:
             return known[0]
-        raise UsageError(f"which repository? Registered: {names}", "--repo OWNER/NAME") from None
+        how = "--repo OWNER/NAME" if known else "in a git repository: service init"
+        raise UsageError(f"which repository? Registered: {names}", how) from None
     common = common_directory(top)
     paths = {repo.name: repo.checkouts.get(service.settings.host) for repo in known}
     found = [repo for repo in known if (path := paths[repo.name]) and _shares(Path(path), common)]

@@ -12,6 +12,7 @@ from activities.store import branches as stored
 from activities.store import schema
 from bridge.operations.branches import branches, drops, merges
 from bridge.operations.jobs import jobs
+from bridge.operations.registry import repos
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, run_git
 from tests.bridge import seeds
@@ -122,6 +123,20 @@ class TestIntoMine:
             self.taken(tree)
         type_all(each.replace("NAME", "mine") for each in of_hint(refused.value.hint))
         assert run_git(tree.repo, "rev-parse", "mine") == run_git(tree.repo, "rev-parse", TASK_BRANCH)
+
+    def test_a_bare_repository_has_none(self, tree: Reviewed, tmp_path: Path) -> None:
+        """A branch of it is moved by a push to itself."""
+        run_git(tmp_path, "clone", "-q", "--mirror", str(tree.repo), "bare.git")
+        bare = tmp_path / "bare.git"
+        repos.add(tree.service, "acme/shop", bare, move=True)
+        with pytest.raises(
+            RefusedError, match="is bare: no branch is checked out there; nothing was merged"
+        ) as refused:
+            self.taken(tree)
+        assert refused.value.hint == f"service job merge {ROOT}"
+        done = merges.merge(tree.service, [ROOT], actor="ann")
+        type_all([done.taking_over.replace(":BRANCH", ":main")])
+        assert run_git(bare, "rev-parse", "main") == run_git(bare, "rev-parse", TASK_BRANCH)
 
     def test_a_conflict_leaves_the_checkout_as_it_was(self, tree: Reviewed) -> None:
         file = run_git(tree.repo, "diff", "--name-only", tree.base, tree.heads["a"]).splitlines()[0]
