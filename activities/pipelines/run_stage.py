@@ -4,7 +4,6 @@ finds and stops attempts; agent stages are trees of their own.
 
 import contextlib
 import json
-import logging
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -45,9 +44,6 @@ from workflows.text.durations import format_duration
 
 SUMMARY_LIMIT = 500
 OUTPUT_LIMIT = 12_000
-
-
-log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -147,10 +143,12 @@ class StageWork:
         context, run = self.context, self.run
         pipeline_runs.stage_begins(context.store, run.row)
         known = repos.registered(context.store, run.repo)
-        with until_hub(lambda reason, hint: log.warning("%s %s (%s)", run.stage_id, reason, hint)):
+        with until_hub(lambda reason, hint: self._waits(f"{reason}; {hint}")):
             repo = checkouts.path_of(context, known)
             if Claim.read(Path(row.run_dir)) is None:
                 checkouts.fetch(context, known, run.branch_deps, [run.base] if run.base else [])
+        if activity.info().attempt > 1:  # it may have waited
+            self._waits("")
         base = row.base_sha or worktrees.begun_from(
             repo, run.base, context.host, f"service pipeline run {run.pipeline}"
         )
@@ -164,6 +162,9 @@ class StageWork:
         wanted = Wanted(SHELL, launch, script.command, self._worktree, Path(row.run_dir), lent=lent(repo))
         box = boxing.box_of(context.home, context.settings, context.environ, wanted)
         return StageAttempt(context, run, row, repo, self._worktree, beat.see, launch, box)
+
+    def _waits(self, reason: str) -> None:
+        pipeline_runs.stage_waits(self.context.store, self.run.run_id, self.run.stage_id, reason)
 
     def refuse(self, row: AttemptRow, fault: ServiceError) -> StageOutcome:
         with contextlib.suppress(ServiceError, OSError):

@@ -79,7 +79,7 @@ def stage_begins(engine: Engine, row: StageRecord) -> None:
 
 
 def stage_waits(engine: Engine, run_id: str, stage_id: str, reason: str) -> None:
-    """Record why a shell stage waits for a host; its next row replaces it."""
+    """Record why a shell stage waits for a host or a hub; its next row replaces it."""
     row = (stages.c.run_id == run_id) & (stages.c.stage_id == stage_id) & stages.c.finished_at.is_(None)
     with engine.begin() as connection:
         connection.execute(update(stages).where(row).values(reason=reason))

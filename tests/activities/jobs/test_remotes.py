@@ -1,18 +1,29 @@
 """Jobs of a repository with a remote, on two hosts that share nothing but the store and the hub (ruling Q3)."""
 
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
 
 from activities.git import branches, hub
 from activities.host import checkouts
-from activities.store import attempts
+from activities.host.slots import Slots
+from activities.pipelines.run_stage import Stages
+from activities.store import attempts, pipeline_runs, schema
+from activities.store.pipeline_runs import Begun
 from activities.store.registry import repos
 from tests.activities.jobs.conftest import git
 from tests.activities.jobs.remotes import ROOT, Hosts, lists, work, writes
 from workflows.contract.models import Action
 from workflows.model.states import JobState
+from workflows.pipeline.definition import StageKind
+from workflows.pipeline.plan import RunState, StageState, Trigger
+from workflows.pipeline.rows import RunRecord, RunRecords, StageRecord
+from workflows.pipeline.stages import Script, StageRun
 from workflows.temporal.calls import WAITS
 
 
@@ -73,6 +84,42 @@ async def test_a_job_waits_for_a_hub_that_is_away_before_and_after_its_program(h
     outcome = await one.play(job)
     assert (outcome.state, count.read_text()) == (JobState.SUCCEEDED, "x")
     assert hosts.refs()[f"refs/service/{ROOT}"] == outcome.head_sha
+
+
+@pytest.mark.ruling("Q3", "B3")
+async def test_a_shell_stage_says_that_it_waits_for_a_hub_that_is_away(hosts: Hosts) -> None:
+    context, away = hosts.of("a").context, hosts.forge.with_name("away.git")
+    row = StageRecord(
+        run_id="run-1", stage_id="test", number=1, kind=StageKind.SHELL, needs=(), state=StageState.RUNNING, revision=2
+    )
+    state, trigger = RunState.RUNNING, Trigger.CLI
+    whole = RunRecord(run_id="run-1", pipeline="ci", repo="acme/shop", trigger=trigger, state=state, started_at=1.0)
+    pipeline_runs.write(context.store, RunRecords(run=whole), Begun("", {}))
+    reads = f"sqlite3.connect({context.store.url.database!r}).execute('select reason from pipeline_stages').fetchone()"
+    look = f"import sqlite3; print({reads})"
+    run = StageRun(
+        run_id=row.run_id,
+        job_id="run-1.1",
+        pipeline="ci",
+        stage_id=row.stage_id,
+        attempt=1,
+        repo="acme/shop",
+        script=context.artifacts.text(Script(command=(sys.executable, "-c", look)).model_dump_json()),
+        payload=context.artifacts.text("{}"),
+        base=git(hosts.forge, "rev-parse", "main").strip(),
+        row=row,
+    )
+    stages, reason = Stages(context, Slots(context.settings)), select(schema.pipeline_stages.c.reason)
+    hosts.forge.rename(away)
+    with pytest.raises(ApplicationError, match="waits for the hub of its repository"):
+        await ActivityEnvironment().run(stages.run_stage, run)
+    with context.store.connect() as store:
+        assert store.execute(reason).scalar_one().startswith("waits for the hub of its repository: ")
+    away.rename(hosts.forge)
+    again = ActivityEnvironment()
+    again.info = replace(again.info, attempt=2)
+    outcome = await again.run(stages.run_stage, run)
+    assert (outcome.state, outcome.summary) == (StageState.SUCCEEDED, "('',)"), "it waits no more while it runs"
 
 
 @pytest.mark.ruling("Q3")
