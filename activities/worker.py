@@ -78,23 +78,18 @@ WAITING_ROOM = 1000
 """Runs that this host accepts; its slots limit how many go on at once (ruling C8)."""
 
 
-def workers(
+def tree_worker(
     client: Client,
     context: Context,
     traced: Sequence[Interceptor] = (),
     release: WorkerDeploymentConfig | None = None,
-    slots: Slots | None = None,
-) -> list[Worker]:
-    """Return the tree worker, of a release if hosts may have several, and this host's agent worker."""
-    writing = WRITING_FAR if context.settings.store.url else WRITING
+) -> Worker:
+    """Return the worker that takes the steps of all trees and runs, of a release if hosts may have several."""
     recorder, books = TreeRecorder(context), RunRecorder(context)
-    slots = slots or Slots(context.settings)
-    context.room.heeded_by.append(slots.hold)
-    slots.hold(context.room.held)
+    writing = WRITING_FAR if context.settings.store.url else WRITING
     refused = seal_check.left_alone if context.settings.store.url else seal_check.ended_by(client)
     steps = max(TREE_STEPS, 2 * context.settings.worker.max_parallel_jobs)
-    jobs = Jobs(context, adapters_of(context.settings, context.environ), slots)
-    trees = Worker(
+    return Worker(
         client,
         task_queue=context.settings.temporal.task_queue,
         workflows=WORKFLOWS,
@@ -118,7 +113,14 @@ def workers(
         max_heartbeat_throttle_interval=BEAT,
         graceful_shutdown_timeout=SHUTDOWN,
     )
-    agents = Worker(
+
+
+def agent_worker(client: Client, context: Context, slots: Slots, traced: Sequence[Interceptor] = ()) -> Worker:
+    """Return the worker that runs the attempts of jobs and stages on this host."""
+    context.room.heeded_by.append(slots.hold)
+    slots.hold(context.room.held)
+    jobs = Jobs(context, adapters_of(context.settings, context.environ), slots)
+    return Worker(
         client,
         task_queue=agents_queue(context.host),
         activities=[jobs.run_job, Stages(context, slots).run_stage],
@@ -128,7 +130,6 @@ def workers(
         max_heartbeat_throttle_interval=BEAT,
         graceful_shutdown_timeout=timedelta(seconds=1),
     )
-    return [trees, agents]
 
 
 def group_name(home: Home) -> str:
@@ -179,15 +180,15 @@ async def serve(home: Home) -> None:
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(seen(context, client.namespace))
         traced, release = telemetry.begin_traces(context.host), await releases.config(client, settings)
-        trees, agents = workers(client, context, traced, release, slots)
+        trees = tree_worker(client, context, traced, release)
         await stack.enter_async_context(trees)
         if release and not await releases.make_current(client, context):
             await trees.shutdown()
-            release, (trees, agents) = None, workers(client, context, traced, slots=slots)
-            await stack.enter_async_context(trees)
+            release = None
+            await stack.enter_async_context(tree_worker(client, context, traced))
         taking = await takeover.begun(client, context.host, settings.temporal.task_queue)
         await helpers
-        await stack.enter_async_context(agents)
+        await stack.enter_async_context(agent_worker(client, context, slots, traced))
         gc.freeze()  # loaded objects stay: spare the garbage collector from traversing them
         ready.say(home.worker_ready, loaded.reading.told())
         logging.getLogger("service").info("worker ready")

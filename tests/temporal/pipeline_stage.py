@@ -11,8 +11,9 @@ from uuid import uuid4
 from temporalio.client import Client
 
 from activities.host.context import Context
+from activities.host.slots import Slots
 from activities.settings.home import Home
-from activities.worker import workers
+from activities.worker import agent_worker, tree_worker
 from bridge.operations.pipelines import definitions, runs
 from bridge.operations.pipelines.runs import RunView
 from bridge.operations.registry import agents, repos
@@ -59,8 +60,8 @@ class PipelineHost:
         """Run the host's workers, as the daemon does."""
         context = Context(self.service.home, self.service.settings, self.service.store)
         async with AsyncExitStack() as stack:
-            for worker in workers(self.client, context):
-                await stack.enter_async_context(worker)
+            await stack.enter_async_context(tree_worker(self.client, context))
+            await stack.enter_async_context(agent_worker(self.client, context, Slots(context.settings)))
             yield
 
     async def add(self, text: str) -> None:
