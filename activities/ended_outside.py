@@ -153,7 +153,7 @@ async def end_abandoned(context: Context) -> int:
     left = await asyncio.to_thread(attempts.abandoned, context.store, context.host, STOPPING)
     if not left:
         return 0
-    ended = await kept_work.end(context, {(run.job_id, run.attempt) for run in left})
+    ended = await kept_work.end(context, {run.key for run in left})
     for run in left:
         outcome = JobOutcome(
             job_id=run.job_id, attempt=run.attempt, state=JobState.CANCELLED, reason="its job ended without it"

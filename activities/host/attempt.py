@@ -114,7 +114,7 @@ class Attempts:
     async def attempt(self, work: Work[T]) -> T:
         """Start an attempt, or attach to it if it is running; return an end that is recorded already unchanged."""
         beat, offered = Heartbeat(), work.offered
-        lock = self._locks.setdefault((offered.job_id, offered.attempt), asyncio.Lock())
+        lock = self._locks.setdefault(offered.key, asyncio.Lock())
         async with lock, beating(beat):
             with permanent_errors.translated():
                 return await self._attempt(work, beat)
@@ -146,7 +146,7 @@ class Attempts:
         return await to_its_end(attempt, ordered)
 
     def _found(self, work: Work[T]) -> AttemptRow | None:
-        return attempts.get(self._context.store, work.offered.job_id, work.offered.attempt)
+        return attempts.get(self._context.store, *work.offered.key)
 
     def _begin(self, work: Work[T], beat: Heartbeat) -> Attempt[T]:
         """Claim the attempt first: an offer that was taken back leaves no trace (ruling B5)."""

@@ -34,8 +34,7 @@ async def settle(context: Context, logged: Mapping[Key, str] | None = None) -> d
     Return why work is not kept yet, by attempt; a fault that was `logged` the last time is not logged again.
     """
     moved = await asyncio.to_thread(moves.to_keep, context.store, context.host)
-    every = {(each.job_id, each.attempt): each for each in moved}
-    left = {key: each for key, each in every.items() if not context.stops.runs(key)}  # its call ends it
+    left = {each.key: each for each in moved if not context.stops.runs(each.key)}  # its call ends it
     if left:
         await end(context, left)
     logged, faults = logged or {}, dict[Key, str]()

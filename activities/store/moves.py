@@ -96,6 +96,11 @@ class Moved:
     kept: str | None
     """The ref with the host's work on it: empty where the host had made nothing, None until it has come back."""
 
+    @property
+    def key(self) -> tuple[str, int]:
+        """Return the job and attempt."""
+        return self.job_id, self.attempt
+
 
 @dataclass(frozen=True)
 class HostAttempt:
