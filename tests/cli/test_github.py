@@ -62,7 +62,7 @@ def test_the_status_tells_all_of_it(service: Service, capsys: pytest.CaptureFixt
     comments.take(store, [CommentRow(1, SHOP, 7, "ann", now - 60)])
     comments.acted(store, 1, comments.REFUSED, "no round is open")
     assert main(["github", "status"]) == 0
-    shown = capsys.readouterr().out
+    shown = re.sub(r"\d+s ago", "0s ago", capsys.readouterr().out)
     for words in (
         "desk, a user, seen 0s ago",
         "4321 of 5000 requests until ",

@@ -192,7 +192,7 @@ def test_bytes_that_are_no_text_are_replaced_and_no_traceback(script: Script, as
         b"store: caf\xe9",
         "--partial",
     ]
-    done = subprocess.run(typed, env=script.service.environment, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(typed, env=script.service.environment, capture_output=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
     script.until_over(asking)
     assert "caf\N{REPLACEMENT CHARACTER}" in script.prompt(f"{asking}.1")

@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -273,7 +275,8 @@ def test_a_resume_sent_while_no_worker_runs_is_applied_when_one_comes(script: Sc
     try:
         missed = script.service("resume", job, "answer", "stroe: memory", code=3).stderr
         assert "did you mean `store`?" in missed, "what nobody could ask back about later is asked back now"
-        kept = script.service.json("resume", job, "answer", "store: memory")
+        typed = (sys.executable, "-m", "cli.main", "resume", job, "answer", "store: memory", "--json")
+        kept = json.loads(subprocess.check_output(typed, env=script.service.environment))
     finally:
         os.kill(worker, signal.SIGKILL)
     assert kept["applied"] is False

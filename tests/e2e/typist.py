@@ -13,10 +13,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from bridge.operations.orders import resume, trees
 from cli.main import run
 from tests.imported import everything
 from tests.waiting import PATIENCE, wait_for
@@ -64,8 +66,12 @@ def typist() -> Typist:
 
 
 def serve(address: str) -> None:
-    """Import everything, then fork for every command, until the test run has ended."""
+    """Import everything, then fork for every command, until the test run has ended.
+
+    An order waits for the verdict of a busy worker as long as the tests do.
+    """
     everything()
+    resume.PATIENCE = trees.RPC_TIMEOUT = timedelta(seconds=PATIENCE)
     if os.fork() == 0:
         os.read(0, 1)  # a pipe that closes when the test run has ended
         os.kill(os.getppid(), signal.SIGKILL)

@@ -44,7 +44,7 @@ async def moved(host: Stage, agent: str, mark: Path) -> tuple[JobRun, "asyncio.T
     """Start a job, and have the tree take it from its host once its agent is at work."""
     job = host.job(agent, Action.IMPLEMENT)
     running = asyncio.create_task(host.play(job))
-    await until(mark.exists, seconds=30)
+    await until(mark.exists)
     taken(host, job)
     return job, running
 

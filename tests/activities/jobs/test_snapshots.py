@@ -42,8 +42,8 @@ async def test_an_attempt_elsewhere_goes_on_from_the_last_snapshot(hosts: Hosts,
     one, other, mark = hosts.of("a"), hosts.of("b"), tmp_path / "mark"
     job = one.job(works(mark, tmp_path / "never"), Action.IMPLEMENT)
     running = asyncio.create_task(ActivityEnvironment().run(one.jobs.run_job, job))
-    await until(lambda: mark.exists() and SNAP in hosts.refs(), seconds=30)
-    await until(lambda: "new.txt" in git(hosts.forge, "ls-tree", "--name-only", SNAP), seconds=30)
+    await until(lambda: mark.exists() and SNAP in hosts.refs())
+    await until(lambda: "new.txt" in git(hosts.forge, "ls-tree", "--name-only", SNAP))
     running.cancel()  # the host is gone, and nothing of it is heard again
     os.kill(int(mark.read_text()), signal.SIGKILL)
     seen, prompt = tmp_path / "seen", tmp_path / "prompt"
@@ -66,7 +66,7 @@ async def test_an_attempt_elsewhere_goes_on_from_the_last_snapshot(hosts: Hosts,
 async def test_a_job_that_ends_leaves_no_snapshot(hosts: Hosts, tmp_path: Path) -> None:
     one, mark, then = hosts.of("a"), tmp_path / "mark", tmp_path / "then"
     running = asyncio.create_task(one.play(one.job(works(mark, then), Action.IMPLEMENT)))
-    await until(lambda: SNAP in hosts.refs(), seconds=30)
+    await until(lambda: SNAP in hosts.refs())
     repo = repos.registered(one.context.store, "acme/shop")
     assert snapshots.latest(one.context, repo, ROOT) == hosts.refs()[SNAP]
     then.touch()
@@ -86,12 +86,12 @@ async def test_without_a_snapshot_an_attempt_elsewhere_begins_afresh(hosts: Host
 async def test_a_hub_that_is_away_stops_no_agent(hosts: Hosts, tmp_path: Path) -> None:
     one, mark, then = hosts.of("a"), tmp_path / "mark", tmp_path / "then"
     running = asyncio.create_task(one.play(one.job(works(mark, then), Action.IMPLEMENT)))
-    await until(mark.exists, seconds=30)
+    await until(mark.exists)
     away = hosts.forge.with_name("away.git")
     hosts.forge.rename(away)
     await asyncio.sleep(0.5)
     away.rename(hosts.forge)
-    await until(lambda: SNAP in hosts.refs(), seconds=30)
+    await until(lambda: SNAP in hosts.refs())
     then.touch()
     assert (await running).state is JobState.SUCCEEDED
     assert list(hosts.refs()) == [f"refs/service/{ROOT}"]

@@ -1,6 +1,5 @@
 """Which of several hosts does a chore of the whole cluster."""
 
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +11,7 @@ from activities.store import leader
 from activities.store.database import open_store
 from activities.store.leader import Chore, Leader
 from tests.activities.store.conftest import emptied
+from tests.waiting import wait_for
 
 CHORE = Chore.SETTLE_ENDED_WORKFLOWS
 
@@ -42,8 +42,7 @@ def test_a_leader_that_is_silent_loses_its_lead(store: Engine, monkeypatch: pyte
     monkeypatch.setattr(leader, "IDLE_SECONDS", 0.2)
     first, second = Leader(store, CHORE), Leader(store, CHORE)
     assert first.leads()
-    time.sleep(0.6)
-    assert second.leads()
+    wait_for(second.leads)
     with pytest.raises(DBAPIError):
         first.leads()
     assert not first.leads()

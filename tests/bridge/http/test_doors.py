@@ -2,7 +2,6 @@
 
 import json
 import socket
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 
@@ -67,12 +66,12 @@ def test_a_connection_at_work_makes_no_room(
     monkeypatch.setattr(connections, "MOST", 3)
     live, authorization = listening(service), bearer(service)["Authorization"]
     head = "POST /v1/agents/scout/ask HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n"
-    head += f"Authorization: {authorization}\r\n\r\n"
+    head += f"Authorization: {authorization}\r\nExpect: 100-continue\r\n\r\n"
     with ExitStack() as stack:
         at_work = [stack.enter_context(connected(live)) for _ in range(3)]
         for line in at_work:
             line.sendall(head.encode())
-        time.sleep(0.2)  # a head that is not read yet counts as silent, which is correct
+            assert line.recv(65536).startswith(b"HTTP/1.1 100"), "its head is read: before, it counts as silent"
         answer = said(stack.enter_context(connected(live)))
         assert answer.startswith(b"HTTP/1.1 503")
         assert json.loads(answer.partition(b"\r\n\r\n")[2])["code"] == "busy"

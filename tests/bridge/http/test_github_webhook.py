@@ -1,11 +1,13 @@
 """The webhook: signed, never trusted, only a trigger for the poller (ruling L7)."""
 
+import asyncio
 import hashlib
 import hmac
 import json
 import os
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -30,7 +32,7 @@ from tests.bridge.conftest import Live, bearer
 from tests.bridge.github_seeds import SETTINGS, SHOP
 from tests.bridge.http.conftest import BASE, NO_TEMPORAL, PLENTY
 from tests.depth import cases
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.ruling("L7")
 
@@ -286,27 +288,25 @@ class TestLimits:
         self, service: Service, listening: Callable[[Service], Live], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(webhook, "AT_ONCE", 2)
-        monkeypatch.setattr(webhook, "SECONDS", 3.0)
+        monkeypatch.setattr(webhook, "SECONDS", PATIENCE)
         live = listening(service)
         where = (live.address.host, live.address.port)
         head = f"POST {PATH} HTTP/1.1\r\nHost: x\r\nX-Hub-Signature-256: {SIGNED}\r\nContent-Length: 9\r\n\r\n{{"
-        slow = [socket.create_connection(where, timeout=30) for _ in range(2)]
-        try:
-            for each in slow:
-                each.sendall(head.encode())
 
-            async def answer() -> int:
-                async with httpx.AsyncClient(base_url=live.url, timeout=20) as client:
-                    return (await client.post(PATH, content=b"{}", headers=headers(b"{}"))).status_code
+        async def is_(status: int) -> bool:
+            async with httpx.AsyncClient(base_url=live.url, timeout=20) as client:
+                return (await client.post(PATH, content=b"{}", headers=headers(b"{}"))).status_code == status
 
-            async def is_(status: int) -> bool:
-                return await answer() == status
-
+        with ExitStack() as stack:
+            for _ in range(2):
+                slow = stack.enter_context(socket.create_connection(where))
+                slow.sendall(head.encode())
             await until(lambda: is_(429), "no room for a third")
-            await until(lambda: is_(202), "room again")
-        finally:
-            for each in slow:
-                each.close()
+        await until(lambda: is_(202), "room again")
+        monkeypatch.setattr(webhook, "SECONDS", 0.1)
+        with socket.create_connection(where, timeout=PATIENCE) as slow:
+            slow.sendall(head.encode())
+            assert await asyncio.to_thread(slow.recv, 12) == b"HTTP/1.1 400", "it is not read for long"
 
     async def test_who_shows_no_signature_is_answered_before_a_body_is_read(
         self, service: Service, listening: Callable[[Service], Live]

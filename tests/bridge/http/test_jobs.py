@@ -19,7 +19,7 @@ from tests.bridge import seeds
 from tests.bridge.conftest import Live
 from tests.bridge.reviewed import TASK_BRANCH, reviewed
 from tests.bridge.seeds import ROOT
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 from workflows.model.states import JobState, TaskState
 
 JOB = f"/v1/jobs/{ROOT}"
@@ -186,10 +186,11 @@ class TestWaiting:
     async def test_others_are_served_while_some_wait(self, service: Service, live: Live) -> None:
         seeds.write(service, seeds.task(), seeds.job())
         async with live.client() as client:
-            waiting = [asyncio.create_task(client.get(f"{JOB}?wait=2s")) for _ in range(20)]
+            waiting = [asyncio.create_task(client.get(f"{JOB}?wait=60s", timeout=PATIENCE)) for _ in range(20)]
             await asyncio.sleep(0.3)
             assert (await client.get(JOB)).status_code == 200
             assert not any(each.done() for each in waiting)
+            seeds.write(service, seeds.job(state=JobState.SUCCEEDED, revision=2, ended_at=2.0))
             assert {each.status_code for each in await asyncio.gather(*waiting)} == {200}
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ from tests.bridge.operations.orders import team
 from tests.bridge.reviewed import TASK_BRANCH, A, B
 from tests.bridge.seeds import ROOT
 from tests.bridge.two_hosts import HERE, THERE, at_hub, joined, seen
+from tests.waiting import PATIENCE
 from workflows.github.merge_gate import GateState
 from workflows.model.errors import RefusedError, ServiceError, UnreachableError
 from workflows.model.rows import JobRecord
@@ -270,9 +272,11 @@ class TestHubAway:
     def test_a_look_waits_a_few_seconds_at_most(self, two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(hub_work, "WAIT_SECONDS", 0.1)
         two.states(two.here)
-        monkeypatch.setattr(checkouts, "fetch", lambda *_: asyncio.run(asyncio.sleep(1)))
+        answers = threading.Event()
+        monkeypatch.setattr(checkouts, "fetch", lambda *_: answers.wait(PATIENCE))
         hub_work._fetches.clear()
         assert branches.of_tree(two.here, ROOT).stale == "the hub of acme/shop has not answered yet"
+        answers.set()
 
     def test_a_refused_push_leaves_this_host_as_it_was(self, two: Two) -> None:
         two.hook("exit 1")

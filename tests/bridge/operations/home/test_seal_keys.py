@@ -18,6 +18,7 @@ from activities.store.registry import seal_keys as stored
 from bridge.operations.home import seal_keys
 from bridge.operations.pipelines import definitions
 from bridge.operations.service import Service
+from tests.waiting import PATIENCE
 from workflows.model.errors import NotFoundError, RefusedError, UnreachableError
 
 pytestmark = pytest.mark.ruling("Q10")
@@ -55,8 +56,9 @@ def beat(service: Service) -> None:
 
 
 @pytest.fixture
-def beating() -> Iterator[Callable[[Service], None]]:
-    """Return a function that starts the beats of a host until the end of the test."""
+def beating(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Service], None]]:
+    """Return a function that starts the beats of a host until the end of the test; they may be slow."""
+    monkeypatch.setattr(seal_keys, "BEATS_SECONDS", PATIENCE)
     end, threads = threading.Event(), list[threading.Thread]()
 
     def go_on(service: Service) -> None:

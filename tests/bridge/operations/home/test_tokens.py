@@ -15,6 +15,7 @@ from bridge.machine.named_tokens import NamedTokens, Scope
 from bridge.operations.home import tokens
 from bridge.operations.service import Service
 from tests.bridge.http.conftest import caller
+from tests.waiting import PATIENCE
 from workflows.model.errors import NotFoundError, RefusedError, UnreachableError
 
 pytestmark = pytest.mark.ruling("Q10")
@@ -28,7 +29,8 @@ def host(folder: Path, name: str) -> Service:
 
 
 @pytest.fixture
-def hosts(tmp_path: Path) -> tuple[Service, Service]:
+def hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Service, Service]:
+    monkeypatch.setattr(tokens, "WAIT_SECONDS", PATIENCE)
     return host(tmp_path, "one"), host(tmp_path, "two")
 
 
@@ -86,7 +88,7 @@ async def test_a_store_that_is_slow_holds_up_no_other_call(
     hosts: tuple[Service, Service], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = Event()
-    monkeypatch.setattr(stored, "every", lambda _: answers.wait(2) and [])
+    monkeypatch.setattr(stored, "every", lambda _: answers.wait(PATIENCE) and [])
     async with caller(hosts[0], Authorization="Bearer a-token") as call:
         waits = asyncio.create_task(call.get("/v1/jobs"))
         await asyncio.sleep(0.1)

@@ -110,6 +110,7 @@ def test_a_host_that_cannot_be_asked_is_named_within_seconds(
     pair: Pair, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(other_hosts, "SECONDS", 0.5)
+    monkeypatch.setattr(other_hosts, "AWAY_SECONDS", 60.0)
     other_hosts._client.cache_clear()
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -118,13 +119,13 @@ def test_a_host_that_cannot_be_asked_is_named_within_seconds(
         seen(pair.there.service, f"http://127.0.0.1:{port}" if address else "")
         began = time.monotonic()
         refusal = pair.refusal()
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 30
         assert f"attempt 1 ran on the host {THERE}, which " in refusal.message
         assert refusal.hint == f"ssh {THERE} service job log {JOB}"
         assert isinstance(refusal, UnreachableError if address else RefusedError)
-        began = time.monotonic()
-        assert pair.refusal().message == refusal.message
-        assert time.monotonic() - began < 0.2, "it is left alone for a while"
+        with monkeypatch.context() as left_alone:
+            left_alone.setattr(other_hosts, "_client", pytest.fail)
+            assert pair.refusal().message == refusal.message
     other_hosts._client.cache_clear()
 
 
