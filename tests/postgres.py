@@ -17,7 +17,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
 
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE, wait_for
 
 
 def programs() -> Path:
@@ -55,7 +55,8 @@ class Postgres:
     def start(self) -> None:
         options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off"
         options += f" -c max_connections={self.connections} {self.options}"
-        self._run("pg_ctl", "-D", self._data, "-o", options, "-w", "-l", str(self.folder / "log"), "start")
+        waits = ("-w", "-t", f"{PATIENCE:.0f}")
+        self._run("pg_ctl", "-D", self._data, "-o", options, *waits, "-l", str(self.folder / "log"), "start")
 
     def stop(self) -> None:
         self._run("pg_ctl", "-D", self._data, "-m", "immediate", "stop")
@@ -146,9 +147,8 @@ def running(connections: int = 30, options: str = "", disk: int = 0) -> Iterator
         if disk:
             stack.enter_context(_disk(Path(name, "data"), disk))
         with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        server = Postgres(Path(name), port, connections, options)
-        server.make()
+            server = Postgres(Path(name), free.getsockname()[1], connections, options)
+            server.make()  # meanwhile nobody else takes the port
         server.start()
         try:
             yield server

@@ -11,7 +11,7 @@ from bridge.machine.ports import LOOPBACK, choose_port, is_free
 from tests.activities.store.conftest import emptied, postgres
 from tests.e2e.conftest import Installed, set_up
 from tests.unboxed import shell
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE, wait_for
 
 __all__ = ["postgres"]
 
@@ -86,7 +86,7 @@ def test_a_worker_whose_server_lost_its_namespace_says_so_in_a_sentence(service:
         capture_output=True,
         text=True,
         env=service.environment,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 5

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bridge.daemon.server import find_program
-from bridge.machine.ports import LOOPBACK, choose_port, is_free
+from bridge.machine.ports import LOOPBACK, is_free
+from tests.e2e.conftest import lane
 from tests.waiting import wait_for
 
 
@@ -16,7 +17,7 @@ class Server:
     """Temporal's development server, without the service's set-up."""
 
     database: Path
-    port: int = field(default_factory=lambda: choose_port(0, "Temporal").port)
+    port: int = field(default_factory=lambda: int(lane()["SERVICE_TEMPORAL_PORT"]))
     _process: subprocess.Popen[bytes] = field(init=False)
 
     @property
