@@ -155,7 +155,7 @@ class ResumeAnswer(BaseModel):
     verb: str
     message: str
     applied: bool = Field(
-        description="False if no worker is there: the order is kept, and takes effect when one comes."
+        description="False if no worker took it in time: the order is kept, and takes effect when one does."
     )
 
 

@@ -56,7 +56,7 @@ class Verdict:
 
     message: str
     applied: bool
-    """False if no worker is there: Temporal keeps the order, and it takes effect when a worker comes."""
+    """False if no worker took it in time: Temporal keeps the order, and it takes effect when a worker takes it."""
 
 
 async def resume(service: Service, order: ResumeOrder) -> Verdict:
@@ -141,7 +141,7 @@ async def _asked(handle: WorkflowHandle[DelegationTree, CloseTree], order: Resum
         with translated():
             await handle.signal("resume", order, rpc_timeout=RPC_TIMEOUT)
     kept = f"{order.verb} {short_line(redacted(order.text), 300)}".strip()
-    return Verdict(f"no worker is there to take it; it is kept, and takes effect when one comes: {kept}", applied=False)
+    return Verdict(f"no worker has taken it yet; it is kept, and takes effect when one does: {kept}", applied=False)
 
 
 def _too_late(service: Service, root: str, order: ResumeOrder) -> RefusedError:
