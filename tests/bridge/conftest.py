@@ -13,6 +13,7 @@ from bridge.http.app import create_app
 from bridge.http.process import configured
 from bridge.machine.address import Address, bind, bound
 from bridge.operations.service import Service
+from tests.waiting import PATIENCE
 
 
 def bearer(service: Service) -> dict[str, str]:
@@ -34,7 +35,7 @@ class Live:
         return httpx.AsyncClient(
             base_url=self.url,
             headers=bearer(self.service),
-            timeout=20,
+            timeout=PATIENCE,
         )
 
 
@@ -55,7 +56,7 @@ def listening() -> Iterator[Callable[[Service], Live]]:
             thread.join(20)
 
         ends.append(end)
-        up.result(20)
+        up.result(PATIENCE)
         return Live(service, bound(socket))
 
     yield listen

@@ -55,7 +55,7 @@ def context(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: 
     subprocess.run(["sh", "-c", commit], cwd=repo, check=True)
     program = tmp_path / "program.py"
     program.write_text(f"{PRELUDE}\nif number == 1 or 'always' in prompt:\n    {LIMITED}\nclaude(RESULT)")
-    section = {"command": [sys.executable, str(program)], "rate_limit_backoff": "2s"}
+    section = {"command": [sys.executable, str(program)], "rate_limit_backoff": "4s"}
     settings = unboxed({"runtimes": {"runtime_b": section}, "worker": {"host": queue}})
     context = Context(home, settings, open_store(home))
     repos.put(context.store, "acme/shop", str(repo), queue)

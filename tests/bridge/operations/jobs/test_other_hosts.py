@@ -21,7 +21,7 @@ from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.conftest import Live, bearer
 from tests.bridge.two_hosts import HERE, THERE, joined, reachable, seen
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE, wait_for
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UnreachableError
 from workflows.model.states import JobState
 
@@ -192,9 +192,12 @@ class TestSignature:
 
 
 async def test_two_hosts_that_ask_each_other_do_not_wait_for_each_other(
-    pair: Pair, listening: Callable[[Service], Live]
+    pair: Pair, listening: Callable[[Service], Live], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As many pages as a bridge has threads for reads are open on both, each showing a job of the other."""
+    for patience in ("SECONDS", "CONNECT_SECONDS"):
+        monkeypatch.setattr(other_hosts, patience, PATIENCE)
+    other_hosts._client.cache_clear()
     mine = reachable(listening(pair.here))
     seeds.write(pair.here, seeds.job(f"{JOB}.1", state=JobState.RUNNING, attempt=1, ended_at=None))
     folder = pair.here.home.runs / f"{JOB}.1.1"
@@ -205,4 +208,5 @@ async def test_two_hosts_that_ask_each_other_do_not_wait_for_each_other(
         asked = [here.get(f"/v1/jobs/{JOB}/log") for _ in range(6)]
         asked += [there.get(f"/v1/jobs/{JOB}.1/log") for _ in range(6)]
         answers = await asyncio.gather(*asked)
+    other_hosts._client.cache_clear()
     assert [answer.status_code for answer in answers] == [200] * 12
