@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, s
 
 from bridge.machine import dashboard_link
 from bridge.operations.service import Service
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE, wait_for
 
 ANN = "ann@desk"
 PROGRAM = next(
@@ -40,7 +40,7 @@ def started() -> Iterator[Browser]:
     """Run the browser while tests need it."""
     with sync_playwright() as playwright:
         flags = ["--no-sandbox"] if os.geteuid() == 0 else []
-        browser = playwright.chromium.launch(executable_path=PROGRAM, args=flags)
+        browser = playwright.chromium.launch(executable_path=PROGRAM, args=flags, timeout=1000 * PATIENCE)
         try:
             yield browser
         finally:
@@ -68,6 +68,7 @@ class Person:
             has_touch=touch,
             is_mobile=touch,
         )
+        self.context.set_default_timeout(1000 * PATIENCE)
         self.context.add_init_script(REPORTING)
         self.faults: list[str] = []
         self.context.on("page", self._watch)
@@ -125,7 +126,7 @@ def person(
 
 def until_shown(page: Page, words: str) -> None:
     """Wait until these words are on the page."""
-    wait_for(lambda: words in page.inner_text("body"), lambda: page.inner_text("body")[:2000], seconds=60)
+    wait_for(lambda: words in page.inner_text("body"), lambda: page.inner_text("body")[:2000])
 
 
 def tree_page(service: Service, ann: Person, job: str) -> Page:

@@ -71,7 +71,7 @@ def serve(address: str) -> None:
     An order waits for the verdict of a busy worker as long as the tests do.
     """
     everything()
-    resume.PATIENCE = trees.RPC_TIMEOUT = timedelta(seconds=PATIENCE)
+    resume.PATIENCE = trees.RPC_TIMEOUT = timedelta(seconds=PATIENCE)  # type: ignore[attr-defined]
     if os.fork() == 0:
         os.read(0, 1)  # a pipe that closes when the test run has ended
         os.kill(os.getppid(), signal.SIGKILL)
