@@ -40,13 +40,15 @@ def latest(client: Client, tree: Handle) -> Handle:
 
 
 async def runs_of(client: Client, tree: Handle) -> int:
-    """Count the runs from the last one back to the first: the list of workflows may lag behind."""
-    number, run_id = 0, (await latest(client, tree).describe()).run_id
-    while run_id:
-        history = await client.get_workflow_handle(tree.id, run_id=run_id).fetch_history()
-        run_id = history.events[0].workflow_execution_started_event_attributes.continued_execution_run_id
-        number += 1
-    return number
+    """Count the runs, once the last one is in the list of workflows, which may lag behind."""
+    last, found = (await latest(client, tree).describe()).run_id, set[str]()
+
+    async def listed() -> bool:
+        found.update([each.run_id async for each in client.list_workflows(f"WorkflowId = '{tree.id}'")])
+        return last in found
+
+    await until(listed)
+    return len(found)
 
 
 async def steps(client: Client, tree: Handle) -> list[int]:
