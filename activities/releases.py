@@ -61,14 +61,14 @@ async def deployment(client: Client, settings: Settings) -> Deployment:
     name = _NOT_IN_NAMES.sub("-", settings.temporal.task_queue)
     request = DescribeWorkerDeploymentRequest(namespace=client.namespace, deployment_name=name)
     try:
-        found = await client.workflow_service.describe_worker_deployment(request, timeout=RPC_TIMEOUT)
+        described = await client.workflow_service.describe_worker_deployment(request, timeout=RPC_TIMEOUT)
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
             return Deployment(name)
         if error.status in _FOR_NOW:
             raise
         raise NoDeploymentsError(error.message) from None
-    return Deployment(name, found.worker_deployment_info.routing_config.current_deployment_version.build_id)
+    return Deployment(name, described.worker_deployment_info.routing_config.current_deployment_version.build_id)
 
 
 async def config(client: Client, settings: Settings) -> WorkerDeploymentConfig | None:

@@ -207,8 +207,8 @@ def is_only_here(repo: Path, remote: str, commit: str, *, mirror: bool) -> bool:
     """
     of_remote = (f"refs/remotes/{name}/" for name, url in remotes(repo).items() if _same(url) == _same(remote))
     known = (TRACKED, *(("refs/heads/",) if mirror else of_remote))
-    found = every_reference(common_directory(repo)).items()
-    ends = (end for name, end in found if name.startswith(known) and not name.startswith(HEADS))
+    references = every_reference(common_directory(repo)).items()
+    ends = (end for name, end in references if name.startswith(known) and not name.startswith(HEADS))
     return bool(branches.reached(repo, commit, tuple(ends)))
 
 
@@ -252,21 +252,21 @@ def remove(repo: Path, hub: Hub, names: Collection[str]) -> None:
 
 def listed(repo: Path, hub: Hub, names: Collection[str] = ("*",)) -> dict[str, str]:
     """Return the commits of these names below the hub's namespace, which may be patterns."""
-    found = _ask(repo, hub.url, *(hub.ref(name) for name in names))
-    rows = (row.partition("\t") for row in found.splitlines())
+    listing = _ask(repo, hub.url, *(hub.ref(name) for name in names))
+    rows = (row.partition("\t") for row in listing.splitlines())
     return {ref.removeprefix(hub.refs): commit for commit, _, ref in rows if ref.startswith(hub.refs)}
 
 
 def default_branch(url: str) -> str:
     """Return the name of a remote's default branch. Raise if it can't be read, or has no commit."""
     with tempfile.TemporaryDirectory(prefix="service-git-") as folder:
-        found = _ask(Path(folder), url, "HEAD", symref=True)
-    if re.search(r"^[0-9a-f]{64}\t", found, re.MULTILINE):
+        listing = _ask(Path(folder), url, "HEAD", symref=True)
+    if re.search(r"^[0-9a-f]{64}\t", listing, re.MULTILINE):
         raise UsageError(
             f"{shown(url)} keeps its objects by SHA-256, which libgit2 does not read", f"git ls-remote {shown(url)}"
         )
-    match = re.search(r"^ref: refs/heads/(\S+)\tHEAD$", found, re.MULTILINE)
-    if match is None or "\tHEAD" not in found.replace(match[0], ""):
+    match = re.search(r"^ref: refs/heads/(\S+)\tHEAD$", listing, re.MULTILINE)
+    if match is None or "\tHEAD" not in listing.replace(match[0], ""):
         raise UsageError(f"{shown(url)} has no commit on its default branch yet", f"git push {shown(url)} HEAD:main")
     return match[1]
 

@@ -30,8 +30,8 @@ async def why_closed(client: Client, workflow_id: str, run_id: str, status: Work
     only_last = WorkflowHistoryEventFilterType.CLOSE_EVENT
     async for event in handle.fetch_history_events(event_filter_type=only_last, rpc_timeout=RPC_TIMEOUT):
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
-            told = event.workflow_execution_terminated_event_attributes
-            return f"terminated from outside by {told.identity or 'the server'}: {told.reason or NO_REASON}"
+            attributes = event.workflow_execution_terminated_event_attributes
+            return f"terminated from outside by {attributes.identity or 'the server'}: {attributes.reason or NO_REASON}"
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
             failed = event.workflow_execution_failed_event_attributes.failure
             return f"its workflow failed: {await _message(client, workflow_id, failed) or NO_REASON}"

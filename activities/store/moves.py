@@ -131,13 +131,13 @@ def queued_on(engine: Engine, host: str) -> list[HostAttempt]:
 
 def _attempts(engine: Engine, host: str, jobs: Select[Any], stages: Select[Any]) -> list[HostAttempt]:
     with engine.connect() as connection:
-        found = [(row, row.workflow_id) for row in connection.execute(jobs, {"host": host})]
-        found += [(row, workflow_id(row.pipeline)) for row in connection.execute(stages, {"host": host})]
+        rows = [(row, row.workflow_id) for row in connection.execute(jobs, {"host": host})]
+        rows += [(row, workflow_id(row.pipeline)) for row in connection.execute(stages, {"host": host})]
     return [
         HostAttempt(
             row.job_id, row.attempt, row.repo, row.begun_at, waits, bool(row.moves), frozenset(row.require or ())
         )
-        for row, waits in found
+        for row, waits in rows
     ]
 
 

@@ -89,9 +89,9 @@ def put(
             if known is not None and not known.remote:
                 connection.execute(delete(schema.checkouts).where(table.repo == name, table.host != host))
             upsert(connection, schema.checkouts, [{"repo": name, "host": host, "path": path, "added_at": now}])
-        found = _one(connection, name)
-    assert found is not None
-    return found
+        repo = _one(connection, name)
+    assert repo is not None
+    return repo
 
 
 def get(engine: Engine, name: str) -> Repo | None:

@@ -89,9 +89,9 @@ def _handled(service: Service, found: Branches) -> bool:
     """Return whether the tree needs no automatic merge: all its line is merged, or a person has dropped one of its
     branches.
     """
-    told = stored.recorded(service.store, found.root_job_id)
-    merged = {event.branch for kind, _, event in told if kind is BranchEventKind.MERGED}
-    dropped = any(kind is BranchEventKind.DROPPED for kind, _, _ in told)
+    events = stored.recorded(service.store, found.root_job_id)
+    merged = {event.branch for kind, _, event in events if kind is BranchEventKind.MERGED}
+    dropped = any(kind is BranchEventKind.DROPPED for kind, _, _ in events)
     return dropped or all(leg.branch in merged for leg in task_line.on_line(found))
 
 

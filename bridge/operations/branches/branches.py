@@ -142,7 +142,7 @@ def of_tree(
     base, of_another = stored_trees.base_of(service.store, root)
     name = of_another or f"service/{tree.task.task_id}"
     writers = [job for job in tree.jobs if job.action is Action.IMPLEMENT and only in (None, job.job_id)]
-    found = Branches(root, tree.task.repo, "", name, None, (), base=base, owns_task_branch=not of_another)
+    unread = Branches(root, tree.task.repo, "", name, None, (), base=base, owns_task_branch=not of_another)
     try:
         repo, stale = _fetched(service, tree, typed or f"service job branches {root}", fresh=fresh)
         path = Path(repo.path)
@@ -155,7 +155,7 @@ def of_tree(
         look = _Look(service, tree, None, None)
         known = stored_repos.get(service.store, tree.task.repo)
         return replace(
-            found,
+            unread,
             path=checkouts.seen_here(service, known).path if known else "",
             legs=tuple(look.at(job) for job in writers),
             problem=error.message,
@@ -166,7 +166,7 @@ def of_tree(
     if line and any(_contains(path, line, leg.head_sha or "") for leg in dropped):
         line = ""
     default = f"{repo.default_branch} at {hub.shown(repo.remote)}" if repo.is_mirror else ""
-    return replace(found, path=repo.path, head=head, legs=legs, line=line, default=default, stale=stale)
+    return replace(unread, path=repo.path, head=head, legs=legs, line=line, default=default, stale=stale)
 
 
 def with_work(service: Service, job: JobRecord) -> Path:

@@ -93,10 +93,11 @@ def _seen(job: JobRecord, given: Given) -> tuple[str, ...]:
 
 def _later(service: Service, root: str, repo: Path, head: Head) -> LaterReview | None:
     """Return the last review that was asked for of what the tree's reviews have not seen, with its verdict."""
-    told = [event for kind, _, event in stored.recorded(service.store, root) if kind is BranchEventKind.REVIEW_ASKED]
-    if not told:
+    events = stored.recorded(service.store, root)
+    reviews = [event for kind, _, event in events if kind is BranchEventKind.REVIEW_ASKED]
+    if not reviews:
         return None
-    asked = told[-1]
+    asked = reviews[-1]
     tree = jobs.tree(service, asked.review)
     given = attempts.given_in(service.store, asked.review).get(asked.review)
     facts = _look(JobFacts(), repo, tree.jobs[0], head, given, None)

@@ -97,8 +97,10 @@ def _into_task_branch(service: Service, job_ids: Sequence[str], actor: str, anyw
     job_ids = [leg for job_id in job_ids for leg in _ready(service, job_id, anyway)]
     wanted = [writer(service, job_id) for job_id in dict.fromkeys(job_ids)]
     if len({job.root_job_id for job in wanted}) > 1:
-        each = {job.root_job_id: [leg.job_id for leg in wanted if leg.root_job_id == job.root_job_id] for job in wanted}
-        ways = (f"service job merge {' '.join(legs)}{' --anyway' if anyway else ''}" for legs in each.values())
+        by_tree = dict[str, list[str]]()
+        for job in wanted:
+            by_tree.setdefault(job.root_job_id, []).append(job.job_id)
+        ways = (f"service job merge {' '.join(legs)}{' --anyway' if anyway else ''}" for legs in by_tree.values())
         raise UsageError(f"{wanted[0].job_id} and the others are of several trees", Commands(*ways))
     tree = branches.of_tree(service, wanted[0].job_id, typed=order, fresh=True)
     legs = [_mergeable(tree, job) for job in wanted]
@@ -182,13 +184,13 @@ def _ready(service: Service, job_id: str, anyway: bool) -> list[str]:
 def _refuse_objected(against: Sequence[LegBranch], task: TaskRecord, job_ids: Sequence[str]) -> None:
     if not against:
         return
-    said = "; ".join(f"leg {leg.leg} ({leg.job_id}) is not approved: {leg.objection}" for leg in against)
+    objections = "; ".join(f"leg {leg.leg} ({leg.job_id}) is not approved: {leg.objection}" for leg in against)
     ways = [
         *(f"service job show {each}" for each in dict.fromkeys(leg.objector for leg in against)),
         *([task.next] if task.waits_for is WaitsFor.RETRY else []),
         f"service job merge {' '.join(job_ids)} --anyway",
     ]
-    raise RefusedError(f"{said}; nothing was merged", Commands(*ways))
+    raise RefusedError(f"{objections}; nothing was merged", Commands(*ways))
 
 
 def _merge(service: Service, tree: Branches, legs: Sequence[LegBranch], parts: Sequence[Contribution]) -> Merged | None:

@@ -105,7 +105,7 @@ def _warnings(service: Service, address: str) -> list[str]:
     settings, config = service.settings, connect_config(service.home, service.settings)
     database = make_url(settings.store.url).host or "localhost"
     temporal = urlsplit(f"//{config['target_host']}").hostname or ""
-    said = [
+    warnings = [
         f"{name} is at {host}, which on another machine is that machine: name this one in {setting}, then invite again"
         for name, host, setting in (
             ("the database", database, "[store].url"),
@@ -114,12 +114,12 @@ def _warnings(service: Service, address: str) -> list[str]:
         if _is_loopback(host)
     ]
     if settings.temporal.profile or config.get("tls") or config.get("api_key"):
-        said.append(
+        warnings.append(
             "certificates and API keys for Temporal are not sent: give the new machine its profile or TEMPORAL_*"
         )
     if not address:
-        said.append("this host's bridge only listens for its own machine, so the new one asks by ssh, with --from")
-    return said
+        warnings.append("this host's bridge only listens for its own machine, so the new one asks by ssh, with --from")
+    return warnings
 
 
 def _is_loopback(host: str) -> bool:

@@ -127,11 +127,11 @@ def _by_http(source: str, shown: str) -> bytes:
     if answer.status_code == httpx.codes.OK and len(answer.content) <= MOST:
         return answer.content
     try:
-        said = str(answer.json()["error"])
+        refusal = str(answer.json()["error"])
     except (ValueError, TypeError, LookupError):
         why = f"{source} answers with status {answer.status_code}: no bridge of this service is there"
         raise UnreachableError(why, _another_way(source)) from None
-    message, _, hint = said.partition("; try: ")
+    message, _, hint = refusal.partition("; try: ")
     if answer.status_code not in REFUSALS:
         raise UnreachableError(f"{source} does not accept invitations: {message}", _another_way(source))
     raise RefusedError(message, hint or INVITE)
@@ -155,8 +155,8 @@ def _by_ssh(source: str, shown: str) -> bytes:
     if done.returncode == 0:
         with suppress(ValueError):
             return base64.b64decode(done.stdout.strip(), validate=True)
-    if said := _SAID.search(done.stderr):
-        raise RefusedError(said[1], said[2] or INVITE)
+    if refusal := _SAID.search(done.stderr):
+        raise RefusedError(refusal[1], refusal[2] or INVITE)
     last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
     raise UnreachableError(f"service cannot be run by {source}: {short_line(last, 200)}", " ".join(command[:-1]))
 
@@ -165,10 +165,10 @@ def _given(invitation: Invitation, answer: bytes) -> Given:
     data = invitation.opened(answer)
     if data is None:
         raise RefusedError("the answer is not encrypted for this invitation", INVITE)
-    said = json.loads(data)
-    wanted = {tuple(path): value for path, value in said["settings"]}
+    content = json.loads(data)
+    wanted = {tuple(path): value for path, value in content["settings"]}
     kept = {path: value for path, value in wanted.items() if path[0] in SHARED and path not in OWN}
-    return Given(kept, tuple(bytes.fromhex(key) for key in said["keys"]))
+    return Given(kept, tuple(bytes.fromhex(key) for key in content["keys"]))
 
 
 @contextmanager

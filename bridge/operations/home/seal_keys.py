@@ -150,16 +150,16 @@ def remove(service: Service, name: str) -> Removed:
 def _former(known: list[KnownKey], name: str) -> KnownKey:
     """Return the key that a person named by the beginning of its fingerprint."""
     sealing = seal_keys.sealing(known)
-    found = [key for key in known if name and key.fingerprint.startswith(name.lower()) and not key.removed_at]
+    matching = [key for key in known if name and key.fingerprint.startswith(name.lower()) and not key.removed_at]
     former = [key.fingerprint[:SHOWN] for key in known if key.seals_since and key != sealing and not key.removed_at]
-    if len(found) != 1:
+    if len(matching) != 1:
         have = f"former keys are {', '.join(former)}" if former else "there is no former key"
         hint = f"service host remove-key {former[0]}" if former else AGAIN
-        raise NotFoundError(f"{name[:100]!r} matches {len(found) or 'no'} seal keys; {have}", hint)
-    if found[0] == sealing or not found[0].seals_since:
-        says = f"the key {found[0].fingerprint[:SHOWN]} is the one that all hosts seal with, or will"
+        raise NotFoundError(f"{name[:100]!r} matches {len(matching) or 'no'} seal keys; {have}", hint)
+    if matching[0] == sealing or not matching[0].seals_since:
+        says = f"the key {matching[0].fingerprint[:SHOWN]} is the one that all hosts seal with, or will"
         raise RefusedError(says, AGAIN)
-    return found[0]
+    return matching[0]
 
 
 def _others(service: Service) -> list[Host]:
@@ -208,5 +208,5 @@ async def _sealed_with(service: Service, left_at: float) -> list[str]:
     began = f"StartTime < '{datetime.fromtimestamp(before, UTC).isoformat()}'"
     query = f"ExecutionStatus = 'Running' AND TaskQueue = '{settings.temporal.task_queue}' AND {began}"
     with translated("Temporal cannot say what is open"):
-        found = [each.id async for each in client.list_workflows(query, limit=MOST, rpc_timeout=RPC_TIMEOUT)]
-    return sorted({*found, *attempts.open_since_before(service.store, before)})
+        open_workflows = [each.id async for each in client.list_workflows(query, limit=MOST, rpc_timeout=RPC_TIMEOUT)]
+    return sorted({*open_workflows, *attempts.open_since_before(service.store, before)})

@@ -65,8 +65,8 @@ class OtherHost:
         host = hosts.get(self.service.store, self.name)
         if host is None or not host.address:
             raise RefusedError(f"{self.subject} on the host {self.name}, which other hosts cannot ask", self._there)
-        said = urlencode({name: value for name, value in query.items() if value is not None})
-        target = f"{PREFIX}{path}{'?' if said else ''}{said}"
+        parameters = urlencode({name: value for name, value in query.items() if value is not None})
+        target = f"{PREFIX}{path}{'?' if parameters else ''}{parameters}"
         status, body, headers = self._answer(host.address, target)
         if status != 200:
             self._refuse(host.address, status, body)
@@ -101,17 +101,17 @@ class OtherHost:
         return {HEADER: HostCall(self.service.settings.host, self.name, target, now).header(key)}
 
     def _unreachable(self, address: str, why: str) -> UnreachableError:
-        said = f"{self.subject} on the host {self.name}, which does not answer at {address}: {short_line(why, 200)}"
-        return UnreachableError(said, self._there)
+        message = f"{self.subject} on the host {self.name}, which does not answer at {address}: {short_line(why, 200)}"
+        return UnreachableError(message, self._there)
 
     def _refuse(self, address: str, status: int, body: bytes) -> NoReturn:
         """Raise the refusal of the other host as this one's, with its name."""
         kinds: dict[int, type[ServiceError]] = {400: UsageError, 404: NotFoundError, 409: RefusedError}
         try:
-            said = str(json.loads(body)["error"])
+            refusal = str(json.loads(body)["error"])
         except (ValueError, TypeError, LookupError):
-            said = f"status {status}"
-        message, _, hint = said.partition("; try: ")
+            refusal = f"status {status}"
+        message, _, hint = refusal.partition("; try: ")
         if status not in kinds:
             raise self._unreachable(address, message)
         raise kinds[status](f"{message} (says the host {self.name})", hint or self._there)
