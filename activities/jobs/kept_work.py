@@ -20,7 +20,6 @@ from activities.runs.run_folders import Key, key_of
 from activities.store import attempts, jobs, moves
 from activities.store import branches as branch_events
 from activities.store.attempts import AttemptRow
-from activities.store.moves import Moved
 from activities.store.registry import repos
 from workflows.model.errors import ServiceError
 from workflows.model.event_payloads import BranchEvent, BranchEventKind
@@ -34,13 +33,13 @@ async def settle(context: Context, logged: Mapping[Key, str] | None = None) -> d
     Return why work is not kept yet, by attempt; a fault that was `logged` the last time is not logged again.
     """
     moved = await asyncio.to_thread(moves.to_keep, context.store, context.host)
-    left = {each.key: each for each in moved if not context.stops.runs(each.key)}  # its call ends it
+    left = [key for key in moved if not context.stops.runs(key)]  # its call ends it
     if left:
         await end(context, left)
     logged, faults = logged or {}, dict[Key, str]()
-    for key, each in left.items():
+    for key in left:
         try:
-            await asyncio.to_thread(_settle, context, each)
+            await asyncio.to_thread(_settle, context, key)
         except (ServiceError, OSError) as fault:
             faults[key] = str(fault)
             if logged.get(key) != faults[key]:
@@ -56,38 +55,38 @@ async def end(context: Context, keys: Collection[Key]) -> int:
     return len(found)
 
 
-def _settle(context: Context, moved: Moved) -> None:
-    row, job = attempts.get(context.store, moved.job_id, moved.attempt), jobs.get(context.store, moved.job_id)
+def _settle(context: Context, key: Key) -> None:
+    row, job = attempts.get(context.store, *key), jobs.get(context.store, key[0])
     ref = ""
     if row is not None and job is not None and row.worktree is not None:
         repo, path = checkouts.path_by_name(context, job.repo), Path(row.worktree)
-        ref = _kept(context, moved, row, job.repo, repo) if row.branch else ""
+        ref = _kept(context, row, job.repo, repo) if row.branch else ""
         if row.branch is None or "-shared-" not in row.branch:  # the folder is not other jobs' too
             worktrees.dispose(repo, path, later=True)
-    moves.keep(context.store, moved, ref)
+    moves.keep(context.store, key, ref)
 
 
-def _kept(context: Context, moved: Moved, row: AttemptRow, name: str, repo: Path) -> str:
+def _kept(context: Context, row: AttemptRow, name: str, repo: Path) -> str:
     """Push the attempt's work, uncommitted files too, and record the event. Return the ref; empty without work."""
     through = checkouts.hub_of(context, repos.registered(context.store, name))
-    commit, source = _work(row, moved, repo)
+    commit, source = _work(row, repo)
     if through is None or commit is None:
         return ""
-    own = f"{hub.KEPT}{moved.job_id}-{moved.attempt}"
+    own = f"{hub.KEPT}{row.job_id}-{row.attempt}"
     hub.overwrite(source, through, commit, own)
     ref = through.ref(own)
     event = BranchEvent(actor=context.host, branch=ref, head_sha=commit, task_branch="", merged=False)
-    message = f"{context.host} came back: its work on attempt {moved.attempt}, which had moved, is kept as {ref}"
-    branch_events.record(context.store, BranchEventKind.KEPT, moved.job_id, event, message)
+    message = f"{context.host} came back: its work on attempt {row.attempt}, which had moved, is kept as {ref}"
+    branch_events.record(context.store, BranchEventKind.KEPT, row.job_id, event, message)
     return ref
 
 
-def _work(row: AttemptRow, moved: Moved, repo: Path) -> tuple[str | None, Path]:
+def _work(row: AttemptRow, repo: Path) -> tuple[str | None, Path]:
     """Return a commit of the attempt's work folder, else of its branch, and the repository that has the commit."""
     path = Path(row.worktree or "")
     if worktree := worktrees.find(path):
         worktree = Worktree(path, row.base_sha or worktree.base, worktree.branch, worktree.names)
-        made = apart(LOOK_SECONDS, work_in_progress.take, worktree, moved.job_id, moved.attempt)
+        made = apart(LOOK_SECONDS, work_in_progress.take, worktree, *row.key)
         return made.commit or None, side_of(path)
     tip = branches.tip(repo, row.branch or "")
     return (tip if tip != row.base_sha else None), repo

@@ -85,24 +85,6 @@ def _moved(connection: Connection, offered: Offered, move: Move, begun_at: float
 
 
 @dataclass(frozen=True)
-class Moved:
-    """An attempt that was taken from a host."""
-
-    job_id: str
-    attempt: int
-    host: str
-    reason: str
-    at: float
-    kept: str | None
-    """The ref with the host's work on it: empty where the host had made nothing, None until it has come back."""
-
-    @property
-    def key(self) -> tuple[str, int]:
-        """Return the job and attempt."""
-        return self.job_id, self.attempt
-
-
-@dataclass(frozen=True)
 class HostAttempt:
     """An attempt that a host has begun, or that waits there; its workflow has not heard of its end."""
 
@@ -189,16 +171,18 @@ _QUEUED_JOBS = _jobs(_QUEUED, schema.placements).where(_NOT_BEGUN, _JOB.state ==
 _QUEUED_STAGES = _stages(_QUEUED, schema.placements).where(_NOT_BEGUN, _LAST, _RUN.state.in_(sorted(OPEN_RUNS)))
 
 
-def to_keep(engine: Engine, host: str) -> Sequence[Moved]:
-    """Return the attempts that were taken from this host while it was away, and whose work it has not kept."""
-    table = schema.moves
+def to_keep(engine: Engine, host: str) -> list[tuple[str, int]]:
+    """Return job and number of the attempts that were taken from this host while it was away, and whose work it has not
+    kept.
+    """
+    table = schema.moves.c
+    query = select(table.job_id, table.attempt).where(table.host == host, table.kept.is_(None))
     with engine.connect() as connection:
-        rows = connection.execute(select(table).where(table.c.host == host, table.c.kept.is_(None)))
-        return [Moved(**row._mapping) for row in rows]
+        return [(job_id, attempt) for job_id, attempt in connection.execute(query)]
 
 
-def keep(engine: Engine, moved: Moved, ref: str) -> None:
+def keep(engine: Engine, key: tuple[str, int], ref: str) -> None:
     """Record where the work of a moved attempt is kept; empty if it had none."""
-    key = attempts.is_of(schema.moves, Offered(moved.job_id, moved.attempt))
+    mine = attempts.is_of(schema.moves, Offered(*key))
     with engine.begin() as connection:
-        connection.execute(update(schema.moves).where(key).values(kept=ref))
+        connection.execute(update(schema.moves).where(mine).values(kept=ref))

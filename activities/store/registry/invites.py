@@ -17,10 +17,6 @@ KEPT = 86_400.0
 class Invite:
     """An invitation, as the store knows it."""
 
-    digest: str
-    host: str
-    """The host on which it was made."""
-    made_at: float
     expires_at: float
     used_at: float | None
     used_by: str
@@ -46,6 +42,8 @@ def use(engine: Engine, digest: str, by: str) -> bool:
 
 
 def get(engine: Engine, digest: str) -> Invite | None:
+    table = schema.invites.c
+    query = select(table.expires_at, table.used_at, table.used_by).where(table.digest == digest)
     with engine.connect() as connection:
-        row = connection.execute(select(schema.invites).where(schema.invites.c.digest == digest)).one_or_none()
+        row = connection.execute(query).one_or_none()
     return Invite(**row._mapping) if row else None

@@ -65,7 +65,7 @@ def publish(service: Service, job_id: str, *, actor: str, base: str | None = Non
         *(fact_id, FactKind.PUBLISH, job.root_job_id, repo.github, job.pull_request or 0, work.branch),
         text=wanted.model_dump_json(),
         state=facts.PUSH,
-        host=_pusher(service, repo),
+        host=repo.host if service.settings.github.configured or not repo.remote else "",  # any that has the account
     )
     known = facts.get(service.store, fact_id)
     if known is None:
@@ -107,11 +107,6 @@ def _is_served_elsewhere(service: Service) -> bool:
     """Return whether another host of the store has an account, which was let in lately."""
     known = account.read(service.store)
     return bool(service.settings.store.url and known.login) and time.time() - known.seen_at < ACCOUNT_SECONDS
-
-
-def _pusher(service: Service, repo: Repo) -> str:
-    """Return the host that pushes; empty for whichever has the account, where this one has none."""
-    return repo.host if service.settings.github.configured or not repo.remote else ""
 
 
 def is_possible(service: Service, name: str) -> bool:

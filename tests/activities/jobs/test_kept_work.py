@@ -104,7 +104,7 @@ async def test_work_that_the_hub_cannot_take_now_stays_until_it_can(
     faults = await kept_work.settle(one.context)
     assert await kept_work.settle(one.context, faults) == faults
     assert [record.levelname for record in caplog.records] == ["WARNING"], "one fault is logged once"
-    assert [each.job_id for each in moves.to_keep(one.context.store, "a")] == [ROOT]
+    assert moves.to_keep(one.context.store, "a") == [(ROOT, 1)]
     lock.unlink()
     assert await kept_work.settle(one.context, faults) == {}
     assert "new.txt" in git(hosts.forge, "ls-tree", "--name-only", REF)

@@ -45,7 +45,7 @@ def test_a_begun_attempt_moves_with_its_tokens_and_its_host_records_nothing_more
     assert outcome.usage.total == 77
     recorded(store, row)
     assert given_up(store, move()) == outcome, "a repeated order finds what was decided"
-    assert [each.job_id for each in moves.to_keep(store, "a")] == [JOB]
+    assert [job_id for job_id, _ in moves.to_keep(store, "a")] == [JOB]
     assert attempts.all_open(store) == []
 
 
