@@ -12,7 +12,7 @@ from tests.activities.git.conftest import commit_file, run_git
 from tests.e2e.conflicts import writes
 from tests.e2e.script import Script, leg, played
 
-pytestmark = pytest.mark.ruling("O1")
+pytestmark = [pytest.mark.long, pytest.mark.ruling("O1")]
 
 
 @pytest.fixture(scope="module")

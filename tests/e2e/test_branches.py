@@ -189,6 +189,7 @@ def resolver(script: Script, *names: str) -> None:
     script.answers(none={"run": [f"{git_as} merge -q {name} || ({ends})" for name in names]} | WROTE)
 
 
+@pytest.mark.long
 @pytest.mark.ruling("O6", "O7")
 def test_what_a_line_leaves_out_is_resolved_by_an_agent(script: Script) -> None:
     job, service, repo = three_generations(script), script.service, script.service.repo

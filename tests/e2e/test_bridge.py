@@ -22,6 +22,7 @@ fi
 BODY = {"message": "Paint it", "repo": "acme/shop"}
 
 
+@pytest.mark.long
 @pytest.mark.ruling("F6", "J6", "J7", "J9")
 def test_an_ask_is_waited_for_answered_and_followed_over_http(installed: Installed) -> None:
     installed.agent("painter", ASKS_ONCE)

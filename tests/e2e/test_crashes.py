@@ -13,6 +13,7 @@ from activities.settings.home import Home
 from activities.worker import group_name
 from bridge.daemon.supervision import Backoff
 from tests.e2e.conftest import Installed, set_up
+from tests.e2e.script import git
 
 SOON = 60.0
 """Seconds until a killed member works and the job goes on; under 6 on a quiet machine."""
@@ -24,11 +25,12 @@ class Agent:
     def __init__(self, service: Installed, name: str) -> None:
         self.service, self.name = service, name
         self.began, self.go = (service.tmp / f"{name}.{what}" for what in ("began", "go"))
-        service.agent(
+        program = service.program(
             name,
-            f"echo ran >> '{self.began}'; while [ ! -e '{self.go}' ]; do sleep 0.1; done\n"
+            f"echo ran >> '{self.began}'; while [ ! -e '{self.go}' ]; do sleep 0.1; done; echo 1 > made.txt\n"
             """echo '{"service_result": {"decision": "approved", "summary": "survived"}}'\n""",
         )
+        service.register(name, program)
 
     def begin(self, action: str = "ask") -> str:
         return str(self.service.json("agent", action, self.name, "look", "--repo", "acme/shop")["job_id"])
@@ -47,6 +49,8 @@ class Agent:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     service = set_up(tmp_path_factory.mktemp("crashes"))
+    with (service.home / "config.toml").open("a") as config:
+        config.write('[orchestrate]\nmerge = "line"\n')
     service("daemon", "start")
     try:
         yield service
@@ -66,13 +70,17 @@ def test_agents_are_in_the_control_group_of_their_home_with_the_next_worker_too(
     group.remove()
     proof = service.tmp / "groups"
     answer = '{"service_result": {"decision": "approved", "summary": "looked"}}'
-    service.agent("where", f"cat /proc/self/cgroup > '{proof}'; echo '{answer}'")
-    for _ in range(2):
+    service.register("where", service.program("where", f"cat /proc/self/cgroup > '{proof}'; echo '{answer}'"))
+
+    def looks() -> None:
         job = service.json("agent", "ask", "where", "look", "--repo", "acme/shop")["job_id"]
         service.wait_until_ended(str(job))
         assert f"/{group_name(Home(service.home))}/" in proof.read_text()
         proof.unlink()
-        service.kill("worker")
+
+    looks()
+    service.kill("worker")
+    looks()
 
 
 @pytest.mark.long
@@ -94,6 +102,15 @@ def test_the_worker_dies_while_a_job_runs_and_the_next_one_takes_the_run_over(ag
     job = agent.run("implement")
     os.kill(agent.service.pid("worker"), signal.SIGKILL)
     agent.ends_well(job)
+
+
+@pytest.mark.ruling("O6")
+def test_the_branch_of_a_task_is_moved_by_the_daemon_itself(agent: Agent) -> None:
+    service, job = agent.service, agent.run("implement")
+    agent.ends_well(job)
+    service.wait_for(lambda: "branch_merged" in [event["kind"] for event in service.json("job", "events", job)])
+    task = f"service/{service.tree(job)['task']['task_id']}"
+    assert git(service.repo, "show", f"{task}:made.txt") == "1\n"
 
 
 @pytest.mark.long

@@ -7,7 +7,7 @@ import pytest
 from tests.e2e.conflicts import writes
 from tests.e2e.script import Script, git, leg, played
 
-pytestmark = pytest.mark.ruling("O6")
+pytestmark = [pytest.mark.long, pytest.mark.ruling("O6")]
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,6 @@ import os
 import re
 import shlex
 import stat
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +12,6 @@ import pytest
 
 from tests.e2e.conftest import Installed
 from tests.unboxed import NO_BOX
-from tests.waiting import wait_for
 
 pytestmark = pytest.mark.ruling("N8")
 
@@ -39,21 +36,6 @@ folders has mode 0700; a work folder belongs to the account of agents.
 """
 
 
-def typed(service: Installed, *words: str) -> str:
-    program = Path(sys.executable).parent / "service"
-    done = subprocess.run(
-        [program, *words],
-        env=service.environment,
-        cwd=service.repo,
-        umask=0,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
-    return done.stdout
-
-
 def open_ones(top: Path) -> Iterator[str]:
     """Yield paths that accounts can reach without need, with their modes."""
     for folder, folders, files in os.walk(top):
@@ -71,23 +53,21 @@ def lived_in(service: Installed, tmp_path: Path, box: str) -> str:
     works = f"cat > prompt; while [ -e held ]; do sleep 0.1; done; echo {shlex.quote(RESULT)}"
     (tmp_path / "p.yaml").write_text(PIPELINE)
     (service.home / "config.toml").write_text(f"[runtimes.shell]\n{box}\n")
-    typed(service, "daemon", "start")
+    service("daemon", "start")
     can = ("--capabilities", "ask,implement", "--autonomy", "workspace-write", "--repo", "acme/shop")
-    typed(service, "agent", "add", "quick", "--runtime", "shell", "--command", f"sh -c {shlex.quote(works)}", *can)
+    service("agent", "add", "quick", "--runtime", "shell", "--command", f"sh -c {shlex.quote(works)}", *can)
     slow = f"sh -c {shlex.quote(f'touch held; {works}')}"
-    typed(service, "agent", "add", "slow", "--runtime", "shell", "--command", slow, *can)
-    typed(service, "agent", "implement", "quick", "a secret: ghp_" + "a1B2" * 9, "--repo", "acme/shop", "--wait")
-    typed(service, "pipeline", "add", str(tmp_path / "p.yaml"))
-    typed(service, "pipeline", "run", "p", "--wait")
-    typed(service, "memory", "add", "key", "value")
-    typed(service, "bridge", "token", "add", "ci", "--scope", "read")
-    typed(service, "dashboard")
-    typed(service, "doctor", "--json")
-    typed(service, "backup", str(tmp_path / "copy"))
-    job = str(
-        json.loads(typed(service, "agent", "implement", "slow", "do it", "--repo", "acme/shop", "--json"))["job_id"]
-    )
-    wait_for(lambda: list(service.home.glob("worktrees/*/held")), lambda: typed(service, "job", "show", job))
+    service("agent", "add", "slow", "--runtime", "shell", "--command", slow, *can)
+    service("agent", "implement", "quick", "a secret: ghp_" + "a1B2" * 9, "--repo", "acme/shop", "--wait")
+    service("pipeline", "add", str(tmp_path / "p.yaml"))
+    service("pipeline", "run", "p", "--wait")
+    service("memory", "add", "key", "value")
+    service("bridge", "token", "add", "ci", "--scope", "read")
+    service("dashboard")
+    service("doctor", "--json")
+    service("backup", str(tmp_path / "copy"))
+    job = str(service.json("agent", "implement", "slow", "do it", "--repo", "acme/shop")["job_id"])
+    service.wait_for(lambda: list(service.home.glob("worktrees/*/held")))
     return job
 
 
@@ -98,8 +78,8 @@ def test_every_file_of_a_home_that_was_lived_in_is_closed_by_itself(
     job = lived_in(installed, tmp_path, box)
     assert list(open_ones(installed.home)) == []
     assert list(open_ones(tmp_path / "copy")) == []
-    typed(installed, "job", "kill", job, "--now")
-    typed(installed, "daemon", "stop")
+    installed("job", "kill", job, "--now")
+    installed("daemon", "stop")
     assert list(open_ones(installed.home)) == []
 
 
@@ -113,8 +93,7 @@ def test_a_home_that_was_open_has_new_secrets_and_its_schedules_go_on(installed:
     token, key = home.bridge_token.read_text(), home.seal_key.read_bytes()
     installed("daemon", "stop")
     home.root.chmod(0o755)
-    started = typed(installed, "daemon", "start", "--json")
-    assert json.loads(started)
+    assert installed.json("daemon", "start")
     assert stat.S_IMODE(home.root.stat().st_mode) == 0o700
     assert home.bridge_token.read_text() != token
     assert home.seal_key.read_bytes() != key

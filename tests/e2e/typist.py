@@ -34,7 +34,8 @@ class Typist:
         self._address = f"{self._folder.name}/line"
         command = [sys.executable, "-m", "tests.e2e.typist", self._address]
         # Ctrl-C at the terminal does not reach it: commands that stop daemons are still to be typed.
-        self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, start_new_session=True)
+        # The most permissive umask: whatever commands make has restrictive permissions of its own.
+        self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, start_new_session=True, umask=0)
         wait_for(Path(self._address).exists, self._process.poll)
 
     def type(

@@ -6,13 +6,12 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
 from tests import postgres
 from tests.fleet import server
-from tests.fleet.machines import Fleet
+from tests.fleet.machines import Fleet, founded
 from tests.postgres import Postgres
 
 
@@ -34,10 +33,5 @@ def temporal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def fleet(tmp_path: Path, temporal: str, database: Postgres) -> Iterator[Fleet]:
-    name = f"fleet-{uuid4().hex[:8]}"
-    database.create(name)
-    made = Fleet(tmp_path, temporal, database, name, name)
-    try:
+    with founded(tmp_path, temporal, database) as made:
         yield made
-    finally:
-        made.close()

@@ -1,11 +1,14 @@
 """Machines of a fleet: homes with names, ports and network lines of their own, on one server and one database."""
 
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from uuid import uuid4
 
 from bridge.machine import daemon_state
 from tests.e2e.conftest import Installed, lane
@@ -131,6 +134,18 @@ class Fleet:
                 os.kill(pid, signal.SIGKILL)
             for line in machine.lines:
                 line.close()
+
+
+@contextlib.contextmanager
+def founded(folder: Path, temporal: str, database: Postgres) -> Iterator[Fleet]:
+    """Create a fleet with a namespace and a database of its own."""
+    name = f"fleet-{uuid4().hex[:8]}"
+    database.create(name)
+    made = Fleet(folder, temporal, database, name, name)
+    try:
+        yield made
+    finally:
+        made.close()
 
 
 def checkout(machine: Machine) -> Path:

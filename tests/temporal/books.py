@@ -30,10 +30,12 @@ class Books:
             self._rounds(records)
             for job in records.jobs:
                 known = self.versions.setdefault(job.job_id, {})
-                assert _timeless(known.setdefault(job.revision, job)) == _timeless(job), "a revision says one thing"
+                first = known.setdefault(job.revision, job)
+                assert first is job or _timeless(first) == _timeless(job), "a revision says one thing"
             for event in records.events:
-                first = self.events.setdefault(event.event_id, event)
-                assert _of_any_time(first) == _of_any_time(event), f"an event id is of one event: {first}, {event}"
+                told = self.events.setdefault(event.event_id, event)
+                one = told is event or _of_any_time(told) == _of_any_time(event)
+                assert one, f"an event id is of one event: {told}, {event}"
             if records.task:
                 self.tasks[records.task.revision] = records.task
 

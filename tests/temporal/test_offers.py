@@ -40,7 +40,8 @@ def running(host: Host) -> set[str]:
 
 
 def states(host: Host, legs: tuple[str, ...]) -> set[JobState]:
-    return {Books(host.written).named(leg).state for leg in legs}
+    books = Books(host.written)
+    return {books.named(leg).state for leg in legs}
 
 
 async def until_all(host: Host, legs: tuple[str, ...], state: JobState) -> None:

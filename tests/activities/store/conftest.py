@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Engine, create_engine, make_url, text
 from sqlalchemy.pool import NullPool
 
 from activities.settings.home import Home
 from activities.store.database import open_store
+from activities.store.schema import metadata
 from tests.postgres import running
 
 
@@ -18,20 +19,39 @@ def postgres() -> Iterator[str]:
         yield server.url
 
 
+@pytest.fixture(scope="session")
+def migrated(postgres: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Make a database of this release once: its migrations take longer than most tests of a store. Return its URL."""
+    with create_engine(postgres, poolclass=NullPool, isolation_level="AUTOCOMMIT").connect() as connection:
+        connection.execute(text("CREATE DATABASE store"))
+    url = make_url(postgres).set(database="store").render_as_string(hide_password=False)
+    open_store(Home(tmp_path_factory.mktemp("migrated")), url).dispose()
+    return url
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, home: Home) -> Iterator[Engine]:
     """Open an empty store, on each supported database. Its connections are closed afterwards."""
     url = ""
     if request.param == "postgres":
-        url = request.getfixturevalue("postgres")
-        emptied(url)
+        url = request.getfixturevalue("migrated")
+        without_rows(url)
     engine = open_store(home, url)
     yield engine
     engine.dispose()
 
 
+def without_rows(url: str) -> None:
+    """Delete all rows of a store, and let its numbers begin anew."""
+    with create_engine(url, poolclass=NullPool).begin() as connection:
+        for table in reversed(metadata.sorted_tables):
+            connection.execute(table.delete())
+        for sequence in connection.scalars(text("SELECT sequencename FROM pg_sequences")).all():
+            connection.execute(text(f"ALTER SEQUENCE {sequence} RESTART"))
+
+
 def emptied(url: str) -> None:
-    engine = create_engine(url, poolclass=NullPool)
-    with engine.begin() as connection:
+    """Leave no table in a database."""
+    with create_engine(url, poolclass=NullPool).begin() as connection:
         connection.execute(text("DROP SCHEMA public CASCADE"))
         connection.execute(text("CREATE SCHEMA public"))

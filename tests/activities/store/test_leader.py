@@ -10,16 +10,16 @@ from activities.settings.home import Home
 from activities.store import leader
 from activities.store.database import open_store
 from activities.store.leader import Chore, Leader
-from tests.activities.store.conftest import emptied
+from tests.activities.store.conftest import without_rows
 from tests.waiting import wait_for
 
 CHORE = Chore.SETTLE_ENDED_WORKFLOWS
 
 
 @pytest.fixture
-def store(postgres: str, home: Home) -> Iterator[Engine]:
-    emptied(postgres)
-    engine = open_store(home, postgres)
+def store(migrated: str, home: Home) -> Iterator[Engine]:
+    without_rows(migrated)
+    engine = open_store(home, migrated)
     yield engine
     engine.dispose()
 
