@@ -9,10 +9,12 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -59,7 +61,7 @@ class World:
             "cwd": self.work,
             "home": self.tmp / "user",
             "tmp": self.work.parent / "mine.tmp",
-            "etc": etc_copy.current(self.tmp / "etc", there.uid) if there.own_root and self.own_root else None,
+            "etc": etc_copy.current(Path(_folder().name), there.uid) if there.own_root and self.own_root else None,
             "read": (self.tmp / "lent", *needed((sys.executable,), None, Path.home())),
             "uid": there.uid,
             "own_network": there.own_network,
@@ -83,6 +85,14 @@ class World:
 
     async def play(self, box: Box | None, script: str, *, shell: bool = False, **changes: object) -> RunEnd:
         return await run(self.request(box, script, shell=shell, **changes))
+
+
+@cache
+def _folder() -> "tempfile.TemporaryDirectory[str]":
+    """Make a folder for copies of /etc, which all worlds share: to make one takes longer than most tests of boxes."""
+    folder = tempfile.TemporaryDirectory(prefix="boxes-etc-")
+    Path(folder.name).chmod(0o755)
+    return folder
 
 
 @contextlib.contextmanager
