@@ -1,8 +1,9 @@
 """The tests that prove each rule, read from their markers without running them; and which of them run every day."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from tests.rules import NOT_YET, RULES
 from tests.written import ROOT
@@ -63,9 +64,10 @@ def _rules(mark: ast.expr) -> Iterator[str]:
             yield from (ast.literal_eval(each) for each in node.args)
 
 
-def all_proofs() -> list[Proof]:
+@cache
+def all_proofs() -> tuple[Proof, ...]:
     paths = sorted(TESTS.rglob("test_*.py"))
-    return [proof for path in paths for proof in proofs(path.relative_to(TESTS).as_posix(), path.read_text())]
+    return tuple(proof for path in paths for proof in proofs(path.relative_to(TESTS).as_posix(), path.read_text()))
 
 
 def table() -> str:
@@ -77,7 +79,7 @@ def table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _cell(rule: str, found: list[Proof]) -> str:
+def _cell(rule: str, found: Sequence[Proof]) -> str:
     if rule in NOT_YET:
         return "not yet"
     by_path: dict[str, list[str]] = {}

@@ -233,7 +233,7 @@ def test_another_version_is_refused_and_one_that_was_updated_begins_anew(tmp_pat
     """The code is a copy, whose `service` prints something else after its change."""
     code = tmp_path / "code"
     for package in ("cli", "bridge", "activities", "workflows"):
-        shutil.copytree(ROOT / package, code / package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / package, code / package)
     copied = Warm(tmp_path / "home", tmp_path, {"PYTHONPATH": str(code)})
     copied.home.mkdir()
     copied.start()
