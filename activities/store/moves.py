@@ -15,7 +15,6 @@ from sqlalchemy import (
     FromClause,
     Select,
     String,
-    bindparam,
     case,
     cast,
     exists,
@@ -38,6 +37,9 @@ from workflows.pipeline.plan import OPEN_RUNS, StageState
 from workflows.temporal.messages import Move
 
 OPEN_JOBS = sorted(set(JobState) - ENDED_JOBS)
+
+_JOB, _RUN, _STAGE = schema.jobs.c, schema.pipeline_runs.c, schema.pipeline_stages.c
+_HAS_REMOTE = func.coalesce(schema.repos.c.remote, "") != ""
 
 
 def give_up(engine: Engine, offered: Offered, move: Move) -> dict[str, Any] | None:
@@ -103,72 +105,66 @@ class HostAttempt:
 
 def begun_on(engine: Engine, host: str) -> list[HostAttempt]:
     """Return the attempts of jobs and stages that the host has begun, and that a workflow waits for."""
-    return _attempts(engine, host, _BEGUN_JOBS, _BEGUN_STAGES)
+    begun = schema.attempts.c
+    columns = (
+        *(begun.job_id, begun.attempt, begun.started_at.label("begun_at"), null().label("require")),
+        or_(begun.ended_at.is_not(None), _HAS_REMOTE).label("moves"),
+    )
+    jobs = _of_jobs(schema.attempts, columns).where(_JOB.state.in_(OPEN_JOBS))
+    stages = _of_stages(schema.attempts, columns).where(
+        _STAGE.attempt == begun.attempt, _STAGE.state == StageState.RUNNING.value
+    )
+    return _attempts(engine, jobs.where(begun.host == host), stages.where(begun.host == host))
 
 
 def queued_on(engine: Engine, host: str) -> list[HostAttempt]:
     """Return the attempts of jobs and stages that were placed on the host and that it has not begun."""
-    return _attempts(engine, host, _QUEUED_JOBS, _QUEUED_STAGES)
+    placed, begun, later = schema.placements.c, schema.attempts.c, schema.placements.alias("later").c
+    columns = (
+        *(placed.job_id, placed.attempt, null().label("begun_at"), placed.require),
+        _HAS_REMOTE.label("moves"),
+    )
+    not_begun = ~exists().where(begun.job_id == placed.job_id, begun.attempt == placed.attempt)
+    last = ~exists().where(later.job_id == placed.job_id, later.attempt > placed.attempt)
+    here = (placed.host == host, not_begun)
+    jobs = _of_jobs(schema.placements, columns).where(*here, _JOB.state == JobState.QUEUED.value)
+    stages = _of_stages(schema.placements, columns).where(*here, last, _RUN.state.in_(sorted(OPEN_RUNS)))
+    return _attempts(engine, jobs, stages)
 
 
-def _attempts(engine: Engine, host: str, jobs: Select[Any], stages: Select[Any]) -> list[HostAttempt]:
-    with engine.connect() as connection:
-        rows = [(row, row.workflow_id) for row in connection.execute(jobs, {"host": host})]
-        rows += [(row, workflow_id(row.pipeline)) for row in connection.execute(stages, {"host": host})]
-    return [
-        HostAttempt(
-            row.job_id, row.attempt, row.repo, row.begun_at, waits, bool(row.moves), frozenset(row.require or ())
-        )
-        for row, waits in rows
-    ]
-
-
-_ATTEMPT, _PLACED, _LATER = schema.attempts.c, schema.placements.c, schema.placements.alias("later").c
-_JOB, _RUN, _STAGE = schema.jobs.c, schema.pipeline_runs.c, schema.pipeline_stages.c
-_NAME = _STAGE.run_id + literal(".", String) + cast(_STAGE.number, String)
-_HAS_REMOTE = func.coalesce(schema.repos.c.remote, "") != ""
-_BEGUN = (
-    *(_ATTEMPT.job_id, _ATTEMPT.attempt, _ATTEMPT.started_at.label("begun_at"), null().label("require")),
-    or_(_ATTEMPT.ended_at.is_not(None), _HAS_REMOTE).label("moves"),
-)
-_QUEUED = (
-    *(_PLACED.job_id, _PLACED.attempt, null().label("begun_at"), _PLACED.require),
-    _HAS_REMOTE.label("moves"),
-)
-
-
-def _jobs(columns: Sequence[ColumnElement[Any]], table: FromClause) -> Select[Any]:
+def _of_jobs(table: FromClause, columns: Sequence[ColumnElement[Any]]) -> Select[Any]:
     """Select attempts in a table that are the last of their job. A leg has a workflow; else it is the tree's."""
     waits = case((_JOB.delegation_id.is_(None), _JOB.root_job_id), else_=_JOB.job_id).label("workflow_id")
     return (
         select(*columns, _JOB.repo, waits)
         .join(schema.jobs, (_JOB.job_id == table.c.job_id) & (_JOB.attempt == table.c.attempt))
         .outerjoin(schema.repos, schema.repos.c.name == _JOB.repo)
-        .where(table.c.host == bindparam("host"))
         .order_by(table.c.job_id)
     )
 
 
-def _stages(columns: Sequence[ColumnElement[Any]], table: FromClause) -> Select[Any]:
+def _of_stages(table: FromClause, columns: Sequence[ColumnElement[Any]]) -> Select[Any]:
     """Select attempts in a table that are of pipelines' stages."""
+    job_id = _STAGE.run_id + literal(".", String) + cast(_STAGE.number, String)
     return (
         select(*columns, _RUN.repo, _RUN.pipeline)
-        .join(schema.pipeline_stages, table.c.job_id == _NAME)
+        .join(schema.pipeline_stages, table.c.job_id == job_id)
         .join(schema.pipeline_runs, _RUN.run_id == _STAGE.run_id)
         .outerjoin(schema.repos, schema.repos.c.name == _RUN.repo)
-        .where(table.c.host == bindparam("host"))
         .order_by(table.c.job_id)
     )
 
 
-_BEGUN_JOBS = _jobs(_BEGUN, schema.attempts).where(_JOB.state.in_(OPEN_JOBS))
-_BEGUN_STAGES = _stages(_BEGUN, schema.attempts).where(
-    _STAGE.attempt == _ATTEMPT.attempt, _STAGE.state == StageState.RUNNING.value
-)
-_NOT_BEGUN = ~exists().where(_ATTEMPT.job_id == _PLACED.job_id, _ATTEMPT.attempt == _PLACED.attempt)
-_LAST = ~exists().where(_LATER.job_id == _PLACED.job_id, _LATER.attempt > _PLACED.attempt)
-_QUEUED_JOBS = _jobs(_QUEUED, schema.placements).where(_NOT_BEGUN, _JOB.state == JobState.QUEUED.value)
-_QUEUED_STAGES = _stages(_QUEUED, schema.placements).where(_NOT_BEGUN, _LAST, _RUN.state.in_(sorted(OPEN_RUNS)))
+def _attempts(engine: Engine, jobs: Select[Any], stages: Select[Any]) -> list[HostAttempt]:
+    with engine.connect() as connection:
+        rows = [(row, row.workflow_id) for row in connection.execute(jobs)]
+        rows += [(row, workflow_id(row.pipeline)) for row in connection.execute(stages)]
+    return [
+        HostAttempt(
+            row.job_id, row.attempt, row.repo, row.begun_at, waits, bool(row.moves), frozenset(row.require or ())
+        )
+        for row, waits in rows
+    ]
 
 
 def to_keep(engine: Engine, host: str) -> list[tuple[str, int]]:
