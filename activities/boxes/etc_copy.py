@@ -41,10 +41,21 @@ def _state(uid: int | None) -> str:
 
 
 def _make(copy: Path, uid: int | None) -> None:
-    """Make the copy atomically, as another process may do the same. Links in folders stay links, others
-    become files.
-    """
+    """Make the copy atomically, as another process may do the same. If it can't be made, nothing of it is left."""
     fresh = Path(tempfile.mkdtemp(prefix=f"{copy.name}.", dir=copy.parent))
+    try:
+        _fill(fresh, uid)
+        fresh.rename(copy)
+    except OSError as error:
+        shutil.rmtree(fresh, ignore_errors=True)
+        if isinstance(error, shutil.Error):  # its argument is a list: source, target and reason of each file
+            raise OSError(f"/etc cannot be copied: {error.args[0][0][2]}") from None
+        if not copy.is_dir():
+            raise
+
+
+def _fill(fresh: Path, uid: int | None) -> None:
+    """Copy the files. Links in folders stay links, others become files."""
     fresh.chmod(0o755)
     for path in system_files.files():
         target = fresh / path.relative_to("/etc")
@@ -56,12 +67,6 @@ def _make(copy: Path, uid: int | None) -> None:
             target.chmod(0o644)
     for file, line in NAMED.items() if uid is not None else ():
         _name(fresh / file, line.format(name=NAME, uid=uid), str(uid))
-    try:
-        fresh.rename(copy)
-    except OSError:
-        shutil.rmtree(fresh)
-        if not copy.is_dir():
-            raise
 
 
 def _name(file: Path, line: str, uid: str) -> None:
