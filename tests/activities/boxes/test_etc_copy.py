@@ -1,10 +1,8 @@
 """The copy of /etc that boxes see: its files without secrets, as they are now (ruling N2)."""
 
-import errno
 import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -52,11 +50,12 @@ def test_a_copy_that_another_thread_has_removed_does_no_harm(tmp_path: Path) -> 
 def test_a_copy_that_cannot_be_made_says_why_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(source: str, target: str, **_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device", source)
+    def full(source: Path, target: Path, **_: object) -> None:
+        reason = f"[Errno 28] No space left on device: '{source}' -> '{target}'"
+        raise shutil.Error([(str(source), str(target), reason)])
 
     monkeypatch.setattr(system_files, "ETC", ("ssl/certs", "alternatives"))
-    monkeypatch.setattr(shutil, "copytree", partial(shutil.copytree, copy_function=full))
+    monkeypatch.setattr(shutil, "copytree", full)
     with pytest.raises(OSError, match=r"^/etc cannot be copied: \[Errno 28\] No space left on device: '/etc/") as no:
         etc_copy.current(tmp_path, None)
     assert not isinstance(no.value, shutil.Error)
