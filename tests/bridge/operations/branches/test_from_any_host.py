@@ -270,8 +270,9 @@ class TestHubAway:
             diffs.of_job(two.there, A)
 
     def test_a_look_waits_a_few_seconds_at_most(self, two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(hub_work, "WAIT_SECONDS", 0.1)
+        monkeypatch.setattr(hub_work, "WAIT_SECONDS", PATIENCE)
         two.states(two.here)
+        monkeypatch.setattr(hub_work, "WAIT_SECONDS", 0.1)
         answers = threading.Event()
         monkeypatch.setattr(checkouts, "fetch", lambda *_: answers.wait(PATIENCE))
         hub_work._fetches.clear()
