@@ -11,12 +11,13 @@ from sqlalchemy.engine import make_url
 from activities.host import identity
 from activities.sealing import seal_key
 from activities.sealing.invitation import Invitation
-from activities.store.registry import invites
+from activities.store.registry import hosts, invites
 from activities.store.registry.invites import LASTS
 from activities.temporal import connect_config, external_config
 from bridge.operations.service import Service
 from bridge.operations.temporal import candidate
 from workflows.model.errors import NotFoundError, RefusedError
+from workflows.policy.host_availability import UNSEEN_SECONDS, lacks_worker
 from workflows.text.durations import clock
 
 INVITE = "on a host of the fleet: service host invite"
@@ -64,8 +65,9 @@ def answer(service: Service, shown: str) -> bytes:
     """Return settings and seal keys, encrypted for the holder of the invitation, and use the invitation up."""
     number, _, rest = shown.partition(" ")
     proof, _, host = rest.partition(" ")
-    invitation = _known(service, number, proof)
-    if not invites.use(service.store, invitation.digest, unquote(host)):
+    invitation, name = _known(service, number, proof), unquote(host)
+    _refuse_used_name(service, name)
+    if not invites.use(service.store, invitation.digest, name):
         raise RefusedError(_why_not(service, invitation), INVITE)
     keys = [key.hex() for key in seal_key.every(service.home.root)]
     return invitation.closed(json.dumps({"settings": [*_shared(service).items()], "keys": keys}).encode())
@@ -81,6 +83,19 @@ def _known(service: Service, number: str, proof: str) -> Invitation:
         if hmac.compare_digest(each.proof.encode(), proof.encode()):
             return each
     raise NotFoundError(f"the host {service.settings.host} knows no such invitation: it is of another fleet", INVITE)
+
+
+def _refuse_used_name(service: Service, name: str) -> None:
+    """Refuse the name of a host that works, before the invitation is used up."""
+    row = hosts.get(service.store, name)
+    if row is None or lacks_worker(row.seen):
+        return
+    ago = row.now - row.seen_at
+    other = "service host join TOKEN --host ANOTHER_NAME"
+    raise RefusedError(
+        f"the host name {name} is in use, seen {ago:.0f} s ago",
+        f"{other}  (or wait {max(1.0, UNSEEN_SECONDS - ago):.0f} s, if that host is gone for good)",
+    )
 
 
 def _why_not(service: Service, invitation: Invitation) -> str:

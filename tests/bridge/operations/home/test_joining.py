@@ -185,11 +185,20 @@ def test_settings_that_are_there_stay_and_those_that_differ_are_named(scene: Sce
     assert (settings.temporal.ui_port, settings.temporal.address) == (8300, "10.0.0.7:7233")
 
 
-def test_a_machine_that_could_not_work_stays_as_it_was(scene: Scene) -> None:
-    hosts.see(scene.there.service.store, "web-1", slots=1, started_at=1.0, machine="another")
+def test_a_machine_that_could_not_work_stays_as_it_was(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "foundation", lambda _: [doctor.Finding("store", doctor.Level.WRONG, "away")])
     said = scene.refusal(scene.token, host="web-1")
-    assert "this host could not work, so nothing was changed:\nfleet: the host name web-1 is in use" in said.message
+    assert said.message == "this host could not work, so nothing was changed:\nstore: away"
     assert str(said.hint).endswith(AGAIN)
+
+
+def test_a_name_in_use_is_refused_before_the_token_is_used(scene: Scene) -> None:
+    token, store = scene.token, scene.there.service.store
+    hosts.see(store, "web-1", slots=1, started_at=1.0, machine="another")
+    said = scene.refusal(token, host="web-1")
+    assert said.message.startswith("the host name web-1 is in use, seen ")
+    assert str(said.hint).startswith("service host join TOKEN --host ANOTHER_NAME  (or wait ")
+    scene.join(token, host="web-2")
 
 
 def test_a_host_that_does_not_answer_is_named_with_another_way(scene: Scene) -> None:
