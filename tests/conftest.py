@@ -53,7 +53,7 @@ def pytest_collection_finish() -> None:
     """Freeze the objects that exist by now: scanning them for garbage repeatedly takes up to a tenth of the time."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(500_000, 20, 20)
+    gc.set_threshold(100_000, 20, 20)
     gc.enable()
 
 

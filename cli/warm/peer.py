@@ -32,7 +32,9 @@ class Peer:
     @property
     def lives(self) -> bool:
         """True if it has not ended: its pid is still its own."""
-        return not select.select([self.handle], [], [], 0)[0]
+        ends = select.poll()  # unlike `select`, it takes handles above 1023
+        ends.register(self.handle, select.POLLIN)
+        return not ends.poll(0)
 
     @property
     def is_here(self) -> bool:
