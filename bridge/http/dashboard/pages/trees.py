@@ -16,6 +16,7 @@ from bridge.operations.orders import resolving, reviewing, trees
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
 from workflows.model.rows import EventRecord, RoundRecord
+from workflows.policy.decisions import state_label
 
 EVENTS = 60
 """Number of newest events shown; a command lists all."""
@@ -96,6 +97,7 @@ def _drawn(
         "view": view,
         "chains": chains,
         "by_id": {job.job_id: job for job in tree.jobs},
+        "labels": {job.job_id: state_label(job, asked_of) for job in tree.jobs},
         "lasted": timeline.lasted,
         "timeline": timeline.draw(course, cut=not view.clock),
         "picture": dag.draw(shown, follows),

@@ -9,6 +9,7 @@ from bridge.http.dashboard.frame.render import one_line, span
 from workflows.model.event_kinds import EventKind
 from workflows.model.rows import EventRecord, JobRecord, RoundRecord
 from workflows.model.states import JobState
+from workflows.policy.decisions import state_label
 
 THIN = 0.4
 """The least width of a bar in percent, so that a moment can still be seen and pointed at."""
@@ -58,6 +59,8 @@ class Lane:
     """A job's row."""
 
     job: JobRecord
+    label: str
+    """Its state for people."""
     name: str
     bars: tuple[Bar, ...]
     took: float | None
@@ -118,7 +121,7 @@ def draw(course: Course, *, cut: bool) -> Timeline:
     scale = _Scale(start, max(end, start + 1), idle if cut else ())
     critical = _critical(course, parts)
     return Timeline(
-        lanes=tuple(_lane(job, parts[job.job_id], scale, job.job_id in critical) for job in course.jobs),
+        lanes=tuple(_lane(course, job, parts[job.job_id], scale, job.job_id in critical) for job in course.jobs),
         ticks=tuple(_ticks(scale)),
         gaps=tuple(_gap(begun, ended, every, scale) for begun, ended in scale.cuts),
         idle=bool(idle),
@@ -126,9 +129,10 @@ def draw(course: Course, *, cut: bool) -> Timeline:
     )
 
 
-def _lane(job: JobRecord, parts: Sequence[Part], scale: "_Scale", critical: bool) -> Lane:
+def _lane(course: Course, job: JobRecord, parts: Sequence[Part], scale: "_Scale", critical: bool) -> Lane:
     ran = [part.end - part.start for part in parts if part.kind is Kind.RAN]
-    return Lane(job, job.name, tuple(map(scale.bar, parts)), sum(ran) if ran else None, critical)
+    label = state_label(job, course.rounds)
+    return Lane(job, label, job.name, tuple(map(scale.bar, parts)), sum(ran) if ran else None, critical)
 
 
 def lasted(seconds: float) -> str:
@@ -150,7 +154,9 @@ class _Attempt:
 def _parts(course: Course) -> dict[str, list[Part]]:
     """Return the parts of each job's time, in order."""
     told = _by_job(course.events)
-    attempts = {job.job_id: _attempts(job, told.get(job.job_id, ())) for job in course.jobs}
+    attempts = {
+        job.job_id: _attempts(job, state_label(job, course.rounds), told.get(job.job_id, ())) for job in course.jobs
+    }
     names = {job.job_id: job.name for job in course.jobs}
     ends = {job_id: max(each.ended or course.now for each in found.values()) for job_id, found in attempts.items()}
     before = _before(course)
@@ -184,8 +190,10 @@ def _by_job(events: Iterable[EventRecord]) -> Mapping[str, Sequence[EventRecord]
     return found
 
 
-def _attempts(job: JobRecord, events: Iterable[EventRecord]) -> dict[int, _Attempt]:
-    """Return when each attempt was queued, started and ended: the last from the job's row, earlier ones from events."""
+def _attempts(job: JobRecord, label: str, events: Iterable[EventRecord]) -> dict[int, _Attempt]:
+    """Return when each attempt was queued, started and ended: the last from the job's row and label, earlier ones from
+    events.
+    """
     found = {job.attempt: _Attempt()}
     for event in events:
         number = event.data.get("attempt")
@@ -199,7 +207,7 @@ def _attempts(job: JobRecord, events: Iterable[EventRecord]) -> dict[int, _Attem
                 attempt.ended, attempt.state = event.at, str(event.data.get("state"))
     first, last = found[min(found)], found[job.attempt]
     first.queued = job.queued_at
-    last.state, last.ended = job.state, job.ended_at if job.state.ended else None
+    last.state, last.ended = label, job.ended_at if job.state.ended else None
     if job.state is JobState.QUEUED:
         last.begun = None
     elif job.started_at is not None:

@@ -204,6 +204,15 @@ async def test_whoever_was_asked_and_whoever_answered_stays_on_the_page(service:
     assert f"/ui/#round-{ROOT}-r1" not in shown.read.links
 
 
+async def test_a_job_that_asked_reads_so_in_outline_timeline_and_graph(service: Service, ann: Surfer) -> None:
+    asked = QuestionRecord(id="store", prompt="Which store?", job_id=ROOT)
+    job = seeds.job(state=JobState.BLOCKED, started_at=1.0, ended_at=2.0)
+    seeds.write(service, seeds.task(state=TaskState.AWAITING_HUMAN), job, leg(1, "a"), seeds.round_(questions=(asked,)))
+    shown = await ann.open(TREE)
+    assert "blocked" not in shown.words
+    assert shown.html.count("asks_you") == 4, "outline, name and bar of the timeline, graph"
+
+
 async def test_any_job_names_its_tree_and_nobody_s_job_names_none(service: Service, ann: Surfer) -> None:
     seeds.write(service, seeds.task(title="Limit it"), seeds.job(), leg(1, "a"))
     assert "Limit it" in (await ann.open(f"{TREE}.1")).words
