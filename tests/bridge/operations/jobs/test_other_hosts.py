@@ -2,8 +2,10 @@
 
 import asyncio
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,6 +107,15 @@ def test_what_is_gone_there_is_told_with_the_hosts_name(pair: Pair) -> None:
         output.prompt(pair.here, JOB)
 
 
+def trickle(server: socket.socket) -> None:
+    """Answer a call without an end, a byte at a time."""
+    with suppress(OSError), server.accept()[0] as line:
+        line.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while True:
+            line.sendall(b"1\r\nx\r\n")
+            time.sleep(0.05)
+
+
 @pytest.mark.parametrize("address", ["", "dead", "silent", "trickling"])
 def test_a_host_that_cannot_be_asked_is_named_within_seconds(
     pair: Pair, address: str, monkeypatch: pytest.MonkeyPatch
@@ -116,6 +127,8 @@ def test_a_host_that_cannot_be_asked_is_named_within_seconds(
         port = server.getsockname()[1]
         if address == "dead":
             server.close()
+        if address == "trickling":
+            threading.Thread(target=trickle, args=[server], daemon=True).start()
         seen(pair.there.service, f"http://127.0.0.1:{port}" if address else "")
         began = time.monotonic()
         refusal = pair.refusal()
