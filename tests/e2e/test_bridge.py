@@ -38,6 +38,8 @@ def test_an_ask_is_waited_for_answered_and_followed_over_http(installed: Install
         wrong = http.post(resume, json={"verb": "retry"})
         assert wrong.status_code == 409
         assert "answer" in wrong.json()["error"], "the verbs it takes are named"
+        longer = {"verb": "extend", "text": "1h"}
+        installed.wait_for(lambda: http.post(resume, json=longer).json()["applied"] is True)
         events = _follow(http, job_id)
         key = {"Idempotency-Key": "the-answer"}
         said = {"verb": "answer", "text": "red", "round": 1, "digest": told["round"]["digest"]}
