@@ -16,7 +16,6 @@ from bridge.operations.orders import resolving, reviewing, trees
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
 from workflows.model.rows import EventRecord, RoundRecord
-from workflows.policy.decisions import state_label
 
 EVENTS = 60
 """Number of newest events shown; a command lists all."""
@@ -93,13 +92,14 @@ def _drawn(
     chains = outline.of_tree(tree.jobs, asked_of, over=tree.over)
     shown = outline.of_tree(tree.jobs, over=tree.over, unfolded=unfolded) if unfolded else chains
     course = timeline.Course(tree.jobs, told, jobs.waits(service, root), asked_of, follows, time.time())
+    drawn = timeline.draw(course, cut=not view.clock)
     return {
         "view": view,
         "chains": chains,
         "by_id": {job.job_id: job for job in tree.jobs},
-        "labels": {job.job_id: state_label(job, asked_of) for job in tree.jobs},
+        "labels": {lane.job.job_id: lane.label for lane in drawn.lanes},
         "lasted": timeline.lasted,
-        "timeline": timeline.draw(course, cut=not view.clock),
+        "timeline": drawn,
         "picture": dag.draw(shown, follows),
     }
 

@@ -154,9 +154,7 @@ class _Attempt:
 def _parts(course: Course) -> dict[str, list[Part]]:
     """Return the parts of each job's time, in order."""
     told = _by_job(course.events)
-    attempts = {
-        job.job_id: _attempts(job, state_label(job, course.rounds), told.get(job.job_id, ())) for job in course.jobs
-    }
+    attempts = {job.job_id: _attempts(job, course.rounds, told.get(job.job_id, ())) for job in course.jobs}
     names = {job.job_id: job.name for job in course.jobs}
     ends = {job_id: max(each.ended or course.now for each in found.values()) for job_id, found in attempts.items()}
     before = _before(course)
@@ -190,10 +188,8 @@ def _by_job(events: Iterable[EventRecord]) -> Mapping[str, Sequence[EventRecord]
     return found
 
 
-def _attempts(job: JobRecord, label: str, events: Iterable[EventRecord]) -> dict[int, _Attempt]:
-    """Return when each attempt was queued, started and ended: the last from the job's row and label, earlier ones from
-    events.
-    """
+def _attempts(job: JobRecord, rounds: Sequence[RoundRecord], events: Iterable[EventRecord]) -> dict[int, _Attempt]:
+    """Return when each attempt was queued, started and ended: the last from the job's row, earlier ones from events."""
     found = {job.attempt: _Attempt()}
     for event in events:
         number = event.data.get("attempt")
@@ -207,7 +203,7 @@ def _attempts(job: JobRecord, label: str, events: Iterable[EventRecord]) -> dict
                 attempt.ended, attempt.state = event.at, str(event.data.get("state"))
     first, last = found[min(found)], found[job.attempt]
     first.queued = job.queued_at
-    last.state, last.ended = label, job.ended_at if job.state.ended else None
+    last.state, last.ended = state_label(job, rounds), job.ended_at if job.state.ended else None
     if job.state is JobState.QUEUED:
         last.begun = None
     elif job.started_at is not None:
