@@ -42,7 +42,7 @@ DRAINED = "it is drained"
 
 
 WITHOUT_TEMPORAL = "Temporal does not answer it"
-"""Held while Temporal does not answer: the host would hear of no kill, and could report no end."""
+"""The reason for holding a host that cannot reach Temporal: it would hear of no kill, and could report no end."""
 
 
 def way_to_room(host: HostSeen) -> str:

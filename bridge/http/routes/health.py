@@ -27,7 +27,7 @@ router = APIRouter(route_class=StrictRoute, tags=["health"])
 
 
 class Readiness:
-    """Whether this host is ready, by the last check."""
+    """The readiness of this host, as it was checked last."""
 
     def __init__(self, service: Service) -> None:
         self._service, self._at, self._why_not = service, float("-inf"), AWAY

@@ -42,7 +42,7 @@ def store(request: pytest.FixtureRequest, home: Home) -> Iterator[Engine]:
 
 
 def without_rows(url: str) -> None:
-    """Delete all rows of a store, and let its numbers begin anew."""
+    """Delete all rows of a store, and restart its sequences."""
     with create_engine(url, poolclass=NullPool).begin() as connection:
         for table in reversed(metadata.sorted_tables):
             connection.execute(table.delete())

@@ -189,7 +189,7 @@ def test_a_key_that_others_could_have_read_is_not_rotated(tmp_path: Path) -> Non
 
 
 def test_a_rotation_succeeds_while_temporal_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Schedules and trees that stay are sealed anew later, before the former key is removed."""
+    """Schedules and open trees get the new seal later, before the former key is removed."""
     service = Service(Home(tmp_path / "home").ensure())
     away = AsyncMock(side_effect=UnreachableError("Temporal cannot be reached", "service doctor"))
     with monkeypatch.context() as broken:
