@@ -73,6 +73,8 @@ def add(
     remotely = f"for every host it is {repo.default_branch} at {repo.remote}" if repo.remote else ""
     on_hosts = f"; its hosts must have {', '.join(repo.require)}" if repo.require else ""
     say(f"{repo.name} is {repo.path or 'registered'}{f'; {remotely}' if remotely else ''}{on_github}{on_hosts}")
+    if remote:
+        say(*repos.what_is_pushed(service, repo))
 
 
 @app.command(name="list")

@@ -78,10 +78,27 @@ class Hub:
 
     url: str
     refs: str = SERVICE
+    branches_allowed: bool = False
+    """Whether the operator allows work on branches, which a forge may run (`[git].hub_branches`)."""
 
     @property
     def shown(self) -> str:
         return shown(self.url)
+
+    @property
+    def has_branches(self) -> bool:
+        """Return whether the service's work is on branches there."""
+        return self.refs.startswith(HEADS)
+
+    def check_allowed(self) -> None:
+        """Raise if work would be pushed to branches and the operator doesn't allow that."""
+        if self.has_branches and not self.branches_allowed:
+            raise BranchesRefusedError(
+                f"On branches of {self.shown}, its forge may run workflows that an agent wrote, with the repository's "
+                "secrets. In config.toml, set [git].hub to a bare repository of your own, or allow branches with "
+                "[git].hub_branches = true",
+                "service help remotes",
+            )
 
     def ref(self, name: str) -> str:
         """Return the hub's reference for a branch of the service, or another name below the namespace."""
@@ -277,8 +294,11 @@ def reach(url: str) -> None:
         _ask(Path(folder), url, "HEAD", seconds=REACH_SECONDS)
 
 
-def namespace(url: str) -> str:
-    """Return the namespace in which the hub accepts work, found by pushing an empty commit and removing it again."""
+def namespace(url: str, *, branches_allowed: bool) -> str:
+    """Return the namespace in which the hub accepts work, found by pushing an empty commit and removing it again.
+
+    Branches are tried last, and only if the operator allows them.
+    """
     with tempfile.TemporaryDirectory(prefix="service-git-") as name:
         folder = Path(name)
         git(folder, "init", "--quiet", "--bare", "--template=")
@@ -286,12 +306,14 @@ def namespace(url: str) -> str:
         commit = line(folder, "commit-tree", "-m", "service: may this be pushed here?", tree)
         trial = f"try/{uuid.uuid4().hex[:12]}"
         for refs in (SERVICE, HEADS):
-            hub = Hub(url, refs)
+            hub = Hub(url, refs, branches_allowed)
             try:
                 push(folder, hub, commit, trial)
                 remove(folder, hub, [trial])
             except _RejectedError as refused:
                 why = refused
+            except BranchesRefusedError as refused:
+                raise BranchesRefusedError(f"{why.message}. {refused.message}", refused.hint) from None
             else:
                 return refs
         raise why
@@ -301,7 +323,15 @@ class _RejectedError(HubRefusesError):
     """The hub took the connection, but not the reference."""
 
 
+class BranchesRefusedError(HubRefusesError):
+    """The hub takes work on branches alone, and the operator doesn't allow that."""
+
+    code = "hub_branches_refused"
+
+
 def _push(repo: Path, hub: Hub, options: Collection[str], refspecs: Collection[str]) -> bool:
+    if not all(refspec.startswith(":") for refspec in refspecs):
+        hub.check_allowed()
     try:
         with_credentials(repo, "push", *_PUSH, *options, "--", hub.url, *refspecs, seconds=HUB_SECONDS)
     except GitError as error:

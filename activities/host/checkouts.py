@@ -86,8 +86,8 @@ def hub_of(here: Here, repo: Repo) -> Hub | None:
     """
     if not repo.remote:
         return None
-    refs, own = repo.refs or hub.SERVICE, here.settings.git.hub
-    return Hub(own, f"{refs}{repo.name.replace('/', '--')}/") if own else Hub(repo.remote, refs)
+    refs, own, allowed = repo.refs or hub.SERVICE, here.settings.git.hub, here.settings.git.hub_branches
+    return Hub(own or repo.remote, f"{refs}{repo.name.replace('/', '--')}/" if own else refs, allowed)
 
 
 def fetch(here: Here, repo: Repo, names: Iterable[str], commits: Collection[str] = ()) -> Path:

@@ -9,12 +9,12 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from activities.git import branches, hub
-from activities.git.work_folder import work_in_progress, worktrees
+from activities.git.work_folder import worktrees
 from activities.git.work_folder.service_git_dir import side_of
 from activities.git.work_folder.worktrees import Worktree
 from activities.host import checkouts
 from activities.host.context import Context
-from activities.host.helper_process import LOOK_SECONDS, apart
+from activities.jobs import snapshots
 from activities.runs import orphans
 from activities.runs.run_folders import Key, key_of
 from activities.store import attempts, jobs, moves
@@ -69,7 +69,7 @@ def _settle(context: Context, key: Key) -> None:
 def _kept(context: Context, row: AttemptRow, name: str, repo: Path) -> str:
     """Push the attempt's work, uncommitted files too, and record the event. Return the ref; empty without work."""
     through = checkouts.hub_of(context, repos.registered(context.store, name))
-    commit, source = _work(row, repo)
+    commit, source = _work(row, repo, through)
     if through is None or commit is None:
         return ""
     own = f"{hub.KEPT}{row.job_id}-{row.attempt}"
@@ -81,12 +81,12 @@ def _kept(context: Context, row: AttemptRow, name: str, repo: Path) -> str:
     return ref
 
 
-def _work(row: AttemptRow, repo: Path) -> tuple[str | None, Path]:
+def _work(row: AttemptRow, repo: Path, through: hub.Hub | None) -> tuple[str | None, Path]:
     """Return a commit of the attempt's work folder, else of its branch, and the repository that has the commit."""
     path = Path(row.worktree or "")
     if worktree := worktrees.find(path):
         worktree = Worktree(path, row.base_sha or worktree.base, worktree.branch, worktree.names)
-        made = apart(LOOK_SECONDS, work_in_progress.take, worktree, *row.key)
+        made = snapshots.take(worktree, *row.key, through)
         return made.commit or None, side_of(path)
     tip = branches.tip(repo, row.branch or "")
     return (tip if tip != row.base_sha else None), repo

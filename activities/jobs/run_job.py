@@ -5,7 +5,7 @@
 
 from collections.abc import Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -126,6 +126,8 @@ class JobAttempt:
         evidence = workspace.collect(self.place, self.run, result)
         with until_hub(partial(self.context.reports.held_up, self.run), done=True):
             evidence = workspace.publish(self.context, self.run, self.place, evidence)
+        remarks = (f"not in its snapshots: {row}" for row in self.snapshots.left_out if row not in evidence.odd)
+        evidence = replace(evidence, odd=(*evidence.odd, *remarks))
         verdict = held_to_evidence(verdict, self.run, runs, evidence)
         usages = [each.usage for each in self.before] + [executed.report.usage for executed in runs]
         usage = sum(usages, Usage())

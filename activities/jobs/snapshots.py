@@ -15,6 +15,7 @@ from activities.git import hub
 from activities.git.hub import Hub
 from activities.git.work_folder import work_in_progress
 from activities.git.work_folder.service_git_dir import side_of
+from activities.git.work_folder.work_in_progress import InProgress
 from activities.git.work_folder.worktrees import Worktree
 from activities.host import checkouts
 from activities.host.context import Context
@@ -46,6 +47,12 @@ def latest(context: Context, repo: Repo, job_id: str, attempt: int = 1) -> str |
     return None
 
 
+def take(worktree: Worktree, job_id: str, attempt: int, through: Hub | None) -> InProgress:
+    """Commit a work folder as it is now, without what may not be pushed to this hub."""
+    to_branches = through is not None and through.has_branches
+    return apart(LOOK_SECONDS, work_in_progress.take, worktree, job_id, attempt, to_branches=to_branches)
+
+
 @dataclass
 class Snapshots:
     """The snapshots of one attempt; none without a remote, or of a job that may not write."""
@@ -54,7 +61,8 @@ class Snapshots:
     job_id: str
     attempt: int
     through: Hub | None
-    _left_out: tuple[str, ...] = field(default=())
+    left_out: tuple[str, ...] = field(default=())
+    """The files that the last snapshot lacks, with the reason of each."""
 
     @classmethod
     def of(cls, run: JobRun, worktree: Worktree, through: Hub | None) -> "Snapshots":
@@ -89,9 +97,9 @@ class Snapshots:
 
     def _save(self) -> None:
         try:
-            made = apart(LOOK_SECONDS, work_in_progress.take, self.worktree, self.job_id, self.attempt)
-            if made.left_out != self._left_out:
-                self._left_out = made.left_out
+            made = take(self.worktree, self.job_id, self.attempt, self.through)
+            if made.left_out != self.left_out:
+                self.left_out = made.left_out
                 log.warning("%s: left out of its snapshot: %s", self.job_id, "; ".join(made.left_out) or "nothing")
             if made.commit and made.commit != work_in_progress.pushed(self.worktree):
                 with out_of_turn():

@@ -34,6 +34,7 @@ from workflows.model.event_payloads import BranchEvent, BranchEventKind
 from workflows.model.jobs import JobRun
 from workflows.model.states import Continuation
 from workflows.model.workers import UNRESOLVED
+from workflows.policy.ci_files import is_ci_file
 from workflows.policy.observation import Observation, Touched, observe
 
 
@@ -81,8 +82,11 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
     registered = repos.registered(context.store, run.repo)
     with out_of_turn():  # its mirror may have to be made
         repo = checkouts.path_of(context, registered)
+    through = checkouts.hub_of(context, registered)
+    if through is not None:
+        through.check_allowed()
     place = _prepared(context, run, row, run_dir, folder, repo, registered)
-    return replace(place, through=checkouts.hub_of(context, registered))
+    return replace(place, through=through)
 
 
 def _prepared(
@@ -241,6 +245,12 @@ def collected(place: Workspace, run: JobRun, result: ServiceResult | None) -> Ev
         diff = capture_diff(place.worktree, seen=seen) if touched.files else None
         return Evidence(touched, diff, odd=odd + refused)
     observed = observe(result.changes_made, touched) if result else None
+    if place.through and place.through.has_branches and (names := [name for name in touched.files if is_ci_file(name)]):
+        problem = (
+            f"{', '.join(names)}: CI files are not pushed to branches of {place.through.shown}, where they would run; "
+            "[git].hub names a repository where they may be pushed to"
+        )
+        return Evidence(touched, observation=observed, odd=odd, problem=problem)
     try:
         worker = run.assignment.worker
         summary = result.summary if result else f"{run.assignment.action} for {run.job_id} by {worker.name}"

@@ -64,6 +64,14 @@ def redacted_between(before: str, text: str, after: str) -> str:
     return _clean(replaced(text, spans, lambda _: MARK))
 
 
+def secrets_of(text: str) -> frozenset[str]:
+    """Return the secrets in a text."""
+    from workflows.secrets.redact import secrets_in
+
+    _look()
+    return frozenset(text[begin:end] for begin, end in secrets_in(text, detected))
+
+
 def redacted_all(value: T) -> T:
     """Remove secrets from every text in models, records and collections; a value without secrets is returned as it
     is.

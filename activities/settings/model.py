@@ -289,6 +289,8 @@ class Git(Section):
 
     hub: RepositoryUrl = ""
     """URL or path of a bare repository of your own, through which hosts exchange commits; empty: each one's remote."""
+    hub_branches: bool = False
+    """Push work to branches `service/...` of a remote that takes no other references; its forge may run them."""
 
 
 class Price(Section):

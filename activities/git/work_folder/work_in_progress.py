@@ -21,13 +21,25 @@ from activities.git.work_folder.service_git_dir import side_of
 from activities.git.work_folder.snapshot import Limits, Snapshot, snapshot
 from activities.git.work_folder.walk import clear_the_way
 from activities.git.work_folder.worktrees import Worktree
-from activities.redaction.redact import redacted
+from activities.redaction.redact import redacted, secrets_of
+from workflows.policy.ci_files import is_ci_file
 
 if TYPE_CHECKING:
-    from pygit2 import Repository
+    from collections.abc import Set as AbstractSet
+
+    from pygit2 import Commit, Oid, Repository
 
 LIMITS = Limits(files=20_000, bytes=256 << 20, largest=32 << 20, leaves_out=True)
 LEFT_OUT, MOST_TOLD = "Left-Out", 50
+LARGEST_SEARCHED = 1 << 20
+"""Size of the largest file that is searched for secrets. Larger ones are data, and stay in the snapshot."""
+
+MOST_SEARCHED = 8 << 20
+"""Bytes that one snapshot searches for secrets; the files beyond wait for the next snapshot."""
+
+_BINARY_HEAD = 8000
+"""Bytes in which git looks for a NUL to tell binary files from texts."""
+
 _RECORD, _PUSHED = "in-progress.json", "in-progress.pushed"
 
 
@@ -47,24 +59,30 @@ class _Last:
     tree: str = ""
     made: InProgress = InProgress()
     files: dict[str, Row | None] = field(default_factory=dict)
+    withheld: dict[str, str] = field(default_factory=dict)
+    """The files that may not be pushed, with the reason of each."""
 
 
-def take(worktree: Worktree, job_id: str, attempt: int) -> InProgress:
-    """Commit the work folder as it is now, unless nothing has changed since the snapshot before; return the latest."""
+def take(worktree: Worktree, job_id: str, attempt: int, *, to_branches: bool = False) -> InProgress:
+    """Commit the work folder as it is now, unless nothing has changed since the snapshot before; return the latest.
+
+    Files with secrets that the base does not have are left out, and with `to_branches` changed CI files too.
+    """
     side, last = side_of(worktree.path), _read(worktree)
     with faults_said(worktree.path):
         seen = snapshot(worktree.path, side, read(worktree.path, None).tracked, last.files, LIMITS)
-        left_out = tuple(sorted(each.told for each in seen.odd) + [f"{each}: a repository" for each in seen.nested])
-        files = last.files | seen.read | dict.fromkeys(seen.gone)
+        odd = sorted(each.told for each in seen.odd) + [f"{name}: a repository" for name in seen.nested]
         if not seen.changed and not seen.gone:
-            made = replace(last.made, left_out=left_out)
+            made = replace(last.made, left_out=_left_out(odd, last.withheld))
             if seen.read or made != last.made:
-                _write(side, _Last(last.base, last.tree, made, files))
+                _write(side, replace(last, made=made, files={**last.files, **seen.read}))
             return made
         repository = opened(side)
         try:
             pygit2 = library()
             base = repository.revparse_single(worktree.base).peel(pygit2.Commit)
+            withheld = _withhold(repository, base, seen, last.withheld, to_branches=to_branches)
+            files, left_out = last.files | seen.read | dict.fromkeys(seen.gone), _left_out(odd, withheld)
             tree = _tree(repository, last.tree or str(base.tree_id), seen)
             commit = ""
             if last.made.commit or tree != str(base.tree_id):
@@ -77,8 +95,53 @@ def take(worktree: Worktree, job_id: str, attempt: int) -> InProgress:
         finally:
             let_go(repository)
     made = InProgress(commit, left_out)
-    _write(side, _Last(worktree.base, tree, made, files))
+    _write(side, _Last(worktree.base, tree, made, files, withheld))
     return made
+
+
+def _left_out(odd: list[str], withheld: dict[str, str]) -> tuple[str, ...]:
+    return (*odd, *(f"{name}: {why}" for name, why in sorted(withheld.items())))
+
+
+def _withhold(
+    repository: "Repository", base: "Commit", seen: Snapshot, before: dict[str, str], *, to_branches: bool
+) -> dict[str, str]:
+    """Take the files that may not be pushed out of the changes; return all such files, with the reason of each.
+
+    A file that was not searched yet counts as unread, so the next snapshot searches it.
+    """
+    withheld = {name: why for name, why in before.items() if name not in seen.changed and name not in seen.gone}
+    unsearched = MOST_SEARCHED
+    for name, (stored, _) in sorted(seen.changed.items()):
+        size = repository[stored].size  # type: ignore[attr-defined]
+        if to_branches and is_ci_file(name):
+            withheld[name] = "a CI file, which a forge would run"
+        elif size > LARGEST_SEARCHED:
+            continue
+        elif unsearched < size:
+            del seen.read[name]
+            withheld[name] = "not searched for secrets yet"
+        else:
+            unsearched -= size
+            if _secrets(repository, stored) - _secrets(repository, _in_base(base, name)):
+                withheld[name] = "it holds a secret"
+    for name in withheld.keys() & seen.changed.keys():
+        del seen.changed[name]
+    return withheld
+
+
+def _in_base(base: "Commit", name: str) -> "Oid | None":
+    with contextlib.suppress(KeyError, UnicodeError):
+        return base.tree[name].id
+    return None
+
+
+def _secrets(repository: "Repository", stored: "Oid | None") -> "AbstractSet[str]":
+    """Return the secrets in a file; none in a binary one."""
+    if stored is None:
+        return frozenset()
+    data = repository[stored].data  # type: ignore[attr-defined]
+    return frozenset() if b"\0" in data[:_BINARY_HEAD] else secrets_of(data.decode("utf-8", "replace"))
 
 
 def pushed(worktree: Worktree) -> str:
@@ -134,7 +197,8 @@ def _read(worktree: Worktree) -> _Last:
         record = json.loads((side_of(worktree.path) / _RECORD).read_text())
         if record["base"] == worktree.base:
             files = {name: row and _row(name, *row) for name, row in record["files"]}
-            return _Last(record["base"], record["tree"], InProgress(record["commit"], tuple(record["left_out"])), files)
+            made = InProgress(record["commit"], tuple(record["left_out"]))
+            return _Last(record["base"], record["tree"], made, files, record.get("withheld", {}))
     return _Last(worktree.base)
 
 
@@ -145,7 +209,7 @@ def _row(name: str, stored: str, mode: int, looked: list[int]) -> Row:
 
 def _write(side: Path, last: _Last) -> None:
     rows = [(name, row and (row.object_id.hex(), row.mode, row.looked)) for name, row in last.files.items()]
-    record = {"base": last.base, "tree": last.tree, "files": rows}
+    record = {"base": last.base, "tree": last.tree, "files": rows, "withheld": last.withheld}
     fresh = side / f"{_RECORD}.new"
     fresh.write_text(json.dumps(record | {"commit": last.made.commit, "left_out": last.made.left_out}))
     fresh.replace(side / _RECORD)

@@ -76,6 +76,18 @@ def _checkout(path: Path) -> str:
     return top
 
 
+def what_is_pushed(service: Service, repo: Repo) -> tuple[str, ...]:
+    """Return sentences for people: what jobs push of a repository with a remote, how often, and who can read it."""
+    through = checkouts.hub_of(service, repo)
+    if through is None:
+        return ()
+    return (
+        f"each job's commits are pushed there when it ends, as {through.ref('JOB')}",
+        "while it works, its files are pushed once a minute, committed or not; none that is ignored or has a secret",
+        f"whoever can read {through.shown} can read them; [git].hub names another place: service help remotes",
+    )
+
+
 def _refuse_two(service: Service, known: Repo | None, name: str, top: str, remote: str | None, *, move: bool) -> None:
     """Refuse to take a name over from the checkout of another host, or to leave a name with nothing."""
     here = service.settings.host
@@ -95,7 +107,8 @@ def _remote(service: Service, url: str) -> Remote:
     """Reach a remote and the hub, and find out where work may be pushed. Raise before anything is registered."""
     url = address(url, Path())
     branch = hub.default_branch(url)
-    return Remote(url, branch, hub.namespace(service.settings.git.hub or url))
+    git = service.settings.git
+    return Remote(url, branch, hub.namespace(git.hub or url, branches_allowed=git.hub_branches))
 
 
 def address(url: str, folder: Path) -> str:

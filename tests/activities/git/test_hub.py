@@ -89,10 +89,13 @@ def test_a_mirror_has_the_branches_and_tags_of_people_as_the_remote_has_them(for
     assert branches.tip(here.path, JOB) == mine
 
 
+ONLY_BRANCHES = 'case "$1" in refs/heads/*) exit 0;; esac; echo "only branches"; exit 1'
+
+
 @pytest.mark.ruling("Q3")
 @pytest.mark.parametrize("refs", [SERVICE, HEADS])
 def test_work_of_one_host_is_on_the_other_through_the_hub(refs: str, forge: Forge, mirror: Make) -> None:
-    one, other, through = mirror("a"), mirror("b"), Hub(str(forge.url), refs)
+    one, other, through = mirror("a"), mirror("b"), Hub(str(forge.url), refs, branches_allowed=True)
     head = works(one, JOB, "work")
     assert hub.push(one.path, through, head, JOB)
     assert forge.refs()[f"{refs}job-{TREE}"] == head
@@ -159,12 +162,24 @@ def test_a_commit_that_no_branch_has_is_fetched_by_its_id(forge: Forge, mirror: 
 @pytest.mark.ruling("Q3")
 def test_the_namespace_is_found_out_by_a_push_and_nothing_stays(forge: Forge) -> None:
     before = forge.refs()
-    assert hub.namespace(str(forge.url)) == SERVICE
-    forge.hook('case "$1" in refs/heads/*) exit 0;; esac; echo "only branches"; exit 1')
-    assert hub.namespace(str(forge.url)) == HEADS
+    assert hub.namespace(str(forge.url), branches_allowed=False) == SERVICE
+    forge.hook(ONLY_BRANCHES)
+    assert hub.namespace(str(forge.url), branches_allowed=True) == HEADS
     forge.hook('echo "read-only for you"; exit 1')
     with pytest.raises(HubRefusesError, match="refuses the service's work: "):
-        hub.namespace(str(forge.url))
+        hub.namespace(str(forge.url), branches_allowed=True)
+    assert forge.refs() == before
+
+
+@pytest.mark.ruling("Q3")
+def test_branches_are_not_used_unless_the_operator_allows_it(forge: Forge, mirror: Make) -> None:
+    before = forge.refs()
+    forge.hook(ONLY_BRANCHES)
+    with pytest.raises(HubRefusesError, match=r"(?s)only branches.*\[git\]\.hub_branches = true"):
+        hub.namespace(str(forge.url), branches_allowed=False)
+    here, found_before = mirror("a"), Hub(str(forge.url), HEADS)
+    with pytest.raises(HubRefusesError, match=r"\[git\]\.hub"):
+        hub.push(here.path, found_before, works(here, JOB, "work"), JOB)
     assert forge.refs() == before
 
 

@@ -9,15 +9,19 @@ from sqlalchemy import select
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from activities.agents.shell import Shell
 from activities.git import branches, hub
 from activities.host import checkouts
 from activities.host.slots import Slots
+from activities.jobs.run_job import Jobs
 from activities.pipelines.run_stage import Stages
 from activities.store import attempts, pipeline_runs, schema
 from activities.store.pipeline_runs import Begun
 from activities.store.registry import repos
-from tests.activities.jobs.conftest import git
+from activities.store.registry.repos import Remote
+from tests.activities.jobs.conftest import Stage, git
 from tests.activities.jobs.remotes import ROOT, Hosts, lists, work, writes
+from tests.unboxed import unboxed
 from workflows.contract.models import Action
 from workflows.model.states import JobState
 from workflows.pipeline.definition import StageKind
@@ -196,3 +200,37 @@ async def test_a_shared_worktree_is_made_again_on_a_new_machine_from_its_branch(
     assert "one.txt" in seen.read_text().split()
     assert (first.branch, second.branch) == (f"service/{ROOT}-shared-web", first.branch)
     assert hosts.refs()[f"refs/service/{ROOT}-shared-web"] == second.head_sha
+
+
+CI_FILE = ".github/workflows/x.yml"
+WRITES_CI = f"import os; os.makedirs('.github/workflows'); open({CI_FILE!r}, 'w').write('on: push')\n"
+
+
+def on_branches(stage: Stage, hosts: Hosts, *, allowed: bool) -> Stage:
+    """Return the stage with a repository whose hub takes branches alone."""
+    repos.put(stage.context.store, "acme/shop", "", "a", remote=Remote(str(hosts.forge), "main", hub.HEADS))
+    settings = unboxed({"git": {"hub_branches": allowed}})
+    context = replace(stage.context, settings=settings)
+    return replace(stage, context=context, jobs=Jobs(context, {"shell": Shell(())}, Slots(settings)))
+
+
+@pytest.mark.ruling("Q3")
+async def test_a_changed_ci_file_is_not_pushed_to_a_branch_and_the_work_stays(hosts: Hosts) -> None:
+    host = on_branches(hosts.of("a"), hosts, allowed=True)
+    outcome = await host.play(host.job(WRITES_CI + writes("x.txt"), Action.IMPLEMENT))
+    assert outcome.state is JobState.FAILED
+    assert f"{CI_FILE}: CI files are not pushed to branches of " in (outcome.reason or "")
+    row = attempts.get(host.context.store, ROOT, 1)
+    assert row is not None
+    assert (Path(row.worktree or "") / CI_FILE).read_text() == "on: push"
+    assert [name for name in git(hosts.forge, "for-each-ref", "--format=%(refname)").split() if "service" in name] == []
+
+
+@pytest.mark.ruling("Q3")
+async def test_branches_that_the_operator_has_not_allowed_refuse_a_job_before_its_program(
+    hosts: Hosts, tmp_path: Path
+) -> None:
+    host, count = on_branches(hosts.of("a"), hosts, allowed=False), tmp_path / "count"
+    outcome = await host.play(host.job(writes("x.txt", counted=count), Action.IMPLEMENT))
+    assert (outcome.state, count.exists()) == (JobState.FAILED, False)
+    assert "[git].hub_branches = true" in (outcome.reason or "")

@@ -95,3 +95,18 @@ async def test_a_hub_that_is_away_stops_no_agent(hosts: Hosts, tmp_path: Path) -
     then.touch()
     assert (await running).state is JobState.SUCCEEDED
     assert list(hosts.refs()) == [f"refs/service/{ROOT}"]
+
+
+@pytest.mark.ruling("Q6", "N7")
+async def test_a_file_with_a_secret_is_not_pushed_while_a_job_works_and_its_end_names_it(
+    hosts: Hosts, tmp_path: Path
+) -> None:
+    one, mark, then = hosts.of("a"), tmp_path / "mark", tmp_path / "then"
+    secret = "open('.env', 'w').write('GITHUB_TOKEN=ghp_' + 'a1B2c3D4e5F6' * 3)\n"
+    running = asyncio.create_task(one.play(one.job(secret + works(mark, then), Action.IMPLEMENT)))
+    await until(lambda: mark.exists() and SNAP in hosts.refs())
+    await until(lambda: "new.txt" in git(hosts.forge, "ls-tree", "--name-only", SNAP))
+    assert ".env" not in git(hosts.forge, "ls-tree", "--name-only", SNAP)
+    then.touch()
+    outcome = await running
+    assert "not in its snapshots: .env: it holds a secret" in " ".join(each.message for each in outcome.notices)

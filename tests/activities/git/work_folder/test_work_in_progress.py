@@ -170,3 +170,66 @@ def test_a_submodule_stays_as_in_the_commit_and_what_changed_in_it_is_told(repo:
     assert files(folder, made.commit)["lib"] == "160000"
     assert made.left_out == ("lib: a repository",)
     assert take(folder, JOB, 1) == made
+
+
+TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
+HOLDS = ".env: it holds a secret"
+
+
+@pytest.mark.ruling("Q6", "N7")
+def test_a_file_with_a_secret_is_left_out_and_named_until_the_secret_is_gone(folder: Worktree) -> None:
+    path = folder.path
+    (path / ".env").write_text(f"GITHUB_TOKEN={TOKEN}\n")
+    (path / "new.txt").write_text("work\n")
+    made = take(folder, JOB, 1)
+    assert (made.left_out, "new.txt" in files(folder, made.commit)) == ((HOLDS,), True)
+    assert ".env" not in files(folder, made.commit)
+    assert run_git(side_of(path), "log", "-1", "--format=%B", made.commit).splitlines()[-1] == f"Left-Out: {HOLDS}"
+    (path / "more.txt").write_text("more\n")
+    assert take(folder, JOB, 1).left_out == (HOLDS,)
+    (path / ".env").write_text("GITHUB_TOKEN=\n")
+    made = take(folder, JOB, 1)
+    assert made.left_out == ()
+    assert shown(folder, made.commit, ".env") == "GITHUB_TOKEN="
+
+
+@pytest.mark.ruling("Q6", "N7")
+def test_a_file_that_gets_a_secret_stays_in_the_snapshot_as_it_was(folder: Worktree) -> None:
+    (folder.path / "settings.py").write_text("debug = 1\n")
+    take(folder, JOB, 1)
+    (folder.path / "settings.py").write_text(f"debug = 1\ntoken = '{TOKEN}'\n")
+    made = take(folder, JOB, 1)
+    assert made.left_out == ("settings.py: it holds a secret",)
+    assert shown(folder, made.commit, "settings.py") == "debug = 1"
+
+
+@pytest.mark.ruling("Q6", "N7")
+def test_a_secret_that_the_base_has_too_is_no_reason_to_leave_a_file_out(repo: Path, trees: Path) -> None:
+    (repo / "example.env").write_text(f"TOKEN={TOKEN}\n")
+    run_git(repo, "add", "example.env")
+    run_git(repo, "commit", "-qm", "an example")
+    folder = add_branch(repo, trees / "job", f"service/{JOB}", "main")
+    (folder.path / "example.env").write_text(f"TOKEN={TOKEN}\nDEBUG=1\n")
+    made = take(folder, JOB, 1)
+    assert (made.left_out, shown(folder, made.commit, "example.env")) == ((), f"TOKEN={TOKEN}\nDEBUG=1")
+
+
+@pytest.mark.ruling("Q6", "N7")
+def test_what_one_snapshot_cannot_search_waits_for_the_next(folder: Worktree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work_in_progress, "MOST_SEARCHED", 10)
+    (folder.path / "a.txt").write_text("12345678\n")
+    (folder.path / "b.txt").write_text("12345678\n")
+    assert take(folder, JOB, 1).left_out == ("b.txt: not searched for secrets yet",)
+    made = take(folder, JOB, 1)
+    assert (made.left_out, {"a.txt", "b.txt"} <= files(folder, made.commit).keys()) == ((), True)
+
+
+@pytest.mark.ruling("Q3")
+def test_ci_files_are_left_out_where_the_snapshot_goes_to_a_branch(folder: Worktree) -> None:
+    (folder.path / ".github" / "workflows").mkdir(parents=True)
+    (folder.path / ".github" / "workflows" / "x.yml").write_text("on: push\n")
+    (folder.path / "new.txt").write_text("work\n")
+    made = take(folder, JOB, 1, to_branches=True)
+    assert made.left_out == (".github/workflows/x.yml: a CI file, which a forge would run",)
+    assert "new.txt" in files(folder, made.commit)
+    assert ".github/workflows/x.yml" not in files(folder, made.commit)
