@@ -55,7 +55,7 @@ def init(
     from bridge.operations.health import runtimes
     from bridge.operations.home import cluster
     from bridge.operations.registry import init as initiation
-    from bridge.operations.registry import team
+    from bridge.operations.registry import repos, team
     from cli.drawing.progress import progress
 
     service = service_here()
@@ -75,7 +75,7 @@ def init(
     with progress("registering"):
         repo, plan = initiation.carry_out(service, wanted.plan)
     if not json:
-        say(*in_words(service, plan))
+        say(*in_words(service, plan), *(() if plan.is_known else repos.what_is_pushed(service, repo)))
     started = _started(service) if wanted.start else False
     checked, code = _checked(service, repo.name, json=json) if wanted.check else (None, 0)
     following = initiation.next_commands(service, plan, usable)
