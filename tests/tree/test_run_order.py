@@ -2,24 +2,20 @@ import pytest
 
 from tests.tree.legs import batch as a_batch
 from tests.tree.legs import leg
-from tests.tree.simulator import delegation
+from tests.tree.simulator import World, delegation, tree_input
 from workflows.contract.graph import topological, twins
 
 
 @pytest.mark.ruling("spec:run_order.1", "spec:run_order.2", "spec:delegation.deps")
 def test_a_leg_is_ready_when_its_dependencies_succeeded() -> None:
     batch = a_batch(leg("a", state="succeeded"), leg("b", state="running"), leg("c", "a", "b"), leg("d", "a"))
-    first = batch.ready((), ())
-    assert first is not None
-    assert first.id == "d"
+    assert [ready.id for ready in batch.ready(())] == ["d"]
 
 
 @pytest.mark.ruling("B5")
 def test_a_leg_that_is_on_offer_is_not_ready_again() -> None:
     batch = a_batch(leg("a"), leg("b"))
-    first = batch.ready({batch.legs["a"].job_id}, ())
-    assert first is not None
-    assert first.id == "b"
+    assert [ready.id for ready in batch.ready({batch.legs["a"].job_id})] == ["b"]
 
 
 @pytest.mark.ruling("C7", "spec:delegation.deps")
@@ -35,10 +31,10 @@ def test_what_depends_on_a_lost_leg_can_never_run_and_so_on_down(ended: str) -> 
 
 @pytest.mark.ruling("I3")
 def test_legs_that_share_a_worktree_wait_for_each_other() -> None:
-    batch = a_batch(leg("a", worktree="w"), leg("b"))
-    first = batch.ready((), {"w"})
-    assert first is not None
-    assert first.id == "b"
+    world = World(tree_input(), patient=True).begin()
+    world.host()
+    world.coordinator("approved", delegation("a", worktree="w"), delegation("b", worktree="w"), delegation("c"))
+    assert [run.delegation_id for run in world.offered.values()] == ["a", "c"]
 
 
 @pytest.mark.ruling("D1")

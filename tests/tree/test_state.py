@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from itertools import product
 
 import pytest
@@ -8,6 +9,7 @@ from workflows.contract.models import Delegation, HumanQuestion
 from workflows.contract.size_limits import DELEGATIONS_BYTES, size
 from workflows.model.settings import Bounds
 from workflows.model.states import JOB_MOVES, TASK_MOVES, IllegalMoveError, JobState, TaskState, check_job, check_task
+from workflows.model.wire import Memory, Wire
 from workflows.temporal.messages import TreeStart
 from workflows.tree.commands import Command, Record, RunChild, RunCoordinator
 from workflows.tree.events import KillRequested
@@ -25,6 +27,26 @@ def wide(prompt: str = "p" * 1000) -> World:
     ]
     tree.coordinator("approved", *legs)
     return tree
+
+
+def parts(value: object) -> Iterator[object]:
+    """Yield all values that a value is made of."""
+    yield value
+    inner = vars(value).values() if isinstance(value, Memory) else value.values() if isinstance(value, dict) else ()
+    for part in (*inner, *(value if isinstance(value, list) else ())):
+        yield from parts(part)
+
+
+@pytest.mark.ruling("F4")
+def test_a_verb_is_tried_on_a_copy_that_shares_frozen_values_and_nothing_that_changes() -> None:
+    tree = wide()
+    tree.leg("leg-00", "approved", human_questions=(HumanQuestion(id="q", prompt="which?"),))
+    copied = tree.state.model_copy(deep=True)
+    assert copied == tree.state
+    pairs = list(zip(parts(tree.state), parts(copied), strict=True))
+    assert len([one for one, _ in pairs if isinstance(one, Memory)]) > 64
+    assert all(one is other for one, other in pairs if isinstance(one, Wire))
+    assert not any(one is other for one, other in pairs if isinstance(one, Memory | list | dict))
 
 
 @pytest.mark.ruling("engine:small")

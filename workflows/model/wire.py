@@ -21,6 +21,10 @@ class Wire(Value):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """Return the value itself: nothing changes it, so a copy of a tree's memory shares it."""
+        return self
+
 
 class Memory(Value):
     """A mutable value that is not validated on assignment: the reducer is its only writer."""

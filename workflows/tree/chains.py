@@ -165,23 +165,20 @@ class Batch(Memory):
         """Return the legs that this leg depends on, with twins in place of duplicates."""
         return [self.acting(dep) for dep in leg.deps]
 
-    def ready(self, offered: Collection[str], busy_worktrees: Collection[str]) -> Leg | None:
-        """Return the next leg that may start: not offered, dependencies succeeded, worktree free (ruling I3)."""
+    def ready(self, offered: Collection[str]) -> Iterator[Leg]:
+        """Yield the legs that may start if their worktree is free: not offered, dependencies succeeded (ruling I3)."""
         for leg in self.legs.values():
             if not leg.unstarted or leg.timer is not None or leg.job_id in offered:
                 continue
-            if leg.worktree and leg.worktree in busy_worktrees:
-                continue
             if all(dep.state is JobState.SUCCEEDED for dep in self.acting_deps(leg)):
-                return leg
-        return None
+                yield leg
 
     def unreachable(self) -> Iterator[tuple[Leg, Leg]]:
         """Yield legs that can never run, each with its lost dependency, until there are no more (C7)."""
-        found = True
+        dependent, found = [leg for leg in self.legs.values() if leg.deps], True
         while found:
             found = False
-            for leg in self.legs.values():
+            for leg in dependent:
                 if not leg.unstarted:
                     continue
                 culprit = next((dep for dep in self.acting_deps(leg) if dep.state in _LOST), None)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from textwrap import wrap
 
 from workflows.model.event_kinds import EventKind
@@ -70,8 +71,9 @@ def fenced(lines: Iterable[str]) -> str:
     return "\n".join(["```", *(part for line in lines for part in _folded(line)), "```"])
 
 
+@lru_cache(maxsize=1024)
 def _folded(line: str) -> list[str]:
-    """Fold a long line; its rest is indented below."""
+    """Fold a long line; its rest is indented below. Most lines of a wide tree stay from step to step."""
     if len(line) <= COLUMN:  # nearly all lines: wrapping these too took two fifths of a wide tree's own steps
         return [line]
     indent = len(line) - len(line.lstrip(" │├└─"))

@@ -233,9 +233,10 @@ def _counts_for(batch: Batch, leg: Leg) -> tuple[tuple[SynthesisRule, ...], int 
 
     These are its own verify, and the vote and quorum of any leg of its batch.
     """
-    rules = {rule for each in batch.acting_legs for rule in each.rules} & {SynthesisRule.VOTE, SynthesisRule.QUORUM}
+    ballots = [other for other in batch.acting_legs if other.rules or other.quorum is not None]
+    rules = {rule for ballot in ballots for rule in ballot.rules} & {SynthesisRule.VOTE, SynthesisRule.QUORUM}
     rules |= {SynthesisRule.VERIFY}.intersection(leg.rules)
-    largest = max((each.quorum for each in batch.acting_legs if each.quorum is not None), default=None)
+    largest = max((ballot.quorum for ballot in ballots if ballot.quorum is not None), default=None)
     return tuple(sorted(rules)), largest if SynthesisRule.QUORUM in rules else None
 
 

@@ -189,8 +189,11 @@ def _hand_out(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobSta
 def _absorb(leg: Leg, outcome: JobOutcome, batch: Batch | None, history: str = "") -> None:
     """Store the outcome of the chain's latest job in its leg; the chain's history counts as progress too (H3)."""
     leg.outcome_job_id = outcome.job_id
-    finding = [each for each in (batch.legs.values() if batch else ()) if each.finds]
-    leg.findings = state_limits.findings(outcome, len(finding)) if leg.finds else state_limits.needs(outcome)
+    if leg.finds:
+        finding = [other for other in (batch.legs.values() if batch else ()) if other.finds]
+        leg.findings = state_limits.findings(outcome, len(finding))
+    else:
+        leg.findings = state_limits.needs(outcome)
     leg.touched_files = state_limits.files(outcome)
     leg.artifact_digest = outcome.artifact_digest
     own = outcome.progress or f"{outcome.state} {outcome.decision}"

@@ -87,11 +87,11 @@ def _release(step: Step, chain: Coordinator, held: JobOutcome) -> bool:
 
 
 def _start_ready(step: Step, chain: Coordinator, batch: Batch) -> None:
-    shares = any(leg.worktree for leg in batch.legs.values())
-    while not batch.stopped and not finalize.ending(step):
-        leg = batch.ready(step.state.offers, step.state.busy_worktrees if shares else ())
-        if leg is None:
+    for leg in batch.ready(step.state.offers):
+        if batch.stopped or finalize.ending(step):
             return
+        if leg.worktree and leg.worktree in step.state.busy_worktrees:
+            continue
         refusal = bounds.exhausted(step.state.input.settings.bounds, step.state.ledger())
         if refusal is None:
             dispatch.start(step, chain, leg)
