@@ -7,10 +7,12 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator
+from typing import TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 from temporalio.client import Client
 from temporalio.service import RPCError
+from temporalio.worker import Worker
 
 from activities.ended_outside import OutsideWatch
 from activities.git.work_folder import delete_later
@@ -23,10 +25,12 @@ from activities.store import artifacts, attempts
 from activities.store.leader import Chore, Leader
 from activities.store.registry import hosts
 from activities.temporal import RPC_TIMEOUT
+from activities.workflow_steps import unevictable
 from workflows.model.errors import ServiceError
 from workflows.policy.host_availability import DRAINED, WITHOUT_TEMPORAL
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 TIDY_SECONDS = 3600.0
 CHECK_SECONDS = 15.0
@@ -35,6 +39,8 @@ SEEN_SECONDS = 10.0
 """Interval of a worker's records that it is alive."""
 LET_GO_SECONDS = 600.0
 """The time without the store after which a worker ends where jobs never move by themselves."""
+STUCK_SECONDS = 10.0
+"""Interval of looking for workflows that this worker can't evict. Two looks in a row decide: the SDK tries again."""
 
 
 async def end_orphans(context: Context) -> int:
@@ -80,6 +86,28 @@ async def _again_and_again(watch: OutsideWatch | LostHosts, what: str) -> None:
             await asyncio.sleep(CHECK_SECONDS)
     finally:
         watch.leader.resign()
+
+
+async def keep_stepping(trees: Worker) -> None:
+    """End this worker if it can't evict a workflow, whose tree would stand still until then."""
+    stuck = 0
+    while True:
+        await asyncio.sleep(STUCK_SECONDS)
+        before, stuck = stuck, unevictable(trees)
+        if before and stuck:
+            _let_go(f"{stuck} workflow(s) can't be removed from memory and hold their slots")
+
+
+def loud(task: "asyncio.Task[T]") -> "asyncio.Task[T]":
+    """Log the failure of a background task, and restart the worker: what the task does would stand still in silence."""
+
+    def ended(task: "asyncio.Task[T]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a background task of this worker has failed: the worker restarts", exc_info=error)
+            signal.raise_signal(signal.SIGTERM)
+
+    task.add_done_callback(ended)
+    return task
 
 
 async def keep_in_touch(client: Client, context: Context) -> None:
@@ -128,7 +156,7 @@ async def seen(context: Context, namespace: str) -> AsyncIterator[None]:
     started_at = time.time()
     await asyncio.to_thread(admission.admit, context, namespace, started_at=started_at)
     context.room.hold(await asyncio.to_thread(_drained, context), "drain")
-    saying = asyncio.create_task(_keep_seen(context, started_at))
+    saying = loud(asyncio.create_task(_keep_seen(context, started_at)))
     try:
         yield
     finally:
@@ -152,7 +180,7 @@ async def _keep_seen(context: Context, started_at: float) -> None:
         except SQLAlchemyError as error:
             log.warning("cannot record the heartbeat of this host in the store: %s", error)
         except TimeoutError:
-            _let_go()
+            _let_go("the store has not answered for too long")
 
 
 def _patience(context: Context) -> float | None:
@@ -160,12 +188,13 @@ def _patience(context: Context) -> float | None:
     return (context.settings.fleet.move_after or LET_GO_SECONDS) if context.settings.store.url else None
 
 
-def _let_go() -> None:
-    """End this worker at once. The steps of trees that it has begun would wait with it for the store; others take them.
+def _let_go(why: str) -> None:
+    """End this worker at once. The steps of trees that it has begun would wait with it; other workers take them.
 
-    Its agents run on, and the next worker attaches to them. Threads that wait for the store prevent an orderly end.
+    Its agents run on, and the next worker attaches to them. Threads that wait for the store, and workflows that can't
+    be evicted, prevent an orderly end.
     """
-    log.error("the store has not answered for too long: this worker ends, and others take the steps of its trees")
+    log.error("%s: this worker ends, and others take the steps of its trees", why)
     os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -24,7 +24,17 @@ from activities.host.context import Context
 from activities.host.heartbeat import BEAT
 from activities.host.slots import Slots
 from activities.host.tree_reports import TreeReports
-from activities.housekeeping import end_orphans, keep_in_touch, keep_moving, keep_room, keep_tidy, keep_true, seen
+from activities.housekeeping import (
+    end_orphans,
+    keep_in_touch,
+    keep_moving,
+    keep_room,
+    keep_stepping,
+    keep_tidy,
+    keep_true,
+    loud,
+    seen,
+)
 from activities.jobs import execution
 from activities.jobs.placing import Placer
 from activities.jobs.record_tree import TreeRecorder
@@ -43,6 +53,7 @@ from activities.settings.load import load
 from activities.store.connections import Member, share
 from activities.store.database import open_store
 from activities.temporal import connect, external_config, namespace_of
+from activities.workflow_steps import patient
 from workflows.temporal.calls import agents_queue
 from workflows.temporal.runner import WORKFLOWS, runner
 
@@ -68,7 +79,7 @@ server's timeout.
 STEPPING = 4
 """Threads for the steps of trees. They share one interpreter, and many threads spend their time on handing it over.
 
-Temporal's SDK gives a step two seconds, including its wait for a thread: two long steps must not delay all others.
+A step's limit includes its wait for a thread: two long steps must not delay all others.
 """
 
 WRITING, WRITING_FAR = 2, 8
@@ -89,7 +100,7 @@ def tree_worker(
     writing = WRITING_FAR if context.settings.store.url else WRITING
     refused = seal_check.left_alone if context.settings.store.url else seal_check.ended_by(client)
     steps = max(TREE_STEPS, 2 * context.settings.worker.max_parallel_jobs)
-    return Worker(
+    worker = Worker(
         client,
         task_queue=context.settings.temporal.task_queue,
         workflows=WORKFLOWS,
@@ -113,6 +124,7 @@ def tree_worker(
         max_heartbeat_throttle_interval=BEAT,
         graceful_shutdown_timeout=SHUTDOWN,
     )
+    return patient(worker)
 
 
 def agent_worker(client: Client, context: Context, slots: Slots, traced: Sequence[Interceptor] = ()) -> Worker:
@@ -137,8 +149,9 @@ def group_name(home: Home) -> str:
     return f"service-agents-{home_mark(home.runs)}"
 
 
-def _chores(client: Client, context: Context, *, deployed: bool) -> Iterator[Coroutine[Any, Any, None]]:
+def _chores(client: Client, context: Context, trees: Worker, *, deployed: bool) -> Iterator[Coroutine[Any, Any, None]]:
     """Yield the background tasks of this host, which last as long as the worker."""
+    yield keep_stepping(trees)
     yield keep_tidy(context)
     yield keep_true(client, context)
     yield keep_room(context)
@@ -184,15 +197,16 @@ async def serve(home: Home) -> None:
         await stack.enter_async_context(trees)
         if release and not await releases.make_current(client, context):
             await trees.shutdown()
-            release = None
-            await stack.enter_async_context(tree_worker(client, context, traced))
+            trees, release = tree_worker(client, context, traced), None
+            await stack.enter_async_context(trees)
         taking = await takeover.begun(client, context.host, settings.temporal.task_queue)
         await helpers
         await stack.enter_async_context(agent_worker(client, context, slots, traced))
         gc.freeze()  # loaded objects stay: spare the garbage collector from traversing them
         ready.say(home.worker_ready, loaded.reading.told())
         logging.getLogger("service").info("worker ready")
-        chores = [taking, *map(asyncio.create_task, _chores(client, context, deployed=release is not None))]
+        tasks = map(asyncio.create_task, _chores(client, context, trees, deployed=release is not None))
+        chores = [taking, *map(loud, tasks)]
         await stop.wait()
         for chore in chores:
             chore.cancel()

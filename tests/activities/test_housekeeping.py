@@ -17,6 +17,7 @@ from sqlalchemy import update
 from sqlalchemy.exc import OperationalError
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import Worker
 
 from activities import ended_outside, housekeeping
 from activities.git.work_folder import delete_later
@@ -163,7 +164,7 @@ async def test_a_worker_lets_go_of_its_trees_once_it_was_without_the_store_for_a
 ) -> None:
     monkeypatch.setattr(housekeeping, "SEEN_SECONDS", 0.02)
     ended, back = asyncio.Event(), threading.Event()
-    monkeypatch.setattr(housekeeping, "_let_go", ended.set)
+    monkeypatch.setattr(housekeeping, "_let_go", lambda why: ended.set())
     shared = Settings.model_validate({"store": {"url": "postgresql://db/x"}})
     quick = shared.model_copy(update={"fleet": Fleet.model_construct(move_after=1.0)})
     context = replace(context, settings=quick)
@@ -180,6 +181,35 @@ async def test_a_worker_lets_go_of_its_trees_once_it_was_without_the_store_for_a
         assert time.monotonic() - began >= 1.0
         saying.cancel()
         back.set()
+
+
+async def test_a_worker_that_cannot_evict_a_workflow_ends_unless_the_next_try_does_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(housekeeping, "STUCK_SECONDS", 0.01)
+    ended: list[str] = []
+    monkeypatch.setattr(housekeeping, "_let_go", ended.append)
+    counts = [0, 1, 0, 0, 2, 2, 0]
+    monkeypatch.setattr(housekeeping, "unevictable", lambda worker: counts.pop(0) if counts else 0)
+    keeping = asyncio.create_task(housekeeping.keep_stepping(cast("Worker", None)))
+    await until(lambda: not counts)
+    keeping.cancel()
+    assert ended == ["2 workflow(s) can't be removed from memory and hold their slots"]
+
+
+@pytest.mark.ruling("Q4")
+async def test_a_worker_whose_background_task_fails_says_so_and_ends(
+    context: Context, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(housekeeping, "SEEN_SECONDS", 0.01)
+    sent: list[int] = []
+    monkeypatch.setattr(signal, "raise_signal", sent.append)
+    async with housekeeping.seen(context, "service"):
+        monkeypatch.setattr(identity, "see", lambda *_: 1 / 0)
+        await until(lambda: sent)
+    assert sent == [signal.SIGTERM]
+    assert "a background task of this worker has failed" in caplog.text
+    assert "ZeroDivisionError" in caplog.text
 
 
 @pytest.mark.ruling("Q4")

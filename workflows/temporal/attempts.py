@@ -19,6 +19,7 @@ from workflows.model.states import Continuation, JobState
 from workflows.policy.placement import NAMED
 from workflows.temporal import calls
 from workflows.temporal.calls import LOCAL, REFUSED, WAITS, Claim, GiveUp, Offer, Unplaced
+from workflows.temporal.event_loop import end_if_evicted
 from workflows.temporal.messages import Move
 from workflows.text.markdown import summary_line
 
@@ -110,6 +111,7 @@ async def _chosen_host(needs: Unplaced) -> str:
             summary=f"wait for a host that can run {job}",
         )
     except (asyncio.CancelledError, ActivityError) as error:
+        end_if_evicted()
         if is_cancelled_exception(error):
             raise TakenBack from error
         raise
@@ -124,6 +126,7 @@ async def _unless_taken_back(result: Awaitable[T], work: ActivityHandle[T], offe
     try:
         return await result
     except asyncio.CancelledError:
+        end_if_evicted()
         if work.done():
             raise
     claim = await take_back(offer)
@@ -172,6 +175,7 @@ class Moves:
         try:
             return await waiting
         except asyncio.CancelledError:
+            end_if_evicted()
             move, task = self._orders.pop(key, None), asyncio.current_task()
             if move is None or (task is not None and task.cancelling()):
                 raise

@@ -18,6 +18,7 @@ from temporalio.workflow import ChildWorkflowHandle
 with workflow.unsafe.imports_passed_through():
     from workflows.model.wire import Wire
     from workflows.temporal import calls, close_status
+    from workflows.temporal.event_loop import end_if_evicted
     from workflows.temporal.messages import Outcome
 
 W = TypeVar("W", bound=Wire)
@@ -54,6 +55,7 @@ class Child(Generic[W]):
         try:
             return await asyncio.shield(life)
         except asyncio.CancelledError:
+            end_if_evicted()
             self._stopped = True
             await self._pass_on()
             return await life

@@ -21,6 +21,7 @@ from temporalio.exceptions import (
 with workflow.unsafe.imports_passed_through():
     from workflows.model.wire import Wire
     from workflows.temporal import calls
+    from workflows.temporal.event_loop import end_if_evicted
     from workflows.temporal.messages import Outcome
 
 W = TypeVar("W", bound=Wire)
@@ -87,9 +88,11 @@ async def _tell_parent(outcome: Wire) -> None:
 
 async def _ask_for_cancel() -> None:
     """Request our own cancellation: a workflow closes as cancelled only if the server was asked to cancel it."""
-    with suppress(asyncio.CancelledError):
+    try:
         if workflow.cancellation_reason() is None:
             await workflow.execute_local_activity(
                 calls.request_cancel, summary="ask the server to close this as cancelled", **calls.LOCAL
             )
             await workflow.wait_condition(lambda: workflow.cancellation_reason() is not None)
+    except asyncio.CancelledError:
+        end_if_evicted()

@@ -88,6 +88,15 @@ class Loop(Generic[E, C]):
             self.tasks[key].cancel()
 
 
+def end_if_evicted() -> None:
+    """End this coroutine if its workflow is being evicted. Every handler of a `CancelledError` calls this first.
+
+    Temporal's SDK evicts a workflow from the cache by cancelling its tasks. One that waits for another task then may
+    never end, and holds the run's slot until the worker ends. The SDK refuses `random` during an eviction.
+    """
+    workflow.random()
+
+
 async def unless_cancelled(life: Coroutine[Any, Any, T], cancelled: Callable[[], None]) -> T:
     """Run a workflow's life in a task of its own, so that a cancel from outside interrupts nothing half done.
 
@@ -97,6 +106,7 @@ async def unless_cancelled(life: Coroutine[Any, Any, T], cancelled: Callable[[],
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
+        end_if_evicted()
         if workflow.cancellation_reason() is None:
             raise
     cancelled()
