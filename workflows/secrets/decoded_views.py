@@ -39,7 +39,10 @@ _BREAK = compiled(
 _NEXT = compiled(r"[A-Za-z0-9_/+=.-]{4,200}")
 
 _RUN = compiled(r"[A-Za-z0-9+/_-]{20,}+={0,2}")
-_LINES = compiled(r"(?:[A-Za-z0-9+/_-]{40,}+={0,2}\r?\n[ \t]*+)++[A-Za-z0-9+/_-]*+={0,2}")
+_LINES = compiled(
+    r"[A-Za-z0-9+/_-](?<![A-Za-z0-9+/_-].)[A-Za-z0-9+/_-]{39,}+={0,2}\r?\n[ \t]*+"
+    r"(?:[A-Za-z0-9+/_-]{40,}+={0,2}\r?\n[ \t]*+)*+[A-Za-z0-9+/_-]*+={0,2}"
+)
 _BASE32 = compiled(r"[A-Z2-7](?<![A-Za-z0-9].)[A-Z2-7]{23,}+={0,6}(?![A-Za-z0-9])")
 _SPELLED = compiled(
     r"[0-9a-fA-F](?<![0-9a-zA-Z].)(?:(?<=0)x[0-9a-fA-F]{2}|[0-9a-fA-F])(?:, ?|[ :])"
