@@ -183,6 +183,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
             "if True:\n        step.state.finalize = Finalize(kind=",
         ),
         ("G2", "JobState.CANCELLED if step.state.killed_by else JobState.SKIPPED", "JobState.SKIPPED"),
+        ("G2.stops", "if immediate:\n        job_offers.stop_all(step)", "job_offers.stop_all(step)"),
         ("C4", "state.exclude(state.closed_at)", "None"),
         ("D4", "if batch.stopped and leg.failing and leg.policy is FailurePolicy.BLOCK_PARENT:", "if False:"),
     ),

@@ -9,7 +9,7 @@ from activities.host.context import Context
 from activities.jobs.why_closed import how_it_closed
 from activities.store import attempts, jobs, moves, permanent_errors, trees
 from workflows.model.rows import Records, Written
-from workflows.temporal.calls import Claim, GivenUp, GiveUp, Offer
+from workflows.temporal.calls import CallOff, Claim, GivenUp, GiveUp, Offer
 from workflows.temporal.writes import writers
 from workflows.tree.state import TreeState
 
@@ -41,7 +41,7 @@ class TreeRecorder:
 
     @property
     def activities(self) -> list[Callable[..., object]]:
-        decisions = (self.take_back, self.give_up, self.keep_tree)
+        decisions = (self.take_back, self.call_off, self.give_up, self.keep_tree)
         return [*writers(self.record), request_cancel, is_child, how_it_closed, *decisions]
 
     def record(self, records: Records) -> Written:
@@ -55,6 +55,15 @@ class TreeRecorder:
         """Take back an offer, unless its host has begun it."""
         offered = attempts.Offered(offer.job_id, offer.attempt, offer.offer)
         return Claim(begun_at=permanent_errors.written(lambda: attempts.take_back(self._context.store, offered)))
+
+    @activity.defn(name="call_off")
+    def call_off(self, order: CallOff) -> Claim:
+        """Take back an offer; if its host has begun it, order the host to stop it."""
+        offered, store = (
+            attempts.Offered(order.offer.job_id, order.offer.attempt, order.offer.offer),
+            self._context.store,
+        )
+        return Claim(begun_at=permanent_errors.written(lambda: attempts.call_off(store, offered, order.why)))
 
     @activity.defn(name="give_up")
     def give_up(self, order: GiveUp) -> GivenUp:

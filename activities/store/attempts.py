@@ -4,6 +4,7 @@ An offered attempt belongs to its host, which begins it, or to its tree, which t
 (ruling B5). An activity that is called again reads the attempt.
 """
 
+import logging
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,10 +14,13 @@ from sqlalchemy import ColumnElement, Connection, Engine, Table, Update, bindpar
 from activities.store import schema
 from activities.store.database import clock, insert_new, insert_one, now, rows_with
 from workflows.model.jobs import JobOutcome
+from workflows.model.orders import StopReason
 from workflows.model.spend import Usage
 
 if TYPE_CHECKING:
     from workflows.pipeline.plan import StageOutcome
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -208,13 +212,25 @@ def begin(engine: Engine, offered: Offered, *, host: str, run_dir: str) -> Attem
 
 
 def take_back(engine: Engine, offered: Offered) -> float | None:
+    """Take the offer back for good. If its host was first, return the time of its begin: the attempt runs on."""
+    with engine.begin() as connection:
+        return settle(connection, offered, begun_at=None).begun_at
+
+
+def call_off(engine: Engine, offered: Offered, why: StopReason) -> float | None:
     """Take the offer back for good. If its host was first, order the host to stop, and return the time of its begin."""
     with engine.begin() as connection:
-        claim = settle(connection, offered, begun_at=None)
-        if claim.begun_at is None:
-            return None
-        connection.execute(update(schema.claims).where(is_of(schema.claims, offered)).values(stop_at=clock()))
-    return float(claim.begun_at)
+        begun_at = settle(connection, offered, begun_at=None).begun_at
+        if begun_at is not None:
+            order_stop(connection, offered, why)
+    return begun_at
+
+
+def order_stop(connection: Connection, offered: Offered, why: StopReason) -> None:
+    """Order the host of a begun attempt to stop it. No-op for an attempt that no host has begun."""
+    begun = is_of(schema.claims, offered) & schema.claims.c.begun_at.is_not(None)
+    if connection.execute(update(schema.claims).where(begun).values(stop_at=clock())).rowcount:
+        log.info("%s, attempt %d, is ordered to stop: %s", offered.job_id, offered.attempt, why)
 
 
 def ordered_to_stop(engine: Engine, keys: Collection[tuple[str, int]]) -> set[tuple[str, int]]:

@@ -31,6 +31,7 @@ from activities.store.attempts import Offered
 from activities.store.database import insert_new, now
 from workflows.model.ids import workflow_id
 from workflows.model.jobs import JobOutcome
+from workflows.model.orders import StopReason
 from workflows.model.spend import Usage
 from workflows.model.states import ENDED_JOBS, JobState
 from workflows.pipeline.plan import OPEN_RUNS, StageState
@@ -59,7 +60,7 @@ def give_up(engine: Engine, offered: Offered, move: Move) -> dict[str, Any] | No
         closing = update(table).where(key, table.c.ended_at.is_(None))
         if not connection.execute(closing.values(ended_at=at, outcome=outcome, payload={}, diagnostics={})).rowcount:
             return dict(connection.execute(select(table.c.outcome).where(key)).scalar_one())
-        connection.execute(update(schema.claims).where(attempts.is_of(schema.claims, offered)).values(stop_at=at))
+        attempts.order_stop(connection, offered, StopReason.MOVED)
         moved = {"job_id": offered.job_id, "attempt": offered.attempt, "host": move.host}
         insert_new(connection, schema.moves, [moved | {"reason": move.reason, "at": at}])
         return outcome

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from activities.store import attempts
 from tests.e2e.conftest import Installed
 from tests.e2e.script import Script, git, leg, played, states, until_paused
 
@@ -230,6 +231,20 @@ def test_a_question_pauses_the_tree_until_somebody_answers(script: Script) -> No
     assert f"round 1 of {job} is over: answered by " in script.service("resume", job, code=4).stderr
     script.service.wait_for(lambda: told(script.service, job) == ["round_opened"])
     assert not [each for each in script.service.json("attention")["waiting"] if each["root_job_id"] == job]
+
+
+@pytest.mark.ruling("F2", "G2.stops")
+def test_a_question_leaves_a_sibling_alone_that_has_begun_in_the_same_moment(script: Script) -> None:
+    """The question comes before the tree has heard of the sibling's begin."""
+    script.answers(none={"delegations": [leg("one", "ask"), leg("two", "ask")]}, one=ASK, two={"wait": "go"})
+    job = script.ask()
+    until_paused(script, job)
+    script.service("resume", job, "answer", "store: redis")
+    (script.plans / "go").touch()
+    tree = script.until_over(job)
+    assert attempts.ordered_to_stop(script.service.seen.store, [(f"{job}.1", 1), (f"{job}.2", 1)]) == set()
+    assert states(tree) == dict.fromkeys(("none", "one", "two", "answered"), "succeeded")
+    assert "redis" in script.prompt(f"{job}.3")
 
 
 @pytest.mark.ruling("F3", "D7", "spec:states.escalate_human")

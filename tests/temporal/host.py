@@ -143,6 +143,10 @@ class Host:
         key = (offer.job_id, offer.attempt, offer.offer)
         return calls.Claim(begun_at=time.time() if self.claims.setdefault(key, "back") == "begun" else None)
 
+    @activity.defn(name="call_off")
+    async def call_off(self, order: calls.CallOff) -> calls.Claim:
+        return await self.take_back(order.offer)
+
     @activity.defn(name="give_up")
     async def give_up(self, order: calls.GiveUp) -> calls.GivenUp:
         offer, move = order.offer, order.move
@@ -166,6 +170,7 @@ class Host:
             is_child,
             how_it_closed,
             self.take_back,
+            self.call_off,
             self.give_up,
             self.place,
             self.keep_tree,

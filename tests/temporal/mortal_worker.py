@@ -151,6 +151,13 @@ class MortalHost:
         self.passes()
         return claim
 
+    @activity.defn(name="call_off")
+    def call_off(self, order: calls.CallOff) -> calls.Claim:
+        self.passes()
+        claim = TreeRecorder(Context(self.home, Settings(), self.store)).call_off(order)
+        self.passes()
+        return claim
+
     @activity.defn(name="run_stage")
     def run_stage(self, run: StageRun) -> StageOutcome:
         if self.claimed(Offered(run.job_id, run.attempt)) is None:
@@ -190,6 +197,7 @@ async def serve(address: str, queue: str, home: Home, moment: int) -> None:
             *writes.writers(host.record),
             host.request_cancel,
             host.take_back,
+            host.call_off,
             host.keep_tree,
             host.deliver,
             host.record_run,

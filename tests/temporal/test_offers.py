@@ -12,6 +12,7 @@ from tests.tree.simulator import delegation
 from tests.waiting import soon
 from workflows.contract.models import Delegation
 from workflows.model.orders import Kill
+from workflows.model.rows import Records
 from workflows.model.settings import Bounds
 from workflows.model.states import JobState, TaskState
 from workflows.temporal.delegation_tree import DelegationTree
@@ -73,9 +74,15 @@ async def test_a_pause_starts_nothing_and_what_it_took_back_goes_on_after_it(cli
     host = Host(asking({"root": wide()}, FOUR[0]))
     async with serving(client, queue, host):
         tree = await twelve_on_four(client, queue, host)
+        back = list[int]()
+
+        async def seen(rows: Records) -> None:
+            back.extend(list(host.claims.values()).count("back") for _ in rows.rounds)
+
+        host.before_write = seen
         host.release(FOUR[0])
         await host.until(lambda: bool(Books(host.written).open()))
-        await host.until(lambda: list(host.claims.values()).count("back") == len(OTHERS))
+        assert back[0] == len(OTHERS), "nothing can begin any more once the pause is shown"
         host.release(*LEGS)
         await until_all(host, FOUR, JobState.SUCCEEDED)
         assert set(host.names) == {"root", *FOUR}

@@ -71,7 +71,7 @@ async def serving(client: Client, queue: str, context: Context) -> AsyncIterator
         task_queue=queue,
         workflows=WORKFLOWS,
         workflow_runner=runs(client),
-        activities=[TreeRecorder(context).take_back],
+        activities=[TreeRecorder(context).call_off],
         activity_executor=ThreadPoolExecutor(2),
     )
     agents = Worker(

@@ -189,6 +189,8 @@ class World:
         if isinstance(event, JobEnded):
             self.lines.hear(event.outcome)
         commands = reduce(self.state, event)
+        at_once = isinstance(event, KillRequested) and event.immediate
+        assert at_once or not any(isinstance(command, CancelJob) for command in commands), "what runs, runs on"
         if closed:
             self.closed_seconds += self.state.now - before
         elif self.was_open:

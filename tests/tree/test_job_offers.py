@@ -52,6 +52,23 @@ def test_no_job_begins_before_it_was_queued() -> None:
     assert job.started_at == job.queued_at
 
 
+@pytest.mark.ruling("G2.stops", "F3")
+@pytest.mark.parametrize("how", ["pause", "block", "kill"])
+def test_what_has_begun_is_not_stopped_even_if_the_tree_has_not_heard_of_it(how: str) -> None:
+    world = waiting("a", "b", "c", begun=1)
+    world.begins(f"{ROOT}.2", told=False)
+    match how:
+        case "pause":
+            world.leg("a", human_questions=ASKS)
+        case "block":
+            world.leg("a", None)
+        case _:
+            world.kill()
+    give_back_all(world)
+    assert (states(world)["b"], world.cancelled) == ("running", [])
+    assert f"{ROOT}.3" not in world.offered
+
+
 @pytest.mark.ruling("G1", "G2")
 def test_a_finalize_that_is_stopped_before_it_began_is_over() -> None:
     world = waiting("a")

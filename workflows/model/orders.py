@@ -1,5 +1,7 @@
 """People's orders to a running workflow: one value from every surface to the reducer."""
 
+from enum import StrEnum
+
 from workflows.model.wire import Wire
 
 BY_HAND = "temporal"
@@ -11,6 +13,19 @@ SOMEBODY = "somebody"
 def signed(actor: str, channel: str) -> str:
     """Return the actor and the channel, as every record shows them (ruling M2)."""
     return f"{actor} ({channel})"
+
+
+class StopReason(StrEnum):
+    """The reasons for which a tree or a pipeline's run may end an agent that a host has begun. There is no other: a
+    pause, a block, a finalize and a kill without `--now` take back only what no host has begun (ruling G2.stops).
+    """
+
+    KILLED = "killed at once"
+    """`kill --now`, or a cancellation of the tree's workflow: by its pipeline's run, or in Temporal."""
+    CANCELLED = "cancelled"
+    """The workflow that waits for it was cancelled: by its killed tree, its pipeline's run, or in Temporal."""
+    MOVED = "moved"
+    """Its host is lost, and the attempt has moved (ruling Q5.claim)."""
 
 
 class Kill(Wire):

@@ -15,13 +15,17 @@ from temporalio.exceptions import TimeoutError as TemporalTimeoutError
 from temporalio.workflow import ActivityHandle
 
 from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.orders import StopReason
 from workflows.model.states import Continuation, JobState
 from workflows.policy.placement import NAMED
 from workflows.temporal import calls
-from workflows.temporal.calls import LOCAL, REFUSED, WAITS, Claim, GiveUp, Offer, Unplaced
+from workflows.temporal.calls import LOCAL, REFUSED, WAITS, CallOff, Claim, GiveUp, Offer, Unplaced
 from workflows.temporal.event_loop import end_if_evicted
 from workflows.temporal.messages import Move
 from workflows.text.markdown import summary_line
+
+CALLED_OFF = "stops-are-ordered-apart"
+"""A patch: in earlier releases, one activity took an offer back and ordered what had begun to stop."""
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -129,7 +133,7 @@ async def _unless_taken_back(result: Awaitable[T], work: ActivityHandle[T], offe
         end_if_evicted()
         if work.done():
             raise
-    claim = await take_back(offer)
+    claim = await (_call_off(offer) if workflow.patched(CALLED_OFF) else take_back(offer))
     if claim.begun_at is not None:
         work.cancel()
         return await work
@@ -141,6 +145,16 @@ async def take_back(offer: Offer) -> Claim:
     """Take an offer back. Return its claim, which says when a host had begun the attempt, if one had."""
     return await workflow.execute_local_activity(
         calls.take_back, offer, summary=f"take {offer.job_id} back, unless its host has begun it", **LOCAL
+    )
+
+
+async def _call_off(offer: Offer) -> Claim:
+    """End an attempt whose wait was cancelled. Return its claim, like `take_back`."""
+    return await workflow.execute_local_activity(
+        calls.call_off,
+        CallOff(offer=offer, why=StopReason.CANCELLED),
+        summary=f"take {offer.job_id} back, or have its host stop it",
+        **LOCAL,
     )
 
 

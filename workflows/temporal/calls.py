@@ -12,6 +12,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError
 
 from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.orders import StopReason
 from workflows.model.wire import Wire
 from workflows.temporal.messages import Move
 from workflows.tree.state import TreeState
@@ -83,7 +84,20 @@ class Claim(Wire):
 
 @activity.defn
 def take_back(offer: Offer) -> Claim:
-    """Withdraw an offer unless its host has begun the job; after that no host can begin it (ruling B5)."""
+    """Withdraw an offer unless its host has begun the job, which then runs on; no host can begin it after that (B5)."""
+    raise NotImplementedError
+
+
+class CallOff(Wire):
+    """An offer, and the reason to end its attempt, begun or not."""
+
+    offer: Offer
+    why: StopReason
+
+
+@activity.defn
+def call_off(order: CallOff) -> Claim:
+    """Withdraw an offer; if its host has begun the job, order the host to stop it (ruling G2.stops)."""
     raise NotImplementedError
 
 

@@ -18,6 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.policy.storable_rows import reduced
     from workflows.temporal import attempts, calls, close_status, search, writes
     from workflows.temporal.attempts import Moves
+    from workflows.temporal.calls import Claim
     from workflows.temporal.children import Child
     from workflows.temporal.delegation import Delegation
     from workflows.temporal.event_loop import Loop, unless_cancelled
@@ -37,6 +38,8 @@ with workflow.unsafe.imports_passed_through():
 
 ROOM_FOR_ALL = "room-for-all-verbs"
 TOLD_BY_WHOM = "terminated-legs-say-by-whom"
+BACK_FIRST = "offers-are-taken-back-before-rows"
+"""A tree of an earlier release wrote the rows of a pause before it took offers back, and has to do so in a replay."""
 FORESEEN = "verbs-are-tried-on-a-copy"
 """A tree that an earlier release ran took orders whose verb had no room, and has to do so again in a replay."""
 
@@ -187,7 +190,10 @@ class DelegationTree:
         self._loop.order(order, summary_line(f"order of {order.actor}: {asks}"))
 
     async def _carry_out(self, todo: list[c.Command]) -> None:
-        """Write the rows first, so that whoever sees a job run can look it up; then begin the commands."""
+        """Take offers back first: nothing begins once a pause, a block or an end is shown (ruling F8). Then write the
+        rows, so that whoever sees a job run can look it up; then begin the commands.
+        """
+        claims = await self._take_back([command for command in todo if isinstance(command, c.TakeBack)])
         rows = merged([command.records for command in todo if isinstance(command, c.Record)])
         if rows or self._look_again:
             todo = [*todo, *await self._write(rows or Records())]
@@ -199,7 +205,18 @@ class DelegationTree:
         if self._should_continue_as_new(todo):
             self._continue_as_new(todo)
         for command in todo:
-            self._begin(command)
+            if isinstance(command, c.TakeBack) and claims is not None:
+                self._answered(command, claims.get(command.offer))
+            else:
+                self._begin(command)
+
+    async def _take_back(self, commands: list[c.TakeBack]) -> dict[int, Claim] | None:
+        """Take offers back. Return their claims by number, without those that the store refused for good."""
+        if not commands or not workflow.patched(BACK_FIRST):
+            return None
+        offers = [_offer_of(command) for command in commands]
+        answers = await asyncio.gather(*map(attempts.take_back, offers), return_exceptions=True)
+        return {offer.offer: claim for offer, claim in zip(offers, answers, strict=True) if isinstance(claim, Claim)}
 
     async def _write(self, rows: Records) -> list[c.Command]:
         """Write rows, shortened if the store refuses them for good; if it refuses even those, fail the workflow
@@ -257,9 +274,14 @@ class DelegationTree:
             case c.StartTimer(key=key, seconds=seconds, summary=summary):
                 pause = workflow.sleep(timedelta(seconds=seconds), summary=summary)
                 spawn(key, pause, lambda task: self._fired(key, task))
-            case c.TakeBack(job_id=job_id, attempt=attempt, offer=number):
-                offer = calls.Offer(job_id=job_id, attempt=attempt, offer=number)
-                spawn(f"take back {job_id}", attempts.take_back(offer), lambda task: self._answered(offer, task))
+            case c.TakeBack(job_id=job_id):
+                spawn(
+                    f"take back {job_id}",
+                    attempts.take_back(_offer_of(command)),
+                    lambda task: self._answered(
+                        command, None if task.cancelled() or task.exception() else task.result()
+                    ),
+                )
             case c.CancelJob(job_id=key) | c.CancelTimer(key=key):
                 self._loop.stop(key)
             case c.AnswerOrder(waiting=waiting):
@@ -330,18 +352,27 @@ class DelegationTree:
             outcome = task.result()
         self._loop.inbox.append(e.JobEnded(now=workflow.time(), outcome=outcome))
 
-    def _answered(self, offer: calls.Offer, task: asyncio.Task[calls.Claim]) -> None:
-        """Handle the answer to a take-back: stop an offer that never began; record the begin of one that had."""
-        lost = task.cancelled() or task.exception() is not None
-        if lost or task.result().begun_at is None:
-            self._loop.stop(offer.job_id)
+    def _answered(self, command: c.TakeBack, claim: Claim | None) -> None:
+        """Apply the claim of a take-back: end the wait for an offer that can't begin, report the begin of one that did.
+
+        Without a claim, or with a late one, do nothing: the job may run, under this offer or a later one (ruling F3).
+        """
+        job_id, offer = command.job_id, self._state.offers.get(command.job_id)
+        if claim is None or offer is None or offer.number != command.offer:
             return
-        begun_at = task.result().begun_at or 0.0
-        self._loop.inbox.append(e.JobBegun(now=workflow.time(), job_id=offer.job_id, offer=offer.offer, at=begun_at))
+        if claim.begun_at is None:
+            self._loop.stop(job_id)
+        else:
+            begun = e.JobBegun(now=workflow.time(), job_id=job_id, offer=command.offer, at=claim.begun_at)
+            self._loop.inbox.append(begun)
 
     def _fired(self, key: str, task: asyncio.Task[None]) -> None:
         if not task.cancelled():
             self._loop.inbox.append(e.TimerFired(now=workflow.time(), key=key))
+
+
+def _offer_of(command: c.TakeBack) -> calls.Offer:
+    return calls.Offer(job_id=command.job_id, attempt=command.attempt, offer=command.offer)
 
 
 def _refused(refusal: Refusal) -> ApplicationError:

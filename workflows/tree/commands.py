@@ -2,6 +2,7 @@
 
 from workflows.contract.models import Decision
 from workflows.model.jobs import JobRun
+from workflows.model.orders import StopReason
 from workflows.model.refusals import Refusal
 from workflows.model.rows import Records
 from workflows.model.spend import Usage
@@ -35,6 +36,7 @@ class CancelJob(Wire):
     """A command to stop a job, begun or not; it still ends with an outcome."""
 
     job_id: str
+    why: StopReason
 
 
 class StartTimer(Wire):

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import Data
 from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.orders import StopReason
 from workflows.model.states import Continuation, JobState
 from workflows.text.markdown import summary_line
 from workflows.tree.commands import CancelJob, RunChild, RunCoordinator, TakeBack
@@ -148,4 +149,4 @@ def stop_all(step: Step) -> None:
     for offer in step.state.offers.values():
         offer.taken_back = True
     for job_id in step.state.in_flight:
-        step.command(CancelJob(job_id=job_id))
+        step.command(CancelJob(job_id=job_id, why=StopReason.KILLED))

@@ -36,6 +36,7 @@ from tests.written import ROOT
 from workflows.contract.models import Action, Decision
 from workflows.model.jobs import JobOutcome
 from workflows.model.long_texts import Text
+from workflows.model.orders import StopReason
 from workflows.model.spend import Usage
 from workflows.model.states import JobState
 from workflows.model.workers import Worker
@@ -539,7 +540,11 @@ async def test_an_order_in_the_store_stops_the_program_before_the_server_says_so
     await until((place / "started").exists)
     await stops.look(store)
     assert not (place / "asked").exists(), "nobody has ordered it"
-    assert attempts.take_back(store, Offered(job.job_id, job.attempt, job.offer))
+    offered = Offered(job.job_id, job.attempt, job.offer)
+    assert attempts.take_back(store, offered)
+    await stops.look(store)
+    assert not (place / "asked").exists(), "its tree wanted back what had not begun"
+    assert attempts.call_off(store, offered, StopReason.CANCELLED)
     await stops.look(store)
     await until((place / "asked").exists)
     environment.cancel()

@@ -39,6 +39,7 @@ from tests.depth import cases
 from workflows.contract.models import AutonomyPolicy, Decision
 from workflows.model.errors import UnreachableError, UsageError
 from workflows.model.jobs import JobOutcome
+from workflows.model.orders import StopReason
 from workflows.model.rows import EventRecord, Records
 from workflows.model.spend import Usage
 from workflows.model.states import JobState, TaskState
@@ -285,9 +286,19 @@ def test_an_offer_is_begun_or_taken_back_whoever_comes_first(store: Engine) -> N
     assert attempts.begin(store, Offered(ROOT, 2, 9), host="here", run_dir="/2"), "a later offer is another"
     assert attempts.begin(store, Offered(ROOT, 2, 7), host="here", run_dir="/2") is None
     assert attempts.take_back(store, Offered(ROOT, 2, 11)), "what has begun is not taken back under any number"
-    assert attempts.ordered_to_stop(store, [(ROOT, 1), (ROOT, 3)]) == {(ROOT, 1)}, "its host is to stop it instead"
+    assert attempts.ordered_to_stop(store, [(ROOT, 1), (ROOT, 2)]) == set(), "what has begun runs on"
     assert attempts.begin(store, Offered(ROOT, 2, 11), host="here", run_dir="/2"), "a tree that was reset finds its run"
     assert [run.attempt for run in attempts.of_job(store, ROOT)] == [1, 2], "what was taken back left no row"
+
+
+@pytest.mark.ruling("G2.stops", "Q7")
+def test_what_is_called_off_never_begins_or_its_host_is_ordered_to_stop_it(store: Engine) -> None:
+    begun = attempts.begin(store, Offered(ROOT, 1), host="here", run_dir="/1")
+    assert begun is not None
+    assert attempts.call_off(store, Offered(ROOT, 1), StopReason.CANCELLED) == begun.started_at
+    assert attempts.call_off(store, Offered(ROOT, 2), StopReason.CANCELLED) is None
+    assert attempts.begin(store, Offered(ROOT, 2), host="here", run_dir="/2") is None
+    assert attempts.ordered_to_stop(store, [(ROOT, 1), (ROOT, 2), (ROOT, 3)]) == {(ROOT, 1)}
 
 
 @pytest.mark.ruling("B5")
