@@ -85,6 +85,23 @@ async def taken_back(client: Client, queue: str) -> Handle:
     return tree
 
 
+async def paused_while_legs_wait(client: Client, queue: str) -> Handle:
+    """A tree that pauses while one leg has begun unheard and another waits for a slot, and is killed at once later."""
+    legs = (delegation("b"), delegation("asks"), delegation("c"))
+    host = Host(asking({"root": legs}, "asks"), held={"b", "asks", "c"}, waiting={"c"}, reports=False)
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await host.until_running("b", "asks")
+        host.release("asks")
+        await host.until(lambda: "back" in host.claims.values())
+        host.waiting.clear()
+        await say(tree, order(tree.id, "answer", "q-asks: red"))
+        await host.until_running("c")
+        await kill(tree, immediate=True)
+        await ended(tree)
+    return tree
+
+
 async def reset_while_a_leg_runs(client: Client, queue: str) -> Handle:
     """Taken up, the first leg ends by itself; the second, begun by the new run, is stopped."""
     host = Host(script({"root": PAIR}), held={"a", "b"})
@@ -211,6 +228,7 @@ _WHOLE = (
     replan,
     killed,
     taken_back,
+    paused_while_legs_wait,
     reset_while_a_leg_runs,
     continued_as_new,
     reopened_by_an_operator,
