@@ -152,6 +152,9 @@ def _sessions(service: Service, ended: Over) -> Iterator[Thing]:
     for folder in sorted(service.home.programs.glob("*/")):
         if ended.has(folder.name):
             yield Thing(What.SESSIONS, folder, _size(folder), partial(delete_later.delete, folder))
+    former = service.home.root / "runtimes"
+    if former.exists() and not ended.open:  # of releases in which trees shared Kimi's folders
+        yield Thing(What.SESSIONS, former, _size(former), partial(delete_later.delete, former))
 
 
 def _artifacts_needed(service: Service, ended: Over) -> str:
