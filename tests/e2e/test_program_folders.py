@@ -19,9 +19,8 @@ from activities.boxes.box import BoxKind
 from activities.runtimes.table import PROGRAMS as PROGRAMS_OF_TABLE
 from activities.settings.model import WorkerSection
 from tests.activities.jobs.programs import PRELUDE
-from tests.e2e.program_jobs import Job, Place
+from tests.e2e.program_jobs import KINDS, Job, Place, account_of
 from tests.e2e.programs import PROGRAMS, ROOT
-from tests.e2e.test_program_boxes import KINDS, account_of
 from workflows.contract.models import Action, AutonomyPolicy
 
 pytestmark = [pytest.mark.long, pytest.mark.ruling("N2")]

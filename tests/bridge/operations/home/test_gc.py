@@ -70,7 +70,9 @@ def tree(service: Service, root: str = ROOT, *, ended: float | None = 40, **fiel
 
 
 def left(service: Service, root: str = ROOT) -> dict[str, Path]:
-    """Create the files of a tree: an attempt's folder, its program's sessions, its gathered inputs, a work folder; a text; a log."""
+    """Create the files of a tree: an attempt's folder, its program's sessions, its gathered inputs, a work folder; a
+    text; a log.
+    """
     run_dir = service.home.runs / f"{root}.1-{'0' * 32}"
     run_dir.mkdir(mode=0o700, parents=True)
     (run_dir / "stdout.log").write_text("x" * 1000)
