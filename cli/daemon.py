@@ -20,7 +20,7 @@ TemporalPort = Annotated[
     int | None,
     typer.Option(min=0, max=65_535, help="Port of the embedded Temporal server; the next free one if taken."),
 ]
-UiPort = Annotated[int | None, typer.Option(min=0, max=65_535, help="Port of its web UI; the next free one if taken.")]
+UiPort = Annotated[int | None, typer.Option(min=0, max=65_535, hidden=True, help="Without effect.")]
 StrictPorts = Annotated[bool, typer.Option("--strict-ports", help="Refuse to start on any other port.")]
 
 

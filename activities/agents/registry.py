@@ -39,8 +39,6 @@ def adapters_of(settings: Settings, environ: Mapping[str, str]) -> dict[str, Ada
         if program is None:
             adapters[name] = Shell(section.env, environ, section.command)
         else:
-            installed = InstalledProgram(
-                name, program, section.command, section.arguments, section.env, section.mcp_servers, environ
-            )
+            installed = InstalledProgram(name, program, section.command, section.arguments, section.env, environ)
             adapters[name] = ADAPTERS[program.name](installed)
     return adapters

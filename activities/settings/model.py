@@ -77,8 +77,6 @@ class RuntimeSection(Section):
     """Limit of this runtime's concurrent runs on a host; 0 is no limit."""
     env: list[str] = []
     """Names of variables passed to the agent, beside the fixed allow-list."""
-    mcp_servers: list[str] = []
-    """Names of MCP servers in the program's own settings that its jobs have; all others are left out."""
     rate_limit_retries: int = Field(default=8, ge=0)
     """Retries of a run that met a rate limit or a used-up quota; 0 is none."""
     rate_limit_backoff: Duration = 60.0
@@ -118,6 +116,7 @@ class Temporal(Section):
     profile: str = ""
     port: int = Field(default=7233, ge=1, le=65535)
     ui_port: int = Field(default=8233, ge=1, le=65535)
+    """Without effect: the bridge serves the web UI, on its own port."""
     task_queue: str = "service"
     by_hand: bool | Literal["auto"] = "auto"
     """Accept `resume`, `kill` and `cancel` from Temporal's own web UI and command line, for work that starts after the

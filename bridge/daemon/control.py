@@ -79,7 +79,7 @@ def _options(service: Service, temporal_port: int | None, ui_port: int | None, s
     wanted = service.settings.temporal
     options = DaemonOptions(
         temporal_port=wanted.port if temporal_port is None else temporal_port,
-        ui_port=wanted.ui_port if ui_port is None else ui_port,
+        ui_port=ui_port if ui_port is not None or "ui_port" not in wanted.model_fields_set else wanted.ui_port,
         strict_ports=strict_ports,
         namespace=wanted.namespace,
         encrypt=wanted.encrypt,
@@ -102,7 +102,7 @@ def _bridge(wanted: "BridgeSection") -> dict[str, Any]:
         return {}
     where = address.wanted(wanted, None, allow_remote=False)
     command = (sys.executable, "-P", "-m", "bridge.http")
-    return {"bridge_command": command, "bridge_addr": where.host, "bridge_port": where.port}
+    return {"bridge_command": command, "bridge_addr": where.host, "bridge_port": where.port, "bridge_url": wanted.url}
 
 
 def _github(wanted: "Github") -> dict[str, Any]:

@@ -27,9 +27,11 @@ from bridge.daemon.server import (
     server_environment,
 )
 from bridge.daemon.supervision import Group
+from bridge.machine import web_ui
 from bridge.machine.daemon_state import ChildState, DaemonState, Phase, StateFile
 from bridge.machine.locks import FileLock, holder
 from bridge.machine.ports import LOOPBACK, PortTakenError, choose_port
+from bridge.machine.web_ui import Listener
 from bridge.machine.writable import usable
 from workflows.model.errors import RefusedError, ServiceError
 
@@ -40,6 +42,7 @@ _SERVER = "server"
 """Members that poll the server restart with it. The SDK waits up to 10 s to poll again, and a task that was lost with
 the connection waits for its timeout; a new process polls at once, and takes over what the last one held.
 """
+_NO_UI_PORT = "ui_port has no effect any more: the bridge serves Temporal's web UI, on its own port"
 _LAST_ONE_ENDING = 2.0
 """Seconds a killed process may need to release its lock."""
 
@@ -124,32 +127,37 @@ def _external(home: Home, options: DaemonOptions, state: StateFile) -> list[Memb
 def _embedded(home: Home, options: DaemonOptions, state: StateFile, lock: FileLock) -> list[Member]:
     """Choose the ports, publish them in the state, and build the members with them."""
     front = choose_port(options.temporal_port, "Temporal", strict=options.strict_ports)
-    ui = choose_port(options.ui_port, "the web UI", strict=options.strict_ports, avoid={front.port})
-    notes = tuple(note for note in (front.note("Temporal"), ui.note("the web UI")) if note)
+    ui, moved = web_ui.hidden(), front.note("Temporal")
+    notes = tuple(note for note in (moved, _NO_UI_PORT if options.ui_port is not None else "") if note)
     for note in notes:
         log.warning("%s", note)
     address = f"{LOOPBACK}:{front.port}"
-    state.update(
-        temporal_address=address, namespace=options.namespace, ui_url=f"http://{LOOPBACK}:{ui.port}", notes=notes
-    )
+    state.update(temporal_address=address, namespace=options.namespace, ui_url=None, notes=notes)
     handed = {**own_environment(), "SERVICE_TEMPORAL_ADDRESS": address}
-    ours = _ours(home, options, handed, state, avoid={front.port, ui.port})
-    bridge = state.state.bridge_url if options.encrypt else None
-    return [_server(home, options, front.port, ui.port, lock, codec=f"{bridge}/ui/codec" if bridge else ""), *ours]
+    ours = _ours(home, options, handed, state, avoid={front.port}, ui=ui)
+    if options.bridge_command:
+        state.update(ui_url=f"{options.bridge_url or state.state.bridge_url}{web_ui.PATH}")
+    return [_server(home, options, front.port, ui, lock), *ours]
 
 
 def _ours(
-    home: Home, options: DaemonOptions, env: dict[str, str], state: StateFile, avoid: Collection[int] = ()
+    home: Home,
+    options: DaemonOptions,
+    env: dict[str, str],
+    state: StateFile,
+    avoid: Collection[int] = (),
+    ui: Listener | None = None,
 ) -> list[Member]:
     """Build the members that run the service's own programs. Each secret goes only to the member that needs it (ruling
-    L2).
+    L2), and so does the address of the embedded server's web UI.
     """
     token, webhook = options.github_secret, options.webhook_secret
     plain = _without_secrets(env, options)
     given = {name: {**plain, name: os.environ[name]} if name in os.environ else plain for name in (token, webhook)}
+    proxied = {web_ui.VARIABLE: str(ui)} if ui else {}
     return [
         _worker(home, options, plain),
-        *_bridge(home, options, given[webhook], state, avoid),
+        *_bridge(home, options, given[webhook] | proxied, state, avoid),
         *_github(home, options, given[token]),
         *_commands(home, options, plain),
     ]
@@ -160,15 +168,15 @@ def _without_secrets(env: dict[str, str], options: DaemonOptions) -> dict[str, s
     return {name: value for name, value in env.items() if name not in secrets}
 
 
-def _server(home: Home, options: DaemonOptions, port: int, ui_port: int, lock: FileLock, *, codec: str = "") -> Member:
+def _server(home: Home, options: DaemonOptions, port: int, ui: Listener, lock: FileLock) -> Member:
     program = find_program()
 
     async def ready(pid: int) -> None:
         lock.mark(pid)
-        await server_answers(ui_port, options.namespace)
+        await server_answers(ui, options.namespace)
         await prepare_namespace(
             f"{LOOPBACK}:{port}",
-            ui_port,
+            ui,
             namespace=options.namespace,
             search_attributes=options.search_attributes,
             program=program,
@@ -179,11 +187,11 @@ def _server(home: Home, options: DaemonOptions, port: int, ui_port: int, lock: F
         argv=server_command(
             home,
             port,
-            ui_port,
+            ui,
             namespace=options.namespace,
             search_attributes=options.search_attributes,
             program=program,
-            codec=codec,
+            encrypt=options.encrypt,
         ),
         env=_without_secrets(server_environment(), options),
         ready=ready,

@@ -17,7 +17,8 @@ class DaemonOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     temporal_port: int = Field(default=7233, ge=0, le=65_535)
-    ui_port: int = Field(default=8233, ge=0, le=65_535)
+    ui_port: int | None = None
+    """Without effect; told if set."""
     strict_ports: bool = False
     embedded: bool = True
     own_store: bool = True
@@ -41,6 +42,8 @@ class DaemonOptions(BaseModel):
     commands_command: tuple[str, ...] = ()
     """The process that runs typed commands; empty runs none."""
     bridge_addr: str = LOOPBACK
+    bridge_url: str = ""
+    """The address at which people reach the bridge, if it is not the one it listens on."""
     bridge_port: int = Field(default=8791, ge=0, le=65_535)
     worker_command: tuple[str, ...] = (sys.executable, "-P", "-m", "activities.worker")
     """`-P`: Python must not import a folder in the current directory that is named like one of our packages."""

@@ -8,14 +8,16 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
 from activities.settings.home import Home
 from bridge.daemon.member import until
+from bridge.machine import web_ui
 from bridge.machine.ports import LOOPBACK
+from bridge.machine.web_ui import Listener
 from workflows.model.errors import ServiceError
 
 NAMESPACE = "service"
@@ -74,29 +76,35 @@ def find_program() -> Path:
 def server_command(
     home: Home | None,
     port: int,
-    ui_port: int | None,
+    ui: Listener | None,
     *,
     namespace: str = NAMESPACE,
     search_attributes: SearchAttributes = (),
     time_skipping: bool = False,
     log_level: str = "warn",
     program: Path | None = None,
-    codec: str = "",
+    encrypt: bool = False,
 ) -> tuple[str, ...]:
-    """Return the exact command line. No home keeps everything in memory; no `ui_port` serves no web UI.
+    """Return the exact command line. No home keeps everything in memory; no `ui` serves no web UI.
 
-    `codec` is the address at which the web UI has payloads decrypted.
+    The web UI takes any Host and Origin, so it listens where no page finds it, and people reach it through the bridge.
     """
     keys = (*TUNING, _NO_HTTP_API, *((_TIME_SKIPPING,) if time_skipping else ()))
     return (
         *(str(program or find_program()), "server", "start-dev", *_OWN_SETTINGS_ONLY),
         *("--ip", LOOPBACK, "--port", str(port), "--namespace", namespace, "--log-level", log_level),
-        *(("--headless",) if ui_port is None else ("--ui-port", str(ui_port), "--ui-disable-news-fetch")),
-        *(("--ui-codec-endpoint", codec) if codec else ()),
+        *(_serving(ui, encrypt=encrypt) if ui else ("--headless",)),
         *(("--db-filename", str(home.temporal_db), *_each("--sqlite-pragma", _PRAGMAS)) if home else ()),
         *_each("--dynamic-config-value", keys),
         *_each("--search-attribute", (f"{name}={kind}" for name, kind in search_attributes)),
     )
+
+
+def _serving(ui: Listener, *, encrypt: bool) -> Iterator[str]:
+    """Yield the flags of the web UI, whose pages have payloads decrypted by the bridge that serves them."""
+    yield from ("--ui-ip", ui.host, "--ui-port", str(ui.port), "--ui-disable-news-fetch")
+    if encrypt:
+        yield from ("--ui-codec-endpoint", web_ui.CODEC)
 
 
 def own_environment() -> dict[str, str]:
@@ -109,14 +117,14 @@ def server_environment() -> dict[str, str]:
     return {**GO_MEMORY, **own_environment()}
 
 
-async def server_answers(ui_port: int, namespace: str = NAMESPACE) -> None:
+async def server_answers(ui: Listener, namespace: str = NAMESPACE) -> None:
     """Wait until the web UI reaches the server, and the namespace exists."""
-    await until(lambda: _settings(ui_port, namespace) is not None)
+    await until(lambda: _settings(ui, namespace) is not None)
 
 
 async def prepare_namespace(
     address: str,
-    ui_port: int,
+    ui: Listener,
     *,
     namespace: str = NAMESPACE,
     search_attributes: SearchAttributes = (),
@@ -125,7 +133,7 @@ async def prepare_namespace(
     """Set the retention, and create search attributes that a database of an earlier release lacks. Keep existing
     ones.
     """
-    there = await asyncio.to_thread(_settings, ui_port, namespace) or {}
+    there = await asyncio.to_thread(_settings, ui, namespace) or {}
     where = ("--address", address, "--namespace", namespace)
     operator = (str(program or find_program()), *_OWN_SETTINGS_ONLY, "operator")
     if there.get("workflowExecutionRetentionTtl") != f"{RETENTION_DAYS * 24 * 60 * 60}s":
@@ -141,9 +149,9 @@ def _each(flag: str, values: Iterable[str]) -> tuple[str, ...]:
     return tuple(word for value in values for word in (flag, value))
 
 
-def _settings(ui_port: int, namespace: str) -> dict[str, Any] | None:
+def _settings(ui: Listener, namespace: str) -> dict[str, Any] | None:
     """Return the namespace's settings; None until the server serves it."""
-    connection = HTTPConnection(LOOPBACK, ui_port, timeout=2)
+    connection = HTTPConnection(*ui, timeout=2)
     try:
         connection.request("GET", f"/api/v1/namespaces/{namespace}")
         answer = connection.getresponse()

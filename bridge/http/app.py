@@ -3,7 +3,7 @@
 import os
 
 from fastapi import FastAPI
-from starlette.types import Scope
+from starlette.types import ASGIApp, Scope
 
 from activities.sealing.payload_seals import PayloadSeals
 from bridge.http.dashboard.app import DashboardGate, dashboard
@@ -27,13 +27,12 @@ from bridge.machine import token
 from bridge.operations.github import webhook
 from bridge.operations.health.metrics import Metrics
 from bridge.operations.home import tokens
-from bridge.operations.home.links import web_ui_origins
 from bridge.operations.service import Service
 
 DESCRIPTION = "Starts work, reads its state, carries people's decisions to it. The same operations as the command line."
 
 
-def create_app(service: Service, agent_at: AgentAt = nobody_s) -> FastAPI:
+def create_app(service: Service, agent_at: AgentAt = nobody_s, web_ui_at: str = "") -> FastAPI:
     """Build the bridge of one service home; `agent_at` returns the agent at the other end of a connection."""
     app = FastAPI(
         title="delegation service",
@@ -49,12 +48,12 @@ def create_app(service: Service, agent_at: AgentAt = nobody_s) -> FastAPI:
     for noun in (health, metrics, jobs, branches, agents, pipelines, memory, reviews, *((github,) if secret else ())):
         app.routes.extend(noun.router.routes)  # `include_router` would analyse all endpoints again, for each app
     refusals.install(app)
-    _add_gates(app, service, secret, agent_at)
+    _add_gates(app, service, secret, dashboard(service, agent_at, web_ui_at))
     app.openapi = lambda: document.document(app)  # type: ignore[method-assign]
     return app
 
 
-def _add_gates(app: FastAPI, service: Service, webhook_secret: str, agent_at: AgentAt) -> None:
+def _add_gates(app: FastAPI, service: Service, webhook_secret: str, pages: ASGIApp) -> None:
     """Wrap the app in the gates; each wraps those before it, so a request meets the last one first."""
     settings = service.settings.bridge
     app.add_middleware(SizeGate)
@@ -64,7 +63,7 @@ def _add_gates(app: FastAPI, service: Service, webhook_secret: str, agent_at: Ag
     app.add_middleware(AuthGate, token=own, named=named, rate=strangers)
     app.add_middleware(JoinGate, service=service, strangers=strangers)
     app.add_middleware(HostGate, service=service, answers=hosts.answering(service), strangers=strangers)
-    app.add_middleware(DashboardGate, dashboard=dashboard(service, agent_at))
+    app.add_middleware(DashboardGate, dashboard=pages)
     app.add_middleware(OriginGate, allowed_hosts=settings.allowed_hosts, url=settings.url)
     if service.settings.temporal.encrypt:
         _add_codec(app, service, own, named)
@@ -89,6 +88,7 @@ def _add_codec(app: FastAPI, service: Service, own: token.Token, named: tokens.T
         seals=PayloadSeals.of_home(service.home.root, encrypt=True),
         hosts=OriginGate(app, settings.allowed_hosts, settings.url),
         auth=AuthGate(app, own, named, Rate(settings.requests_per_minute)),
-        pages=lambda: web_ui_origins(service),
+        page=service.settings.temporal.web_ui,
+        url=settings.url,
         session=session,
     )

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 from activities.settings import ready as ready_file
 from bridge.http.app import create_app
 from bridge.http.connections import Connection
-from bridge.machine import tcp_callers
+from bridge.machine import tcp_callers, web_ui
 from bridge.machine.address import Address, bind, bound, wanted
 from bridge.operations.branches import auto_merge
 from bridge.operations.service import Service
@@ -43,7 +43,7 @@ def serve(service: Service, addr: str | None, *, allow_remote: bool, announce: C
 
 def app_of(service: Service) -> ASGIApp:
     """Build the app with its secrets, and remove them from the environment that child processes inherit."""
-    app = create_app(service, tcp_callers.agent_at)
+    app = create_app(service, tcp_callers.agent_at, os.environ.pop(web_ui.VARIABLE, ""))
     for name in service.settings.github.secrets:
         os.environ.pop(name, None)
     return app

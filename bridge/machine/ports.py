@@ -56,7 +56,7 @@ def choose_port(
             return PortChoice(wanted, port)
     raise PortTakenError(
         f"no free port for {what} between {wanted} and {wanted + _SPAN - 1}",
-        "service daemon start --temporal-port 17233 --ui-port 18233",
+        "service daemon start --temporal-port 17233",
     )
 
 

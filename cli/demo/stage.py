@@ -160,8 +160,8 @@ def _free_ports() -> str:
     """
     for _ in range(TRIES):
         first = secrets.choice(LANES)
-        if all(is_free(first + number) for number in range(3)):
-            return f"[temporal]\nport = {first}\nui_port = {first + 1}\n\n[bridge]\nport = {first + 2}\n"
+        if all(is_free(first + number) for number in range(2)):
+            return f"[temporal]\nport = {first}\n\n[bridge]\nport = {first + 1}\n"
     return ""
 
 

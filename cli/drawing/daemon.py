@@ -9,7 +9,7 @@ from cli.drawing.screens import can_move
 from workflows.text.sizes import format_size
 
 if TYPE_CHECKING:
-    from bridge.machine.daemon_state import ChildState, DaemonStatus
+    from bridge.machine.daemon_state import ChildState, DaemonState, DaemonStatus
     from bridge.operations.home.overview import Disk, HostNow, Overview
     from bridge.operations.settings import Process
 
@@ -32,7 +32,7 @@ def lines(seen: "DaemonStatus", *, links: bool = False) -> list[str]:
         Line(phase, f" process {seen.pid}, up {seen.uptime}, version {state.version}"),
         _field("home", seen.home),
         _field("temporal", f"{state.temporal_address}, namespace {state.namespace}"),
-        *_lists(dict(seen.views), state.ui_url or "", spelt=spelt),
+        *_lists(dict(seen.views), state, spelt=spelt),
         *_bridge(state.bridge_url or "", spelt=spelt),
         *(_child(child) for child in state.children),
         *(_field("note", note) for note in state.notes),
@@ -92,15 +92,17 @@ def _field(name: str, *value: Piece | str) -> Line:
     return Line(f"{name:{_COLUMN}} ", *value, below=_BELOW)
 
 
-def _lists(views: dict[str, str], ui_url: str, *, spelt: bool) -> Iterator[Line]:
+def _lists(views: dict[str, str], state: "DaemonState", *, spelt: bool) -> Iterator[Line]:
     """Yield the lists in Temporal's web UI. Their addresses are longer than a terminal line, and are not typed."""
     every = views.pop("all", "")
+    embedded = any(child.name == "server" for child in state.children)
+    missing = "served by the bridge, which is off: [bridge].enabled" if embedded else "the web UI of your cluster"
     if spelt or not every:
-        yield Line(f"{'web ui':{_COLUMN}} ", every or "the web UI of your cluster")
+        yield Line(f"{'web ui':{_COLUMN}} ", every or missing)
         yield from (Line(f"{'':{_COLUMN}} {name}: {link}") for name, link in views.items())
         return
     named = [part for name, link in views.items() for part in (", ", Piece(name, link=link))]
-    yield _field("web ui", Piece(ui_url, link=every), *named)
+    yield _field("web ui", Piece(state.ui_url or "", link=every), *named)
 
 
 def _bridge(url: str, *, spelt: bool) -> list[Line]:

@@ -15,7 +15,7 @@ from tests.benchmarks.own_processes import PATIENCE, Talk, environment, free_por
 from tests.unboxed import shell
 
 ROOT = Path(__file__).parents[2]
-_PORTS = ("SERVICE_TEMPORAL_PORT", "SERVICE_TEMPORAL_UI_PORT", "SERVICE_BRIDGE_PORT")
+_PORTS = ("SERVICE_TEMPORAL_PORT", "SERVICE_BRIDGE_PORT")
 _SERVICE = (sys.executable, "-P", "-c", "from cli.main import run; run()")
 """Command that runs the code of the environment."""
 

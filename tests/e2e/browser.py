@@ -36,10 +36,10 @@ addEventListener("securitypolicyviolation", (event) =>
 
 
 @contextmanager
-def started() -> Iterator[Browser]:
-    """Run the browser while tests need it."""
+def started(*more: str) -> Iterator[Browser]:
+    """Run the browser while tests need it, with further flags."""
     with sync_playwright() as playwright:
-        flags = ["--no-sandbox"] if os.geteuid() == 0 else []
+        flags = [*more, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
         browser = playwright.chromium.launch(executable_path=PROGRAM, args=flags, timeout=1000 * PATIENCE)
         try:
             yield browser

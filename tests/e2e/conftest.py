@@ -135,7 +135,7 @@ class Installed:
 
 def lane() -> dict[str, str]:
     """Claim ports that no other test of this machine uses: a killed server finds its own free again."""
-    names = ("SERVICE_TEMPORAL_PORT", "SERVICE_TEMPORAL_UI_PORT", "SERVICE_BRIDGE_PORT")
+    names = ("SERVICE_TEMPORAL_PORT", "SERVICE_BRIDGE_PORT")
     for first in LANES:
         claim = Path(tempfile.gettempdir(), f"service-tests-{os.getuid()}-{first}").open("w")  # noqa: SIM115
         with contextlib.suppress(BlockingIOError):
@@ -143,7 +143,7 @@ def lane() -> dict[str, str]:
             if all(is_free(first + number) for number in range(len(names))):
                 CLAIMED.append(claim)
                 return {name: str(first + number) for number, name in enumerate(names)}
-    raise AssertionError("no three ports are free")
+    raise AssertionError("no two ports are free")
 
 
 def set_up(folder: Path) -> Installed:

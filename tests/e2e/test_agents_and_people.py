@@ -33,7 +33,7 @@ ATTACKS = """\
 import json, os, pathlib, re, subprocess, sys, time, urllib.error, urllib.request
 here = pathlib.Path(sys.argv[1])
 whole, target = json.loads((here / "environment.json").read_text()), (here / "target").read_text()
-ports = ("SERVICE_TEMPORAL_PORT", "SERVICE_TEMPORAL_UI_PORT", "SERVICE_BRIDGE_PORT")
+ports = ("SERVICE_TEMPORAL_PORT", "SERVICE_BRIDGE_PORT")
 kept = ("PATH", "SERVICE_HOME", "PYTHONPATH", *ports)
 clean = {name: whole[name] for name in kept}
 home = pathlib.Path(whole["SERVICE_HOME"])

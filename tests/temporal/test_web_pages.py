@@ -13,7 +13,9 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from bridge.daemon.server import NAMESPACE, server_answers, server_command, server_environment
+from bridge.machine import web_ui
 from bridge.machine.ports import choose_port
+from bridge.machine.web_ui import Listener
 from tests.temporal.host import Host, script
 from tests.temporal.server import SEALED, runs
 from tests.temporal.strangers import closed_as
@@ -34,9 +36,9 @@ def start_of(queue: str) -> str:
     return json.dumps(asked)
 
 
-def sent(port: int, method: str, path: str, headers: dict[str, str], body: str = "") -> tuple[int, str]:
+def sent(at: int | Listener, method: str, path: str, headers: dict[str, str], body: str = "") -> tuple[int, str]:
     """Return the answer, and the CSRF token that came with it."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = HTTPConnection(*(at if isinstance(at, Listener) else ("127.0.0.1", at)), timeout=20)
     try:
         connection.request(method, path, body or None, headers)
         answer = connection.getresponse()
@@ -49,9 +51,9 @@ def sent(port: int, method: str, path: str, headers: dict[str, str], body: str =
 
 
 @pytest_asyncio.fixture
-async def ports() -> AsyncIterator[tuple[int, int, int]]:
-    """Start the server as the daemon does, and yield the ports of the engine, its HTTP API and its web UI."""
-    front, api, ui = (choose_port(0, name).port for name in ("Temporal", "the API", "the web UI"))
+async def ports() -> AsyncIterator[tuple[int, int, Listener]]:
+    """Start the server as the daemon does, and yield where the engine, its HTTP API and its web UI listen."""
+    front, api, ui = choose_port(0, "Temporal").port, choose_port(0, "the API").port, web_ui.hidden()
     command = [*server_command(None, front, ui, search_attributes=tuple(search.NAMES.items())), "--http-port", str(api)]
     quiet = asyncio.subprocess.DEVNULL
     process = await asyncio.create_subprocess_exec(*command, env=server_environment(), stdout=quiet, stderr=quiet)
@@ -64,7 +66,7 @@ async def ports() -> AsyncIterator[tuple[int, int, int]]:
         await process.wait()
 
 
-async def test_no_page_has_anything_run(ports: tuple[int, int, int], tmp_path: Path) -> None:
+async def test_no_page_has_anything_run(ports: tuple[int, int, Listener], tmp_path: Path) -> None:
     front, api, ui = ports
     client = await Client.connect(f"127.0.0.1:{front}", namespace=NAMESPACE, data_converter=SEALED)
     host, body = Host(script({})), start_of("service")

@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from bridge.http.dashboard import web_ui
 from bridge.http.dashboard.frame import live, render
 from bridge.http.dashboard.frame.live import Live, digest_of
 from bridge.http.dashboard.frame.page import (
@@ -30,6 +31,7 @@ from bridge.http.dashboard.frame.page import (
 )
 from bridge.http.dashboard.frame.session import Session, Sessions
 from bridge.http.dashboard.pages import ACTIONS, PAGES, PLAIN
+from bridge.http.dashboard.web_ui import WebUi
 from bridge.http.gates.gate import header
 from bridge.http.gates.origin import is_own
 from bridge.http.gates.rate import Rate
@@ -39,6 +41,7 @@ from bridge.http.wire.call import call_of
 from bridge.http.wire.errors import ForbiddenOriginError, RateLimitedError, as_ours
 from bridge.http.wire.stream_limit import HeldOpen
 from bridge.http.wire.thread_pools import act, read
+from bridge.machine.web_ui import PATH
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError, UsageError
 
@@ -60,6 +63,7 @@ HEADERS = {
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
 }
 """With no referrer at all, browsers would omit the origin of a form too."""
 
@@ -80,14 +84,15 @@ class DashboardGate:
         return (self._dashboard if mine else self.app)(scope, receive, send)
 
 
-def dashboard(service: Service, agent_at: AgentAt) -> ASGIApp:
-    """Build the dashboard of one service home."""
-    return _Dashboard(service, agent_at)
+def dashboard(service: Service, agent_at: AgentAt, web_ui_at: str = "") -> ASGIApp:
+    """Build the dashboard of one service home; `web_ui_at` is where the embedded server's web UI listens."""
+    return _Dashboard(service, agent_at, WebUi(web_ui_at))
 
 
 class _Dashboard:
-    def __init__(self, service: Service, agent_at: AgentAt) -> None:
-        self._service, self._agent_at = service, agent_at
+    def __init__(self, service: Service, agent_at: AgentAt, temporal: WebUi) -> None:
+        self._service, self._agent_at, self._temporal = service, agent_at, temporal
+        self._temporal_rate = Rate(web_ui.PER_MINUTE)
         self._sessions, self._rate, self._notes = Sessions(service), Rate(PER_MINUTE), Notes()
         self._live, self._held = Live(service, self._inner), HeldOpen(2 * live.MOST)
         self._router = Router(
@@ -97,6 +102,7 @@ class _Dashboard:
                 Route("/ui/enter", self._enter),
                 Route("/ui/static/{digest}/{name}", self._static),
                 Route("/ui/leave", self._leave, methods=["POST"]),
+                *(Route(path, self._web_ui, methods=web_ui.METHODS) for path in (PATH, f"{PATH}/{{rest:path}}")),
                 *(Route(f"/ui/live{page.path}", partial(self._stream, page)) for page in PAGES),
                 *(Route(f"/ui{page.path}", partial(self._show, page)) for page in PAGES),
                 *(Route(f"/ui{plain.path}", partial(self._send, plain)) for plain in PLAIN),
@@ -109,8 +115,8 @@ class _Dashboard:
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
                 there = {name for name, _ in message["headers"]}
-                more = HEADERS | ({} if b"cache-control" in there else {"cache-control": "no-store"})
-                message["headers"] = [*message["headers"], *((k.encode(), v.encode()) for k, v in more.items())]
+                more = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                message["headers"] = [*message["headers"], *(pair for pair in more if pair[0] not in there)]
             await send(message)
 
         try:
@@ -205,6 +211,15 @@ class _Dashboard:
         )
         return self._held.stream(request.scope, body)
 
+    async def _web_ui(self, request: Request) -> Response:
+        session = self._session(request, self._temporal_rate)
+        if session is None:
+            return self._stranger(request, "There is no session in this browser, or it is over.")
+        if request.method != "GET":
+            self._require_own_page(request)
+            await authorization.refuse_agents(self._service, self._agent_at, request.scope, f"{request.method} {PATH}")
+        return await self._temporal.answer(request)
+
     async def _carry_out(self, action: Action, request: Request) -> Response:
         """Carry out a form: redirect after success; on a refusal show the page at once, with the typed text."""
         form = await self._form(request)
@@ -238,23 +253,24 @@ class _Dashboard:
         session = self._session(request)
         if session is None:
             raise UsageError("the session is over; nothing was done", "service dashboard")
-        origin = header(request.scope, b"origin")
-        if origin is None or not is_own(
-            origin, header(request.scope, b"host") or "", self._service.settings.bridge.url
-        ):
-            raise ForbiddenOriginError("a form must be sent by a page of the dashboard itself")
+        self._require_own_page(request)
         form = Form(_asked(request, session), await fields_of(request))
         if form.text("token", "") != session.form_token:
             raise ForbiddenOriginError("the form is from another session; load the page again")
         return form
 
-    def _session(self, request: Request) -> Session | None:
+    def _require_own_page(self, request: Request) -> None:
+        origin, host = header(request.scope, b"origin"), header(request.scope, b"host") or ""
+        if origin is None or not is_own(origin, host, self._service.settings.bridge.url):
+            raise ForbiddenOriginError("a form must be sent by a page of the dashboard itself")
+
+    def _session(self, request: Request, rate: Rate | None = None) -> Session | None:
         session = self._sessions.of(request.scope)
         call = call_of(request.scope)
         call.caller = f"session {session.key}" if session else ""
         call.by = f"{session.actor} (dashboard)" if session else ""
         if session is not None and not request.url.path.startswith("/ui/live/"):
-            self._rate.count(session.key)
+            (rate or self._rate).count(session.key)
         return session
 
     # What is sent

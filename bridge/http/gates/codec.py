@@ -5,7 +5,7 @@ open in a browser with a dashboard session, and is authorised by that. The endpo
 with read access could forge messages of the service.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from google.protobuf import json_format
@@ -15,6 +15,7 @@ from temporalio.api.common.v1 import Payload, Payloads
 
 from activities.sealing.payload_seals import PayloadSeals
 from bridge.http.gates.gate import Gate, header
+from bridge.http.gates.origin import is_own
 from bridge.http.gates.rate import Rate
 from bridge.http.gates.size import read_body
 from bridge.http.wire.call import call_of
@@ -42,23 +43,23 @@ class CodecGate:
         seals: PayloadSeals,
         hosts: Gate,
         auth: Gate,
-        pages: Callable[[], Collection[str]],
+        page: str,
+        url: str,
         session: Callable[[Scope], str | None],
     ) -> None:
         self.app, self._seals, self._hosts, self._auth = app, seals, hosts, auth
-        self._pages, self._session, self._rate = pages, session, Rate(PER_MINUTE)
+        self._page, self._url, self._session, self._rate = page.lower(), url, session, Rate(PER_MINUTE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] not in (FOR_PROGRAMS, FOR_PAGES):
             return await self.app(scope, receive, send)
-        origin = header(scope, b"origin")
-        if origin is not None and origin.lower() in self._pages():
+        origin = header(scope, b"origin") or ""
+        from_page = is_own(origin, header(scope, b"host") or "", self._url)
+        if origin and origin.lower() == self._page:
             scope = {**scope, "headers": [each for each in scope["headers"] if each[0] != b"origin"]}
-            send = _readable_by(origin, send)
-        else:
-            origin = None
+            send, from_page = _readable_by(origin, send), True
         try:
-            answer = await self._answer(scope, receive, from_page=origin is not None)
+            answer = await self._answer(scope, receive, from_page=from_page)
         except ServiceError as refusal:
             return await refuse(scope, receive, send, refusal)
         return await answer(scope, receive, send)

@@ -6,6 +6,7 @@ from urllib.parse import quote, urlencode
 
 from activities.settings import ready
 from bridge.machine import daemon_state, dashboard_link, token
+from bridge.machine.web_ui import PATH
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from workflows.model.errors import RefusedError
@@ -78,16 +79,8 @@ def page_of_run(service: Service, run_id: str) -> str:
 
 
 def web_ui(service: Service, workflow_id: str) -> str | None:
-    """Return the page of a workflow in Temporal's web UI; None if the daemon has no web UI."""
+    """Return the page of a workflow in Temporal's web UI, beside the dashboard's; None if the daemon has no web UI."""
     said = daemon_state.status(service.home)
     if not said.running or said.state is None or not said.state.ui_url:
         return None
-    return f"{said.state.ui_url}/namespaces/{said.state.namespace}/workflows/{workflow_id}"
-
-
-def web_ui_origins(service: Service) -> frozenset[str]:
-    """Return the origins of Temporal's web UI: the embedded server's, or the one that the settings name."""
-    said = daemon_state.read_state(service.home.daemon_state)
-    ours = said.ui_url if said and said.ui_url else ""
-    named = {service.settings.temporal.web_ui, ours, ours.replace("127.0.0.1", "localhost")}
-    return frozenset(each.lower() for each in named if each)
+    return f"{PATH}/namespaces/{said.state.namespace}/workflows/{workflow_id}"

@@ -44,7 +44,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
 @pytest.fixture
 def options() -> DaemonOptions:
     """Return options with free ports and a worker that does nothing."""
-    return DaemonOptions(temporal_port=0, ui_port=0, worker_command=(sys.executable, "-c", FAKE_WORKER))
+    return DaemonOptions(temporal_port=0, worker_command=(sys.executable, "-c", FAKE_WORKER))
 
 
 def is_gone(pid: int) -> bool:

@@ -40,14 +40,17 @@ def test_it_starts_whole_says_where_and_stops_without_a_trace(home: Home, option
     said: list[str] = []
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        wanted = options.model_copy(update={"temporal_port": port, "search_attributes": REPO})
+        wanted = options.model_copy(update={"temporal_port": port, "ui_port": 8233, "search_attributes": REPO})
         seen = background.start(home, wanted, said.append)
     assert re.fullmatch(r"server [\d.]+ s, worker [\d.]+ s", said[-1])
     assert "…" in "".join(said), "it was said what is waited for"
     address = told_address(home)
     assert seen.state is not None
     assert seen.state.phase is Phase.RUNNING
-    assert seen.state.notes == (f"port {port} is taken; Temporal listens on {address.partition(':')[2]}",)
+    moved, useless = seen.state.notes
+    assert moved == f"port {port} is taken; Temporal listens on {address.partition(':')[2]}"
+    assert useless == "ui_port has no effect any more: the bridge serves Temporal's web UI, on its own port"
+    assert seen.state.ui_url is None, "no bridge runs"
     assert background.start(home, options).pid == seen.pid, "a second start finds the first"
     assert describe_namespace(address) == {"retention": "2592000s", "SvcRepo": "Keyword"}
     assert f"told to use {address}" in (home.logs / "worker.log").read_text()
@@ -168,8 +171,8 @@ def test_a_cluster_of_ones_own_needs_no_server_of_ours(home: Home, options: Daem
 def test_fixed_ports_that_are_taken_are_refused_by_name(home: Home, options: DaemonOptions) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(ServiceError, match=f"port {port}, fixed for the web UI, is taken"):
-            background.start(home, options.model_copy(update={"strict_ports": True, "ui_port": port}))
+        with pytest.raises(ServiceError, match=f"port {port}, fixed for Temporal, is taken"):
+            background.start(home, options.model_copy(update={"strict_ports": True, "temporal_port": port}))
 
 
 def test_a_home_that_cannot_be_written_is_refused_before_anything_starts(

@@ -70,7 +70,7 @@ def test_a_port_that_may_not_be_another_is_refused(home: Home, options: DaemonOp
         port = taken.getsockname()[1]
         strict = options.model_copy(update={"bridge_port": port, "strict_ports": True})
         with pytest.raises(ServiceError, match=f"port {port}, fixed for the bridge, is taken"):
-            background.start(home, strict.model_copy(update={"temporal_port": free(), "ui_port": free()}))
+            background.start(home, strict.model_copy(update={"temporal_port": free()}))
 
 
 def free() -> int:

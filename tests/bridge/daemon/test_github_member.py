@@ -40,7 +40,7 @@ def lock(home: Home) -> Iterator[FileLock]:
 
 
 def options(home: Home) -> DaemonOptions:
-    any_port = {"temporal_port": 0, "ui_port": 0, "bridge_port": 0}
+    any_port = {"temporal_port": 0, "bridge_port": 0}
     return control._options(Service(home), None, None, strict_ports=False).model_copy(update=any_port)
 
 

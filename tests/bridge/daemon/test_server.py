@@ -15,18 +15,22 @@ from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSear
 from activities.settings.home import Home
 from bridge.daemon import server
 from bridge.daemon.diagnosis import diagnose_server
+from bridge.machine import web_ui
 from bridge.machine.ports import PortTakenError, choose_port
+from bridge.machine.web_ui import Listener
 from workflows.model.errors import ServiceError
 
 
 def test_the_command_keeps_everything_in_the_home_and_listens_on_loopback_only(home: Home) -> None:
-    command = server.server_command(home, 7233, 8233, search_attributes=[("SvcRepo", "Keyword")], program=Path("/t"))
+    command = server.server_command(
+        home, 7233, Listener("127.4.5.6", 8233), search_attributes=[("SvcRepo", "Keyword")], program=Path("/t")
+    )
     line = " ".join(command)
     assert command[:3] == ("/t", "server", "start-dev")
     for part in (
         f"--db-filename {home.temporal_db}",
         "--ip 127.0.0.1 --port 7233 --namespace service",
-        "--ui-port 8233",
+        "--ui-ip 127.4.5.6 --ui-port 8233",
         "--sqlite-pragma journal_mode=WAL --sqlite-pragma synchronous=NORMAL",
         "--dynamic-config-value matching.enableFairness=true",
         "--dynamic-config-value history.transferProcessorMaxPollRPS=2000",
@@ -141,7 +145,7 @@ WORKFLOWS = "/api/v1/namespaces/service/workflows"
 @pytest.mark.parametrize("closed", [True, False])
 async def test_no_page_in_a_browser_starts_a_workflow_and_the_web_ui_works(closed: bool) -> None:
     """Without our setting, the server accepts the post: the test can fail."""
-    api, ui = choose_port(0, "the API").port, choose_port(0, "the web UI").port
+    api, ui = choose_port(0, "the API").port, web_ui.hidden()
     command = [*server.server_command(None, choose_port(0, "Temporal").port, ui), "--http-port", str(api)]
     if not closed:
         where = next(number for number, word in enumerate(command) if "httpAllowedHosts" in word)
@@ -161,7 +165,7 @@ async def test_no_page_in_a_browser_starts_a_workflow_and_the_web_ui_works(close
 @pytest.mark.ruling("engine:embedded")
 async def test_what_a_database_of_an_earlier_release_lacks_is_added_once_and_can_be_used_at_once() -> None:
     """Each part of the server caches search attributes on its own: a start needs two of them."""
-    port, ui = choose_port(0, "Temporal").port, choose_port(0, "the web UI").port
+    port, ui = choose_port(0, "Temporal").port, web_ui.hidden()
     first, both = [("SvcFirst", "Keyword")], [("SvcFirst", "Keyword"), ("SvcLater", "Keyword")]
     with _running([*server.server_command(None, port, ui, search_attributes=first)]) as process:
         try:
@@ -189,8 +193,8 @@ def _running(command: Sequence[str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def _http(port: int, method: str, path: str) -> int:
-    connection = HTTPConnection("127.0.0.1", port, timeout=20)
+def _http(at: int | Listener, method: str, path: str) -> int:
+    connection = HTTPConnection(*(at if isinstance(at, Listener) else ("127.0.0.1", at)), timeout=20)
     try:
         connection.request(method, path, WORKFLOW if method == "POST" else None, FORM if method == "POST" else {})
         return connection.getresponse().status
@@ -207,7 +211,7 @@ def _empty_database() -> bytes:
 
 
 def _run_to_its_end(home: Home, port: int) -> str:
-    command = server.server_command(home, port, choose_port(0, "the web UI").port)
+    command = server.server_command(home, port, web_ui.hidden())
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode != 0
     return done.stdout + done.stderr

@@ -16,6 +16,7 @@ from activities.sealing.payload_seals import Bound, PayloadSeals
 from activities.settings.home import Home
 from bridge.daemon.server import find_program, server_command
 from bridge.http.app import create_app
+from bridge.machine import web_ui
 from bridge.operations.service import Service
 from bridge.operations.temporal import client_of
 from tests.bridge.conftest import Live, bearer
@@ -25,7 +26,7 @@ from tests.keys import KEY
 
 pytestmark = pytest.mark.ruling("N1")
 
-UI = "http://127.0.0.1:8233"
+UI = "https://temporal.example"
 ENCRYPT = f'encrypt = true\nweb_ui = "{UI}"\n'
 HIDDEN = PayloadSeals.of(KEY, encrypt=True)
 SECRET = Payload(metadata={"encoding": b"json/plain"}, data=b'"a word nobody guesses"')
@@ -96,6 +97,7 @@ async def test_a_page_of_the_web_ui_asks_with_the_session_of_the_dashboard(encry
         assert stranger.status_code == 401
         await ann.enter()
         assert shown(await http.post("/ui/codec/decode", json=hidden(), headers=page)) == SECRET.data
+        assert shown(await http.post("/ui/codec/decode", json=hidden(), headers={"origin": BASE})) == SECRET.data
         assert (await http.post("/ui/codec/decode", json=hidden())).status_code == 401, (
             "no page of the web UI has asked"
         )
@@ -109,10 +111,10 @@ async def test_without_encryption_there_is_no_such_place(service: Service) -> No
 
 
 def test_the_embedded_web_ui_is_told_where_to_ask(home: Home) -> None:
-    place = "http://127.0.0.1:8791/ui/codec"
-    command = server_command(home, 7233, 8233, program=home.root, codec=place)
-    assert command[command.index("--ui-codec-endpoint") + 1] == place
-    assert "--ui-codec-endpoint" not in server_command(home, 7233, 8233, program=home.root)
+    ui = web_ui.hidden()
+    command = server_command(home, 7233, ui, program=home.root, encrypt=True)
+    assert command[command.index("--ui-codec-endpoint") + 1] == "/ui/codec", "it is served beside the dashboard"
+    assert "--ui-codec-endpoint" not in server_command(home, 7233, ui, program=home.root)
 
 
 async def test_temporals_own_program_shows_what_is_encrypted(

@@ -106,8 +106,8 @@ def test_where_no_box_holds_it_names_a_weaker_one_for_its_own_scripts(
     assert f"the demo's own scripts run with box {box}. To have one: sudo allow it\n" in capsys.readouterr().out
     settings = tomllib.loads((tmp_path / "kept/config.toml").read_text())
     assert settings["runtimes"] == {"shell": {"box": box}}
-    ports = {settings["temporal"]["port"], settings["temporal"]["ui_port"], settings["bridge"]["port"]}
-    assert len(ports) == 3, "a later command of this home needs no variables to find its service"
+    ports = {settings["temporal"]["port"], settings["bridge"]["port"]}
+    assert len(ports) == 2, "a later command of this home needs no variables to find its service"
 
 
 def test_for_programs_it_is_one_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -251,11 +251,11 @@ async def test_the_page_leads_to_temporal_while_its_web_ui_is_there(service: Ser
     assert lock
     lock.mark(os.getpid())
     state = {"pid": os.getpid(), "phase": "running", "started_at": "2026-01-01T00:00:00Z", "version": "1"}
-    where = {"ui_url": "http://127.0.0.1:8233", "namespace": "mine"}
+    where = {"ui_url": "http://127.0.0.1:8791/ui/temporal", "namespace": "mine"}
     service.home.daemon_state.write_text(json.dumps(state | where))
     links = (await ann.open(TREE)).read.links
     lock.release()
-    assert f"http://127.0.0.1:8233/namespaces/mine/workflows/{ROOT}" in links
+    assert f"/ui/temporal/namespaces/mine/workflows/{ROOT}" in links
 
 
 async def test_only_orders_that_can_be_taken_are_offered(service: Service, ann: Surfer) -> None:
