@@ -21,7 +21,7 @@ from activities.host.context import Context
 from activities.lost_hosts import LostHosts
 from activities.runs import orphans
 from activities.runs.run_folders import Key
-from activities.store import artifacts, attempts
+from activities.store import artifacts, attempts, pipeline_runs
 from activities.store.leader import Chore, Leader
 from activities.store.registry import hosts
 from activities.temporal import RPC_TIMEOUT
@@ -136,7 +136,9 @@ async def keep_room(context: Context) -> None:
 
 
 def tidy(context: Context) -> int:
-    """Remove the output of runs recorded longer ago than `[worker].keep_runs`, and empty the trash."""
+    """Remove the output of runs recorded longer ago than `[worker].keep_runs`, and the sessions of trees that are over
+    for as long; empty the trash.
+    """
 
     def recorded_at(key: Key) -> float | None:
         run = attempts.get(context.store, *key)
@@ -144,6 +146,8 @@ def tidy(context: Context) -> int:
 
     artifacts.counted_since(context.home.artifacts)  # starts the count from now
     context.artifacts.hand_over()
+    over = pipeline_runs.over(context.store, time.time() - context.settings.worker.keep_runs)
+    delete_later.delete(*(folder for folder in context.home.programs.glob("*/") if over.has(folder.name)))
     delete_later.empty(context.home.root / delete_later.FOLDER)
     return orphans.tidy(context.home.runs, context.settings.worker.keep_runs, recorded_at)
 

@@ -72,6 +72,7 @@ gc_app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 WHAT = {
     "runs": "prompts and output of agents",
+    "sessions": "what the sessions of codex, claude and kimi hold",
     "artifacts": "long prompts, results, what agents handed on",
     "worktrees": "work folders of which all is elsewhere too",
     "logs": "logs that were set aside",

@@ -30,9 +30,11 @@ class ProgramCall:
     """Folder of this run, with a name unique on the host."""
     cwd: Path
     home: Path
-    """Folder of the runtime below the service home."""
+    """Folder of the program for this session, below the service home."""
     box: BoxKind = BoxKind.NONE
     """Kind of box the program is started in."""
+    runs: bool = False
+    """True if the program was started earlier: its folder stays as it is."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,7 @@ class Launch:
     scratch: tuple[Path, ...] = ()
     """Folders it writes to, of which only `read` and `write` are kept: in a box they begin empty."""
     settings: tuple[Path, ...] = ()
-    """Those of the `read` paths that hold the user's settings: accounts of agents may read them."""
-    home_variable: str = ""
-    """Environment variable that moves its scratch folder."""
+    """Those of the `read` paths that are private and its own: accounts of agents may read them."""
     reads_only: bool = False
     """True if only the box keeps it from writing its work folder, as its policy demands."""
 
@@ -97,7 +97,15 @@ class Adapter(Protocol):
         ...
 
     def launch(self, call: ProgramCall) -> Launch:
-        """Return how to start the program, in a new session or a resumed one."""
+        """Make the program's folder, and return how to start it, in a new session or a resumed one."""
+        ...
+
+    def renew_login(self, call: ProgramCall) -> None:
+        """Bring the running program's login up to date with the operator's."""
+        ...
+
+    def only_sessions(self, call: ProgramCall) -> Path | None:
+        """Leave nothing but sessions in an ended program's folder. Return where the rest is now."""
         ...
 
     def holding(self, call: ProgramCall, command: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,10 +1,13 @@
 """Claude Code: `claude -p`, prompt on standard input, one result envelope at the end of a stream."""
 
+import json
 import os
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+from activities.agents import program_folder
 from activities.agents.adapter import Launch, ProgramCall, ProgramReport
 from activities.agents.entries import Entry, EntryKind, content_of, noted, said, tool
 from activities.agents.faults import Failed, Fault
@@ -16,6 +19,16 @@ from workflows.contract.models import AutonomyPolicy
 
 ISOLATED = ("--setting-sources", "user", "--strict-mcp-config")
 """Keeps hooks and servers of the repository from running, even in a job that may only read."""
+
+QUIET = ("DISABLE_AUTOUPDATER", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "CLAUDE_CODE_DISABLE_AUTO_MEMORY")
+"""Variables that turn off what a job has no use for."""
+
+VARIABLES = ("ANTHROPIC_*", "CLAUDE_CODE_*", "AWS_*", "CLOUD_ML_*", "VERTEX_*", "MAX_*_TOKENS", "BASH_*", "DISABLE_*")
+"""Patterns of variables in the operator's settings that jobs get."""
+
+STATE, SERVERS = ".claude.json", "mcp.json"
+STATE_USED = ("primaryApiKey", "oauthAccount", "customApiKeyResponses", "hasCompletedOnboarding")
+"""Keys of its state that jobs get: of the login. The others list folders and prompts."""
 
 UNCHECKED = "auto mode could not check"
 """Exit code 1 with a complete, good envelope: an action was refused, and the run continued."""
@@ -53,14 +66,32 @@ class Claude(Driver):
         """
         policy = call.run.assignment.worker.autonomy_policy
         session = ("--resume", call.session) if call.session else ("--session-id", session_of(call))
-        argv = [*self._installed.start, *ISOLATED, "--permission-mode", _MODE[policy], *session]
+        settings = {} if call.runs else self._settings()
+        servers = ("--mcp-config", str(call.home / SERVERS)) if SERVERS in settings else ()
+        argv = [*self._installed.start, *ISOLATED, *servers, "--permission-mode", _MODE[policy], *session]
         argv += ["-p", "--output-format", "stream-json", "--verbose"]
         argv += [*self._installed.model(call.run.assignment.model), *self._installed.arguments]
-        own = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+        own = dict.fromkeys(QUIET, "1")
         if policy is AutonomyPolicy.DANGER_FULL_ACCESS and os.geteuid() == 0:
             own["IS_SANDBOX"] = "1"  # as root it refuses to start without this
         env = self._installed.environment(call, **own)
-        return self._installed.launch(argv, env, call.prompt, self._installed.home)
+        return self._installed.launch(call, argv, env, call.prompt, settings)
+
+    def _settings(self) -> dict[str, str]:
+        """Return the settings of a job. Of the operator's variables it gets those of the program and its providers."""
+        installed = self._installed
+        users = program_folder.read_json(installed.users / "settings.json")
+        settings = program_folder.used(users, installed.program.settings_used)
+        if isinstance(variables := settings.get("env"), dict):
+            settings["env"] = program_folder.used(
+                variables, (*VARIABLES, *installed.program.passes, *installed.granted)
+            )
+        state = next(filter(Path.exists, (each / STATE for each in (installed.users, installed.users.parent))), None)
+        known = program_folder.read_json(state) if state else {}
+        files = {"settings.json": settings, STATE: program_folder.used(known, STATE_USED)}
+        if servers := installed.servers(known.get("mcpServers"), state or installed.users / STATE):
+            files[SERVERS] = {"mcpServers": servers}
+        return {name: json.dumps(content) for name, content in files.items()}
 
     def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:
         """Read the stream. The envelope's tokens are this run's, also in a resumed session."""

@@ -5,7 +5,9 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from glob import escape
+from pathlib import Path
 
+from activities.agents import program_folder
 from activities.agents.adapter import Launch, ProgramCall, ProgramReport
 from activities.agents.entries import MOST_FILES, Entry, EntryKind, argument_of, content_of, noted, said
 from activities.agents.faults import Failed, Fault
@@ -15,6 +17,7 @@ from activities.boxes.box import BoxKind
 from activities.runs.output import read_bounded
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
+from activities.settings import toml
 from workflows.contract.models import AutonomyPolicy
 from workflows.model.spend import Usage
 
@@ -89,8 +92,20 @@ class Codex(Driver):
         argv += self._installed.arguments
         argv += ["resume", call.session, "-"] if call.session else ["-"]
         env = self._installed.environment(call, TMPDIR=str(own_tmp))
-        launch = self._installed.launch(argv, env, call.prompt, self._installed.home)
+        launch = self._installed.launch(call, argv, env, call.prompt, {} if call.runs else self._settings())
         return replace(launch, reads_only=policy == READ_ONLY and sandbox == NO_SANDBOX)
+
+    def _settings(self) -> dict[str, str]:
+        """Return the settings of a job; those of its profiles are reduced too."""
+        path, wanted = self._installed.users / "config.toml", self._installed.program.settings_used
+        users = program_folder.read_toml(path)
+        settings = program_folder.used(users, wanted)
+        profiles = users.get("profiles")
+        if isinstance(profiles, dict):
+            reduced = {name: program_folder.used(each, wanted) for name, each in profiles.items()}
+            settings["profiles"] = reduced
+        servers = self._installed.servers(users.get("mcp_servers"), path)
+        return {"config.toml": toml.document(settings | ({"mcp_servers": servers} if servers else {}))}
 
     def holding(self, call: ProgramCall, command: tuple[str, ...]) -> tuple[str, ...]:
         """Return the command in Codex's sandbox, without an agent."""
@@ -106,7 +121,7 @@ class Codex(Driver):
         for event in records(chunks(end.stdout)):
             _take(stream, event)
         session = stream.session or call.session
-        told = self._kept(session)
+        told = _kept(call.home, session)
         usage = stream.usage if stream.finished else told.usage
         fault = self._fault(call, end, stream)
         text = stream.messages.text
@@ -114,22 +129,6 @@ class Codex(Driver):
             text = read_bounded(end.stdout, 0, PLAIN_LIMIT).tail
         refused = told.refused or _refused(self._installed.stderr(end))
         return replace(self._installed.report(text, usage, session, told.model, fault), refused=tuple(refused))
-
-    def _kept(self, session: str | None) -> _Kept:
-        """Read the session's file for the tokens of a failed turn, which its events do not report."""
-        home, found = self._installed.program.home(self._installed.environ), _Kept()
-        files = home.glob(f"sessions/*/*/*/rollout-*{escape(session)}.jsonl") if session else ()
-        for line in (line for file in files for line in records(kept(file))):
-            match line.get("type"), line.get("payload"):
-                case "turn_context", {"model": named}:
-                    found.model = model_of(named) or found.model
-                case _, {"type": "token_count", "info": {"total_token_usage": total}}:
-                    found.usage = usage_of(total)
-                case "event_msg", {"type": "task_started"}:
-                    found.refused.clear()
-                case _, {"type": "custom_tool_call_output" | "function_call_output", "output": output}:
-                    found.refused += _refused(str(output))
-        return found
 
     def _fault(self, call: ProgramCall, end: RunEnd, stream: _Stream) -> Fault | None:
         if early := self._installed.early_fault(call, end):
@@ -141,6 +140,23 @@ class Codex(Driver):
                 return Failed(f"codex on {call.run.assignment.worker.runtime} ended in the middle of its turn")
             return None
         return self._installed.fault(stream.failure or self._installed.ended_with(end))
+
+
+def _kept(home: Path, session: str | None) -> _Kept:
+    """Read the session's file for the tokens of a failed turn, which its events do not report."""
+    found = _Kept()
+    files = home.glob(f"sessions/*/*/*/rollout-*{escape(session)}.jsonl") if session else ()
+    for line in (line for file in files for line in records(kept(file))):
+        match line.get("type"), line.get("payload"):
+            case "turn_context", {"model": named}:
+                found.model = model_of(named) or found.model
+            case _, {"type": "token_count", "info": {"total_token_usage": total}}:
+                found.usage = usage_of(total)
+            case "event_msg", {"type": "task_started"}:
+                found.refused.clear()
+            case _, {"type": "custom_tool_call_output" | "function_call_output", "output": output}:
+                found.refused += _refused(str(output))
+    return found
 
 
 def _sandbox(call: ProgramCall) -> tuple[str, str]:

@@ -7,7 +7,9 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from activities.agents import program_folder
 from activities.agents.adapter import CannotLaunchError, Launch, ProgramCall, ProgramReport, environment
 from activities.agents.faults import Blocker, BlockerKind, Failed, Fault, SessionLost, cut, kind_of, reset_time
 from activities.runs.output import read_bounded
@@ -31,6 +33,7 @@ class InstalledProgram:
     command: Sequence[str] = ()
     arguments: Sequence[str] = ()
     granted: Sequence[str] = ()
+    mcp_servers: Sequence[str] = ()
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
     @property
@@ -43,23 +46,29 @@ class InstalledProgram:
         return environment(call.run, (*self.program.passes, *self.granted), self.environ) | own
 
     @property
-    def home(self) -> Path:
-        """Return the program's own folder."""
+    def users(self) -> Path:
+        """Return the operator's own folder of the program."""
         return self.program.home(self.environ)
 
-    def reads(self, home: Path) -> tuple[Path, ...]:
-        """Return the paths in its folder that the program reads and does not change."""
-        return tuple(path for name in self.program.reads if (path := home / name).exists())
+    def servers(self, among: object, path: Path) -> dict[str, Any]:
+        """Return the MCP servers that jobs have, of those in the operator's settings."""
+        return program_folder.chosen_servers(among, self.mcp_servers, self.runtime, path)
 
-    def writes(self, home: Path) -> tuple[Path, ...]:
-        """Return the paths that the program writes: its login, which it renews, and its sessions."""
-        login = (path for pattern in self.program.credentials for path in sorted(home.glob(pattern)) if path.is_file())
-        return (*login, *(home / name for name in self.program.writes))
-
-    def launch(self, argv: Sequence[str], env: dict[str, str], stdin: bytes | None, home: Path) -> Launch:
-        """Return the launch, with the paths it needs in its own folder."""
-        read, variable = self.reads(home), self.program.home_variable
-        return Launch(tuple(argv), env, stdin, read, self.writes(home), (home,), read, variable)
+    def launch(
+        self,
+        call: ProgramCall,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        stdin: bytes | None,
+        settings: Mapping[str, str],
+    ) -> Launch:
+        """Return the launch with the program's folder, made with these settings unless the program runs already."""
+        if not call.runs:
+            program_folder.make(call.home, self.program, self.users, settings)
+        own = program_folder.besides_sessions(call.home, self.program)
+        sessions = tuple(call.home / name for name in self.program.writes)
+        env = {**env, self.program.home_variable: str(call.home)}
+        return Launch(tuple(argv), env, stdin, own, sessions, (call.home,), own)
 
     def model(self, model: str | None) -> tuple[str, ...]:
         """Return the option for the model; without a model, the program chooses."""
@@ -161,6 +170,14 @@ class Driver:
         """Return the command unchanged: a program that asks before each command does not confine the permitted ones."""
         del call
         return command
+
+    def renew_login(self, call: ProgramCall) -> None:
+        """Bring the running program's login up to date with the operator's."""
+        program_folder.renew(call.home, self._installed.program, self._installed.users)
+
+    def only_sessions(self, call: ProgramCall) -> Path | None:
+        """Leave nothing but sessions in an ended program's folder. Return where the rest is now."""
+        return program_folder.only_sessions(call.home, self._installed.program)
 
     def tries_in_vain(self, stdout: Path) -> bool:
         """Return whether the program's output shows that it keeps retrying its login."""

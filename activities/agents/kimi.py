@@ -1,13 +1,14 @@
 """Kimi Code: `kimi -p`, whole messages on a stream, errors on standard error, tokens only in its session's file."""
 
 import json
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from activities.agents import kimi_guard, kimi_home
+from activities.agents import kimi_guard, program_folder
 from activities.agents.adapter import Launch, ProgramCall, ProgramReport
 from activities.agents.entries import Entry, EntryKind, content_of, noted, said, tool
 from activities.agents.faults import Failed, Fault
@@ -17,7 +18,18 @@ from activities.boxes.programs import needed
 from activities.runs.regular_files import created
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
+from activities.settings import toml
+from workflows.contract.models import AutonomyPolicy
 from workflows.model.spend import Usage
+
+PROMPT = "SERVICE_PROMPT"
+"""Variable with the path of a run's prompt."""
+
+ASKS = "Your instructions are the hook result before this line: do what they say."
+"""Prompt on the command line, which the hook tells apart from prompts of the agent's own helpers."""
+
+TOOLS = "Write|Edit|Bash|Agent|AgentSwarm|mcp__.*"
+"""Tools that change something, or start something that may; the effects of MCP servers' tools are unknown."""
 
 _ERROR = "error: "
 _PROMPT_ECHO = "UserPromptSubmit hook\n"
@@ -42,22 +54,20 @@ class _Stream:
 
 
 class Kimi(Driver):
-    """The adapter of Kimi. It has no permission flags: a home of the service's own has a hook that refuses tools.
+    """The adapter of Kimi. It has no permission flags: its folder has a hook that refuses tools.
 
     A second hook there supplies the prompt: Kimi takes none on standard input, and every account of the machine may
-    read a command line (ruling N8). The command line names the prompt's file, for settings of the user that leave no
-    room for hooks.
+    read a command line (ruling N8). The command line names the prompt's file, in case the hook's result is lost.
     """
 
     def launch(self, call: ProgramCall) -> Launch:
-        """Return the call, after updating the home from the user's."""
+        """Return the call, with its prompt in a file."""
         prompt = _write_prompt(call)
         policy = call.run.assignment.worker.autonomy_policy
-        home = kimi_home.prepare(self._home(call), self._installed.home, policy)
-        own = {"KIMI_CODE_HOME": str(home), kimi_home.WORKTREE: str(call.cwd), kimi_home.PROMPT: str(prompt)}
+        own = {kimi_guard.WORKTREE: str(call.cwd), PROMPT: str(prompt)}
         own |= {"KIMI_DISABLE_TELEMETRY": "1", "KIMI_CODE_NO_AUTO_UPDATE": "1"}
         env = self._installed.environment(call, **own)
-        asks = f"{kimi_home.ASKS} If there is none, they are in the file {prompt}: read the whole of it first."
+        asks = f"{ASKS} If there is none, they are in the file {prompt}: read the whole of it first."
         argv = [*self._installed.start, *(("-S", call.session) if call.session else ()), "-p", asks]
         argv += ["--output-format", "stream-json"]
         if call.run.assignment.model and "KIMI_MODEL_API_KEY" in env:
@@ -65,14 +75,15 @@ class Kimi(Driver):
         else:
             argv += self._installed.model(call.run.assignment.model)
         argv += self._installed.arguments
-        launch = self._installed.launch(argv, env, None, self._home(call))
+        settings = {} if call.runs else self._settings(policy)
+        launch = self._installed.launch(call, argv, env, None, settings)
         return replace(launch, read=(*launch.read, *self._own_files(call)))
 
     def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:
         """Read the stream. Usage is the last usage object on any line, else the session's file has it."""
         stream = _read(end)
-        session = stream.session or call.session or _session_in(self._home(call), call.cwd)
-        used, model = _from_session(self._home(call), session, end.started_at)
+        session = stream.session or call.session or _session_in(call.home, call.cwd)
+        used, model = _from_session(call.home, session, end.started_at)
         fault = self._fault(call, end, stream)
         report = self._installed.report(stream.messages.text, stream.usage or used, session, model, fault)
         return replace(report, refused=tuple(stream.refused))
@@ -81,8 +92,17 @@ class Kimi(Driver):
         """Return the files of the hook that enforces the policy, its interpreter's, and the prompt."""
         return (*needed((sys.executable, kimi_guard.__file__), None, Path.home()), _prompt_file(call))
 
-    def _home(self, call: ProgramCall) -> Path:
-        return kimi_home.place(call.home, call.run.assignment.worker.autonomy_policy)
+    def _settings(self, policy: AutonomyPolicy) -> dict[str, str]:
+        """Return the settings of a job, with the hooks that enforce its policy and supply its prompt."""
+        installed = self._installed
+        settings = program_folder.used(
+            program_folder.read_toml(installed.users / "config.toml"), installed.program.settings_used
+        )
+        files = {"config.toml": toml.document({**settings, "hooks": _hooks(policy)})}
+        path = installed.users / "mcp.json"
+        if servers := installed.servers(program_folder.read_json(path).get("mcpServers"), path):
+            files["mcp.json"] = json.dumps({"mcpServers": servers})
+        return files
 
     def _fault(self, call: ProgramCall, end: RunEnd, stream: _Stream) -> Fault | None:
         if early := self._installed.early_fault(call, end):
@@ -96,6 +116,17 @@ class Kimi(Driver):
             )
         errors = [line for line in self._installed.stderr(end).splitlines() if line.startswith(_ERROR)]
         return self._installed.fault(errors[-1].removeprefix(_ERROR) if errors else self._installed.ended_with(end))
+
+
+def _hooks(policy: AutonomyPolicy) -> list[dict[str, object]]:
+    gives = f'grep -qF "{ASKS}" && cat -- "${PROMPT}"'
+    hooks: list[dict[str, object]] = [{"event": "UserPromptSubmit", "command": gives, "timeout": 30}]
+    if policy is AutonomyPolicy.DANGER_FULL_ACCESS:
+        return hooks
+    held = AutonomyPolicy.READ_ONLY if policy is AutonomyPolicy.AUTO else policy  # auto grants nothing for certain
+    guard = shlex.join((sys.executable, "-I", "-S", kimi_guard.__file__, held))
+    command = f"{guard} || exit {kimi_guard.REFUSED}"
+    return [{"event": "PreToolUse", "matcher": TOOLS, "command": command, "timeout": 30}, *hooks]
 
 
 def _write_prompt(call: ProgramCall) -> Path:

@@ -39,6 +39,8 @@ def adapters_of(settings: Settings, environ: Mapping[str, str]) -> dict[str, Ada
         if program is None:
             adapters[name] = Shell(section.env, environ, section.command)
         else:
-            installed = InstalledProgram(name, program, section.command, section.arguments, section.env, environ)
+            installed = InstalledProgram(
+                name, program, section.command, section.arguments, section.env, section.mcp_servers, environ
+            )
             adapters[name] = ADAPTERS[program.name](installed)
     return adapters

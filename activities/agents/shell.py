@@ -41,6 +41,12 @@ class Shell:
         del stdout
         return False
 
+    def renew_login(self, call: ProgramCall) -> None:
+        """Do nothing: a command has no login that is known."""
+
+    def only_sessions(self, call: ProgramCall) -> None:
+        """Do nothing: a command has no folder."""
+
     def holding(self, call: ProgramCall, command: tuple[str, ...]) -> tuple[str, ...]:
         """Return the command unchanged."""
         del call

@@ -1,7 +1,6 @@
 """The box of a run, from its settings, its program and its policy, on this machine (ruling N2)."""
 
 import os
-import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,9 +25,6 @@ _REFUSALS = (
     *("read-only file system", "network is unreachable", "could not resolve", "name resolution", "connection refused"),
 )
 """Words in errors of programs that lack something, as inside a box."""
-
-HOME = "home"
-"""Folder in a run's folder that replaces the program's own folder, with links to the parts it may see."""
 
 BASE_URL = "BASE_URL"
 """Suffix of variables by which an operator sends a program to another provider."""
@@ -68,8 +64,9 @@ def box_of(home: Home, settings: Settings, environ: Mapping[str, str], wanted: W
     network, hosts = network_of(section, wanted.runtime)
     kind, leaks = kind_of(section, wanted.runtime, network, there)
     users_home, root = Path(environ.get("HOME") or Path.home()), home.root.resolve()
-    read = (*_said(section.read, home, wanted.runtime, users_home), *wanted.launch.read, *wanted.lent)
-    write = (*_said(section.write, home, wanted.runtime, users_home), *map(_made, wanted.launch.write))
+    own_read, own_write = _own_files(kind, there, wanted.launch)
+    read = (*_said(section.read, home, wanted.runtime, users_home), *own_read, *wanted.lent)
+    write = (*_said(section.write, home, wanted.runtime, users_home), *map(_made, own_write))
     parts = _needed(wanted.command, wanted.launch.env.get("PATH"), users_home, root, system_files.moment())
     box = Box(
         kind=kind,
@@ -79,7 +76,7 @@ def box_of(home: Home, settings: Settings, environ: Mapping[str, str], wanted: W
         tmp=wanted.run_dir / "tmp",
         cwd_writable=wanted.writes,
         read=_there([*parts, *read]),
-        write=_there((*write, *_home_of_links(kind, there, wanted))),
+        write=_there(write),
         scratch=wanted.launch.scratch,
         etc=_etc(home, kind, there.uid, (*read, *write)),
         hosts=(*hosts, *_addressed(wanted.launch.env)) if network is Network.MODEL else (),
@@ -166,42 +163,25 @@ def environment(box: Box, env: Mapping[str, str]) -> dict[str, str]:
     return {**env, "TMPDIR": bwrap.TMPDIR if box.kind is BoxKind.BWRAP else str(box.tmp)}
 
 
-def _home_of_links(kind: BoxKind, there: Machine, wanted: Wanted) -> tuple[Path, ...]:
-    """Make a home for the program with links to its files, for boxes that can't mount an empty one over its own.
-    Atomic.
+def _own_files(kind: BoxKind, there: Machine, launch: Launch) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """Return the paths that the program itself may read, and may change.
 
-    Landlock mounts nothing, and a service that is not root has no other way.
+    Landlock mounts nothing, so a service that is not root cannot make the program's folder read-only but for sessions.
+    There the program may change the whole folder, and no rule follows a link that it left inside.
     """
-    launch, home = wanted.launch, wanted.run_dir / HOME
-    if kind is not BoxKind.LANDLOCK or there.uid is not None or not launch.home_variable:
-        return ()
-    if home.exists():  # the program already runs, and may have changed it
-        return (home,)
-    new = home.with_suffix(".new")
-    shutil.rmtree(new, ignore_errors=True)
-    new.mkdir(mode=0o700, parents=True)
-    for path in (*launch.read, *launch.write):
-        for around in (folder for folder in launch.scratch if path.is_relative_to(folder)):
-            place = new / path.relative_to(around)
-            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if path in launch.settings and path.is_file():
-                shutil.copyfile(path, place)  # Landlock rules follow an inode, and the file may be replaced
-            else:
-                place.symlink_to(path)
-    new.rename(home)
-    return (home,)
-
-
-def home_of_links(box: Box, launch: Launch) -> dict[str, str]:
-    """Return the variable that points the program to its home of links; empty if none was made for this run."""
-    home = box.tmp.parent / HOME
-    return {launch.home_variable: str(home)} if home in box.write else {}
+    if kind is not BoxKind.LANDLOCK or there.uid is not None:
+        return launch.read, launch.write
+    read, write = (
+        tuple(path for path in paths if not any(path.is_relative_to(folder) for folder in launch.scratch))
+        for paths in (launch.read, launch.write)
+    )
+    return read, (*write, *launch.scratch)
 
 
 def hand_over(box: Box, settings: Iterable[Path] = ()) -> None:
     """Give the program's folders to the account of agents, including a work folder that it may only read.
 
-    Let that account read the user's `settings` of the program, which are usually private.
+    Let that account read the copies of the operator's `settings` in the program's folder.
     """
     for folder in (box.tmp.parent, box.tmp) if box.kind is BoxKind.LANDLOCK else ():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -75,7 +75,7 @@ def _tried(home: Home, settings: Settings, environ: Mapping[str, str], run: JobR
     cwd, run_dir = home.worktrees / _NAME, run_folders.new(home.runs, _NAME, 1)
     cwd.mkdir(parents=True)
     kind = boxing.kind_for(settings, worker.runtime)
-    call = ProgramCall(run, b"", None, run_dir, cwd, home.runtimes / worker.runtime, kind)
+    call = ProgramCall(run, b"", None, run_dir, cwd, home.programs / worker.runtime, kind)
     adapter = adapters_of(settings, environ)[worker.runtime]
     launch = adapter.launch(call)
     section = settings.runtime(worker.runtime)
@@ -84,7 +84,7 @@ def _tried(home: Home, settings: Settings, environ: Mapping[str, str], run: JobR
     env = launch.env
     if box is not None:
         boxing.hand_over(box, launch.settings)
-        env = boxing.environment(box, env) | boxing.home_of_links(box, launch)
+        env = boxing.environment(box, env)
     argv = adapter.holding(call, ("sh", "-c", BUILD))
     request = RunRequest(run_dir, argv, cwd, env, timeout_seconds=SECONDS, box=box)
     end = asyncio.run(supervised_run.run(request))

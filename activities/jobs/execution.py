@@ -128,10 +128,18 @@ class Execution:
         took = (end.ended_at - end.started_at for end in ends if end and end.started_at and end.ended_at)
         return max(0.0, limit - sum(took))
 
+    def _program_folder(self) -> Path:
+        """Return the folder of the program for this session, by the work folder that programs know a session by.
+
+        Legs that share a work folder do not share this one.
+        """
+        run = self.run
+        name = f"{run.job_id}-{run.attempt}" if run.shared_worktree else self.cwd.name
+        return self.context.home.programs / run.root_job_id / run.assignment.worker.runtime / name
+
     def _begin(self, suffix: str, prompt: str, session: str | None) -> Begun:
-        home = self.context.home.runtimes / self.run.assignment.worker.runtime
         self._prompts.append(prompt)
-        call = ProgramCall(self.shown(), prompt.encode(), session, self._dir(suffix), self.cwd, home)
+        call = ProgramCall(self.shown(), prompt.encode(), session, self._dir(suffix), self.cwd, self._program_folder())
         try:
             call = replace(call, box=boxing.kind_for(self.context.settings, self.run.assignment.worker.runtime))
             launch, box = self._launch(call)
@@ -161,6 +169,7 @@ class Execution:
         def see(progress: Progress) -> None:
             nonlocal looked
             self.on_progress(progress)
+            self.adapter.renew_login(begun.call)
             if progress.stdout_bytes != looked and not ending:
                 looked = progress.stdout_bytes
                 if self.adapter.tries_in_vain(run_dir / "stdout.log"):
@@ -183,7 +192,8 @@ class Execution:
     def _launch(self, call: ProgramCall) -> tuple[Launch, Box | None]:
         """Return the launch and the box, and give the agent's account access to the work folder."""
         ready(call.run_dir)
-        if Claim.read(call.run_dir) is None:  # otherwise it is running already
+        call = replace(call, runs=Claim.read(call.run_dir) is not None)
+        if not call.runs:
             self.adapter.require()
         launch = self.adapter.launch(call)
         worker = call.run.assignment.worker
@@ -200,8 +210,7 @@ class Execution:
             apart(FILL_SECONDS, boxing.hand_over, box, launch.settings)
         except TooMuchError as fault:
             raise CannotLaunchError(f"the work folder cannot be handed to the agent: {fault.message}") from None
-        env = boxing.environment(box, launch.env) | boxing.home_of_links(box, launch)
-        return replace(launch, env=env), box
+        return replace(launch, env=boxing.environment(box, launch.env)), box
 
     def read(self, begun: Begun, end: RunEnd) -> Executed:
         """Read the output of a program."""
@@ -220,15 +229,16 @@ class Execution:
             runtime = self.run.assignment.worker.runtime
             why = f"; {end.ran_out}" if end.ran_out else boxing.may_be_why(box, runtime, executed.stderr)
             report = replace(report, fault=replace(report.fault, message=report.fault.message + why))
-        for folder in ("tmp", boxing.HOME):
-            self._throw_away(call.run_dir / folder)
+        self._throw_away(call.run_dir / "tmp")
+        if rest := self.adapter.only_sessions(call):
+            self._throw_away(rest)
         return replace(executed, report=replace(report, usage=self._spent(call, report)), box=boxing.told(box))
 
-    def _throw_away(self, tmp: Path) -> None:
+    def _throw_away(self, path: Path) -> None:
         """Delete a program's temporary files, however many."""
         with contextlib.suppress(OSError):
-            if tmp.is_dir():
-                delete_later.in_background(delete_later.put_away(self.context.home.root / delete_later.FOLDER, tmp))
+            if path.is_dir():
+                delete_later.in_background(delete_later.put_away(self.context.home.root / delete_later.FOLDER, path))
 
     def _spent(self, call: ProgramCall, report: ProgramReport) -> Usage:
         """Return the tokens of this run alone, even if its program counts those of the whole session."""

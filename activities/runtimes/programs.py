@@ -71,10 +71,16 @@ class Program:
     """The least policy that lets it run a build and tests: below it claude and kimi refuse commands that write."""
     hosts: tuple[str, ...] = ()
     """Its hosts: the model's, and the login's. In a box it reaches no others unless the settings say so."""
-    reads: tuple[str, ...] = ()
-    """Files in that folder that it reads beside its login: settings, instructions. In a box it can't change them."""
+    instructions: tuple[str, ...] = ()
+    """Files and folders in that folder that a person wrote for its agents. Jobs get copies."""
     writes: tuple[str, ...] = ()
-    """Folders in that folder with its sessions."""
+    """Folders and files in that folder with its sessions."""
+    settings_used: tuple[str, ...] = ()
+    """Patterns of the keys of its settings file that jobs get: the model and its provider, no other programs."""
+    login_used: tuple[str, ...] = ()
+    """Keys of the login's file that jobs get; empty: all."""
+    renews: tuple[tuple[str, str | int], ...] = ()
+    """Keys in the login's file that let the program renew the login, with the values that jobs get in their place."""
     settings: tuple[str, ...] = ()
     """Further variables of its own, passed on if the service has them."""
 

@@ -26,8 +26,15 @@ CODEX = Program(
     keys=("CODEX_API_KEY", "OPENAI_API_KEY"),
     lost_session="no rollout found for thread id|already has an active writer",
     hosts=("api.openai.com", "chatgpt.com", "*.chatgpt.com", "auth.openai.com"),
-    reads=("config.toml", "AGENTS.md", "prompts", "skills", "rules", "version.json"),
+    instructions=("AGENTS.md", "AGENTS.override.md", "prompts", "skills", "rules"),
     writes=("sessions", "archived_sessions"),
+    settings_used=(
+        *("model", "model_*", "openai_base_url", "chatgpt_base_url", "oss_provider", "service_tier", "profile"),
+        *("cli_auth_credentials_store", "forced_*", "preferred_auth_method", "features", "tools", "web_search"),
+        *("instructions", "developer_instructions", "personality", "project_doc_*", "project_root_markers"),
+        *("shell_environment_policy", "sandbox_workspace_write", "tool_output_token_limit", "*_agent_reasoning"),
+    ),
+    renews=(("refresh_token", ""),),
     counts=Counts.SESSION,
     builds_with=AutonomyPolicy.WORKSPACE_WRITE,  # its sandbox then allows writing in the worktree, but not in `.git`
 )
@@ -44,8 +51,15 @@ CLAUDE = Program(
         *("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"),
     ),
     hosts=("api.anthropic.com", "console.anthropic.com", "platform.claude.com", "claude.ai"),
-    reads=("settings.json", "CLAUDE.md", "agents", "commands", "skills", "plugins", "output-styles"),
+    instructions=("CLAUDE.md", "rules", "agents", "commands", "skills", "output-styles"),
     writes=("projects", "todos", "file-history"),
+    settings_used=(
+        *("model", "*Model", "availableModels", "modelOverrides", "effortLevel", "alwaysThinkingEnabled", "env"),
+        *("apiKeyHelper", "aws*", "gcpAuthRefresh", "forceLogin*", "permissions", "sandbox", "outputStyle"),
+        *("language", "attribution", "includeCoAuthoredBy", "respectGitignore", "cleanupPeriodDays"),
+    ),
+    login_used=("claudeAiOauth",),
+    renews=(("refreshToken", ""),),
     settings=("ANTHROPIC_BASE_URL", "API_TIMEOUT_MS", "CLAUDE_CODE_MAX_RETRIES"),
     lost_session="No conversation found with session ID",
     # it retries for three minutes; two refusals may be a login that it is renewing
@@ -61,8 +75,14 @@ KIMI = Program(
     credentials=("credentials/*",),
     keys=("KIMI_MODEL_API_KEY",),
     hosts=("api.moonshot.ai", "api.moonshot.cn", "api.kimi.com", "auth.kimi.com", "www.kimi.com"),
-    reads=("config.toml", "AGENTS.md", "agents", "skills", "mcp.json"),
+    instructions=("AGENTS.md", "agents", "skills", "device_id"),
     writes=("sessions", "session_index.jsonl"),
+    settings_used=(
+        *("default_model", "default_provider", "models", "providers", "thinking", "secondary_model", "services"),
+        *("loop_control", "background", "subagent", "image", "model_catalog", "experimental", "permission", "mcp"),
+        *("telemetry", "merge_all_available_skills"),
+    ),
+    renews=(("refresh_token", ""), ("expires_at", 0)),  # 0: it uses the token without a look at its age
     settings=(
         *("KIMI_MODEL_NAME", "KIMI_MODEL_BASE_URL", "KIMI_MODEL_PROVIDER_TYPE"),
         *("KIMI_LOOP_MAX_ATTEMPTS_PER_STEP", "KIMI_MODEL_THINKING_EFFORT"),

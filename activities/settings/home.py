@@ -111,9 +111,9 @@ class Home:
         return self.logs / "orphans.jsonl"
 
     @property
-    def runtimes(self) -> Path:
-        """Return the folder with the service's own files for each runtime's program."""
-        return self.root / "runtimes"
+    def programs(self) -> Path:
+        """Return the folder with the own folders of agents' programs, by tree: their sessions (ruling N2)."""
+        return self.root / "programs"
 
     @property
     def worktrees(self) -> Path:

@@ -1,11 +1,13 @@
 """Settings as lines of TOML that `tomllib` reads back: tables, quoted strings, lists, durations as text.
 
-No library: settings are texts, numbers, booleans and lists of them, and writing those takes less than a page.
+No library: settings are texts, numbers, booleans and lists of them, and writing those takes less than a page. Those of
+the agents' programs have inline tables too.
 """
 
 import json
 import re
 from collections.abc import Iterator, Mapping
+from datetime import date, time
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -19,7 +21,7 @@ def dotted(path: Path) -> str:
 
 
 def value(given: object) -> str:
-    """Format a value; settings are texts, numbers, booleans and lists of them."""
+    """Format a value: a text, number, boolean or moment, or a list or an inline table of them."""
     match given:
         case bool():
             return "true" if given else "false"
@@ -29,8 +31,17 @@ def value(given: object) -> str:
             return _quoted(given)
         case list() | tuple():
             return f"[{', '.join(map(value, given))}]"
+        case Mapping():
+            return f"{{{', '.join(f'{_key(name)} = {value(inner)}' for name, inner in given.items())}}}"
+        case date() | time():
+            return given.isoformat()
         case _:
             raise TypeError(f"{given!r} is not a value of a setting")
+
+
+def document(settings: Mapping[str, object]) -> str:
+    """Format settings with each table on one line."""
+    return "".join(f"{_key(name)} = {value(given)}\n" for name, given in settings.items())
 
 
 def lines(settings: Mapping[Path, object], notes: Mapping[Path, str]) -> Iterator[str]:

@@ -29,9 +29,10 @@ from activities.runs.os_processes import marked
 from activities.runs.supervised_run import RunRequest, mark_of, run, stop
 from activities.settings.home import Home
 from activities.settings.model import Fleet, Settings
-from activities.store import attempts, jobs, schema
+from activities.store import attempts, jobs, pipeline_runs, schema
 from activities.store.attempts import Offered
 from activities.store.database import open_store
+from activities.store.pipeline_runs import Over
 from activities.store.registry import hosts
 from tests.bridge import seeds
 from tests.waiting import PATIENCE, soon, until
@@ -302,6 +303,17 @@ def test_what_a_killed_worker_was_about_to_delete_is_deleted_by_the_next(context
     left = delete_later.put_away(context.home.root / delete_later.FOLDER, context.home.worktrees / "shop+job-a-1")
     housekeeping.tidy(context)
     assert not left.exists()
+
+
+@pytest.mark.ruling("N2")
+def test_sessions_of_trees_that_were_over_long_ago_are_removed(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline_runs, "over", lambda *_: Over(frozenset({"job-old"}), None, 1))
+    for tree in ("job-old", "job-open"):
+        (context.home.programs / tree / "runtime_b" / "work" / "projects").mkdir(parents=True)
+    housekeeping.tidy(context)
+    assert [path.name for path in context.home.programs.iterdir()] == ["job-open"]
 
 
 @pytest.mark.ruling("Q8.drain")

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 from temporalio.testing import ActivityEnvironment
 
 from activities.agents.registry import adapters_of
@@ -30,6 +31,17 @@ from workflows.contract.models import Action, AutonomyPolicy
 from workflows.model.jobs import JobRun, Work
 from workflows.model.long_texts import Text
 from workflows.model.workers import Assignment, Worker
+
+SOMEBODY = 64_321
+ACCOUNTS = {"root": None, "ordinary": SOMEBODY}
+KINDS = [(kind, who) for kind in ("bwrap", "landlock") for who in ACCOUNTS]
+
+
+def account_of(who: str) -> int | None:
+    """Return the account to run as; None is root itself."""
+    if os.geteuid() and ACCOUNTS[who] is None:
+        pytest.skip("only root runs a service of root's")
+    return ACCOUNTS[who] if os.geteuid() == 0 else None
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ def test_an_old_tree_goes_and_those_that_go_on_go_on(installed: Installed) -> No
 
     told = installed.json("gc")
     assert {room["what"]: room["count"] > 0 for room in told["rooms"]} == {
-        "runs": True, "artifacts": True, "worktrees": False, "logs": False,
+        "runs": True, "sessions": False, "artifacts": True, "worktrees": False, "logs": False,
     }  # fmt: skip
     assert len(told["kept"]) == 1
     assert run_of(installed, over)

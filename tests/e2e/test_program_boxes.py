@@ -22,7 +22,7 @@ from activities.boxes.box import BoxKind
 from activities.host.build_trial import build_trial
 from activities.runtimes.table import PROGRAMS as PROGRAMS_OF_TABLE
 from activities.settings.model import Settings, WorkerSection
-from tests.e2e.program_jobs import Job, Place
+from tests.e2e.program_jobs import KINDS, Job, Place, account_of
 from tests.e2e.programs import PROGRAMS, ROOT, available, need, sections, variables
 from tests.scripted_model import ScriptedModel
 from workflows.contract.models import WRITE_POLICIES, Action, AutonomyPolicy
@@ -30,8 +30,6 @@ from workflows.contract.models import WRITE_POLICIES, Action, AutonomyPolicy
 pytestmark = [pytest.mark.long, pytest.mark.ruling("P5", "N2")]
 
 AUTO, READ, WRITE, FULL = AutonomyPolicy
-SOMEBODY = 64_321
-ACCOUNTS = {"root": None, "ordinary": SOMEBODY}
 
 
 @dataclass(frozen=True)
@@ -120,16 +118,6 @@ def prepared(folder: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
         file.chmod(0o600)
-
-
-def account_of(who: str) -> int | None:
-    """Return the account to run as; None is root itself."""
-    if os.geteuid() and ACCOUNTS[who] is None:
-        pytest.skip("only root runs a service of root's")
-    return ACCOUNTS[who] if os.geteuid() == 0 else None
-
-
-KINDS = [(kind, who) for kind in ("bwrap", "landlock") for who in ACCOUNTS]
 
 
 @pytest.fixture(scope="module", params=KINDS, ids="-".join)

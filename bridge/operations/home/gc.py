@@ -13,6 +13,7 @@ from enum import StrEnum
 from functools import partial
 from pathlib import Path
 
+from activities.git.work_folder import delete_later
 from activities.git.work_folder import leftovers as sweep
 from activities.git.work_folder.leftovers import Ground, Kind, Leftover
 from activities.git.work_folder.service_git_dir import side_of
@@ -41,6 +42,8 @@ class What(StrEnum):
     """The kinds of files that can be removed."""
 
     RUNS = "runs"
+    SESSIONS = "sessions"
+    """Folders of agents' programs."""
     ARTIFACTS = "artifacts"
     WORKTREES = "worktrees"
     LOGS = "logs"
@@ -99,7 +102,7 @@ def reclaim(service: Service, older_than: str, *, yes: bool) -> Reclaimed:
         before = now(connection) - seconds
     ended = over(service.store, before)
     needed = _artifacts_needed(service, ended)
-    things = [*_runs(service, ended), *_worktrees(service, ended), *_logs(service, before)]
+    things = [*_runs(service, ended), *_sessions(service, ended), *_worktrees(service, ended), *_logs(service, before)]
     things += [*_mirrors(service, before), *_references(service, ended)]
     things += () if needed else _artifacts(service, ended, before)
     gone, problems = _removed(things) if yes else (things, ())
@@ -143,6 +146,15 @@ def _runs(service: Service, ended: Over) -> Iterator[Thing]:
 
     for run_dir in orphans.old_runs(service.home.runs, is_over):
         yield Thing(What.RUNS, run_dir, _size(run_dir), partial(orphans.discard_run, run_dir))
+
+
+def _sessions(service: Service, ended: Over) -> Iterator[Thing]:
+    for folder in sorted(service.home.programs.glob("*/")):
+        if ended.has(folder.name):
+            yield Thing(What.SESSIONS, folder, _size(folder), partial(delete_later.delete, folder))
+    former = service.home.root / "runtimes"
+    if former.exists() and not ended.open:  # of releases in which trees shared Kimi's folders
+        yield Thing(What.SESSIONS, former, _size(former), partial(delete_later.delete, former))
 
 
 def _artifacts_needed(service: Service, ended: Over) -> str:

@@ -93,7 +93,7 @@ def _places(home: Home) -> dict[str, tuple[Path, ...]]:
         "temporal": _database(home.temporal_db),
         "logs": (home.logs, home.audit.parent),
         "artifacts": (home.artifacts,),
-        "transcripts": (home.runs,),
+        "transcripts": (home.runs, home.programs),
         "worktrees": (home.worktrees, home.root / OWN_SIDES, home.mirrors),
     }
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from activities.agents import kimi_guard
-from activities.agents.adapter import CannotLaunchError, Launch
+from activities.agents.adapter import Launch
 from activities.boxes.box import BoxKind
 from tests.activities.agents.recorded import a_call, a_run, adapter
 from workflows.contract.models import AutonomyPolicy
@@ -86,35 +87,18 @@ def test_claudes_session_is_the_same_whenever_its_run_is_asked_about(tmp_path: P
 
 @pytest.mark.ruling("spec:ephemeral.read_only")
 @pytest.mark.parametrize(("policy", "name"), [(AUTO, "read-only"), (READ, "read-only"), (WRITE, "workspace-write")])
-def test_kimi_is_held_by_a_hook_in_a_home_of_the_services(tmp_path: Path, policy: AutonomyPolicy, name: str) -> None:
+def test_kimi_is_held_by_a_hook_in_its_folder(tmp_path: Path, policy: AutonomyPolicy, name: str) -> None:
     launch = launched(tmp_path, "kimi", policy, "s-1")
     assert launch.argv == ("kimi", "-S", "s-1", "-p", told_to_read(tmp_path), "--output-format", "stream-json")
     assert launch.stdin is None
     home = Path(launch.env["KIMI_CODE_HOME"])
-    assert home == tmp_path / "home" / name
+    assert home == tmp_path / "home"
     hook, _ = tomllib.loads((home / "config.toml").read_text())["hooks"]
+    assert shlex.split(hook["command"])[-4] == name
     assert (hook["event"], hook["matcher"]) == ("PreToolUse", "Write|Edit|Bash|Agent|AgentSwarm|mcp__.*")
     call = json.dumps({"tool_name": "Bash", "tool_input": {"command": "rm x"}})
     refused = subprocess.run(["sh", "-c", hook["command"]], input=call, text=True, env=launch.env, capture_output=True)
     assert (refused.returncode, "this job may" in refused.stderr) == (2, True)
-
-
-def test_kimis_settings_stay_the_same_file_and_as_readable_as_they_were(tmp_path: Path) -> None:
-    """Kimi ignores settings that it cannot read, and the hook with them."""
-    users = tmp_path / ".kimi-code" / "config.toml"
-    users.parent.mkdir()
-    users.write_text('default_model = "k"\n')
-    users.chmod(0o600)
-    kimi = adapter("kimi", {"HOME": str(tmp_path)})
-    config = Path(kimi.launch(a_call(tmp_path, a_run("kimi"))).env["KIMI_CODE_HOME"]) / "config.toml"
-    config.chmod(0o640)  # as if its account of agents had been permitted to read it
-    first = config.stat().st_ino
-    launch = kimi.launch(a_call(tmp_path, a_run("kimi")))
-    assert (config.stat().st_ino, config in launch.settings) == (first, True)
-    users.write_text('default_model = "other"\n')
-    kimi.launch(a_call(tmp_path, a_run("kimi")))
-    assert tomllib.loads(config.read_text())["default_model"] == "other"
-    assert config.stat().st_mode & 0o777 == 0o640
 
 
 def test_a_hook_of_kimis_that_cannot_run_refuses_too(tmp_path: Path) -> None:
@@ -130,7 +114,6 @@ def test_kimi_with_full_access_has_a_hook_that_gives_it_its_prompt_and_none_that
     launch = launched(tmp_path, "kimi", FULL)
     assert launch.argv == ("kimi", "-p", told_to_read(tmp_path), "--output-format", "stream-json")
     home = Path(launch.env["KIMI_CODE_HOME"])
-    assert home == tmp_path / "home" / "danger-full-access"
     (hook,) = tomllib.loads((home / "config.toml").read_text())["hooks"]
     assert hook["event"] == "UserPromptSubmit"
 
@@ -153,33 +136,6 @@ def test_a_hook_gives_kimi_its_prompt_whole_and_a_helper_of_its_agent_none(
 
     assert given(launch.argv[launch.argv.index("-p") + 1]) == prompt
     assert given("Look for the callers of this function.") == ""
-
-
-def test_settings_of_kimis_that_leave_no_room_for_hooks_are_used_as_they_are_with_full_access(tmp_path: Path) -> None:
-    """Nothing has to be refused there, and the prompt names its file."""
-    users = tmp_path / ".kimi-code" / "config.toml"
-    users.parent.mkdir()
-    users.write_text('hooks = [{event = "Stop", command = "true"}]\n')
-    launch = adapter("kimi", {"HOME": str(tmp_path)}).launch(a_call(tmp_path, a_run("kimi", FULL)))
-    assert (Path(launch.env["KIMI_CODE_HOME"]) / "config.toml").read_text() == users.read_text()
-
-
-def test_kimis_own_home_has_the_users_login_and_models(tmp_path: Path) -> None:
-    users = tmp_path / ".kimi-code"
-    (users / "credentials").mkdir(parents=True)
-    (users / "sessions").mkdir()
-    (users / "credentials" / "kimi.json").write_text("{}")
-    (users / "config.toml").write_text('default_model = "k"\n[[hooks]]\nevent = "Stop"\ncommand = "true"\n')
-    kimi = adapter("kimi", {"HOME": str(tmp_path)})
-    for _ in range(2):
-        home = Path(kimi.launch(a_call(tmp_path, a_run("kimi"))).env["KIMI_CODE_HOME"])
-    assert (home / "credentials" / "kimi.json").read_text() == "{}"
-    assert not (home / "sessions").exists()
-    config = tomllib.loads((home / "config.toml").read_text())
-    assert (config["default_model"], len(config["hooks"])) == ("k", 3)
-    (users / "config.toml").write_text('hooks = [{event = "Stop", command = "true"}]\n')
-    with pytest.raises(CannotLaunchError, match="leaves no room for the hook"):
-        kimi.launch(a_call(tmp_path, a_run("kimi")))
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def lines(*records: dict[str, Any]) -> bytes:
 
 def rollout(folder: Path, session: str | None, *records: dict[str, Any]) -> None:
     """Write a session file of codex."""
-    file = folder / f".codex/sessions/2026/11/22/rollout-2026-11-22T02-27-35-{session}.jsonl"
+    file = folder / f"home/sessions/2026/11/22/rollout-2026-11-22T02-27-35-{session}.jsonl"
     file.parent.mkdir(parents=True)
     file.write_bytes(lines(*records))
 
@@ -66,7 +66,7 @@ def test_claude_that_was_cut_off_said_it_in_its_messages(tmp_path: Path) -> None
 def wire(folder: Path, *records: dict[str, Any]) -> ProgramReport:
     """Read a run of kimi with these lines in its session's file."""
     session = "session_6e8ba510-5069-40a2-919f-2fc5556bb7f3"
-    file = folder / f"home/read-only/sessions/wd_x/{session}/agents/main/wire.jsonl"
+    file = folder / f"home/sessions/wd_x/{session}/agents/main/wire.jsonl"
     file.parent.mkdir(parents=True)
     file.write_bytes(lines(*records))
     return read(folder, "kimi", recorded("kimi", "fresh-ro"))

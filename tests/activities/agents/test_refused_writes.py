@@ -37,7 +37,7 @@ def test_codex_commands_that_its_sandbox_stopped_are_found_in_the_turns_part_of_
     """Codex does not print them. Refusals of an earlier turn of the session aren't this run's."""
     said = recorded("codex", "resume-ro")
     name = SESSION.format(read(tmp_path, "codex", said).session)
-    file = tmp_path / ".codex" / name
+    file = tmp_path / "home" / name
     file.parent.mkdir(parents=True)
     turn = (STREAMS / "codex" / "session-file-refused.jsonl").read_text()
     file.write_text(turn)

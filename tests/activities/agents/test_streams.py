@@ -144,7 +144,7 @@ def test_the_prompt_that_kimi_prints_as_a_result_of_its_hook_is_no_message(tmp_p
 
 def test_kimis_session_file_tells_what_it_used_since_the_run_began(tmp_path: Path) -> None:
     out, err = recorded("kimi", "fresh-ro")
-    wire = tmp_path / "home/read-only/sessions/wd_x/session_6e8ba510-5069-40a2-919f-2fc5556bb7f3/agents/main/wire.jsonl"
+    wire = tmp_path / "home/sessions/wd_x/session_6e8ba510-5069-40a2-919f-2fc5556bb7f3/agents/main/wire.jsonl"
     wire.parent.mkdir(parents=True)
     lines = (STREAMS / "kimi" / "session-file-usage-lines.jsonl").read_bytes()
     old = lines.splitlines()[0].replace(b'"time":1795210171621', b'"time":-1')
@@ -153,7 +153,7 @@ def test_kimis_session_file_tells_what_it_used_since_the_run_began(tmp_path: Pat
 
 
 def test_kimis_failed_run_is_found_by_its_worktree_and_counted(tmp_path: Path) -> None:
-    home = tmp_path / "home/read-only"
+    home = tmp_path / "home"
     wire = home / "sessions/wd_x/session_b/agents/main/wire.jsonl"
     wire.parent.mkdir(parents=True)
     wire.write_bytes((STREAMS / "kimi" / "session-file-usage-lines.jsonl").read_bytes())
@@ -168,7 +168,7 @@ def test_codex_failed_turn_is_counted_from_the_sessions_file(tmp_path: Path) -> 
     failed = recorded("codex", "write-then-500")
     nothing = read(tmp_path, "codex", failed, code=1, HOME=str(tmp_path))
     assert (nothing.usage, nothing.cumulative) == (Usage(), False)
-    rollout = tmp_path / f".codex/sessions/2026/11/20/rollout-2026-11-20T21-27-11-{nothing.session}.jsonl"
+    rollout = tmp_path / f"home/sessions/2026/11/20/rollout-2026-11-20T21-27-11-{nothing.session}.jsonl"
     rollout.parent.mkdir(parents=True)
     no_count = b'{"type":"event_msg","payload":{"type":"token_count","info":null}}\n{"payload":3}\n'
     rollout.write_bytes((STREAMS / "codex" / "session-file-usage-lines.jsonl").read_bytes() + no_count)

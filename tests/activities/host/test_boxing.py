@@ -15,6 +15,7 @@ from activities.boxes.probes import Proof
 from activities.boxes.try_boxes import Machine
 from activities.host import boxing
 from activities.host.boxing import Wanted
+from activities.runtimes.table import PROGRAMS
 from activities.settings.home import Home
 from activities.settings.model import RuntimeSection, Settings
 from tests.activities.agents.recorded import RUNTIMES, a_call, a_run
@@ -32,7 +33,7 @@ def users_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(probes, "proved", lambda *_: Proof())
     for login in LOGINS.values():
         (tmp_path / "h" / login).parent.mkdir(parents=True)
-        (tmp_path / "h" / login).write_text("login")
+        (tmp_path / "h" / login).write_text("{}")
     (tmp_path / "h" / ".claude" / "settings.json").write_text("{}")
     (tmp_path / "h" / ".claude" / "history.jsonl").write_text("everything that was ever asked")
     return tmp_path / "h"
@@ -56,22 +57,21 @@ def of_program(home: Home, users_home: Path, program: str, **section: Any) -> Bo
 
 
 @pytest.mark.parametrize("program", LOGINS)
-def test_a_program_finds_its_own_login_and_no_other(home: Home, users_home: Path, program: str) -> None:
+def test_a_box_shows_the_program_s_own_folder_and_nothing_of_the_operator_s(
+    home: Home, users_home: Path, program: str
+) -> None:
+    """The operator's sessions were mounted whole and writable; a file planted there would run outside the box."""
     box = of_program(home, users_home, program)
-    assert users_home / LOGINS[program] in [place.resolve() for place in box.writable]  # kimi's is a link
-    for other in set(LOGINS) - {program}:
-        theirs = users_home / LOGINS[other]
-        assert not any(theirs.is_relative_to(place) for place in box.places)
+    assert not [place for place in box.places if place.resolve().is_relative_to(users_home)]
+    own = home.root / "home"
+    sessions = {own / name for name in PROGRAMS[program].writes}
+    assert own in box.scratch
+    assert sessions <= set(box.writable)
+    shown = [place for place in box.readable if place.is_relative_to(own)]
+    assert [path for place in shown for path in (place, *place.rglob("*")) if path.name == Path(LOGINS[program]).name]
+    assert {place for place in box.writable if place.is_relative_to(own)} == sessions
     assert box.network is Network.MODEL
     assert box.hosts
-
-
-def test_settings_and_instructions_cannot_be_changed_and_histories_are_not_there(home: Home, users_home: Path) -> None:
-    """A file planted there would run outside the box when the user starts the program."""
-    box = of_program(home, users_home, "claude")
-    assert users_home / ".claude" / "settings.json" in box.readable
-    assert not any((users_home / ".claude" / "history.jsonl").is_relative_to(place) for place in box.places)
-    assert users_home / ".claude" in box.scratch
 
 
 @pytest.mark.parametrize("named", [{}, {"adapter": "script", "command": ["tool"]}])
@@ -183,34 +183,20 @@ BARE = Machine(bwrap="no user namespaces", landlock=7, own_network=True)
 
 
 @pytest.mark.parametrize("program", LOGINS)
-def test_where_nothing_can_be_mounted_a_program_has_a_folder_of_its_own_that_leads_to_what_it_may_see(
+def test_where_nothing_can_be_mounted_a_program_may_change_its_folder_and_no_link_that_it_left_there_is_followed(
     home: Home, users_home: Path, program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(try_boxes, "look", lambda _: BARE)
     environ = {"HOME": str(users_home), "PATH": "/usr/bin:/bin"}
     adapter = adapters_of(Settings(), environ)[RUNTIMES[program]]
-    policy = AutonomyPolicy.WORKSPACE_WRITE
-    launch = adapter.launch(a_call(home.root, a_run(program, policy)))
-    for _ in range(2):  # the second call gives an equal box
-        box = boxed(home, users_home, RUNTIMES[program], launch, box="landlock")
+    call = a_call(home.root, a_run(program, AutonomyPolicy.WORKSPACE_WRITE))
+    for name in (*PROGRAMS[program].writes, "settings.json", "config.toml", "AGENTS.md"):
+        call.home.mkdir(exist_ok=True)
+        (call.home / name).symlink_to(users_home)
+    launch = adapter.launch(call)
+    box = boxed(home, users_home, RUNTIMES[program], launch, box="landlock")
     assert box
     assert box.kind is BoxKind.LANDLOCK
-    own = home.runs / "job-1.1" / boxing.HOME
-    assert own in box.writable
-    assert boxing.home_of_links(box, launch) == {launch.home_variable: str(own)}
-    (scratch,) = launch.scratch
-    assert scratch not in box.writable
-    login = own / Path(*Path(LOGINS[program]).parts[1:])
-    assert login.read_text() == "login"
-    for path in launch.settings:
-        if path.is_file():
-            assert (own / path.relative_to(scratch)).read_bytes() == path.read_bytes()
-            assert not (own / path.relative_to(scratch)).is_symlink(), "Landlock knows an inode, not a path"
-    for path in launch.write:
-        assert (own / path.relative_to(scratch)).resolve() == path.resolve()
-
-
-def test_no_folder_of_links_is_made_where_mounts_work(home: Home, users_home: Path) -> None:
-    box = of_program(home, users_home, "codex")
-    assert not any(path.name == boxing.HOME for path in box.writable)
-    assert boxing.home_of_links(box, Launch((), {}, home_variable="CODEX_HOME")) == {}
+    assert call.home in box.writable
+    assert not [place for place in box.places if place.is_relative_to(call.home) and place != call.home]
+    assert not [path for path in call.home.rglob("*") if path.is_symlink()]

@@ -124,16 +124,16 @@ async def test_a_program_that_is_missing_blocks_its_job_with_what_to_install(sta
 
 
 @pytest.mark.ruling("B3")
-async def test_a_home_that_cannot_hold_the_job_back_blocks_it(stage: Stage, users_home: Path) -> None:
+async def test_settings_that_cannot_be_read_block_the_job(stage: Stage, users_home: Path) -> None:
     (users_home / ".kimi-code").mkdir()
-    (users_home / ".kimi-code" / "config.toml").write_text("hooks = []\n")
+    (users_home / ".kimi-code" / "config.toml").write_text("hooks = [\n")
     driven = driving(stage, "runtime_c", "kimi(RESULT)")
     outcome = await driven.play(a_job(driven, "runtime_c"))
     assert outcome.state is JobState.BLOCKED
-    assert "leaves no room for the hook" in outcome.reason
+    assert "config.toml cannot be read" in outcome.reason
     assert calls(users_home) == 0
-    full = a_job(driven, "runtime_c", AutonomyPolicy.DANGER_FULL_ACCESS, attempt=2)
-    assert (await driven.play(full)).state is JobState.SUCCEEDED
+    (users_home / ".kimi-code" / "config.toml").write_text("hooks = []\n")
+    assert (await driven.play(a_job(driven, "runtime_c", attempt=2))).state is JobState.SUCCEEDED
 
 
 async def test_a_prompt_of_a_megabyte_reaches_every_program(stage: Stage, users_home: Path) -> None:

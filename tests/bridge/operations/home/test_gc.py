@@ -70,13 +70,18 @@ def tree(service: Service, root: str = ROOT, *, ended: float | None = 40, **fiel
 
 
 def left(service: Service, root: str = ROOT) -> dict[str, Path]:
-    """Create the files of a tree: an attempt's folder, its gathered inputs, a work folder; a text; a log."""
+    """Create the files of a tree: an attempt's folder, its program's sessions, its gathered inputs, a work folder; a
+    text; a log.
+    """
     run_dir = service.home.runs / f"{root}.1-{'0' * 32}"
     run_dir.mkdir(mode=0o700, parents=True)
     (run_dir / "stdout.log").write_text("x" * 1000)
     row = {"job_id": root, "attempt": 1, "host": "here", "run_dir": str(run_dir), "started_at": ago(41)}
     with service.store.begin() as connection:
         connection.execute(insert(schema.attempts), row | {"ended_at": ago(40)})
+    sessions = service.home.programs / root
+    (sessions / "runtime_b" / "work" / "projects").mkdir(parents=True)
+    (sessions / "runtime_b" / "work" / "projects" / "one.jsonl").write_text("x" * 50)
     brief = service.home.artifacts / "delegations" / root
     brief.mkdir(parents=True)
     (brief / "brief.md").write_text("x" * 100)
@@ -88,6 +93,7 @@ def left(service: Service, root: str = ROOT) -> dict[str, Path]:
     log.write_text("x" * 10)
     return {
         "runs": run_dir,
+        "sessions": sessions,
         "brief": brief,
         "artifacts": text,
         "worktrees": worktree.path,
@@ -111,17 +117,18 @@ def test_what_an_old_tree_left_is_listed_then_removed_then_gone(
     things = left(service)
     assert main(["gc"]) == 0
     printed = capsys.readouterr().out.splitlines()
-    assert [line.split()[:3] for line in printed[1:3]] == [["runs", "1", "1.0"], ["artifacts", "2", "116"]]
-    assert [line.split()[0] for line in printed[3:5]] == ["worktrees", "logs"]
-    assert printed[5].startswith("nothing was removed; to free ")
-    assert printed[5].endswith(" kB: service gc --older-than 30d --yes")
+    sizes = [line.split()[:3] for line in printed[1:4]]
+    assert sizes == [["runs", "1", "1.0"], ["sessions", "1", "50"], ["artifacts", "2", "116"]]
+    assert [line.split()[0] for line in printed[4:6]] == ["worktrees", "logs"]
+    assert printed[6].startswith("nothing was removed; to free ")
+    assert printed[6].endswith(" kB: service gc --older-than 30d --yes")
     assert all(path.exists() for path in things.values())
 
     assert main(["gc", "--yes", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["removed"], told["older_than"], told["problems"]) == (True, "30d", [])
     assert [(room["what"], room["count"]) for room in told["rooms"]] == [
-        *(("runs", 1), ("artifacts", 2), ("worktrees", 1), ("logs", 1))
+        *(("runs", 1), ("sessions", 1), ("artifacts", 2), ("worktrees", 1), ("logs", 1))
     ]
     assert told["bytes"] == sum(room["bytes"] for room in told["rooms"]) > 1000
     assert not any(path.exists() for path in things.values())
@@ -145,7 +152,7 @@ def test_what_may_go_on_or_has_just_ended_keeps_all_it_has(service: Service, fie
     things = left(service)
     things.pop("logs")
     found = gc.reclaim(service, "30d", yes=True)
-    assert counts(found) == {"runs": 0, "artifacts": 0, "worktrees": 0, "logs": 1}
+    assert counts(found) == {"runs": 0, "sessions": 0, "artifacts": 0, "worktrees": 0, "logs": 1}
     assert all(path.exists() for path in things.values())
     is_open = fields.get("state") not in (None, TaskState.CANCELLED)
     assert [why.startswith("all of a tree that is not over") for why in found.kept] == [True] * is_open

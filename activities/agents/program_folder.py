@@ -1,0 +1,181 @@
+"""A program's own folder for the jobs of one session, in place of the operator's (ruling N2).
+
+It is made before each run from what a job may have of the operator's folder: the login without the token that renews
+it, some of the settings, and instructions. Of a run, only the sessions stay in it. A tree's folders are removed with
+the tree. Nothing is written to the operator's folder, and no memory is read from it.
+
+A token that renews a login can often be used once only. A job that used it would end the login of the operator, whose
+file it cannot write. So the operator's program alone renews, and the copy follows it, also while a job runs.
+"""
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import stat
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from activities.agents.adapter import CannotLaunchError
+from activities.runs.regular_files import SAFE, created
+from activities.runtimes.programs import Program
+
+MOST_ENTRIES, MOST_BYTES = 5_000, 50 * 1024**2
+"""The most instructions that are copied for a run."""
+
+CHECK = "service runtime check"
+
+
+def make(folder: Path, program: Program, users: Path, settings: Mapping[str, str]) -> None:
+    """Make the folder for a run: `settings` by file name, and what it takes from the operator's folder `users`.
+
+    Sessions stay. All else is made anew: a program that ran without a box may have left anything here, links included.
+    """
+    if rest := only_sessions(folder, program):
+        shutil.rmtree(rest, ignore_errors=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name in program.instructions:
+        _Copier(users / name).copy(users / name, folder / name)
+    for name, text in (*_logins(program, users), *settings.items()):
+        _write(folder / name, text)
+
+
+def only_sessions(folder: Path, program: Program) -> Path | None:
+    """Leave nothing but sessions in the folder, which may have any number of files. Return where the rest is now."""
+    rest = folder.with_name(f"{folder.name}.{secrets.token_hex(8)}")
+    try:
+        folder.rename(rest)
+    except FileNotFoundError:
+        return None
+    folder.mkdir(mode=0o700)
+    for name in program.writes:
+        if os.path.lexists(rest / name) and not (rest / name).is_symlink():
+            (rest / name).rename(folder / name)
+    return rest
+
+
+def besides_sessions(folder: Path, program: Program) -> tuple[Path, ...]:
+    """Return what is in the folder and is no session."""
+    return tuple(folder / name for name in sorted(os.listdir(folder)) if name not in program.writes)
+
+
+def renew(folder: Path, program: Program, users: Path) -> None:
+    """Bring the login of a running program up to date, after the operator's program has renewed its own.
+
+    The files stay the same, because a box shows a file, not its name. A shorter login is filled up with spaces, so that
+    one write replaces it whole.
+    """
+    for name, text in _logins(program, users):
+        login = text.encode()
+        with contextlib.suppress(OSError):
+            descriptor = os.open(folder / name, os.O_RDWR | SAFE)
+            try:
+                found = os.fstat(descriptor)
+                if stat.S_ISREG(found.st_mode) and os.pread(descriptor, found.st_size, 0).rstrip() != login:
+                    os.pwrite(descriptor, login.ljust(found.st_size), 0)
+            finally:
+                os.close(descriptor)
+
+
+def used(settings: Mapping[str, Any], patterns: Iterable[str]) -> dict[str, Any]:
+    """Return those of a program's settings that jobs get."""
+    wanted = tuple(patterns)
+    return {key: value for key, value in settings.items() if any(fnmatchcase(key, each) for each in wanted)}
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read the operator's settings; a missing file has none."""
+    with _readable(path):
+        return tomllib.loads(path.read_text("utf-8-sig")) if path.exists() else {}
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read the operator's settings; a missing file has none."""
+    with _readable(path):
+        read = json.loads(path.read_text("utf-8-sig") or "{}") if path.exists() else {}
+        if not isinstance(read, dict):
+            raise ValueError("it is no JSON object")
+        return read
+
+
+@contextlib.contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, RecursionError, OSError) as error:
+        raise CannotLaunchError(
+            f"the settings in {path} cannot be read: {error}", f"correct them; then: {CHECK}"
+        ) from None
+
+
+def chosen_servers(servers: object, names: Iterable[str], runtime: str, path: Path) -> dict[str, Any]:
+    """Return the MCP servers that `[runtimes.<name>].mcp_servers` names, of those in the program's settings."""
+    known = servers if isinstance(servers, dict) else {}
+    if missing := [name for name in names if name not in known]:
+        raise CannotLaunchError(
+            f"[runtimes.{runtime}].mcp_servers names {missing[0]}, which {path} does not have",
+            f"correct one of the two; then: {CHECK}",
+        )
+    return {name: known[name] for name in names}
+
+
+def _logins(program: Program, users: Path) -> Iterator[tuple[str, str]]:
+    """Yield the operator's login files, without what renews a login; one that cannot be read is left out."""
+    for path in (path for pattern in program.credentials for path in sorted(users.glob(pattern))):
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            login = json.loads(path.read_text())
+            if isinstance(login, dict) and program.login_used:
+                login = {key: login[key] for key in program.login_used if key in login}
+            yield str(path.relative_to(users)), json.dumps(_replaced(login, dict(program.renews)))
+
+
+def _replaced(value: object, values: Mapping[str, object]) -> object:
+    """Return a JSON value with these values in place of those of the same keys."""
+    match value:
+        case dict():
+            return {key: values.get(key, _replaced(inner, values)) for key, inner in value.items()}
+        case list():
+            return [_replaced(inner, values) for inner in value]
+        case _:
+            return value
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    with open(created(path), "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+class _Copier:
+    """Copies instructions, within bounds. Links of the operator's are followed; what cannot be read is left out."""
+
+    def __init__(self, source: Path) -> None:
+        self._source = source
+        self._entries = self._bytes = 0
+
+    def copy(self, source: Path, target: Path) -> None:
+        """Copy a file, or a folder with all in it."""
+        with contextlib.suppress(OSError):
+            if source.is_dir():
+                self._count(0)
+                names = sorted(os.listdir(source))
+                target.mkdir(mode=0o700)
+                for name in names:
+                    self.copy(source / name, target / name)
+            elif source.is_file():
+                found = source.stat()
+                self._count(found.st_size)
+                shutil.copyfile(source, target)
+                target.chmod(0o700 if found.st_mode & stat.S_IXUSR else 0o600)
+
+    def _count(self, size: int) -> None:
+        self._entries, self._bytes = self._entries + 1, self._bytes + size
+        if self._entries > MOST_ENTRIES or self._bytes > MOST_BYTES:
+            raise CannotLaunchError(
+                f"{self._source} has more than {MOST_ENTRIES} files or {MOST_BYTES >> 20} MiB, too much for each job",
+                f"move what jobs do not need elsewhere; then: {CHECK}",
+            )
