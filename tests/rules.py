@@ -265,6 +265,7 @@ RULES: dict[str, dict[str, str]] = {
     "Prompts": {
         "P1": "A coordinator's prompt lists its agents, their purpose, and the policy under which each runtime builds.",
         "P2": "A prompt describes the job's place: folder, commits, omitted branches, names, what the box allows.",
+        "P1.tiers": "A word for a tier stands for the runtime's model of it where one is known; other models pass through.",
         "P3": "A leg's prompt has the goal, the commands that show its input, and the consequences of its decision.",
         "P4": "A job that can't delegate gets the result's contract alone; no prompt names a forbidden command.",
         "P5": "A checking program can build and test under its policy, in each box; policies permit what they promise.",

@@ -1,5 +1,8 @@
 """A job's place in its prompt: the commits of its work folder, and what its box permits (ruling P2)."""
 
+import shutil
+from pathlib import Path
+
 from activities.agents.adapter import CannotLaunchError
 from activities.boxes import control_group
 from activities.boxes.allowed_hosts import ANY
@@ -82,11 +85,18 @@ def _allowed(settings: Settings, run: JobRun) -> Allowed:
         network=_network(section, worker.runtime, kind),
         temporary=_TEMPORARY[kind],
         write=tuple(section.write),
-        read=tuple(section.read),
+        read=_dependencies(section, program.name if program else ""),
         boxed=kind is not BoxKind.NONE,
         seconds=run.assignment.timeout_seconds,
         memory=control_group.job_limits(own.job_memory, own.job_pids).get(control_group.MEMORY, 0),
     )
+
+
+def _dependencies(section: RuntimeSection, program: str) -> tuple[str, ...]:
+    """Return the places that a job may read, without those that hold the agent's own program."""
+    command = shutil.which(section.command[0] if section.command else program) or "/"
+    own = (Path(command), Path(command).resolve())
+    return tuple(place for place in section.read if not any(path.is_relative_to(Path(place)) for path in own))
 
 
 def may_commit(settings: Settings, worker: Worker) -> bool:
@@ -116,5 +126,10 @@ def _network(section: RuntimeSection, runtime: str, kind: BoxKind) -> str:
         return _NETWORKS[Network.NONE]
     if ANY in hosts:
         return "the internet through a proxy (HTTP, HTTPS), but nothing of this machine or its local network"
-    more = f" and {len(hosts) - _MOST_HOSTS} more" if len(hosts) > _MOST_HOSTS else ""
-    return f"of the network only {', '.join(map(inline, hosts[:_MOST_HOSTS]))}{more}"
+    program = program_of(runtime, section.adapter)
+    others = [host for host in hosts if not (program and host in program.hosts)]
+    more = f" and {len(others) - _MOST_HOSTS} more" if len(others) > _MOST_HOSTS else ""
+    listed = f"{', '.join(map(inline, others[:_MOST_HOSTS]))}{more}"
+    if program is None:
+        return f"of the network only {listed}"
+    return f"no network, except your own model's{f' and {listed}' if others else ''}"

@@ -7,9 +7,9 @@ from activities.jobs.place import place_of
 from activities.jobs.workspace import Workspace
 from activities.runtimes.table import program_of
 from activities.sealing import seal_key
-from activities.settings.model import RuntimeSection
 from activities.store.registry import agents
-from workflows.contract.explain import explain_contract
+from workflows.contract.explain import Form, explain_contract
+from workflows.contract.models import Action
 from workflows.model.briefs import ContinuationBrief
 from workflows.model.errors import NotFoundError
 from workflows.model.jobs import JobRun
@@ -56,20 +56,32 @@ def is_leaf(run: JobRun) -> bool:
     return at_the_cap or run.continuation is Continuation.FINALIZE or run.assignment.worker.ephemeral
 
 
+def form_of(run: JobRun) -> Form:
+    """Return the extent to which a run's prompt explains delegating (ruling P4)."""
+    if is_leaf(run):
+        return Form.LEAF
+    plans = run.delegation_id is None or Action.ASK in run.assignment.worker.capabilities
+    return Form.WHOLE if plans else Form.SHORT
+
+
 def _ending(context: Context, run: JobRun) -> str:
-    """Return the team and the contract; for a job that can't delegate, the contract of a result only (ruling P4)."""
-    contract = explain_contract(leaf=is_leaf(run))
-    return contract if is_leaf(run) else f"{_team(context, run)}\n\n{contract}"
+    """Return the contract, and for a coordinator the team before it (rulings P1, P4)."""
+    form, budget = form_of(run), run.brief.budget if run.brief else run.budget
+    if form is not Form.WHOLE:
+        return explain_contract(form)
+    judged = not run.brief and bool(run.rules)
+    installed = [_installed(context, name) for name in context.settings.configured_runtimes]
+    there = agents.routable(context.store, run.repo)
+    team = render_team(there, installed, run.assignment.action, budget, judged=judged)
+    return f"{team}\n\n{explain_contract(form, budget.width if budget else 0)}"
 
 
-def _team(context: Context, run: JobRun) -> str:
-    """List the agents and runtimes that the job may delegate to."""
-    sections, installed = context.settings.runtimes, []
-    for name in context.settings.configured_runtimes:
-        section = sections.get(name, RuntimeSection())
-        if program := program_of(name, section.adapter):
-            installed.append(Installed(name, program.name, section.default_model, program.builds_with))
-    return render_team(agents.routable(context.store, run.repo), installed)
+def _installed(context: Context, name: str) -> Installed:
+    settings = context.settings
+    section = settings.runtime(name)
+    program = program_of(name, section.adapter)
+    what = program.name if program else "a script"
+    return Installed(name, what, section.default_model, settings.builds_with(name), settings.tiers_of(name))
 
 
 def seed_of(context: Context, run: JobRun, what: str = "task") -> str:

@@ -23,7 +23,8 @@ from activities.settings.values import (
     WebOrigin,
 )
 from workflows.contract.faults import did_you_mean
-from workflows.contract.models import Tier
+from workflows.contract.models import AutonomyPolicy, Tier
+from workflows.model import tier_table
 from workflows.model.errors import UsageError
 from workflows.model.settings import Bounds, RuntimeDefaults, Timeouts, TreeSettings
 from workflows.policy.prices import TIER
@@ -73,6 +74,8 @@ class RuntimeSection(Section):
     """Further arguments, after the adapter's own."""
     default_model: str = ""
     default_effort: str = ""
+    tiers: dict[Tier, str] = {}
+    """The models that the words `mechanical`, `cheap` and `deep` stand for, beside those known of the program."""
     max_parallel: int = Field(default=0, ge=0)
     """Limit of this runtime's concurrent runs on a host; 0 is no limit."""
     env: list[str] = []
@@ -418,9 +421,11 @@ class Settings(Section):
             timeouts=Timeouts(**{key: getattr(o, key) for key in Timeouts.model_fields}),
             runtimes={
                 name: RuntimeDefaults(
-                    default_model=runtime.default_model or None, default_effort=runtime.default_effort or None
+                    default_model=self.runtime(name).default_model or None,
+                    default_effort=self.runtime(name).default_effort or None,
+                    tiers=self.tiers_of(name),
                 )
-                for name, runtime in self.runtimes.items()
+                for name in dict.fromkeys((*self.runtimes, *DRIVEN))
             },
             configured_runtimes=self.configured_runtimes,
             escalation_ttl_seconds=o.escalation_ttl,
@@ -430,6 +435,18 @@ class Settings(Section):
             by_hand=self.by_hand,
             prices={pattern: (price.input, price.output) for pattern, price in self.prices.items()},
         )
+
+    def tiers_of(self, name: str) -> dict[str, str]:
+        """Return the models that a runtime has for each tier, by its program and the settings."""
+        section = self.runtime(name)
+        program = program_of(name, section.adapter)
+        known = tier_table.MODELS.get(program.name, {}) if program else {}
+        return dict(known) | {tier.value: model for tier, model in section.tiers.items()}
+
+    def builds_with(self, name: str) -> AutonomyPolicy:
+        """Return the least policy with which a runtime runs builds and tests; a script only has to write."""
+        program = program_of(name, self.runtime(name).adapter)
+        return program.builds_with if program else AutonomyPolicy.WORKSPACE_WRITE
 
     def runtime(self, name: str) -> RuntimeSection:
         """Return the section of a runtime, or the defaults."""

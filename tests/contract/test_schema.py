@@ -10,11 +10,11 @@ from tests.contract.schema import SCHEMA, fits
 from tests.contract.strategies import Body, bodies
 from tests.depth import cases
 from workflows.contract.canonical import canonical_json
-from workflows.contract.explain import explain_contract
+from workflows.contract.explain import Form, explain_contract
 from workflows.contract.locate import KEY
-from workflows.contract.models import Decision, Delegation, Ephemeral, HumanQuestion, ServiceResult, Tier
+from workflows.contract.models import Decision, Delegation, Ephemeral, HumanQuestion, ServiceResult
 from workflows.contract.validate import validate
-from workflows.contract.wording import MEANINGS, TIERS
+from workflows.contract.wording import MEANINGS
 
 LEG: Body = {"id": "a", "agent": "x", "action": "ask", "prompt": "p"}
 
@@ -95,36 +95,38 @@ class TestExplanation:
     def test_it_names_every_field_and_value(self) -> None:
         text = explain_contract()
         for model in (ServiceResult, Delegation, Ephemeral, HumanQuestion):
-            assert all(f"\n- {name} (" in text for name in model.model_fields)
+            assert all(f"{name} (" in text for name in model.model_fields)
         assert all(value in text for kind in MEANINGS for value in kind)
 
-    @pytest.mark.ruling("spec:delegation.tiers")
-    def test_the_tiers_of_models_and_the_cascade_are_in_it(self) -> None:
-        text = explain_contract()
-        assert all(f"\n- {tier}: {meaning}\n" in text for tier, meaning in TIERS.items())
-        assert list(TIERS) == list(Tier)
-        assert "Start on the cheapest plausible tier" in text
-        assert "once more on a deep model" in text
-
     def test_it_is_short(self) -> None:
-        assert len(explain_contract().encode()) <= 6_144
+        assert len(explain_contract().encode()) <= 5_000
 
     @pytest.mark.ruling("P4")
     def test_a_leaf_is_told_the_result_alone(self) -> None:
-        text = explain_contract(leaf=True)
-        assert len(text.encode()) <= 2_500
+        text = explain_contract(Form.LEAF)
+        assert len(text.encode()) <= 2_000
         assert "This job can't delegate: leave `delegations` out, what is in it is never run." in text
         named = {name for name in ServiceResult.model_fields if f"\n- {name} (" in text}
         assert named == ServiceResult.model_fields.keys() - {"delegations", "artifact_body"}
-        assert all(f"\n- {value}: " in text for value in Decision)
+        assert "|".join(Decision) in text
         assert "children" not in text
         assert "ephemeral" not in text
 
     @pytest.mark.ruling("P4")
-    @pytest.mark.parametrize(("name", "leaf"), [("coordinator", False), ("leaf", True)])
-    def test_its_whole_text(self, name: str, leaf: bool) -> None:
+    def test_another_agent_is_told_in_a_sentence_that_it_may_delegate(self) -> None:
+        text = explain_contract(Form.SHORT)
+        assert len(text.encode()) <= 2_000
+        assert "`delegations`, each an object with `id`, `agent`, `action` and `prompt`" in text
+        assert "ephemeral" not in text
+
+    def test_it_names_the_width_of_its_tree(self) -> None:
+        assert "delegations (array of object, max 5 of them)" in explain_contract(width=5)
+
+    @pytest.mark.ruling("P4")
+    @pytest.mark.parametrize(("name", "form"), [("coordinator", Form.WHOLE), ("leaf", Form.LEAF)])
+    def test_its_whole_text(self, name: str, form: Form) -> None:
         """`GOLDEN=write` writes the golden files."""
-        text, golden = explain_contract(leaf=leaf), Path(__file__).parent / "golden" / f"{name}.md"
+        text, golden = explain_contract(form), Path(__file__).parent / "golden" / f"{name}.md"
         if os.environ.get("GOLDEN") == "write":
             golden.write_text(text, encoding="utf-8")
         assert text == golden.read_text(encoding="utf-8")

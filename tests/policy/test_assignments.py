@@ -5,7 +5,7 @@ from workflows.contract.models import Action, AutonomyPolicy, Ephemeral, Runtime
 from workflows.model.long_texts import Text
 from workflows.model.settings import RuntimeDefaults, Timeouts, TreeSettings
 from workflows.model.workers import Assignment, Worker
-from workflows.policy.assignments import delegated, seconds, timeout_of, worker_of
+from workflows.policy.assignments import delegated, resolved, seconds, timeout_of, worker_of
 
 SETTINGS = TreeSettings(runtimes={"runtime_a": RuntimeDefaults(default_model="from-runtime", default_effort="low")})
 
@@ -106,3 +106,16 @@ def test_a_recognised_phase_whose_key_is_empty_falls_to_the_action_then_to_the_d
 @pytest.mark.parametrize(("text", "value"), [("250ms", 0.25), ("30m", 1800), ("1d", 86400), ("0s", None), (None, None)])
 def test_durations(text: str | None, value: float | None) -> None:
     assert seconds(text) == value
+
+
+@pytest.mark.ruling("P1.tiers", "spec:delegation.tiers")
+@pytest.mark.parametrize(
+    ("named", "model"),
+    [("cheap", "small"), ("deep", "deep"), ("standard", "usual"), (None, "usual"), ("cheapest", "cheapest")],
+)
+def test_a_word_for_a_tier_stands_for_its_model_where_one_is_known(named: str | None, model: str) -> None:
+    settings = TreeSettings(runtimes={"runtime_a": RuntimeDefaults(default_model="usual", tiers={"cheap": "small"})})
+    asked = Assignment(
+        worker=Worker(name="coder", runtime="runtime_a"), action=Action.ASK, prompt=Text(inline="x"), model=named
+    )
+    assert resolved(asked, settings).model == model

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cli.invocation.permitted import INSTEAD, SERVED
 from tests.depth import cases
 from tests.fenced import blocks, frame
-from workflows.contract.explain import explain_contract
+from workflows.contract.explain import Form, explain_contract
 from workflows.contract.faults import Fault
 from workflows.contract.models import Action, Delegation
 from workflows.contract.repair import repair_prompt
@@ -182,8 +182,8 @@ def test_commands_are_found_wherever_they_stand() -> None:
 @pytest.mark.ruling("P4")
 @pytest.mark.parametrize("name", [*BUILDERS, "contract", "leaf contract"])
 def test_no_prompt_names_a_command_that_agents_are_refused(name: str) -> None:
-    contracts = {"contract": False, "leaf contract": True}
-    prompt = explain_contract(leaf=contracts[name]) if name in contracts else BUILDERS[name]("harmless")
+    contracts = {"contract": Form.WHOLE, "leaf contract": Form.LEAF}
+    prompt = explain_contract(contracts[name]) if name in contracts else BUILDERS[name]("harmless")
     assert commands(prompt) <= SERVED
 
 

@@ -197,6 +197,28 @@ def test_one_warning_per_budget_at_four_fifths_and_a_line_in_the_next_prompt() -
     assert tree.last.brief.budget.warned == ("tokens",)
 
 
+@pytest.mark.ruling("C4")
+def test_the_prompt_that_makes_a_budget_used_to_80_percent_says_so() -> None:
+    tree = world(Bounds(max_delegation_total_jobs=5))
+    tree.coordinator("approved", delegation("a"), delegation("b"), delegation("c"))
+    for leg in ("a", "b", "c"):
+        tree.leg(leg)
+    assert tree.last.brief is not None
+    assert (tree.last.brief.budget.jobs, tree.last.brief.budget.warned) == (4, ("jobs",))
+
+
+@pytest.mark.ruling("P1")
+def test_who_may_delegate_is_handed_the_tree_s_limits_as_they_are_now() -> None:
+    tree = world(Bounds(max_delegation_total_jobs=9, max_delegation_width=3))
+    root = tree.last.budget
+    assert root is not None
+    assert (root.width, root.jobs, root.jobs_cap, root.depth) == (3, 0, 9, 0)
+    tree.coordinator("approved", delegation("a"), delegation("b", ephemeral=True))
+    leg, throwaway = (run.budget for run in tree.flying.values())
+    assert leg is not None
+    assert (leg.jobs, leg.depth, throwaway) == (2, 1, None)
+
+
 @pytest.mark.ruling("C6", "spec:states.preflight", "spec:events.delegation_preflight_failed")
 def test_an_unroutable_set_is_refused_whole_and_can_be_corrected() -> None:
     tree = world()

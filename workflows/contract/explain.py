@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from functools import cache
 from typing import Any
 
@@ -18,7 +19,7 @@ from workflows.contract.models import (
     SynthesisRule,
 )
 from workflows.contract.schema import schema
-from workflows.contract.wording import MEANINGS, TIERS
+from workflows.contract.wording import MEANINGS
 
 _INTRO = f"""## How to end this job
 
@@ -31,11 +32,17 @@ truthful and brief, and never write a secret in it.
 """
 
 _OF_DELEGATIONS = ("delegations", "artifact_body")
+_SELDOM = ("timeout", "retry", "worktree", "artifacts", "fingerprint", "effort", "phase")
 _LEAF = "This job can't delegate: leave `delegations` out, what is in it is never run.\n"
+
+_SHORT = (
+    "This job may hand parts to other agents: `delegations`, each an object with `id`, `agent`, `action` and `prompt`."
+    " If one is wrong, you are shown the whole form.\n"
+)
 
 _RULES = """Rules:
 - ids: 1 to 64 letters, digits, ".", "_", "-"; first a letter or digit.
-- A review with nothing to flag is approved, never skipped.
+- A review with nothing to flag is approved, never skipped; a skipped result cannot have delegations.
 """
 _DELEGATION_RULES = """\
 - Delegations of a blocked or failed result are not run.
@@ -45,29 +52,42 @@ _DELEGATION_RULES = """\
 - quorum: at least 1, at most the number of delegations.
 - Durations have units, largest first: d h m s ms. A bare number is refused.
 """
-_CASCADE = """\
-Start on the cheapest plausible tier. When you are asked again, issue what ended blocked or failed (or a quorum that
-was not met) once more on a deep model.
-"""
+
+
+class Form(StrEnum):
+    """The extent to which a prompt explains delegating (ruling P4)."""
+
+    WHOLE = "whole"
+    """For coordinators: roots, continuations, and agents that plan."""
+    SHORT = "short"
+    """In a sentence, for other registered agents: they may delegate, and seldom do."""
+    LEAF = "leaf"
+    """Not at all: the job's delegations are never run."""
 
 
 @cache
-def explain_contract(*, leaf: bool = False) -> str:
-    """Describe the result in prose and examples: the end of every prompt. A leaf's has no delegations (P4)."""
-    definitions = schema()["$defs"]
-    delegating = () if leaf else _delegating(definitions)
+def explain_contract(form: Form = Form.WHOLE, width: int = 0) -> str:
+    """Describe the result in prose and examples: the end of every prompt.
+
+    The section before it, "What to decide", explains the decisions. `width` is the most delegations of this tree.
+    """
+    definitions, whole = schema()["$defs"], form is Form.WHOLE
     parts = [
         _INTRO,
-        _LEAF if leaf else "",
-        _fields(f"Inside {KEY}", definitions, ServiceResult, left_out=_OF_DELEGATIONS if leaf else ()),
-        _values("decision", Decision),
-        *delegating,
+        {Form.LEAF: _LEAF, Form.SHORT: _SHORT}.get(form, ""),
+        _fields(f"Inside {KEY}", definitions, ServiceResult, () if whole else _OF_DELEGATIONS, width),
+        *(_delegating(definitions) if whole else ()),
         _fields("Each entry of human_questions", definitions, HumanQuestion),
-        _RULES if leaf else _RULES + _DELEGATION_RULES,
+        _RULES + _DELEGATION_RULES if whole else _RULES,
         _example("Replace all that is in angle brackets; else it is refused. The least", MINIMAL),
-        "" if leaf else _example("With delegations", DELEGATING),
+        _example("With delegations", DELEGATING) if whole else "",
     ]
     return "\n".join(part for part in parts if part)
+
+
+def explain_decisions() -> str:
+    """List the decisions with their meanings; a prompt has those of its job's action instead."""
+    return _values("decision", Decision)
 
 
 _PLACES: tuple[tuple[str, type[Any], str], ...] = (
@@ -93,7 +113,7 @@ def explain_shape(paths: Sequence[str], *, leaf: bool = False) -> str:
     parts = [
         _LEAF if leaf else "",
         *shapes,
-        _values("decision", Decision) if wrong & {ServiceResult} else "",
+        explain_decisions() if wrong & {ServiceResult} else "",
         _RULES + _DELEGATION_RULES if delegates else _RULES,
         _example("Replace all that is in angle brackets; else it is refused. The least", MINIMAL),
         _example("With delegations", DELEGATING) if delegates else "",
@@ -107,20 +127,31 @@ def _object_at(path: str) -> type[Any]:
 
 def _delegating(definitions: dict[str, Any]) -> tuple[str, ...]:
     return (
-        _fields("Each entry of delegations (exactly one of agent and ephemeral)", definitions, Delegation),
+        _fields("Each entry of delegations (exactly one of agent and ephemeral)", definitions, Delegation, _SELDOM)
+        + _seldom(definitions),
         _values("failure_policy, when this job fails", FailurePolicy),
         _values("synthesis_rule", SynthesisRule),
-        _listed("Tiers to choose a model by (model takes a name that its runtime knows)", TIERS) + _CASCADE,
         _fields("ephemeral", definitions, Ephemeral),
     )
 
 
-def _fields(title: str, definitions: dict[str, Any], model: type[Any], left_out: Sequence[str] = ()) -> str:
+def _seldom(definitions: dict[str, Any]) -> str:
+    """Return one line on the fields of a delegation that are seldom needed."""
+    fields = definitions[Delegation.__name__]["properties"]
+    listed = (f"{name} ({_type(fields[name], definitions)})" for name in _SELDOM)
+    return f"- Seldom needed: {', '.join(listed)}.\n"
+
+
+def _fields(
+    title: str, definitions: dict[str, Any], model: type[Any], left_out: Sequence[str] = (), width: int = 0
+) -> str:
     own = definitions[model.__name__]
     required = own["required"]
     lines = [f"{title}:"]
     for name, node in ((name, node) for name, node in own["properties"].items() if name not in left_out):
         need = ", required" if name in required else ""
+        if width and name == "delegations":
+            node = {**node, "maxItems": width}
         lines.append(f"- {name} ({_type(node, definitions)}{need}): {node['description']}")
     return "\n".join(lines) + "\n"
 

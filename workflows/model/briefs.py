@@ -49,6 +49,8 @@ class BudgetLine(Wire):
     price_assumed: bool = False
     """True if some of the cost is a guess (ruling K5)."""
     warned: tuple[str, ...] = ()
+    width: int = 0
+    """The most delegations of one result; 0 in briefs of earlier releases."""
 
 
 class Answer(Wire):

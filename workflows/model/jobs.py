@@ -4,7 +4,7 @@ Wire format: a new field needs a default, unknown ones are ignored, and everythi
 """
 
 from workflows.contract.models import Decision, Delegation, HumanQuestion, Notice, SynthesisRule
-from workflows.model.briefs import BriefLeg, ContinuationBrief
+from workflows.model.briefs import BriefLeg, BudgetLine, ContinuationBrief
 from workflows.model.long_texts import LongPrompt, Text
 from workflows.model.spend import Usage
 from workflows.model.states import Continuation, JobState
@@ -60,6 +60,10 @@ class JobRun(Wire):
     shared_worktree: str | None = None
     leaf: bool = False
     """True for a leg at the depth cap: it may not delegate."""
+    budget: BudgetLine | None = None
+    """The tree's use of each bound when this run is offered, for a job that may delegate; a continuation has it in its
+    brief.
+    """
     goal: Text | None = None
     """The goal of the whole tree, for a leg; a continuation has it in its brief (ruling P3)."""
     follows: tuple[BriefLeg, ...] = ()

@@ -43,6 +43,8 @@ class RuntimeDefaults(Snapshot):
 
     default_model: str | None = None
     default_effort: str | None = None
+    tiers: dict[str, str] = {}
+    """The models that the words for tiers stand for."""
 
 
 MERGE_LINE = "line"

@@ -39,9 +39,9 @@ class Usage(Wire):
 class Ledger:
     """What a tree has used so far."""
 
-    jobs: int
-    elapsed_seconds: float
-    tokens: int
-    cost_usd: float
+    jobs: int = 0
+    elapsed_seconds: float = 0.0
+    tokens: int = 0
+    cost_usd: float = 0.0
     price_assumed: bool = False
     """True if some of the cost is a guess (ruling K5)."""

@@ -1,6 +1,6 @@
 """Assignments: the worker, model, effort and timeout of each job (spec: model and effort resolution, timeouts)."""
 
-from workflows.contract.models import Action, Delegation, Ephemeral
+from workflows.contract.models import Action, Delegation, Ephemeral, Tier
 from workflows.model.long_texts import Text
 from workflows.model.settings import RuntimeDefaults, Timeouts, TreeSettings
 from workflows.model.workers import Assignment, Worker
@@ -26,10 +26,17 @@ def resolved(asked: Assignment, settings: TreeSettings) -> Assignment:
     worker = asked.worker
     defaults = settings.runtimes.get(worker.runtime, RuntimeDefaults())
     means = {
-        "model": asked.model or worker.model or defaults.default_model,
+        "model": _model(asked.model or worker.model, defaults),
         "effort": asked.effort or worker.effort or defaults.default_effort,
     }
     return asked.model_copy(update=means)
+
+
+def _model(named: str | None, defaults: RuntimeDefaults) -> str | None:
+    """Return the model's name; the word for a tier becomes the runtime's model of that tier, if one is known."""
+    if not named or named == Tier.STANDARD:
+        return defaults.default_model
+    return defaults.tiers.get(named, named)
 
 
 def delegated(

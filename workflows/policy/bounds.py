@@ -34,10 +34,10 @@ def admit(bounds: Bounds, ledger: Ledger, *, depth: int, width: int, new_jobs: i
     """Return the refusal for the first bound that a new set exceeds, in the order of ruling C1; None if it may be
     dispatched.
     """
-    widest, deepest = min(bounds.max_delegation_width, COUNTS["delegations"]), bounds.max_delegation_depth
-    if width > widest:
-        message = f"{width} delegations in one result exceed the width cap of {widest}"
-        return Refusal(EventKind.DELEGATION_WIDTH_EXCEEDED, message, {"width": width, "cap": widest})
+    most, deepest = widest(bounds), bounds.max_delegation_depth
+    if width > most:
+        message = f"{width} delegations in one result exceed the width cap of {most}"
+        return Refusal(EventKind.DELEGATION_WIDTH_EXCEEDED, message, {"width": width, "cap": most})
     if depth >= deepest:
         message = f"a job at depth {depth} may not delegate: the depth cap is {deepest}"
         return Refusal(EventKind.DELEGATION_DEPTH_EXCEEDED, message, {"depth": depth, "cap": deepest})
@@ -76,8 +76,13 @@ def exhausted(bounds: Bounds, ledger: Ledger) -> Refusal | None:
     return None
 
 
-def budget_line(bounds: Bounds, ledger: Ledger, depth: int, warned: Sequence[str]) -> BudgetLine:
-    """Return the use of each bound for the brief of a coordinator at this depth (ruling E6)."""
+def widest(bounds: Bounds) -> int:
+    """Return the most delegations that one result may have."""
+    return min(bounds.max_delegation_width, COUNTS["delegations"])
+
+
+def budget_line(bounds: Bounds, ledger: Ledger, depth: int) -> BudgetLine:
+    """Return the use of each bound for the prompt of a coordinator at this depth (rulings C4, E6)."""
     return BudgetLine(
         jobs=ledger.jobs,
         jobs_cap=bounds.max_delegation_total_jobs,
@@ -90,7 +95,8 @@ def budget_line(bounds: Bounds, ledger: Ledger, depth: int, warned: Sequence[str
         cost_usd=ledger.cost_usd,
         cost_budget_usd=bounds.max_delegation_cost_usd,
         price_assumed=ledger.price_assumed,
-        warned=tuple(warned),
+        warned=tuple(name for name, _, _ in near(bounds, ledger)),
+        width=widest(bounds),
     )
 
 

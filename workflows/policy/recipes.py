@@ -51,7 +51,7 @@ Check independently whether this goal has been reached; the producers' work is i
 
 Run the build and the tests yourself; believe nothing you have not seen. Your working folder is a scratch copy of that
 work, for you alone: build and run in it, and let tools write there or into $TMPDIR. It is thrown away afterwards, so
-do not mend anything, do not commit, and leave every branch as it is. What the build needs from the network may be out
+repair nothing, do not commit, and leave every branch as it is. What the build needs from the network may be out
 of reach: say so. Return `changes_requested` with one structured finding per objective failure (title, severity, what
 you ran, what came out), otherwise `approved`."""
 

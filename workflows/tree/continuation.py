@@ -109,7 +109,8 @@ def another_attempt(step: Step, chain: Coordinator, note: str, moved_from: int =
     run = chain.run
     if job.continuation is Continuation.NONE:
         chain.branch = ""
-        run = run.model_copy(update={"before": note})
+        line = bounds.budget_line(step.state.input.settings.bounds, step.state.ledger(), job.delegation_depth)
+        run = run.model_copy(update={"before": note, "budget": line})
     else:
         chain.reply = chain.told
         replies = _replies(step, chain, job.continuation)
@@ -138,6 +139,7 @@ def _run_of(
             "moved_from": 0,
             "continuation": told.flavour,
             "brief": told,
+            "budget": None,
             "before": "",
             "guidance": (),
             "artifacts": (),
@@ -173,7 +175,7 @@ def _brief(step: Step, chain: Coordinator, cause: Cause, depth: int, replies: Re
         answers=tuple(replies.answers),
         guidance=replies.guidance,
         unmatched=tuple(replies.unmatched),
-        budget=bounds.budget_line(state.input.settings.bounds, state.ledger(), depth, state.warned),
+        budget=bounds.budget_line(state.input.settings.bounds, state.ledger(), depth),
         legs=tuple(_legs(step, chain, cause.flavour)),
         previous_decision=last.decision,
         previous_summary=last.summary,

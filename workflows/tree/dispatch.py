@@ -184,7 +184,11 @@ def start(step: Step, chain: Coordinator, leg: Leg) -> None:
     """Offer one attempt of a leg to its host."""
     leg.outcome_job_id = leg.job_id
     leg.asked, chain.asking = False, [each for each in chain.asking if each.leg != leg.id]
-    job_offers.offer_leg(step, run_of(step, chain, leg))
+    run = run_of(step, chain, leg)
+    if not (run.leaf or leg.assignment.worker.ephemeral):
+        line = bounds.budget_line(step.state.input.settings.bounds, step.state.ledger(), run.delegation_depth)
+        run = run.model_copy(update={"budget": line})
+    job_offers.offer_leg(step, run)
 
 
 def run_of(step: Step, chain: Coordinator, leg: Leg) -> JobRun:

@@ -7,10 +7,12 @@ from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import Data
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.rows import TaskRecord
+from workflows.model.spend import Ledger
 from workflows.model.states import JobState, TaskState
 from workflows.policy import storable_rows
 from workflows.policy.answers import TAKES, Verb
 from workflows.policy.assignments import resolved, timeout_of_root
+from workflows.policy.bounds import budget_line
 from workflows.tree import continuation, finalize, job_offers, pause_rounds, reopen, resume
 from workflows.tree.chains import Coordinator
 from workflows.tree.commands import Command
@@ -46,6 +48,7 @@ def root_run(start: TreeInput) -> JobRun:
         assignment=resolved(asked, start.settings),
         branch_deps=start.branch_deps,
         line=start.line,
+        budget=budget_line(start.settings.bounds, Ledger(), 0),
         require=start.require,
         prefer=start.prefer,
     )

@@ -3,7 +3,7 @@
 from typing import Any
 
 from workflows.contract.canonical import canonical
-from workflows.contract.explain import explain_contract
+from workflows.contract.explain import explain_contract, explain_decisions
 from workflows.contract.locate import KEY
 from workflows.contract.parse import Accepted, Rejected, read_result
 from workflows.contract.render import render_comment
@@ -42,7 +42,7 @@ def schema() -> dict[str, Any]:
 
 def explain() -> str:
     """Return the contract's text for agents."""
-    return explain_contract()
+    return f"{explain_contract()}\n{explain_decisions()}"
 
 
 def render(raw: bytes) -> str | Rejected:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from activities.runtimes.table import DRIVEN, PROGRAMS, program_of
+from activities.runtimes.table import DRIVEN, PROGRAMS
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
 from activities.store.registry.repos import Repo
@@ -152,11 +152,7 @@ async def orchestrate(
     seconds = _seconds(new.timeout)
     with argument("runtimes"):
         runtimes = _runtimes(service, new.runtimes)
-    # The policy under which each runtime's program can run a build; a script does as it likes.
-    sections = service.settings.runtimes
-    adapters = {name: sections[name].adapter if name in sections else "" for name in runtimes}
-    programs = {name: program_of(name, adapter) for name, adapter in adapters.items()}
-    builds = {name: program.builds_with for name, program in programs.items() if program}
+    builds = {name: service.settings.builds_with(name) for name in runtimes}
     with argument("legs"):
         legs = expand(new.recipe, goal, runtimes, new.legs, builds)
     with argument("repo"):

@@ -155,7 +155,7 @@ def check_name(service: Service, found: Checkout | None, name: str) -> None:
 def plan(service: Service, found: Checkout, name: str, programs: Programs) -> Plan:
     """List the registrations that are missing, and those that exist. Nothing is changed."""
     check_name(service, found, name)
-    return Plan(found, name, tuple(team.members(programs, name, agents.every(service))))
+    return Plan(found, name, tuple(team.members(programs, name, agents.every(service), service.settings.builds_with)))
 
 
 def unheld(service: Service, plan: Plan) -> dict[str, CannotLaunchError]:

@@ -1,6 +1,6 @@
 """The team that `service init` registers: its members, the runtimes they use, which of them exist already."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -20,7 +20,7 @@ class Standing(StrEnum):
     NEW = "registered"
     """The name is free: the agent is registered, for this repository."""
     ALLOWED = "allowed"
-    """It is registered with the same rights for other repositories, and is now allowed on this one too."""
+    """It is registered with no more rights for other repositories, and is now allowed on this one too."""
     THERE = "already there"
     """It is registered, and may work on this repository."""
     OTHER = "left alone"
@@ -71,10 +71,15 @@ def choose(usable: Sequence[Runtime], builder: str | None = None, checker: str |
     return Programs(builds, checker or next((name for name in names if name != builds), builds))
 
 
-def members(programs: Programs, repo: str, registered: Sequence[Agent]) -> list[Member]:
-    """Return the team for a repository, each with the agent that has its name already."""
+def members(
+    programs: Programs, repo: str, registered: Sequence[Agent], builds_with: Callable[[str], AutonomyPolicy]
+) -> list[Member]:
+    """Return the team for a repository, each with the agent that has its name already.
+
+    Builder and checker get the policy with which their runtime's program can run builds and tests.
+    """
     known = {agent.worker.name: agent for agent in registered}
-    return [_member(new, known.get(new.name)) for new in _team(programs, repo)]
+    return [_member(new, known.get(new.name)) for new in _team(programs, repo, builds_with)]
 
 
 def _member(new: NewAgent, known: Agent | None) -> Member:
@@ -83,19 +88,25 @@ def _member(new: NewAgent, known: Agent | None) -> Member:
     worker = known.worker
     if set(new.repos) <= set(known.repos):
         standing = Standing.THERE
-    elif ",".join(worker.capabilities) == new.capabilities and worker.autonomy_policy == new.autonomy:
+    elif ",".join(worker.capabilities) == new.capabilities and _has_no_more(worker.autonomy_policy, new.autonomy):
         standing = Standing.ALLOWED
     else:
         standing = Standing.OTHER
     return Member(new, standing, worker.runtime)
 
 
-def _team(programs: Programs, repo: str) -> list[NewAgent]:
-    looks, reads, writes = f"{Action.ASK},{Action.REVIEW}", AutonomyPolicy.READ_ONLY, AutonomyPolicy.WORKSPACE_WRITE
+def _has_no_more(policy: AutonomyPolicy, wanted: str) -> bool:
+    order = list(AutonomyPolicy)
+    return order.index(policy) <= order.index(AutonomyPolicy(wanted))
+
+
+def _team(programs: Programs, repo: str, builds_with: Callable[[str], AutonomyPolicy]) -> list[NewAgent]:
+    looks, reads = f"{Action.ASK},{Action.REVIEW}", AutonomyPolicy.READ_ONLY
+    builds, checks = builds_with(programs.builder), builds_with(programs.checker)
     return [
         _agent(LEAD, programs.builder, looks, reads, "plans the work, hands it out and sums it up", repo),
-        _agent(BUILDER, programs.builder, Action.IMPLEMENT, writes, "changes the code and tests the change", repo),
-        _agent(CHECKER, programs.checker, Action.REVIEW, reads, "reviews what others have changed", repo),
+        _agent(BUILDER, programs.builder, Action.IMPLEMENT, builds, "changes the code and tests the change", repo),
+        _agent(CHECKER, programs.checker, Action.REVIEW, checks, "runs the tests, reviews what others changed", repo),
     ]
 
 

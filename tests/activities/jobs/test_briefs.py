@@ -10,7 +10,7 @@ from tests.activities.jobs.conftest import Stage, git
 from tests.assigned import changed
 from tests.fenced import blocks, frame
 from tests.tree.simulator import World, delegation, tree_input
-from workflows.contract.explain import explain_contract, explain_shape
+from workflows.contract.explain import Form, explain_contract, explain_shape
 from workflows.model.jobs import JobRun
 from workflows.model.long_texts import Text
 from workflows.model.settings import Bounds, TreeSettings
@@ -57,13 +57,24 @@ def test_a_leg_is_handed_the_body_it_names_and_no_other_is_and_both_are_told_the
     assert "hands you `plan.md`" in handed
     assert ("the job that delegated this one", "the plan of the whole") in blocks(handed)
     assert "the plan of the whole" not in other
-    assert all(prompt.endswith(explain_contract()) for prompt in (handed, other))
+    assert all(prompt.endswith(explain_contract(width=16)) for prompt in (handed, other))
+
+
+@pytest.mark.ruling("P4")
+def test_a_leg_of_an_agent_that_does_not_plan_is_told_of_delegating_in_a_sentence(stage: Stage) -> None:
+    run = changed(
+        stage.job("", delegation_id="build", parent_job_id="job-1"),
+        worker=Worker(name="builder", runtime="runtime_b", capabilities=("implement",)),
+    )
+    prompt = prompted(stage, run)
+    assert prompt.endswith(explain_contract(Form.SHORT))
+    assert len(prompt.encode()) <= 4_500
 
 
 @pytest.mark.ruling("P4")
 def test_who_cannot_delegate_is_told_the_result_alone(stage: Stage) -> None:
     """These are a throwaway worker, a leg at the depth cap, and the finalize; not the root or any other job."""
-    leaf = explain_contract(leaf=True)
+    leaf = explain_contract(Form.LEAF)
     tree = World(tree_input(settings=TreeSettings(bounds=Bounds(max_delegation_depth=2)), prompt=Text(inline="goal")))
     tree.begin()
     root = tree.last
@@ -78,7 +89,7 @@ def test_who_cannot_delegate_is_told_the_result_alone(stage: Stage) -> None:
     prompts = {name: prompted(stage, run) for name, run in runs.items()}
     assert tree.last.continuation is Continuation.FINALIZE
     assert {name for name, prompt in prompts.items() if prompt.endswith(leaf)} == {"throwaway", "deep", "finalize"}
-    assert all(prompts[name].endswith(explain_contract()) for name in ("root", "lead"))
+    assert all(prompts[name].endswith(explain_contract(width=16)) for name in ("root", "lead"))
 
 
 @pytest.mark.ruling("P4")

@@ -11,7 +11,7 @@ from activities.boxes.box import BoxKind
 from activities.git.merges.task_line import Line
 from activities.git.work_folder.worktrees import Worktree
 from activities.host import boxing
-from activities.jobs.prompt import is_leaf, prompt_of
+from activities.jobs.prompt import form_of, prompt_of
 from activities.jobs.workspace import Workspace, branch_name
 from activities.settings.model import Settings
 from activities.store.registry import agents
@@ -19,7 +19,7 @@ from tests.activities.jobs.conftest import Stage
 from tests.fenced import unmarked
 from tests.tree.prompted import BODIES, KINDS
 from tests.tree.simulator import AGENTS
-from workflows.contract.explain import explain_contract
+from workflows.contract.explain import Form, explain_contract
 from workflows.model.jobs import JobRun
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -75,7 +75,8 @@ def test_the_prompt_of_each_kind(host: Stage, name: str) -> None:
     run = KINDS[name]()
     prompt = shown(host, JobRun.model_validate_json(run.model_dump_json()))
     compare(name, prompt)
-    assert prompt.endswith(explain_contract(leaf=is_leaf(run)))
+    form = form_of(run)
+    assert prompt.endswith(explain_contract(form, 16 if form is Form.WHOLE else 0))
 
 
 WRONG = """\

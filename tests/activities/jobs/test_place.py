@@ -1,5 +1,6 @@
 """A job's folder and box in its prompt, for each policy, box and setting (ruling P2)."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -73,13 +74,14 @@ def test_each_policy(
 @pytest.mark.parametrize(
     ("kind", "section", "says"),
     [
-        (BoxKind.BWRAP, {}, ("`/tmp` is yours alone", "of the network only `api.anthropic.com`")),
+        (BoxKind.BWRAP, {}, ("`/tmp` is yours alone", "; no network, except your own model's;")),
         (BoxKind.LANDLOCK, {}, ("temporary files go where `$TMPDIR` says",)),
         (BoxKind.NONE, {}, ("`/tmp` is shared", "the network is the machine's own")),
         (BoxKind.BWRAP, {"network": "none"}, ("; no network;",)),
         (BoxKind.BWRAP, {"network": "full"}, ("the network is the machine's own",)),
         (BoxKind.BWRAP, {"hosts": ["*"]}, ("the internet through a proxy (HTTP, HTTPS)",)),
-        (BoxKind.BWRAP, {"hosts": [f"h{n}.example" for n in range(9)]}, ("and 5 more",)),
+        (BoxKind.BWRAP, {"hosts": ["h.example"]}, ("no network, except your own model's and `h.example`",)),
+        (BoxKind.BWRAP, {"hosts": [f"h{n}.example" for n in range(9)]}, ("and 1 more",)),
         (BoxKind.BWRAP, {"write": ["/srv/cache"]}, ("and `/srv/cache`",)),
         (BoxKind.BWRAP, {"read": ["/opt/sdk"]}, ("part of the repository, except for what is in `/opt/sdk`.",)),
     ],
@@ -90,6 +92,12 @@ def test_each_box_and_setting(
     text = said(stage, monkeypatch, kind=kind, section=section)
     for each in says:
         assert each in text
+
+
+def test_the_folder_of_the_program_itself_is_no_dependency(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    section = {"command": [sys.executable], "read": [str(Path(sys.executable).parent), "/opt/sdk"]}
+    text = said(stage, monkeypatch, section=section)
+    assert "part of the repository, except for what is in `/opt/sdk`." in text
 
 
 def test_five_lines_with_folder_commits_limits_and_tools(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

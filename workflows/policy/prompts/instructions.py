@@ -30,10 +30,18 @@ _DECIDE = {
         " `needs`; `failed` when you tried and it does not work; `skipped` when there was nothing to change."
     ),
 }
+_DELEGATED = "`implemented` when the goal asked for changes, and the line has them; "
 _VERIFY = (
     "You are the check of this work. `approved` (or `implemented`) lets it pass; `changes_requested`, `blocked` or"
-    " `failed` sends it back with your findings, for repair; `skipped` abstains. Run build and tests yourself, and"
-    " decide by what you saw, not by what summaries say. If you could not run them, it is not checked: `blocked`."
+    " `failed` sends it back with your findings, for repair; `skipped` abstains."
+)
+_RUNS = (
+    " Run build and tests yourself, and decide by what you saw, not by what summaries say. If you could not run them,"
+    " it is not checked: `blocked`."
+)
+_READS = (
+    " You can't run builds or tests here: judge by reading the code and its diff, not by what summaries say, and say in"
+    " your summary that nothing was run."
 )
 _VOTE = "All jobs of this set vote: one that fails or decides `changes_requested` stops the task."
 _QUORUM = (
@@ -51,9 +59,10 @@ another approach or a stronger `model`; a set that is the same as one before is 
 3. **It cannot go on** without something only the outside can give: return `blocked` and name it in `needs`.
 
 States, decisions and observed files are facts. Summaries are what agents say of themselves; where the two differ, \
-have it checked. The work of succeeded implement legs is on the line, and the next legs begin from it: they see what \
-earlier ones wrote, so nothing has to be done again. "Where you are" names the legs that were left out because they \
-conflict. A person takes the line over when the task has ended: say in your summary what is on it, and what is not."""
+have it checked. The line is the branch that collects the work of this task: each implement leg that succeeded is \
+merged into it, and the next legs begin from it, so nothing has to be done again. "Where you are" names the legs that \
+were left out because they conflict, and what brings each onto it. A person takes the line over when the task has \
+ended: say in your summary what is on it, and what is not."""
 
 _PREFLIGHT = """\
 Your last set was **not dispatched**: nothing of it ran, and nothing of it will. The faults are listed above, and the \
@@ -96,10 +105,10 @@ The verify legs did not pass. This is replan attempt {attempt} of {attempts}; wh
 is finalized as it stands.
 
 1. Take each finding of the verify legs above as a fact to be dealt with, not as an opinion to be answered.
-2. Return `delegations` that repair exactly these findings, and keep what already works. The repairing legs begin \
-from the line: they see the work that was checked.
+2. Return `delegations` that repair exactly these findings, and bring onto the line what "Where you are" names as \
+left out. Keep what already works: the repairing legs begin from the line, and see the work that was checked.
 3. Put a verify leg into the set again: `"synthesis_rule": "verify"`, `deps` on the repairing legs, another runtime \
-than theirs, with the policy that lets its program run builds and tests (see "Who you can delegate to"): it re-runs \
+than theirs, with the policy that lets its program run builds and tests (see "Delegating"): it re-runs \
 them itself. It works in a throwaway folder.
 4. Only if a finding cannot be repaired by any leg: return `blocked` and name it in `needs`."""
 
@@ -130,11 +139,18 @@ def ask(brief: ContinuationBrief) -> str:
     return f"{approved}{_text(brief)}"
 
 
-def decisions(action: Action, rules: Collection[SynthesisRule] = (), quorum: int | None = None) -> str:
-    """Return the meaning and effects of a job's possible decisions."""
-    lines = [_DECIDE[action]]
+def decisions(
+    action: Action,
+    rules: Collection[SynthesisRule] = (),
+    quorum: int | None = None,
+    *,
+    delegated: bool = False,
+    commands: bool = True,
+) -> str:
+    """Return the meaning and effects of a job's possible decisions, by what it has delegated and may run."""
+    lines = [f"{_DELEGATED if delegated and action is not Action.IMPLEMENT else ''}{_DECIDE[action]}"]
     if SynthesisRule.VERIFY in rules:
-        lines.append(_VERIFY)
+        lines.append(f"{_VERIFY}{_RUNS if commands else _READS}")
     if SynthesisRule.VOTE in rules:
         lines.append(_VOTE)
     if SynthesisRule.QUORUM in rules and quorum is not None:

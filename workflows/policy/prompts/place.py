@@ -106,7 +106,7 @@ def _commits(place: Place) -> str:
     elif place.at_base:
         said = f"- You begin from the task's base, commit {base}, on purpose: the work of other jobs is not here."
     elif place.base == place.line:
-        said = f"- You begin from the task's base, commit {base}; no work of other jobs is on the line yet."
+        said = f"- You begin from the task's base, commit {base}; no other job's work is merged yet."
     else:
         said = f"- You begin from the task's line, commit {line}: {made}."
     if place.given:
@@ -120,14 +120,20 @@ def _left_out(leg: LeftOut) -> str:
     who = f"leg {inline(leg.leg)}" if leg.leg else "your own work"
     return (
         f"  - Not on the line: {who}, because it conflicts{against}{files}."
-        f" A leg that implements, and may write `.git`, can resolve that: {inline(f'git merge {leg.branch}')}."
+        f" To bring it there: an implement leg by an agent that can merge, whose task is"
+        f" {inline(f'git merge {leg.branch}')}, to resolve what conflicts, and to run the tests."
     )
 
 
 def _references(place: Place) -> str:
-    names = f"Local branches that name commits: {_names(place.references)}. " if place.references else ""
+    names = f"Local branches: {', '.join(map(_reference, place.references[:MOST_NAMES]))}. " if place.references else ""
     since = inline(f"git diff {place.named('base', place.base)}...HEAD")
     return f"- {names}{since} shows what was done since the task began."
+
+
+def _reference(name: str) -> str:
+    meaning = {"base": " (where the task began)", LINE: " (with the work merged since)"}
+    return f"{inline(name)}{meaning.get(name, '')}"
 
 
 def _allowed(allowed: Allowed) -> str:
@@ -150,7 +156,8 @@ def _tools(allowed: Allowed) -> str:
     listed = f", except for what is in {_names(allowed.read)}" if allowed.read else ""
     return (
         "- The machine's tools are in PATH. The project's dependencies are not installed, unless they are part of the"
-        f" repository{listed}."
+        f" repository{listed}. How it is built and tested stands in files such as AGENTS.md, CONTRIBUTING.md, README.md"
+        " and those of its CI."
     )
 
 

@@ -4,7 +4,7 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping
 
-from workflows.contract.models import Action, Delegation
+from workflows.contract.models import Action, Decision, Delegation
 from workflows.model.briefs import BriefLeg, BudgetLine, ContinuationBrief
 from workflows.model.jobs import JobRun
 from workflows.model.long_texts import RefusedSet, Text
@@ -23,7 +23,7 @@ FINDINGS_LIMIT = 4_000
 
 _INTRODUCTION = "You coordinate a tree of delegated jobs. This prompt is complete: it needs no memory of earlier runs."
 
-_THROWN_AWAY = ". Mend nothing there: what you or a build write is thrown away."
+_THROWN_AWAY = ". Change nothing there: what you or a build write is thrown away."
 _FOLDER = {
     Action.ASK: _THROWN_AWAY,
     Action.REVIEW: _THROWN_AWAY,
@@ -111,7 +111,11 @@ def _sections(
     related = (belonging(run, place, about, fences) if run else "") or belongs_to.sentence(brief.belongs_to)
     goal = f"The task's original instructions, which this job still serves:\n\n{goal}"
     last = brief.flavour is Continuation.FINALIZE
-    decide = f"\n\nDecide {decisions(run.assignment.action, run.rules, run.quorum)}" if run and not last else ""
+    decide = ""
+    if run and not last:
+        commands = place is None or place.allowed.commands
+        asked = run.assignment.action
+        decide = f"\n\nDecide {decisions(asked, run.rules, run.quorum, delegated=True, commands=commands)}"
     return (
         ("Human answers" if brief.answers else "What a person said", _answers(brief, fences)),
         ("Goal", f"{related}\n\n{goal}".strip()),
@@ -220,8 +224,10 @@ def _facts(leg: BriefLeg) -> Iterator[tuple[str, str]]:
         yield "pull request", f"#{leg.pull_request}"
     if leg.branch:
         yield "branch", inline(leg.branch)
-    if leg.touched_files:
-        yield "observed files", ", ".join(inline(name) for name in leg.touched_files)
+    if leg.touched_files and leg.action is not Action.IMPLEMENT:
+        yield "files it changed, thrown away", ", ".join(inline(name) for name in leg.touched_files)
+    elif leg.touched_files or leg.decision is Decision.IMPLEMENTED:
+        yield "observed files", ", ".join(inline(name) for name in leg.touched_files) or "none: it changed nothing"
 
 
 def _refused(brief: ContinuationBrief, bodies: Mapping[str, str], fences: Fences) -> str:

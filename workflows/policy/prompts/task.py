@@ -47,6 +47,7 @@ def render_task(
 
     def write(fences: Fences) -> str:
         github = belonging(run, place, about, fences)
+        commands = place is None or place.allowed.commands
         parts = (
             f"{_job(run, named=bool(github))}\n{fences.meaning(obeyed=_OBEYED)}",
             *standing((run.assignment.worker.template or "").strip(), fences),
@@ -58,7 +59,7 @@ def render_task(
             _before(run),
             _guidance(run, fences),
             _material(artifact, place, fences) if artifact else "",
-            f"# What to decide\n\n{decisions(run.assignment.action, run.rules, run.quorum)}",
+            f"# What to decide\n\n{decisions(run.assignment.action, run.rules, run.quorum, commands=commands)}",
             contract,
         )
         return "\n\n".join(part for part in parts if part)

@@ -137,7 +137,7 @@ def test_all_is_registered_and_the_second_time_nothing_changes(service: Service,
     assert {name: str(each.worker.autonomy_policy) for name, each in known.items()} == {
         "lead": "read-only",
         "builder": "workspace-write",
-        "checker": "read-only",
+        "checker": "danger-full-access",
     }
     assert {name: each.worker.capabilities for name, each in known.items()} == {
         "lead": ("ask", "review"),

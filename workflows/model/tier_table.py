@@ -1,0 +1,16 @@
+"""The models of each tier that the agents' programs accept, on the date below (spec: advisory tiers). Data only.
+
+A program's default is its standard model. `[runtimes.<name>].tiers` adds to this and overrides it.
+"""
+
+from collections.abc import Mapping
+
+from workflows.contract.models import Tier
+
+AS_OF = "2026-11-26"
+
+MODELS: Mapping[str, Mapping[str, str]] = {
+    "codex": {Tier.MECHANICAL: "gpt-6-luna", Tier.CHEAP: "gpt-6.1-terra", Tier.DEEP: "gpt-6-astra"},
+    "claude": {Tier.MECHANICAL: "haiku", Tier.CHEAP: "sonnet", Tier.DEEP: "fable"},
+}
+"""By the program's name. Kimi's models are those of its own settings, so none is known."""
