@@ -177,7 +177,7 @@ def test_an_answer_that_imitates_the_prompt_stays_inside_its_fence(script: Scrip
     assert headings[0] == "# Continuation: a person has answered"
     assert headings[1] == "## Human answers"
     assert headings.count("## What to do now") == 1
-    assert headings[-3:] == ["## What to do now", "## Who you can delegate to", "## How to end this job"]
+    assert headings[-3:] == ["## What to do now", "## Delegating", "## How to end this job"]
     assert "# Final continuation" not in headings
 
 

@@ -221,7 +221,9 @@ async def test_the_prompt_says_where_the_job_is_and_what_was_left_out(stage: Sta
     assert "with the work of `a`, merged in this order" in place
     assert f"Not on the line: leg `b`, because it conflicts with `{a.branch}` in `limiter.py`." in place
     assert "`git merge leg/b`" in place
-    assert "Local branches that name commits: `base`, `line`, `leg/a`, `leg/b`." in place
+    assert (
+        "Local branches: `base` (where the task began), `line` (with the work merged since), `leg/a`, `leg/b`." in place
+    )
     assert "on no branch (detached)" in place
 
 
@@ -229,7 +231,7 @@ async def test_the_prompt_says_where_the_job_is_and_what_was_left_out(stage: Sta
 async def test_the_prompt_of_a_first_job_says_that_nothing_is_on_the_line(stage: Stage) -> None:
     await stage.play(stage.job(PROMPT, Action.IMPLEMENT))
     place = (stage.tmp / "told.txt").read_text()
-    assert "no work of other jobs is on the line yet" in place
+    assert "no other job's work is merged yet" in place
     assert "on the branch `service/job-0123456789ab`, which stays" in place
     assert "time limit" in place
 

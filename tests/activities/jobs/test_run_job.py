@@ -92,7 +92,7 @@ async def test_the_prompt_names_the_job_the_task_and_the_contract(stage: Stage) 
     assert "job-0123456789ab" in prompt
     assert "look at it" in prompt
     assert '"service_result"' in prompt
-    assert "## Who you can delegate to" in prompt
+    assert "## Delegating" in prompt
 
 
 @pytest.mark.ruling("I1", "I4", "spec:result.observation", "spec:run_order.3")
