@@ -151,6 +151,7 @@ def group_name(home: Home) -> str:
 
 def _chores(client: Client, context: Context, trees: Worker, *, deployed: bool) -> Iterator[Coroutine[Any, Any, None]]:
     """Yield the background tasks of this host, which last as long as the worker."""
+    yield ready.keep_beating(context.home.worker_ready)
     yield keep_stepping(trees)
     yield keep_tidy(context)
     yield keep_true(client, context)

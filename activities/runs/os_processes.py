@@ -80,13 +80,18 @@ def _read(path: str) -> bytes:
 
 
 def _identity_without_proc(pid: int) -> str | None:
+    state, _, start = _of_ps("stat=,lstart=", pid).partition(" ")
+    return start.strip() if state and not state.startswith("Z") else None
+
+
+def _of_ps(columns: str, pid: int) -> str:
+    """Return columns of `ps` about a process; nothing where /proc would know it."""
     if Path("/proc/self/stat").exists():
-        return None
+        return ""
     import subprocess  # not at the top: it loads `threading`, which slows each fork of a supervisor
 
-    command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
-    state, _, start = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip().partition(" ")
-    return start.strip() if state and not state.startswith("Z") else None
+    command = ["ps", "-o", columns, "-p", str(pid)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def pids() -> Iterator[int]:
@@ -100,6 +105,33 @@ def parent_of(pid: int) -> int | None:
         return _stat(pid)[1]
     except OSError:
         return None
+
+
+def effort(pid: int) -> tuple[float, bool] | None:
+    """Return the processor time of a process in seconds, and whether a thread of it waits for a processor or a disk;
+    None if the process is gone.
+    """
+    try:
+        used = _read(f"/proc/{pid}/stat").decode("latin-1").rpartition(")")[2].split()[11:13]
+        waits = any(_state(f"{pid}/task/{thread}") in "RD" for thread in os.listdir(f"/proc/{pid}/task"))
+    except OSError:
+        return _effort_without_proc(pid)
+    return sum(map(int, used)) / os.sysconf("SC_CLK_TCK"), waits
+
+
+def _state(process: str) -> str:
+    try:
+        return _read(f"/proc/{process}/stat").decode("latin-1").rpartition(")")[2].split()[0]
+    except OSError:  # the thread has ended
+        return "X"
+
+
+def _effort_without_proc(pid: int) -> tuple[float, bool] | None:
+    state, _, used = _of_ps("stat=,time=", pid).partition(" ")
+    seconds = 0.0
+    for part in used.strip().split(":") if state else ():
+        seconds = seconds * 60 + float(part)
+    return (seconds, state[0] in "RDU") if state else None
 
 
 def started(pid: int) -> int | None:

@@ -1,5 +1,6 @@
 """Files in the home in which a worker and a bridge record, once they work, their pid, address and settings."""
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from activities.runs.regular_files import write_private
 from activities.settings.home import Home
 from activities.settings.in_use import Told
 from activities.settings.model import BridgeSection
+
+BEAT_SECONDS = 10.0
+"""Interval of beats."""
 
 _HERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104
 """A listener on all addresses is reached by the loopback address on this machine."""
@@ -38,6 +42,27 @@ def say(path: Path, settings: Told, address: str | None = None) -> None:
     write_private(
         path, Ready(pid=pid, identity=identity(pid), address=address, settings=settings).model_dump_json() + "\n"
     )
+
+
+async def keep_beating(path: Path) -> None:
+    """Touch the file again and again, while this process's event loop turns: the daemon ends a process that does not.
+
+    It needs the loop, the interpreter's lock and the home, whose absence freezes a process.
+    """
+    import asyncio  # commands only read these files
+
+    while True:
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        await asyncio.sleep(BEAT_SECONDS)
+
+
+def beat_of(path: Path) -> int | None:
+    """Return the time of the last beat in nanoseconds; None if there is none."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None
 
 
 def read(path: Path) -> Ready | None:

@@ -12,21 +12,21 @@ from activities.settings.home import Home
 from bridge.daemon.foreground import importable
 from bridge.daemon.logs import log_end, open_log, quoted
 from bridge.daemon.options import DaemonOptions
-from bridge.machine.daemon_state import ChildPhase, DaemonState, DaemonStatus, Phase, status
+from bridge.machine.daemon_state import RESTART, ChildPhase, DaemonState, DaemonStatus, Phase, silence, status
 from bridge.machine.locks import FileLock, holder
 from bridge.machine.progress import Step, unheard
 from bridge.machine.writable import usable
 from workflows.model.errors import ServiceError
 
-_START_SECONDS = 900.0
-"""More than the start timeouts of all members together: the daemon itself reports first what went wrong."""
 _STOP_SECONDS = 40.0
 _PAUSE = 0.05
 _ENDING = (Phase.STOPPING, Phase.STOPPED, Phase.FAILED)
 
 
 def start(home: Home, options: DaemonOptions, step: Step = unheard) -> DaemonStatus:
-    """Start the daemon in the background and wait until it works. Idempotent while one runs."""
+    """Start the daemon in the background and wait until it works, or reports what went wrong. Idempotent while one
+    runs.
+    """
     usable(home)
     seen = status(home)
     if seen.pid is not None and seen.state is not None and seen.state.phase in _ENDING:
@@ -69,10 +69,8 @@ def _spawn(home: Home, options: DaemonOptions, lock: FileLock) -> subprocess.Pop
 
 
 def _wait_until_up(home: Home, ours: subprocess.Popen[bytes] | None, step: Step) -> DaemonStatus:
-    deadline = time.monotonic() + _START_SECONDS
     coming = ComingUp()
-    while time.monotonic() < deadline:
-        seen = status(home)
+    while (seen := status(home)).silent_since is None:
         if seen.state is not None and seen.running:
             up = seen.state.phase in (Phase.RUNNING, Phase.DEGRADED)
             if ours is not None or not up:
@@ -85,8 +83,7 @@ def _wait_until_up(home: Home, ours: subprocess.Popen[bytes] | None, step: Step)
                 raise ServiceError(said.problem, said.hint)
             raise ServiceError(f"the daemon ended before it was ready{quoted(log_end(log))}", f"less {log}")
         time.sleep(_PAUSE)
-    which = f": it waits for the {coming.waits_for}" if coming.waits_for else ""
-    raise ServiceError(f"the daemon is still not ready after {_START_SECONDS:g} s{which}", "service daemon status")
+    raise ServiceError(silence(seen), RESTART)
 
 
 def _released_within(home: Home, pid: int, seconds: float, step: Step = unheard) -> bool:
@@ -117,12 +114,6 @@ class ComingUp:
             if child.phase is ChildPhase.RUNNING:
                 self._took.setdefault(child.name, now - self._since[child.name])
         return ", ".join(self._said(child.name, now) for child in state.children if child.name in self._since)
-
-    @property
-    def waits_for(self) -> str:
-        """The name of the member that is starting; empty if all started members work."""
-        begun = [name for name in self._since if name not in self._took]
-        return begun[-1] if begun else ""
 
     def _said(self, name: str, now: float) -> str:
         took = self._took.get(name)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from activities import process
 from activities.settings.home import Home
-from activities.settings.ready import pid_of
+from activities.settings.ready import beat_of, keep_beating, pid_of
 from activities.store.registry.hosts import release
 from bridge.daemon import logs, replace_seal_key
 from bridge.daemon.diagnosis import database_in_use, diagnose_bridge, diagnose_said, diagnose_server
@@ -23,6 +23,7 @@ from bridge.daemon.server import (
     own_environment,
     prepare_namespace,
     server_answers,
+    server_beat,
     server_command,
     server_environment,
 )
@@ -72,6 +73,7 @@ async def _run(home: Home, options: DaemonOptions, lock: FileLock | None) -> Non
     )
     state = StateFile(home.daemon_state, first_word)
     chores = (
+        keep_beating(home.daemon_state),
         logs.keep_small(home.logs),
         replace_seal_key.keep_closed(home),
         replace_seal_key.seal_schedules(home, lambda: state.state.phase is Phase.RUNNING),
@@ -195,6 +197,7 @@ def _server(home: Home, options: DaemonOptions, port: int, ui: Listener, lock: F
         ),
         env=_without_secrets(server_environment(), options),
         ready=ready,
+        beat=partial(server_beat, ui, options.namespace),
         log=home.logs / "server.log",
         cwd=home.root,
         explain=partial(diagnose_server, home=home),
@@ -266,6 +269,7 @@ def _program(
         argv=argv,
         env={**env, "SERVICE_HOME": str(home.root), **importable()},
         ready=works,
+        beat=partial(asyncio.to_thread, beat_of, ready) if ready is not None else None,
         log=home.logs / f"{name}.log",
         cwd=home.root,
         explain=explain,

@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from activities.runs import os_processes
+from activities.runs.signs_of_life import LOOKS, SignsOfLife
 from bridge.daemon import die_with_parent
 from bridge.daemon.logs import log_end, open_log, quoted
 from workflows.model.errors import ServiceError
@@ -34,8 +36,10 @@ class Member:
     cwd: Path
     explain: Callable[[str], ServiceError | None] = lambda _: None
     """Returns the cause of a failed start, if the output shows it."""
-    ready_timeout: float = 180.0
-    """Seconds for a living member to become ready: a busy machine takes many times as long as usual."""
+    beat: Callable[[], Awaitable[object]] | None = None
+    """Returns another value after each sign of life; None if the member gives none."""
+    patience: float = 60.0
+    """Seconds without a beat, or at the start without progress, after which the member is frozen."""
     grace: float = 10.0
     """Seconds between SIGTERM and SIGKILL."""
     inherit: tuple[int, ...] = ()
@@ -54,6 +58,8 @@ class MemberProcess:
         self.pid = process.pid
         self._process = process
         self._log_start = log_start
+        self.is_frozen = False
+        """True if it was ended because it gave no sign of life."""
 
     @classmethod
     async def launch(cls, member: Member) -> "MemberProcess":
@@ -74,26 +80,52 @@ class MemberProcess:
             return cls(member, process, start)
 
     async def ready(self) -> None:
-        """Return when the member works; raise if it ends first, takes too long, or reports an error."""
+        """Return when the member works; raise if it ends first, makes no progress, or reports an error."""
         working = asyncio.ensure_future(self.member.ready(self.pid))
         ending = asyncio.ensure_future(self._process.wait())
+        stalling = asyncio.ensure_future(self._until_missing(self._progress))
         try:
-            async with asyncio.timeout(self.member.ready_timeout):
-                await asyncio.wait({working, ending}, return_when=asyncio.FIRST_COMPLETED)
-            if not working.done():
-                raise self._failure(f"ended ({self.ending()}) before it was ready")
-            await working
-        except TimeoutError:
-            raise self._failure(f"was not ready after {self.member.ready_timeout:g} s") from None
+            await asyncio.wait({working, ending, stalling}, return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                return await working
+            if not ending.done():
+                raise self._failure(f"was not ready, and has done nothing for {self.member.patience:g} s")
+            raise self._failure(f"ended ({self.ending()}) before it was ready")
         finally:
+            stalling.cancel()
             working.cancel()
             ending.cancel()
 
     async def ended(self) -> str:
-        """Wait for the member's end, kill the rest of its session, and return how it ended."""
-        await self._process.wait()
+        """Wait for the member's end, kill the rest of its session, and return how it ended. A frozen member is
+        killed.
+        """
+        watching = asyncio.create_task(self._end_if_frozen())
+        try:
+            await self._process.wait()
+        finally:
+            watching.cancel()
         self.kill()
-        return self.ending()
+        return f"gave no sign of life for {self.member.patience:g} s" if self.is_frozen else f"ended ({self.ending()})"
+
+    async def _end_if_frozen(self) -> None:
+        if self.member.beat is not None:
+            await self._until_missing(self.member.beat)
+            self.is_frozen = True
+            self.kill()
+
+    async def _until_missing(self, sign: Callable[[], Awaitable[object]]) -> None:
+        """Return once the member has given no such sign for the time of its patience."""
+        signs = SignsOfLife(self.pid)
+        while not await asyncio.to_thread(signs.are_missing, await sign()):  # noqa: ASYNC110
+            await asyncio.sleep(self.member.patience / LOOKS)
+
+    async def _progress(self) -> object:
+        """Return what grows while the member starts: seconds of processor time, and bytes in its log."""
+        used, _ = os_processes.effort(self.pid) or (0.0, False)
+        with contextlib.suppress(OSError):
+            return int(used), self.member.log.stat().st_size
+        return int(used)
 
     def kill(self) -> None:
         """Kill the member and the rest of its session at once."""

@@ -45,6 +45,9 @@ TUNING = (
     "system.enableCancelActivityWorkerCommand=true",
 )
 
+_BEAT_SECONDS = 10.0
+"""Time for an answer that shows that the server is not frozen."""
+
 _KNOWN_SECONDS = 4.0
 """Time until all parts of the server know a new search attribute: each refreshes its cache every two seconds."""
 
@@ -122,6 +125,11 @@ async def server_answers(ui: Listener, namespace: str = NAMESPACE) -> None:
     await until(lambda: _settings(ui, namespace) is not None)
 
 
+async def server_beat(ui: Listener, namespace: str = NAMESPACE) -> object:
+    """Return a new value if the web UI reaches the server now, else None."""
+    return object() if await asyncio.to_thread(_settings, ui, namespace, _BEAT_SECONDS) is not None else None
+
+
 async def prepare_namespace(
     address: str,
     ui: Listener,
@@ -149,9 +157,9 @@ def _each(flag: str, values: Iterable[str]) -> tuple[str, ...]:
     return tuple(word for value in values for word in (flag, value))
 
 
-def _settings(ui: Listener, namespace: str) -> dict[str, Any] | None:
+def _settings(ui: Listener, namespace: str, seconds: float = 2.0) -> dict[str, Any] | None:
     """Return the namespace's settings; None until the server serves it."""
-    connection = HTTPConnection(*ui, timeout=2)
+    connection = HTTPConnection(*ui, timeout=seconds)
     try:
         connection.request("GET", f"/api/v1/namespaces/{namespace}")
         answer = connection.getresponse()

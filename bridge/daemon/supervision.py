@@ -111,7 +111,10 @@ class Group:
         """Start the member if it is down, wait for its end, and return how it ended."""
         try:
             process = slot.process or await self._start_again(slot)
-            return f"ended ({await process.ended()})"
+            ending = await process.ended()
+            if process.is_frozen:
+                slot.state = slot.state.model_copy(update={"frozen_at": datetime.now(UTC)})
+            return ending
         except (ServiceError, OSError) as error:
             return str(error).splitlines()[0]
 

@@ -68,10 +68,11 @@ async def serve(service: Service) -> None:
             await stack.enter_async_context(worker)
         ready.say(service.home.github_ready, service.reading.told())
         log.info("ready to speak to %s", settings.github.api_url)
-        bell = asyncio.create_task(_ring_for_news(service, temporal))
+        chores = _ring_for_news(service, temporal), ready.keep_beating(service.home.github_ready)
+        beside = [taking, *map(asyncio.create_task, chores)]
         await stop.wait()
-        bell.cancel()
-        taking.cancel()
+        for chore in beside:
+            chore.cancel()
 
 
 async def _ring_for_news(service: Service, temporal: TemporalClient) -> None:

@@ -33,8 +33,9 @@ def serve(service: Service, addr: str | None, *, allow_remote: bool, announce: C
         beside: set[asyncio.Task[None]] = set()
 
         def ready() -> None:
-            beside.add(asyncio.get_running_loop().create_task(auto_merge.keep(service)))
             say_ready(service, bound(listening))
+            chores = auto_merge.keep(service), ready_file.keep_beating(service.home.bridge_ready)
+            beside.update(map(asyncio.get_running_loop().create_task, chores))
             announce(f"http://{bound(listening)}")
 
         with suppress(KeyboardInterrupt):  # it has stopped in order by then

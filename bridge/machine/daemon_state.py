@@ -1,7 +1,7 @@
 """The daemon's published state, and its status as seen from outside: does it run, where, and how well."""
 
 import logging
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from urllib.parse import quote
@@ -11,10 +11,17 @@ from pydantic import BaseModel, ConfigDict, ValidationError, computed_field
 from activities.runs.regular_files import write_private
 from activities.settings.home import Home
 from activities.settings.in_use import Told
+from activities.settings.ready import beat_of
 from bridge.machine.locks import holder
 from workflows.text.durations import format_duration
 
 log = logging.getLogger(__name__)
+
+RESTART = "service daemon stop && service daemon start"
+"""The command that restarts all members. Agents that are at work go on."""
+
+SILENT = timedelta(seconds=60)
+"""The time without a beat after which the daemon is frozen."""
 
 VIEWS = {
     "all": '`WorkflowType`!="Notify"',
@@ -64,6 +71,8 @@ class ChildState(_Said):
     """The reason it is not running, and what happens next."""
     again_at: datetime | None = None
     """The time of the next restart of a dead member."""
+    frozen_at: datetime | None = None
+    """The last time at which it was ended because it gave no sign of life."""
     log: str
 
 
@@ -122,6 +131,8 @@ class DaemonStatus(BaseModel):
     running: bool
     home: str
     pid: int | None = None
+    silent_since: datetime | None = None
+    """The last beat of a daemon that is frozen, and so restarts no member that dies."""
     uptime_seconds: float | None = None
     state: DaemonState | None = None
 
@@ -142,6 +153,14 @@ class DaemonStatus(BaseModel):
         return "" if self.uptime_seconds is None else format_duration(int(self.uptime_seconds))
 
 
+def silence(seen: DaemonStatus) -> str:
+    """Say that the daemon is frozen; empty if it isn't."""
+    if seen.silent_since is None:
+        return ""
+    since = f"{seen.silent_since.astimezone():%Y-%m-%d %H:%M:%S %Z}"
+    return f"the daemon (process {seen.pid}) has given no sign of life since {since}"
+
+
 def status(home: Home) -> DaemonStatus:
     """Return the status. The lock decides whether a daemon runs: a killed one leaves an outdated state file."""
     pid = holder(home.daemon_lock)
@@ -150,5 +169,12 @@ def status(home: Home) -> DaemonStatus:
         return DaemonStatus(running=False, home=str(home.root), state=state)
     if state is None or state.pid != pid:
         return DaemonStatus(running=True, home=str(home.root), pid=pid)
-    uptime = (datetime.now(UTC) - state.started_at).total_seconds()
-    return DaemonStatus(running=True, home=str(home.root), pid=pid, uptime_seconds=uptime, state=state)
+    now, beat = datetime.now(UTC), datetime.fromtimestamp((beat_of(home.daemon_state) or 0) / 1e9, UTC)
+    return DaemonStatus(
+        running=True,
+        home=str(home.root),
+        pid=pid,
+        silent_since=beat if now - beat > SILENT else None,
+        uptime_seconds=(now - state.started_at).total_seconds(),
+        state=state,
+    )

@@ -30,6 +30,7 @@ def lines(seen: "DaemonStatus", *, links: bool = False) -> list[str]:
     phase = Piece(f"{state.phase:{_COLUMN}}", of_state(state.phase) if state.phase != "degraded" else Look.BAD)
     return [
         Line(phase, f" process {seen.pid}, up {seen.uptime}, version {state.version}"),
+        *_silence(seen),
         _field("home", seen.home),
         _field("temporal", f"{state.temporal_address}, namespace {state.namespace}"),
         *_lists(dict(seen.views), state, spelt=spelt),
@@ -113,8 +114,17 @@ def _bridge(url: str, *, spelt: bool) -> list[Line]:
     return [_field("dashboard", "service dashboard, served at ", url)]
 
 
+def _silence(seen: "DaemonStatus") -> Iterator[Line]:
+    from bridge.machine.daemon_state import RESTART, silence
+
+    if told := silence(seen):
+        yield _field("frozen", Piece(told, Look.BAD), f" ({RESTART})")
+
+
 def _child(child: "ChildState") -> Line:
     restarts = f"restarted {child.restarts} times" if child.restarts else ""
+    if child.frozen_at:
+        restarts += f", frozen at {child.frozen_at.astimezone():%Y-%m-%d %H:%M:%S}"
     again = f"at {child.again_at.astimezone():%H:%M:%S}" if child.again_at else ""
     parts = [f"process {child.pid}" if child.pid else "", restarts, child.note, again]
     look = of_state(child.phase) if child.phase == "running" else Look.BAD

@@ -16,8 +16,12 @@ from activities.settings.home import Home
 from activities.settings.in_use import Change, File, Told
 from activities.store.registry import hosts
 from activities.store.waiting import Counts
-from bridge.machine.daemon_state import VIEWS, ChildPhase, ChildState, DaemonState, Phase
+from bridge.daemon import background
+from bridge.daemon.options import DaemonOptions
+from bridge.machine.daemon_state import RESTART, VIEWS, ChildPhase, ChildState, DaemonState, Phase
 from bridge.machine.locks import FileLock
+from bridge.operations.health import doctor
+from bridge.operations.health.findings import Level
 from bridge.operations.home.overview import Disk, HostNow, Overview
 from bridge.operations.jobs.spend import Used
 from bridge.operations.service import Service
@@ -26,6 +30,7 @@ from cli.daemon import app
 from cli.drawing import daemon
 from tests.bridge import seeds
 from tests.cli.seat import seated
+from workflows.model.errors import ServiceError
 from workflows.model.states import TaskState
 
 AGAIN = datetime.now(UTC) + timedelta(seconds=2)
@@ -99,6 +104,36 @@ def test_status_shows_where_to_look_and_who_is_down(running: Home) -> None:
         "note             port 7233 is taken; Temporal listens on 7234",
         "preflight        0 delegation preflight failures",
     ]
+
+
+def test_status_and_doctor_say_what_is_frozen_and_what_was(running: Home) -> None:
+    at = datetime.now(UTC) - timedelta(minutes=5)
+    worker = ChildState(name="worker", phase=ChildPhase.RUNNING, pid=78, restarts=1, frozen_at=at, log="/l")
+    write_private(running.daemon_state, STATE.model_copy(update={"children": (worker,)}).model_dump_json())
+    said = CliRunner().invoke(app, ["status"]).stdout
+    assert (
+        f"worker           running, process 78, restarted 1 times, frozen at {at.astimezone():%Y-%m-%d %H:%M:%S}"
+        in said
+    )
+    assert "no sign of life" not in said
+    findings = {finding.about: finding for finding in doctor.daemon(Service(running))}
+    assert (findings["daemon"].level, findings["worker"].level) == (Level.OK, Level.WARNING)
+    assert findings["worker"].fix == "service daemon logs worker"
+    os.utime(running.daemon_state, (at.timestamp(), at.timestamp()))
+    said = CliRunner().invoke(app, ["status"]).stdout
+    silence = (
+        f"the daemon (process {os.getpid()}) has given no sign of life since {at.astimezone():%Y-%m-%d %H:%M:%S %Z}"
+    )
+    assert f"frozen           {silence} (service daemon stop && service daemon start)" in said
+    (first, *_) = doctor.daemon(Service(running))
+    assert (first.level, first.fix) == (Level.WRONG, RESTART)
+
+
+def test_a_start_does_not_wait_for_a_frozen_daemon(running: Home) -> None:
+    os.utime(running.daemon_state, (0, 0))
+    with pytest.raises(ServiceError, match="has given no sign of life since 1970") as refused:
+        background.start(running, DaemonOptions())
+    assert refused.value.hint == RESTART
 
 
 def test_status_is_json_for_programs(running: Home) -> None:

@@ -35,6 +35,8 @@ PYTHON = (3, 11)
 SCARCE_BYTES, FULL_BYTES = 5 * 1024**3, 512 * 1024**2
 LEFT_OVER_SECONDS = 86_400.0
 OPENED_SECONDS = 7 * 86_400.0
+FROZEN_SECONDS = 86_400.0
+"""Age in seconds up to which a member that froze is reported."""
 
 Check = Callable[[Service], Iterator[Finding]]
 
@@ -299,12 +301,19 @@ def daemon(service: Service) -> Iterator[Finding]:
         problem = f"; the last start failed: {seen.state.problem}" if seen.state and seen.state.problem else ""
         yield Finding("daemon", Level.WARNING, f"not running, so nothing is worked on{problem}", "service daemon start")
         return
-    yield Finding("daemon", Level.OK, f"process {seen.pid}, up {seen.uptime}")
+    if silence := daemon_state.silence(seen):
+        yield Finding("daemon", Level.WRONG, f"{silence}; it restarts no member that ends", daemon_state.RESTART)
+    else:
+        yield Finding("daemon", Level.OK, f"process {seen.pid}, up {seen.uptime}")
     for child in seen.state.children if seen.state else ():
         good = child.phase == "running"
         waits = f", at {child.again_at.astimezone():%H:%M:%S %Z}" if child.again_at else ""
         says = f"{child.note}{waits}" if child.note else f"{child.phase}, restarted {child.restarts} times"
-        yield Finding(child.name, Level.OK if good else Level.WRONG, says, "" if good else f"tail '{child.log}'")
+        level, fix = (Level.OK, "") if good else (Level.WRONG, f"tail '{child.log}'")
+        if good and child.frozen_at and time.time() - child.frozen_at.timestamp() < FROZEN_SECONDS:
+            says += f", last at {child.frozen_at.astimezone():%H:%M:%S %Z}: it had given no sign of life for a minute"
+            level, fix = Level.WARNING, f"service daemon logs {child.name}"
+        yield Finding(child.name, level, says, fix)
 
 
 def stale(service: Service) -> Iterator[Finding]:

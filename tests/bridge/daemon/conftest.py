@@ -22,7 +22,9 @@ import json, os, pathlib, time
 home = pathlib.Path(os.environ["SERVICE_HOME"])
 print("told to use", os.environ.get("SERVICE_TEMPORAL_ADDRESS"), flush=True)
 (home / "worker.ready").write_text(json.dumps({"pid": os.getpid()}))
-time.sleep(600)
+while True:
+    time.sleep(1)
+    os.utime(home / "worker.ready")
 """
 
 

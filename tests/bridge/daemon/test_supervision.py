@@ -1,10 +1,13 @@
 """The supervised group, with small programs as members."""
 
 import asyncio
+import contextlib
+import logging
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from activities.runs import signs_of_life
+from activities.settings import ready
 from bridge.daemon import die_with_parent
 from bridge.daemon.member import Member, MemberFailedError, MemberProcess, until
 from bridge.daemon.supervision import Backoff, Group
@@ -70,7 +75,27 @@ class Watcher:
         return next(child for child in self.said[-1][1] if child.name == name)
 
 
-def member(folder: Path, name: str, program: str, *, ready_timeout: float = 30.0, grace: float = 10.0) -> Member:
+BEATS = """
+import asyncio, re, threading
+async def beat():
+    while True:
+        spent = time.process_time() + float(os.environ.get('WORK', 0))
+        while time.process_time() < spent:
+            pass
+        me.touch()
+        await asyncio.sleep(0.05)
+def hog(*_):
+    threading.Thread(target=re.match, args=('(x+x+)+y', 'x' * 60)).start()
+signal.signal(signal.SIGUSR1, hog)
+me.write_text(str(os.getpid()))
+asyncio.run(beat())
+"""
+"""Beats on its event loop, after `WORK` seconds of processor time for each beat; SIGUSR1 starts a thread that keeps the
+interpreter's lock."""
+PATIENCE = 1.0
+
+
+def member(folder: Path, name: str, program: str, *, patience: float = 30.0, grace: float = 10.0) -> Member:
     """Build a member that is ready once it wrote its file."""
 
     async def ready(_pid: int) -> None:
@@ -83,7 +108,7 @@ def member(folder: Path, name: str, program: str, *, ready_timeout: float = 30.0
         ready=ready,
         log=folder / "logs" / f"{name}.log",
         cwd=folder,
-        ready_timeout=ready_timeout,
+        patience=patience,
         grace=grace,
     )
 
@@ -230,11 +255,94 @@ async def test_the_last_words_of_one_that_ends_while_it_is_still_being_started_a
 
 async def test_a_member_that_is_never_ready_fails_the_start_and_is_killed(tmp_path: Path) -> None:
     watcher = Watcher()
-    with pytest.raises(MemberFailedError, match=r"was not ready after 5 s\n  \| thinking"):
-        await Group([member(tmp_path, "a", SILENT, ready_timeout=5, grace=0.2)], watcher).run(asyncio.Event())
+    with pytest.raises(MemberFailedError, match=r"was not ready, and has done nothing for 2 s\n  \| thinking"):
+        await Group([member(tmp_path, "a", SILENT, patience=2, grace=0.2)], watcher).run(asyncio.Event())
     pids = {child.pid for _, (child,) in watcher.said if child.pid}
     assert len(pids) == 1
     assert all(is_gone(pid) for pid in pids)
+
+
+@pytest.mark.parametrize("how", ["os.getpid()", "print('thinking', flush=True)"], ids=["processor time", "a log"])
+async def test_a_start_is_waited_for_as_long_as_it_makes_progress(tmp_path: Path, how: str) -> None:
+    """The member starts for three times its patience."""
+    slow = f"until = time.monotonic() + 3 * {PATIENCE}\nwhile time.monotonic() < until:\n    {how}\n"
+    slow += "    time.sleep(0.05)\n" if "print" in how else ""
+    watcher = Watcher()
+    group = Group([member(tmp_path, "slow", slow + GOOD, patience=PATIENCE)], watcher)
+    await while_running(group, lambda: wait_for(lambda: watcher.phase is Phase.RUNNING, "the member"))
+    assert watcher.child("slow").restarts == 0
+
+
+def beating(folder: Path, name: str, *, work: float = 0.0) -> Member:
+    """Build a member whose file is touched at each beat."""
+
+    async def beat() -> object:
+        return ready.beat_of(folder / name)
+
+    made = member(folder, name, BEATS, patience=PATIENCE)
+    return replace(made, beat=beat, env={**made.env, "WORK": str(work)})
+
+
+@pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGUSR1], ids=["stopped", "its lock is kept"])
+async def test_a_frozen_member_is_ended_and_started_again_and_that_is_said(
+    tmp_path: Path, how: signal.Signals, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(signs_of_life, "ENOUGH_SECONDS", 0.5)
+    watcher = Watcher()
+
+    def freeze_it() -> None:
+        wait_for(lambda: watcher.phase is Phase.RUNNING, "all members")
+        frozen = pid_in(tmp_path / "a")
+        os.kill(frozen, how)
+        wait_for(lambda: watcher.child("a").restarts == 1 and watcher.phase is Phase.RUNNING, "a restart")
+        assert is_gone(frozen)
+
+    with caplog.at_level(logging.WARNING):
+        await while_running(Group([beating(tmp_path, "a"), beating(tmp_path, "b")], watcher, QUICK), freeze_it)
+    assert "a gave no sign of life for 1 s; starting it again in 0.02 s (restart 1)" in caplog.text
+    assert watcher.child("a").frozen_at is not None
+    assert (watcher.child("b").restarts, watcher.child("b").frozen_at) == (0, None)
+
+
+async def test_a_member_with_three_percent_of_a_processor_beats_late_and_is_left_alone(tmp_path: Path) -> None:
+    watcher = Watcher()
+    with three_percent() as starve:
+
+        def starve_it() -> None:
+            wait_for(lambda: watcher.phase is Phase.RUNNING, "the member")
+            starve(pid_in(tmp_path / "a"))
+            for _ in range(4):
+                wait_for(partial(has_beaten_since, tmp_path / "a", ready.beat_of(tmp_path / "a")), "a beat")
+
+        await while_running(Group([beating(tmp_path, "a", work=0.06)], watcher, QUICK), starve_it)
+    assert watcher.child("a").restarts == 0
+
+
+def has_beaten_since(path: Path, last: int | None) -> bool:
+    return ready.beat_of(path) != last
+
+
+@contextlib.contextmanager
+def three_percent() -> Iterator[Callable[[int], None]]:
+    """Make a control group with 3 % of a processor; yield what puts a process into it."""
+    for root, limits in (
+        ("/sys/fs/cgroup/cpu", {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "3000"}),
+        ("/sys/fs/cgroup", {"cpu.max": "3000 100000"}),
+    ):
+        group = Path(root, f"test-starved-{os.getpid()}")
+        with contextlib.suppress(OSError):
+            group.mkdir()
+            for name, value in limits.items():
+                (group / name).write_text(value)
+            break
+    else:
+        pytest.skip("this account may make no control group with a limit of processor time here")
+    members = group / "cgroup.procs"
+    try:
+        yield lambda pid: print(pid, file=members.open("w"), flush=True)
+    finally:
+        wait_for(lambda: not members.read_text().strip(), "the end of its processes")
+        group.rmdir()
 
 
 async def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -1,0 +1,33 @@
+"""Judge whether a process is frozen: alive, and without a sign of life."""
+
+from dataclasses import dataclass, field
+
+from activities.runs import os_processes
+
+LOOKS = 6
+"""Looks without a sign of life after which a process is frozen. Looks are counted, not seconds: whoever looks may have
+been suspended with the process.
+"""
+
+ENOUGH_SECONDS = 10.0
+"""Processor time in which any process gives a sign of life, however few of its threads get a turn."""
+
+
+@dataclass
+class SignsOfLife:
+    """The looks at one process. A process that lacks processor time or waits for a disk is slow, not frozen."""
+
+    pid: int
+    last: object = field(default_factory=object)
+    missed: int = 0
+    used: float = 0.0
+    """Processor time at the last sign."""
+
+    def are_missing(self, sign: object) -> bool:
+        """Look once: return whether the process is frozen. A sign that differs from the last one is a sign of life."""
+        used, waits = os_processes.effort(self.pid) or (0.0, False)
+        if sign != self.last:
+            self.last, self.missed, self.used = sign, 0, used
+        elif not waits or used - self.used >= ENOUGH_SECONDS:
+            self.missed += 1
+        return self.missed >= LOOKS
