@@ -75,8 +75,11 @@ def _options(service: Service, temporal_port: int | None, ui_port: int | None, s
     from activities.temporal import external_config
     from bridge.daemon.options import DaemonOptions
     from workflows.temporal import search
+    from workflows.temporal.calls import agents_queue
+    from workflows.temporal.github_calls import pushing_queue, turns_queue
 
-    wanted = service.settings.temporal
+    wanted, host = service.settings.temporal, service.settings.host
+    trees = wanted.task_queue
     options = DaemonOptions(
         temporal_port=wanted.port if temporal_port is None else temporal_port,
         ui_port=ui_port if ui_port is not None or "ui_port" not in wanted.model_fields_set else wanted.ui_port,
@@ -84,6 +87,8 @@ def _options(service: Service, temporal_port: int | None, ui_port: int | None, s
         namespace=wanted.namespace,
         encrypt=wanted.encrypt,
         search_attributes=tuple(search.NAMES.items()),
+        worker_queues=((trees, "WORKFLOW"), (trees, "ACTIVITY"), (agents_queue(host), "ACTIVITY")),
+        github_queues=((turns_queue(trees), "ACTIVITY"), (pushing_queue(trees, host), "ACTIVITY")),
         settings=service.reading.told(DAEMON_READS),
         own_store=not service.settings.store.url,
         **_bridge(service.settings.bridge),

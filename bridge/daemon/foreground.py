@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 from collections.abc import Awaitable, Callable, Collection, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -19,8 +20,10 @@ from bridge.daemon.diagnosis import database_in_use, diagnose_bridge, diagnose_s
 from bridge.daemon.member import Member, until
 from bridge.daemon.options import DaemonOptions
 from bridge.daemon.server import (
+    Queue,
     find_program,
     own_environment,
+    polls,
     prepare_namespace,
     server_answers,
     server_beat,
@@ -40,10 +43,11 @@ log = logging.getLogger(__name__)
 
 _PORT_RACES = 5
 _SERVER = "server"
-"""Members that poll the server restart with it. The SDK waits up to 10 s to poll again, and a task that was lost with
-the connection waits for its timeout; a new process polls at once, and takes over what the last one held.
+"""Members that poll the server have 5 s to poll it again when it was restarted: the SDK waits up to 10 s. A new process
+polls at once, and takes over what the last one held, but its start takes longer on a busy machine.
 """
 _NO_UI_PORT = "ui_port has no effect any more: the bridge serves Temporal's web UI, on its own port"
+_REJOIN_PAUSE = 0.2
 _LAST_ONE_ENDING = 2.0
 """Seconds a killed process may need to release its lock."""
 
@@ -158,11 +162,22 @@ def _ours(
     given = {name: {**plain, name: os.environ[name]} if name in os.environ else plain for name in (token, webhook)}
     proxied = {web_ui.VARIABLE: str(ui)} if ui else {}
     return [
-        _worker(home, options, plain),
+        _polling(_worker(home, options, plain), options, ui, options.worker_queues),
         *_bridge(home, options, given[webhook] | proxied, state, avoid),
-        *_github(home, options, given[token]),
+        *(_polling(each, options, ui, options.github_queues) for each in _github(home, options, given[token])),
         *_commands(home, options, plain),
     ]
+
+
+def _polling(member: Member, options: DaemonOptions, ui: Listener | None, queues: tuple[Queue, ...]) -> Member:
+    """Have a member that polls our own server find it again after a restart."""
+    if ui is None:
+        return member
+
+    async def rejoins(pid: int) -> None:
+        await until(partial(polls, ui, options.namespace, queues, pid), _REJOIN_PAUSE)
+
+    return replace(member, works_with=_SERVER, rejoins=rejoins)
 
 
 def _without_secrets(env: dict[str, str], options: DaemonOptions) -> dict[str, str]:
@@ -207,8 +222,7 @@ def _server(home: Home, options: DaemonOptions, port: int, ui: Listener, lock: F
 
 
 def _worker(home: Home, options: DaemonOptions, env: dict[str, str]) -> Member:
-    argv = options.worker_command
-    return _program(home, "worker", argv, env, ready=home.worker_ready, umask=-1, restarts_with=_SERVER)
+    return _program(home, "worker", options.worker_command, env, ready=home.worker_ready, umask=-1)
 
 
 def _bridge(
@@ -231,7 +245,7 @@ def _bridge(
 def _github(home: Home, options: DaemonOptions, env: dict[str, str]) -> list[Member]:
     """Build the GitHub process if an account is configured."""
     argv = options.github_command
-    return [_program(home, "github", argv, env, ready=home.github_ready, restarts_with=_SERVER)] if argv else []
+    return [_program(home, "github", argv, env, ready=home.github_ready)] if argv else []
 
 
 def _commands(home: Home, options: DaemonOptions, env: dict[str, str]) -> list[Member]:
@@ -252,7 +266,6 @@ def _program(
     ready: Path | None,
     explain: Callable[[str], ServiceError | None] = diagnose_said,
     umask: int = 0o077,
-    restarts_with: str = "",
 ) -> Member:
     """Build a member from one of the service's programs. It is ready once it wrote its pid to `ready`; without that
     file, at once.
@@ -274,7 +287,6 @@ def _program(
         cwd=home.root,
         explain=explain,
         umask=umask,
-        restarts_with=restarts_with,
     )
 
 

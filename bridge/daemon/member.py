@@ -46,8 +46,10 @@ class Member:
     """File descriptors to inherit."""
     umask: int = -1
     """The umask for its files; -1 keeps ours."""
-    restarts_with: str = ""
-    """The name of another member: when that one ends, this one is killed, and started again after it."""
+    works_with: str = ""
+    """The name of another member, after which this one is started again."""
+    rejoins: Callable[[int], Awaitable[None]] | None = None
+    """Takes the pid, and returns once this member works with that one again, which was restarted."""
 
 
 class MemberProcess:
@@ -157,7 +159,7 @@ class MemberProcess:
         return MemberFailedError(message, f"less {self.member.log}")
 
 
-async def until(condition: Callable[[], bool]) -> None:
+async def until(condition: Callable[[], bool], pause: float = 0.05) -> None:
     """Poll until another process has made the condition true: there is no event to wait for."""
     while not await asyncio.to_thread(condition):  # noqa: ASYNC110
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(pause)

@@ -5,7 +5,7 @@ import sys
 from pydantic import BaseModel, ConfigDict, Field
 
 from activities.settings.in_use import Told
-from bridge.daemon.server import NAMESPACE
+from bridge.daemon.server import NAMESPACE, Queue
 from bridge.machine.ports import LOOPBACK
 
 
@@ -29,6 +29,10 @@ class DaemonOptions(BaseModel):
     encrypt: bool = False
     """True if the bridge decrypts payloads for the web UI."""
     search_attributes: tuple[tuple[str, str], ...] = ()
+    worker_queues: tuple[Queue, ...] = ()
+    """The task queues that the worker polls."""
+    github_queues: tuple[Queue, ...] = ()
+    """The task queues that the GitHub process polls."""
     settings: Told | None = None
     """The settings these options come from, to be compared with later ones (ruling K4)."""
     bridge_command: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from activities.settings.home import Home
 from bridge.daemon.member import until
@@ -24,6 +25,9 @@ NAMESPACE = "service"
 RETENTION_DAYS = 30
 SearchAttributes = Sequence[tuple[str, str]]
 """Name and type, as the `temporal` program names types: Keyword, KeywordList, Text, Int, Double, Bool, Datetime."""
+
+Queue = tuple[str, str]
+"""A task queue, and what is polled for: WORKFLOW or ACTIVITY."""
 
 _PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL")
 """As fast as memory, and safe against a process crash; a power cut may cost the last transactions."""
@@ -127,7 +131,18 @@ async def server_answers(ui: Listener, namespace: str = NAMESPACE) -> None:
 
 async def server_beat(ui: Listener, namespace: str = NAMESPACE) -> object:
     """Return a new value if the web UI reaches the server now, else None."""
-    return object() if await asyncio.to_thread(_settings, ui, namespace, _BEAT_SECONDS) is not None else None
+    return object() if await asyncio.to_thread(_answer, ui, namespace, "", _BEAT_SECONDS) is not None else None
+
+
+def polls(ui: Listener, namespace: str, queues: Iterable[Queue], pid: int) -> bool:
+    """Return whether a process polls all these task queues."""
+    return all(_polls(ui, namespace, queue, pid) for queue in queues)
+
+
+def _polls(ui: Listener, namespace: str, queue: Queue, pid: int) -> bool:
+    path = f"/task-queues/{quote(queue[0], safe='')}?taskQueueType=TASK_QUEUE_TYPE_{queue[1]}"
+    pollers = (_answer(ui, namespace, path) or {}).get("pollers", ())
+    return any(poller["identity"].startswith(f"{pid}@") for poller in pollers)
 
 
 async def prepare_namespace(
@@ -157,14 +172,20 @@ def _each(flag: str, values: Iterable[str]) -> tuple[str, ...]:
     return tuple(word for value in values for word in (flag, value))
 
 
-def _settings(ui: Listener, namespace: str, seconds: float = 2.0) -> dict[str, Any] | None:
+def _settings(ui: Listener, namespace: str) -> dict[str, Any] | None:
     """Return the namespace's settings; None until the server serves it."""
+    answer = _answer(ui, namespace)
+    return None if answer is None else dict(answer["config"])
+
+
+def _answer(ui: Listener, namespace: str, path: str = "", seconds: float = 2.0) -> dict[str, Any] | None:
+    """Return the server's answer about the namespace, or a part of it; None if there is none."""
     connection = HTTPConnection(*ui, timeout=seconds)
     try:
-        connection.request("GET", f"/api/v1/namespaces/{namespace}")
+        connection.request("GET", f"/api/v1/namespaces/{namespace}{path}")
         answer = connection.getresponse()
-        return dict(json.loads(answer.read())["config"]) if answer.status == 200 else None
-    except (OSError, HTTPException, ValueError, KeyError):
+        return dict(json.loads(answer.read())) if answer.status == 200 else None
+    except (OSError, HTTPException, ValueError):
         return None
     finally:
         connection.close()

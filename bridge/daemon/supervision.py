@@ -28,6 +28,8 @@ class Backoff:
     most: float = 30.0
     healthy_after: float = 2.0
     """A member that was ready for this long starts over at `first`."""
+    rejoins_within: float = 5.0
+    """Time for a member to work again with a restarted one."""
 
     def delay(self, failures: int) -> float:
         """Return the delay after this many failures in a row."""
@@ -102,7 +104,6 @@ class Group:
             log.warning("%s %s (restart %d)", slot.member.name, note, restarts)
             slot.process = None
             slot.ready.clear()
-            self._kill_those_that_restart_with(slot)
             again_at = datetime.now(UTC) + timedelta(seconds=seconds)
             self._change(slot, phase=ChildPhase.WAITING, pid=None, restarts=restarts, note=note, again_at=again_at)
             await asyncio.sleep(seconds)
@@ -111,7 +112,11 @@ class Group:
         """Start the member if it is down, wait for its end, and return how it ended."""
         try:
             process = slot.process or await self._start_again(slot)
-            ending = await process.ended()
+            bringing = asyncio.create_task(self._bring_back_those_that_work_with(slot))
+            try:
+                ending = await process.ended()
+            finally:
+                bringing.cancel()
             if process.is_frozen:
                 slot.state = slot.state.model_copy(update={"frozen_at": datetime.now(UTC)})
             return ending
@@ -119,17 +124,28 @@ class Group:
             return str(error).splitlines()[0]
 
     async def _start_again(self, slot: _Slot) -> MemberProcess:
-        """Start the member again, once the member that it restarts together with is ready."""
+        """Start the member again, once the member that it works with is ready."""
         for other in self._slots:
-            if slot.member.restarts_with == other.member.name:
+            if slot.member.works_with == other.member.name:
                 await other.ready.wait()
         return await self._start(slot)
 
-    def _kill_those_that_restart_with(self, slot: _Slot) -> None:
-        for other in self._slots:
-            if other.process is not None and other.member.restarts_with == slot.member.name:
-                log.info("%s restarts with the %s", other.member.name, slot.member.name)
-                other.process.kill()
+    async def _bring_back_those_that_work_with(self, slot: _Slot) -> None:
+        """Restart the members that do not work with a restarted member again in time."""
+        if slot.state.restarts:
+            mine = [other for other in self._slots if other.member.works_with == slot.member.name]
+            await asyncio.gather(*(self._bring_back(other, slot.member.name) for other in mine))
+
+    async def _bring_back(self, slot: _Slot, to: str) -> None:
+        process, rejoins = slot.process, slot.member.rejoins
+        if process is None or rejoins is None or not slot.ready.is_set():  # it is being started, and so will find it
+            return
+        try:
+            async with asyncio.timeout(self._backoff.rejoins_within):
+                await rejoins(process.pid)
+        except TimeoutError:
+            log.warning("%s does not find the %s again: it is restarted", slot.member.name, to)
+            process.kill()
 
     async def _stop(self) -> None:
         self._phase = Phase.STOPPING

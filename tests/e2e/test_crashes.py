@@ -138,4 +138,19 @@ def test_members_that_worked_are_restarted_at_once_each_time_they_are_killed_and
             agent.go.unlink()
         said = log.read_text()[before:]
         assert said.count(f"{member} ended (killed by SIGKILL); starting it again in {Backoff().first:g} s") == 2
-        assert ("worker restarts with the server" in said) is (member == "server")
+        assert "worker does not find the server again" not in said
+
+
+@pytest.mark.long
+def test_members_that_are_stopped_are_started_again_after_a_minute_and_the_job_goes_on(agent: Agent) -> None:
+    service, job = agent.service, agent.run()
+    stopped = {member: service.pid(member) for member in ("server", "worker", "bridge")}
+    for pid in stopped.values():
+        os.kill(pid, signal.SIGSTOP)
+    service.wait_for(lambda: all(service.pid(name) not in (0, pid) for name, pid in stopped.items()))
+    service.wait_for(service.is_well)
+    agent.ends_well(job)
+    said, shown = (service.home / "logs" / "daemon.log").read_text(), service("daemon", "status").stdout
+    for member in stopped:
+        assert f"{member} gave no sign of life for 60 s; starting it again in 0.1 s" in said
+    assert shown.count(", frozen at ") == len(stopped)

@@ -66,10 +66,11 @@ def test_it_starts_whole_says_where_and_stops_without_a_trace(home: Home, option
 
 
 def _a_later_release_goes_on_with_the_same_database(home: Home, options: DaemonOptions) -> None:
-    """Part of this test because it needs a used database. The server is killed, and restarts at its address; the worker
-    restarts with it.
+    """Part of this test because it needs a used database. The server is killed, and restarts at its address. The worker
+    restarts too, since it does not poll the server again.
     """
-    background.start(home, options.model_copy(update={"search_attributes": MORE}))
+    queues = (("nobody polls it", "WORKFLOW"),)
+    background.start(home, options.model_copy(update={"search_attributes": MORE, "worker_queues": queues}))
     address, before = told_address(home), children(home)
     assert set(describe_namespace(address)) == {"retention", "SvcRepo", "SvcState"}
     os.kill(before["server"], signal.SIGKILL)

@@ -55,7 +55,7 @@ child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])
 me.write_text(str(os.getpid()))
 time.sleep(600)
 """
-QUICK = Backoff(first=0.02, most=0.1)
+QUICK = Backoff(first=0.02, most=0.1, rejoins_within=0.5)
 
 
 class Watcher:
@@ -208,20 +208,27 @@ async def test_a_member_that_worked_for_a_while_is_started_again_at_once_however
     assert notes == {"ended (killed by SIGKILL); starting it again in 0.02 s"}
 
 
-async def test_a_member_restarts_with_the_one_it_works_for(tmp_path: Path) -> None:
-    watcher = Watcher()
+async def test_a_member_that_does_not_find_a_restarted_one_again_in_time_is_restarted(tmp_path: Path) -> None:
+    watcher, asked = Watcher(), set[int]()
 
     def kill_it() -> None:
         wait_for(lambda: watcher.phase is Phase.RUNNING, "all members")
-        pid = pid_in(tmp_path / "a")
+        pid, left_alone = pid_in(tmp_path / "a"), pid_in(tmp_path / "c")
         for name in ("a", "b"):
             (tmp_path / name).unlink()  # each is ready once it is there again
         os.kill(pid, 9)
         wait_for(lambda: watcher.child("b").restarts == 1 and watcher.phase is Phase.RUNNING, "both restarts")
+        assert asked == {left_alone}
 
-    follower = replace(member(tmp_path, "b", GOOD), restarts_with="a")
-    others = [member(tmp_path, "a", GOOD), follower, member(tmp_path, "c", GOOD)]
-    await while_running(Group(others, watcher, QUICK), kill_it)
+    async def never(_: int) -> None:
+        await asyncio.Event().wait()
+
+    async def at_once(pid: int) -> None:
+        asked.add(pid)
+
+    lost = replace(member(tmp_path, "b", GOOD), works_with="a", rejoins=never)
+    back = replace(member(tmp_path, "c", GOOD), works_with="a", rejoins=at_once)
+    await while_running(Group([member(tmp_path, "a", GOOD), lost, back], watcher, QUICK), kill_it)
     assert [watcher.child(name).restarts for name in ("a", "b", "c")] == [1, 1, 0]
     assert (tmp_path / "order").read_text().startswith("+a +b +c +a +b ")
 
