@@ -16,6 +16,7 @@ from activities.host.context import Context
 from activities.jobs import kept_work
 from activities.jobs.why_closed import why_closed
 from activities.notify import deliver
+from activities.stalls import StallWatch
 from activities.store import attempts, jobs, pipeline_runs, trees
 from activities.store.leader import Leader
 from activities.temporal import RPC_TIMEOUT
@@ -62,11 +63,19 @@ class OutsideWatch:
     context: Context
     leader: Leader
     signalled: set[tuple[str, str]] = field(default_factory=set)
+    stalls: StallWatch = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.stalls = StallWatch(self.client, self.context)
 
     async def check(self) -> None:
-        """End this host's agents of ended jobs; if this host is the leader, check all trees and pipeline runs."""
+        """Look for what stands still, and end this host's agents of ended jobs; if this host is the leader, check all
+        trees and pipeline runs.
+        """
+        leads = await asyncio.to_thread(self.leader.leads)
+        await self.stalls.check(leads=leads)
         await end_abandoned(self.context)
-        if await asyncio.to_thread(self.leader.leads):
+        if leads:
             await self._settle_all()
 
     async def _settle_all(self) -> None:

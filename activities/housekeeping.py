@@ -35,6 +35,8 @@ T = TypeVar("T")
 TIDY_SECONDS = 3600.0
 CHECK_SECONDS = 15.0
 """Interval of looking for workflows that were ended from outside, and for lost hosts."""
+CHECK_MOST_SECONDS = 600.0
+"""Time after which such a look is given up, and begun anew."""
 SEEN_SECONDS = 10.0
 """Interval of a worker's records that it is alive."""
 LET_GO_SECONDS = 600.0
@@ -64,7 +66,9 @@ async def keep_tidy(context: Context) -> None:
 
 
 async def keep_true(client: Client, context: Context) -> None:
-    """End the rows of workflows that Temporal ended from outside, while the worker lives."""
+    """Record what stands still, and end the rows of workflows that Temporal ended from outside, while the worker
+    lives.
+    """
     leader = Leader(context.store, Chore.SETTLE_ENDED_WORKFLOWS)
     await _again_and_again(OutsideWatch(client, context, leader), "workflows that were ended from outside")
 
@@ -79,9 +83,10 @@ async def _again_and_again(watch: OutsideWatch | LostHosts, what: str) -> None:
     try:
         while True:
             try:
-                await watch.check()
+                async with asyncio.timeout(CHECK_MOST_SECONDS):
+                    await watch.check()
             except (RPCError, RuntimeError, OSError, SQLAlchemyError, ServiceError) as error:
-                log.warning("cannot look for %s: %s", what, error)
+                log.warning("cannot look for %s: %s", what, str(error) or "it takes too long")
                 watch.leader.resign()  # another host may be able to
             await asyncio.sleep(CHECK_SECONDS)
     finally:

@@ -86,6 +86,8 @@ def _lines(found: "Attention") -> list[str]:
         ]
     for trouble in found.github:
         lines += [f"github  {one_line(trouble.says, 300)}", *(f"  {command}" for command in trouble.next)]
+    for stall in found.stalled:
+        lines += [f"{stall.what}  stands still: {stall.says}", *(f"  {command}" for command in stall.next)]
     for job in found.preflight_failed:
         lines += [
             f"{job.job_id}  preflight failed {ago(job.queued_at)}: {one_line(job.preflight_failed or '', 200)}",

@@ -34,14 +34,24 @@ def look(run_dir: Path) -> RunStatus:
     newest = newest_program(run_dir)
     if newest is None:
         return RunStatus()
-    claim = Claim.read(newest)
-    stage = Stage.RUNNING if claim is not None and claim.alive else Stage.ENDED
+    stage = Stage.RUNNING if _runs(newest) else Stage.ENDED
     stdout = newest / "stdout.log"
     try:
         seen = stdout.lstat()
     except FileNotFoundError:
         return RunStatus(stage)
     return RunStatus(stage, seen.st_size, last_words(stdout), seen.st_mtime if seen.st_size else None)
+
+
+def has_ended(run_dir: Path) -> bool:
+    """Return whether an attempt's newest program was started, and has ended."""
+    newest = newest_program(run_dir)
+    return newest is not None and not _runs(newest)
+
+
+def _runs(program: Path) -> bool:
+    claim = Claim.read(program)
+    return claim is not None and claim.alive
 
 
 def newest_program(run_dir: Path) -> Path | None:

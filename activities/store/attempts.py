@@ -9,13 +9,14 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Engine, Table, Update, bindparam, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Table, Update, bindparam, exists, or_, select, update
 
 from activities.store import schema
 from activities.store.database import clock, insert_new, insert_one, now, rows_with
 from workflows.model.jobs import JobOutcome
 from workflows.model.orders import StopReason
 from workflows.model.spend import Usage
+from workflows.model.states import JobState
 
 if TYPE_CHECKING:
     from workflows.pipeline.plan import StageOutcome
@@ -148,6 +149,20 @@ def abandoned(engine: Engine, host: str, seconds: float) -> list[AttemptRow]:
     query = query.where(
         run.ended_at.is_(None), run.host == host, job.ended_at < clock() - seconds, job.attempt >= run.attempt
     )
+    with engine.connect() as connection:
+        return [AttemptRow(**row._mapping) for row in connection.execute(query)]
+
+
+def unrecorded(engine: Engine, host: str) -> list[AttemptRow]:
+    """Return a host's attempts without an outcome that are not put off, and those with one whose job runs on in the
+    rows.
+    """
+    run, job, later = schema.attempts.c, schema.jobs.c, schema.deferrals.c
+    mine = (later.job_id == run.job_id) & (later.attempt == run.attempt)
+    put_off = exists().where(mine, later.until > clock())
+    runs_on = (job.state == JobState.RUNNING.value) & (job.attempt == run.attempt)
+    query = select(schema.attempts).outerjoin(schema.jobs, job.job_id == run.job_id)
+    query = query.where(run.host == host, or_(run.ended_at.is_(None) & ~put_off, run.ended_at.is_not(None) & runs_on))
     with engine.connect() as connection:
         return [AttemptRow(**row._mapping) for row in connection.execute(query)]
 

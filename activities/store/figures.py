@@ -1,11 +1,12 @@
 """The figures of all hosts for monitoring, by a fixed number of statements."""
 
 import json
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, Engine, Select, String, case, cast, func, select
 
-from activities.store import schema
+from activities.store import schema, waiting
 from activities.store.database import clock, now
 from activities.store.placements import is_unplaced
 from workflows.model.event_kinds import EventKind
@@ -82,6 +83,8 @@ class Figures:
     failing: dict[str, int]
     """Notifications whose last delivery failed, by channel."""
     quota: Quota | None
+    stalled: dict[str, int] = field(default_factory=dict)
+    """What stands still, by kind."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,7 @@ def read(engine: Engine) -> Figures:
                 .group_by(deliveries.channel),
             ),
             _quota(connection),
+            Counter(place.key.partition(" ")[0] for place in waiting.stalled(connection)),
         )
 
 

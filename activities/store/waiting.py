@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
+    Connection,
     Engine,
     Select,
     String,
@@ -35,9 +36,11 @@ from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import BranchEventKind
 from workflows.model.states import JobState, TaskState, WaitsFor
 from workflows.policy.host_availability import UNSEEN_SECONDS
+from workflows.policy.stalls import StallKind
 
 jobs, tasks, rounds, events = schema.jobs, schema.tasks, schema.rounds, schema.events
 deliveries, notifications, hosts = schema.deliveries, schema.notifications, schema.hosts
+stalls = schema.stalls
 account, facts, threads = schema.github_account, schema.github_facts, schema.github_threads
 
 GOING_ON = (TaskState.OPEN.value, TaskState.AWAITING_HUMAN.value)
@@ -70,6 +73,7 @@ class Kind(StrEnum):
     UNDELIVERED = "undelivered"
     HOST = "host"
     GITHUB = "github"
+    STALLED = "stalled"
 
 
 @dataclass(frozen=True)
@@ -109,10 +113,15 @@ def places(engine: Engine) -> list[Place]:
     return [Place(Kind(row.kind), row.at, row.key) for row in rows]
 
 
+def stalled(connection: Connection) -> list[Place]:
+    """List what stands still."""
+    return [Place(Kind(row.kind), row.at, row.key) for row in connection.execute(_stalled())]
+
+
 @cache
 def _places() -> Select[Any]:
     """Build the query. Cached, since building takes longer than executing."""
-    beside_trees = (_undelivered(), _unseen_hosts(), _vanished_hosts(), _unwritten(), _unreached())
+    beside_trees = (_undelivered(), _unseen_hosts(), _vanished_hosts(), _unwritten(), _unreached(), _stalled())
     found = union_all(_pauses(), _blocked(), _preflight(), *beside_trees).subquery()
     return select(found).order_by(found.c.at, found.c.key)
 
@@ -265,6 +274,15 @@ def _unreached() -> Select[Any]:
     return query.where(or_(refused, and_(account.c.failing_since < clock() - AWAY_SECONDS, or_(written, read))))
 
 
+def _stalled() -> Select[Any]:
+    """Select what stands still, until the rows say that it has ended."""
+    key = stalls.c.kind + literal(" ", String) + stalls.c.what
+    query = _place(Kind.STALLED, stalls.c.since, key)
+    query = query.select_from(stalls.outerjoin(jobs, jobs.c.job_id == stalls.c.what))
+    step, ended = stalls.c.kind == StallKind.STEP.value, jobs.c.state.not_in(OPEN_JOBS)
+    return query.where(or_(step, jobs.c.state.is_(None), ~ended))
+
+
 @dataclass(frozen=True)
 class Counts:
     """The counts of the whole store."""
@@ -275,6 +293,8 @@ class Counts:
     """Trees that wait for a person's answer."""
     blocked: int
     """Tasks that a person must retry or dismiss."""
+    stalled: int = 0
+    """Jobs, stages and trees that stand still."""
 
 
 def counts(engine: Engine) -> Counts:
@@ -286,5 +306,6 @@ def counts(engine: Engine) -> Counts:
         tasks.c.waits_for.in_(OPERATOR),
     )
     counted = [select(func.count()).where(each).scalar_subquery() for each in wanted]
+    counted.append(select(func.count()).select_from(_stalled().subquery()).scalar_subquery())
     with engine.connect() as connection:
         return Counts(*connection.execute(select(*counted)).one())

@@ -44,6 +44,8 @@ TUNING = (
     # A development server reads all search attributes from its database whenever it meets one: some fifteen times for
     # each job.
     "system.forceSearchAttributesCacheRefreshOnRead=false",
+    # A tree whose step fails or times out is told to people from the fourth attempt on, which is the default of five.
+    "system.numConsecutiveWorkflowTaskProblemsToTriggerSearchAttribute=3",
     # Workers learn of a cancellation at once, and not by the answer to their next heartbeat.
     "frontend.WorkerCommandsEnabled=true",
     "system.enableCancelActivityWorkerCommand=true",

@@ -56,6 +56,8 @@ def figures(found: "Overview") -> Iterator[str]:
         yield _field("for people", paused, ", ", blocked, " (service attention)")
     else:
         yield _field("for people", "0 paused, 0 blocked")
+    if known.stalled:
+        yield _field("stands still", Piece(f"{known.stalled} stalled", Look.BAD), " (service attention)")
     yield _field("spent today", f"{used.tokens:,} tokens, {dollars(used.cost_usd, assumed=used.price_assumed)} (UTC)")
     yield _field("disk", *_disk(found.disk))
 

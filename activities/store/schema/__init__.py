@@ -5,7 +5,7 @@ never changes after its release, while these definitions do. A test compares the
 """
 
 from activities.store.schema.artifacts import artifact_parts, artifacts, kept_secrets
-from activities.store.schema.attempts import agent_sessions, attempts, claims, deferrals, moves
+from activities.store.schema.attempts import agent_sessions, attempts, claims, deferrals, moves, stalls
 from activities.store.schema.columns import metadata
 from activities.store.schema.fleet import cluster, hosts, invites, placements, seal_keys, tokens
 from activities.store.schema.github import (
@@ -65,6 +65,7 @@ __all__ = [
     "reviews",
     "rounds",
     "seal_keys",
+    "stalls",
     "tasks",
     "tokens",
     "trees",

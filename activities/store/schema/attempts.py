@@ -48,6 +48,17 @@ moves = Table(
 null until the host has come back and looked.
 """
 
+stalls = Table(
+    "stalls",
+    metadata,
+    Column("what", String(255), primary_key=True),
+    Column("kind", String(16), primary_key=True),
+    Column("host", String(200), nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("since", Double, nullable=False),
+)
+"""What has stood still for a minute when a worker looked last: jobs, stages and workflows, by their ids (ruling B3)."""
+
 deferrals = Table(
     "deferrals",
     metadata,

@@ -29,6 +29,7 @@ from bridge.operations.health.findings import Finding as Finding
 from bridge.operations.health.findings import Level as Level
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError, UnreachableError
+from workflows.policy.stalls import WAYS
 
 PYTHON = (3, 11)
 
@@ -316,6 +317,16 @@ def daemon(service: Service) -> Iterator[Finding]:
         yield Finding(child.name, level, says, fix)
 
 
+def stalls(service: Service) -> Iterator[Finding]:
+    """Report what stands still, as the workers found it."""
+    from bridge.operations.waiting import waiting
+
+    if not service.settings.store.url and not service.home.store.exists():
+        return
+    for stall in waiting.stalled(service):
+        yield Finding("stalled", Level.WRONG, f"{stall.what}: {stall.says}", "; ".join(WAYS))
+
+
 def stale(service: Service) -> Iterator[Finding]:
     """Find processes that run with outdated settings (ruling K4)."""
     for process in settings_in_force.changed(service):
@@ -368,10 +379,10 @@ def releases(service: Service) -> Iterator[Finding]:
 
 
 CHECKS: tuple[Check, ...] = (
-    *(python, git, home, disk, settings, stale, store, fleet, artifacts, temporal, releases, seals, daemon),
+    *(python, git, home, disk, settings, stale, store, fleet, artifacts, temporal, releases, seals, daemon, stalls),
     *(github, libgit2, repositories, runtimes, boxes, leftovers),
 )
-READ_THE_STORE = (fleet, releases, github, repositories)
+READ_THE_STORE = (fleet, stalls, releases, github, repositories)
 
 
 def _carefully(check: Check, service: Service) -> Iterator[Finding]:

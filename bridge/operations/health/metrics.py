@@ -18,6 +18,7 @@ from activities.store.registry.hosts import release
 from bridge.operations.service import Service
 from workflows.model.states import JobState, TaskState
 from workflows.policy.host_availability import lacks_worker, unseen
+from workflows.policy.stalls import StallKind
 
 FRESH_SECONDS, USAGE_SECONDS = 5.0, 60.0
 """Time for which the figures are cached, and the usage, which is summed up over all jobs."""
@@ -150,7 +151,12 @@ def _waiting(found: Figures) -> Iterator[Metric]:
     )
     for channel, count in found.failing.items():
         failing.add_metric([channel], count)
-    yield from (rounds, oldest, failing)
+    stalled = GaugeMetricFamily(
+        "service_stalled", "Ends that are not recorded, and steps of trees that never succeed.", labels=["kind"]
+    )
+    for kind in StallKind:
+        stalled.add_metric([kind.value], found.stalled.get(kind, 0))
+    yield from (rounds, oldest, failing, stalled)
 
 
 def _used(used: list[ModelUsage]) -> Iterator[Metric]:

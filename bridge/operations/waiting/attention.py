@@ -11,6 +11,7 @@ from bridge.operations.jobs.views import JobSummary, Shown, Task
 from bridge.operations.service import Service
 from bridge.operations.waiting import waiting
 from workflows.model.rows import RoundRecord, TaskRecord
+from workflows.policy.stalls import WAYS, Stall
 
 MOST_LISTED = 100
 """The number of blocked tasks listed, newest first kept."""
@@ -39,6 +40,14 @@ class Undelivered:
 
 
 @dataclass(frozen=True)
+class Stalled(Stall):
+    """Something that stands still, its sentence, and the commands that help."""
+
+    message: str = ""
+    next: tuple[str, ...] = WAYS
+
+
+@dataclass(frozen=True)
 class Attention:
     """The content of `service attention`, each kind with the oldest first."""
 
@@ -50,6 +59,8 @@ class Attention:
     """Hosts that jobs wait for, and whose workers have sent no heartbeat for a minute."""
     github: tuple[Trouble, ...]
     """Failed writes to GitHub, and an account that is refused."""
+    stalled: tuple[Stalled, ...]
+    """What stands still, and the commands that help."""
     blocked: tuple[Task, ...]
     """For any other reason than a conflict."""
 
@@ -72,6 +83,7 @@ def find(service: Service) -> Attention:
         conflicts=conflicts,
         hosts=tuple(item.host for item in found.items if item.host),
         github=tuple(item.github for item in found.items if item.github),
+        stalled=tuple(Stalled(**vars(item.stall), message=item.stall.says) for item in found.items if item.stall),
         blocked=tuple(Task.of(task) for task in blocked[-MOST_LISTED:] if task.root_job_id not in shown),
     )
 

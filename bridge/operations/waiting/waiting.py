@@ -12,6 +12,7 @@ from activities.store import branches as stored_branches
 from activities.store import jobs as stored_jobs
 from activities.store import outbox
 from activities.store import rounds as stored_rounds
+from activities.store import stalls as stored_stalls
 from activities.store import waiting as stored
 from activities.store.branches import Conflict
 from activities.store.registry import hosts as stored_hosts
@@ -28,6 +29,7 @@ from workflows.model.rows import JobRecord, RoundRecord, TaskRecord
 from workflows.model.states import FAILING
 from workflows.policy.host_availability import HostSeen
 from workflows.policy.placement import NO_HOST
+from workflows.policy.stalls import Stall
 
 LATELY, RUNNING = 8, 20
 AT_ONCE = 1000
@@ -59,6 +61,7 @@ class Item:
     told: tuple[outbox.Notification, outbox.Delivery] | None = None
     host: AbsentHost | None = None
     github: Trouble | None = None
+    stall: Stall | None = None
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,13 @@ def number(service: Service) -> int:
     return len(stored.places(service.store))
 
 
+def stalled(service: Service) -> list[Stall]:
+    """Return what stands still."""
+    with service.store.connect() as connection:
+        places = {place.key: place for place in stored.stalled(connection)}
+    return [item.stall for item in _stalled(service, places) if item.stall]
+
+
 def lately(service: Service) -> list[Did]:
     """Return the last actions on trees, newest first: by whom, when, and by which channel as far as recorded."""
     return stored.lately(service.store, LATELY)
@@ -149,6 +159,8 @@ def _title(item: Item, tasks: Mapping[str, TaskRecord]) -> str:
         return item.host.says
     if item.github:
         return f"GitHub: {item.github.says}"
+    if item.stall:
+        return f"{item.stall.what}: {item.stall.says}"
     task = tasks.get(item.root_job_id)
     return f"{task.repo}: {task.title}" if task else item.root_job_id
 
@@ -165,6 +177,7 @@ def _items(service: Service, places: Sequence[Place]) -> list[Item]:
         Kind.UNDELIVERED: _undelivered,
         Kind.HOST: _hosts,
         Kind.GITHUB: _github,
+        Kind.STALLED: _stalled,
     }
     made: dict[Place, Item] = {}
     for kind, read in readers.items():
@@ -232,6 +245,13 @@ def _hosts(service: Service, places: Places) -> list[Item]:
             absent = AbsentHost(name, hosts.reason(host), hosts.way_on(host), jobs)
         made.append(Item(place, host=absent))
     return made
+
+
+def _stalled(service: Service, places: Places) -> list[Item]:
+    found = {f"{stall.kind} {stall.what}": stall for stall in stored_stalls.every(service.store)}
+    return [
+        Item(place, root_of(found[key].what) or "", stall=found[key]) for key, place in places.items() if key in found
+    ]
 
 
 def _github(service: Service, places: Places) -> list[Item]:

@@ -10,6 +10,7 @@ from bridge.http.dashboard.parts import resuming
 from bridge.operations.orders import resolving
 from bridge.operations.service import Service
 from bridge.operations.waiting import waiting
+from workflows.policy.stalls import WAYS
 
 
 def _look(service: Service, asked: Asked) -> Mapping[str, object]:
@@ -26,6 +27,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "seen_of": resuming.seen_of,
         "form_of": resuming.form_of,
         "most": resuming.MOST,
+        "ways": WAYS,
         "durations": resuming.DURATIONS,
     }
 

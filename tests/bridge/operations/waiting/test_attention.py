@@ -4,13 +4,19 @@ import pytest
 from pydantic_core import to_jsonable_python
 
 from activities.settings.home import Home
-from activities.store import jobs
+from activities.store import jobs, stalls
+from bridge.operations.health import doctor
+from bridge.operations.health.findings import Level
+from bridge.operations.health.metrics import Metrics
+from bridge.operations.home import overview
 from bridge.operations.service import Service
 from bridge.operations.waiting import attention, waiting
+from cli.drawing import daemon
 from cli.main import main
 from tests.bridge.seeds import job, task
 from workflows.model.rows import RETRY, JobRecord, Records
 from workflows.model.states import JobState, TaskState, WaitsFor
+from workflows.policy.stalls import WAYS, Stall, StallKind
 
 FIRST, SECOND, OVER = (f"job-{letter * 12}" for letter in "abc")
 
@@ -90,3 +96,32 @@ def test_a_preflight_flag_ends_with_its_task(home: Home, state: TaskState, waits
     flagged = job(FIRST, state=JobState.SUCCEEDED, preflight_failed="no such agent")
     jobs.write(service.store, Records(task=task(FIRST, state=state), jobs=(flagged,)))
     assert bool(attention.find(service).preflight_failed) is waits
+
+
+@pytest.mark.ruling("B3")
+def test_what_stands_still_is_listed_everywhere_with_the_commands_that_help(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service = Service(home)
+    jobs.write(service.store, Records(task=task(FIRST), jobs=(job(FIRST, state=JobState.RUNNING),)))
+    jobs.write(service.store, Records(task=task(OVER), jobs=(job(OVER, state=JobState.SUCCEEDED),)))
+    ends = [Stall(StallKind.END, root, 1, 50.0, "web-1") for root in (FIRST, OVER)]
+    stalls.replace(service.store, StallKind.END, "web-1", ends)
+    stalls.replace(service.store, StallKind.STEP, "", [Stall(StallKind.STEP, FIRST, 12, 60.0)])
+    end, step = attention.find(service).stalled
+    assert end.message.startswith("its program ended on web-1, and that is not recorded since 1970")
+    assert step.message.startswith("its next step does not succeed: attempt 12, since 1970")
+    assert [item.stall and item.stall.what for item in waiting.find(service, 0, 50).items] == [FIRST, FIRST]
+    assert main(["attention"]) == 0
+    assert f"{FIRST}  stands still: {end.message}\n  {WAYS[0]}\n  {WAYS[1]}\n" in capsys.readouterr().out
+    found = list(doctor.stalls(service))
+    assert [(each.level, each.says) for each in found] == [
+        (Level.WRONG, f"{FIRST}: {stall.message}") for stall in (end, step)
+    ]
+    assert all(way in each.fix for way in WAYS for each in found)
+    assert "stands still     2 stalled (service attention)" in map(str, daemon.figures(overview.find(service)))
+    text, _ = Metrics(service).text("")
+    assert b'service_stalled{kind="end"} 1.0' in text
+    assert b'service_stalled{kind="step"} 1.0' in text
+    stalls.replace(service.store, StallKind.STEP, "", [])
+    assert [each.kind for each in attention.find(service).stalled] == [StallKind.END]
