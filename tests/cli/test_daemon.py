@@ -214,5 +214,5 @@ def test_status_says_the_same_figures_to_programs(running: Home) -> None:
     assert (told["counts"], told["slots"], told["spent_today"]) == (None, None, None)
     Service(running).store.dispose()
     told = json.loads(CliRunner().invoke(app, ["status", "--json"]).stdout)
-    assert told["counts"] == {"queued": 0, "running": 0, "paused": 0, "blocked": 0}
+    assert told["counts"] == {"queued": 0, "running": 0, "paused": 0, "blocked": 0, "stalled": 0}
     assert told["disk"]["whole"] is True

@@ -103,11 +103,11 @@ async def test_scrapes_cost_few_statements_and_none_while_the_figures_are_fresh(
         assert (await call.get("/metrics")).status_code == 200
         return len(sent)
 
-    assert await statements() == 8
+    assert await statements() == 9
     seed(service)
     assert await statements() == 0
     monkeypatch.setattr(metrics, "FRESH_SECONDS", 0.0)
-    assert await statements() == 7
+    assert await statements() == 8
 
 
 async def test_it_takes_a_token(service: Service) -> None:
