@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, Engine, Select, String, case, cast, func, select
 
-from activities.store import schema, waiting
+from activities.store import schema, stalls
 from activities.store.database import clock, now
 from activities.store.placements import is_unplaced
 from workflows.model.event_kinds import EventKind
@@ -115,7 +115,7 @@ def read(engine: Engine) -> Figures:
                 .group_by(deliveries.channel),
             ),
             _quota(connection),
-            Counter(place.key.partition(" ")[0] for place in waiting.stalled(connection)),
+            Counter(stall.kind for stall in stalls.every(connection)),
         )
 
 

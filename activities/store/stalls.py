@@ -1,11 +1,13 @@
 """What stands still, as the workers found it last. A store without stalls is not written to."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import Engine, delete, select
+from sqlalchemy import Connection, Engine, Select, delete, or_, select
 
 from activities.store import schema
 from activities.store.database import insert_new
+from workflows.model.states import JobState
 from workflows.policy.stalls import Stall, StallKind
 
 _TABLE = schema.stalls
@@ -21,8 +23,15 @@ def replace(engine: Engine, kind: StallKind, host: str, found: Sequence[Stall]) 
         insert_new(connection, _TABLE, rows)
 
 
-def every(engine: Engine) -> list[Stall]:
+def lasting() -> Select[Any]:
+    """Select the stalls whose job has not ended in the rows since."""
+    jobs = schema.jobs
+    query = select(_TABLE).outerjoin(jobs, jobs.c.job_id == _TABLE.c.what)
+    step, has_no_job = _TABLE.c.kind == StallKind.STEP.value, jobs.c.state.is_(None)
+    return query.where(or_(step, has_no_job, jobs.c.state == JobState.RUNNING.value))
+
+
+def every(connection: Connection) -> list[Stall]:
     """Return every stall, oldest first."""
-    with engine.connect() as connection:
-        rows = connection.execute(select(_TABLE).order_by(_TABLE.c.since, _TABLE.c.what)).all()
+    rows = connection.execute(lasting().order_by(_TABLE.c.since, _TABLE.c.what)).all()
     return [Stall(StallKind(row.kind), row.what, row.attempt, row.since, row.host) for row in rows]

@@ -11,7 +11,6 @@ from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
-    Connection,
     Engine,
     Select,
     String,
@@ -27,7 +26,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from activities.store import schema
+from activities.store import schema, stalls
 from activities.store.database import clock
 from activities.store.placements import host_of, is_unplaced
 from activities.store.schema.github import REFUSED
@@ -36,11 +35,9 @@ from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import BranchEventKind
 from workflows.model.states import JobState, TaskState, WaitsFor
 from workflows.policy.host_availability import UNSEEN_SECONDS
-from workflows.policy.stalls import StallKind
 
 jobs, tasks, rounds, events = schema.jobs, schema.tasks, schema.rounds, schema.events
 deliveries, notifications, hosts = schema.deliveries, schema.notifications, schema.hosts
-stalls = schema.stalls
 account, facts, threads = schema.github_account, schema.github_facts, schema.github_threads
 
 GOING_ON = (TaskState.OPEN.value, TaskState.AWAITING_HUMAN.value)
@@ -111,11 +108,6 @@ def places(engine: Engine) -> list[Place]:
     with engine.connect() as connection:
         rows = connection.execute(_places()).all()
     return [Place(Kind(row.kind), row.at, row.key) for row in rows]
-
-
-def stalled(connection: Connection) -> list[Place]:
-    """List what stands still."""
-    return [Place(Kind(row.kind), row.at, row.key) for row in connection.execute(_stalled())]
 
 
 @cache
@@ -275,12 +267,8 @@ def _unreached() -> Select[Any]:
 
 
 def _stalled() -> Select[Any]:
-    """Select what stands still, until the rows say that it has ended."""
-    key = stalls.c.kind + literal(" ", String) + stalls.c.what
-    query = _place(Kind.STALLED, stalls.c.since, key)
-    query = query.select_from(stalls.outerjoin(jobs, jobs.c.job_id == stalls.c.what))
-    step, ended = stalls.c.kind == StallKind.STEP.value, jobs.c.state.not_in(OPEN_JOBS)
-    return query.where(or_(step, jobs.c.state.is_(None), ~ended))
+    found = stalls.lasting().subquery()
+    return _place(Kind.STALLED, found.c.since, found.c.kind + literal(" ", String) + found.c.what)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from tests.waiting import until
 from workflows.model.jobs import JobOutcome
 from workflows.model.rows import Records
 from workflows.model.states import JobState
-from workflows.policy.stalls import STEP_ATTEMPTS, StallKind
+from workflows.policy.stalls import STEP_ATTEMPTS, Stall, StallKind
 
 pytestmark = pytest.mark.ruling("B3")
 QUEUE = "stalls"
@@ -45,6 +45,11 @@ def context(home: Home) -> Context:
     return Context(home, settings, open_store(home))
 
 
+def recorded(context: Context) -> list[Stall]:
+    with context.store.connect() as connection:
+        return stored.every(connection)
+
+
 @pytest.fixture
 def watch(client: Client, context: Context, monkeypatch: pytest.MonkeyPatch) -> StallWatch:
     monkeypatch.setattr(stalls, "STALL_SECONDS", 0.0)
@@ -58,16 +63,16 @@ async def test_a_step_beyond_its_usual_attempts_stands_still_until_it_succeeds(
 
     async def found() -> list[str]:
         await watch.check(leads=True)
-        return [stall.what for stall in stored.every(context.store)]
+        return [stall.what for stall in recorded(context)]
 
     async with Worker(client, task_queue=QUEUE, workflows=[Broken], workflow_runner=runner):
         handle = await client.start_workflow("Broken", id="broken", task_queue=QUEUE, task_timeout=timedelta(seconds=2))
         await until(found)
-    (stall,) = stored.every(context.store)
+    (stall,) = recorded(context)
     assert (stall.kind, stall.what, stall.host) == (StallKind.STEP, "broken", "")
     assert stall.attempt > STEP_ATTEMPTS
     await watch.check(leads=False)
-    assert stored.every(context.store) == [stall], "only the leader looks at steps"
+    assert recorded(context) == [stall], "only the leader looks at steps"
     await handle.terminate()
 
     async def is_over() -> bool:
@@ -84,19 +89,19 @@ async def test_an_end_that_is_not_recorded_stands_still_until_it_is(context: Con
     row = attempts.begin(context.store, offered, host=context.host, run_dir=str(run_dir))
     assert row is not None
     await watch.check(leads=False)
-    assert stored.every(context.store) == [], "its program has not begun"
+    assert recorded(context) == [], "its program has not begun"
     await run(RunRequest(run_dir, ("true",), Path(context.home.root), {"PATH": os.environ["PATH"]}))
     await watch.check(leads=False)
-    (stall,) = stored.every(context.store)
+    (stall,) = recorded(context)
     assert (stall.kind, stall.what, stall.host) == (StallKind.END, job.job_id, context.host)
     outcome = JobOutcome(job_id=job.job_id, attempt=job.attempt, state=JobState.SUCCEEDED)
     attempts.close(context.store, row, outcome, {}, {})
     await watch.check(leads=False)
-    assert [each.since for each in stored.every(context.store)] == [stall.since], "its tree has not heard of it"
+    assert [each.since for each in recorded(context)] == [stall.since], "its tree has not heard of it"
     ended = job.model_copy(update={"state": JobState.SUCCEEDED, "revision": job.revision + 1})
     jobs.write(context.store, Records(task=seeds.task(), jobs=(ended,)))
     await watch.check(leads=False)
-    assert stored.every(context.store) == []
+    assert recorded(context) == []
 
 
 async def test_what_stands_still_for_less_than_a_minute_is_not_shown(
@@ -109,4 +114,4 @@ async def test_what_stands_still_for_less_than_a_minute_is_not_shown(
     await run(RunRequest(run_dir, ("true",), Path(context.home.root), {"PATH": os.environ["PATH"]}))
     monkeypatch.setattr(stalls, "STALL_SECONDS", 60.0)
     await watch.check(leads=False)
-    assert stored.every(context.store) == []
+    assert recorded(context) == []

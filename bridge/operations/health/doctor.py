@@ -319,11 +319,13 @@ def daemon(service: Service) -> Iterator[Finding]:
 
 def stalls(service: Service) -> Iterator[Finding]:
     """Report what stands still, as the workers found it."""
-    from bridge.operations.waiting import waiting
+    from activities.store import stalls as stored
 
     if not service.settings.store.url and not service.home.store.exists():
         return
-    for stall in waiting.stalled(service):
+    with service.store.connect() as connection:
+        found = stored.every(connection)
+    for stall in found:
         yield Finding("stalled", Level.WRONG, f"{stall.what}: {stall.says}", "; ".join(WAYS))
 
 

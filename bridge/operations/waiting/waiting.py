@@ -119,13 +119,6 @@ def number(service: Service) -> int:
     return len(stored.places(service.store))
 
 
-def stalled(service: Service) -> list[Stall]:
-    """Return what stands still."""
-    with service.store.connect() as connection:
-        places = {place.key: place for place in stored.stalled(connection)}
-    return [item.stall for item in _stalled(service, places) if item.stall]
-
-
 def lately(service: Service) -> list[Did]:
     """Return the last actions on trees, newest first: by whom, when, and by which channel as far as recorded."""
     return stored.lately(service.store, LATELY)
@@ -248,7 +241,8 @@ def _hosts(service: Service, places: Places) -> list[Item]:
 
 
 def _stalled(service: Service, places: Places) -> list[Item]:
-    found = {f"{stall.kind} {stall.what}": stall for stall in stored_stalls.every(service.store)}
+    with service.store.connect() as connection:
+        found = {f"{stall.kind} {stall.what}": stall for stall in stored_stalls.every(connection)}
     return [
         Item(place, root_of(found[key].what) or "", stall=found[key]) for key, place in places.items() if key in found
     ]
