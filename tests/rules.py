@@ -248,7 +248,7 @@ RULES: dict[str, dict[str, str]] = {
         "N2": "Agents' programs run in a box that withstands attacks, or not at all; its kind is recorded and tested.",
         "N3": "A job works in a repository of its own; its files are data, never run, waited for or followed.",
         "N4": "Runs cannot be forged: folders nobody can guess, sealed records, logs read as regular files only.",
-        "N5": "Agents are recognized by ancestry, the unknown count as agents; they are refused by name; tokens have scopes.",
+        "N5": "Agents are recognized by ancestry, the unknown count as agents; they are refused by name; tokens have scopes, which bound trees.",
         "N6": "All output is escaped in one place; invisible characters show; prompts fence others' text.",
         "N7": "Redaction is the default: no secret is stored or shown; text without secrets stays unchanged.",
         "N8": "Connections, requests, logs, webhooks, the home and the token withstand hostile callers.",

@@ -72,7 +72,7 @@ def _ending(context: Context, run: JobRun) -> str:
     judged = not run.brief and bool(run.rules)
     installed = [_installed(context, name) for name in context.settings.configured_runtimes]
     there = agents.routable(context.store, run.repo)
-    team = render_team(there, installed, run.assignment.action, budget, judged=judged)
+    team = render_team(there, installed, run.assignment.action, budget, judged=judged, read_only=run.read_only)
     return f"{team}\n\n{explain_contract(form, budget.width if budget else 0)}"
 
 

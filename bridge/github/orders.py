@@ -16,6 +16,7 @@ from bridge.operations.jobs import rounds
 from bridge.operations.orders import new_jobs, trees
 from bridge.operations.orders.new_jobs import NewJob
 from bridge.operations.orders.resume import resume
+from workflows.contract.models import Action
 from workflows.github.commands import Kill, Resume, Retry, Said, Start, Status, Unknown
 from workflows.github.comment import Comment
 from workflows.github.comment_request import task_from_comment
@@ -138,6 +139,7 @@ async def _start(session: Session, asked: Asked, said: Start) -> Did:
         repo=repo,
         pull_request=row.number if on_pull else None,
         issue=None if on_pull else row.number,
+        read_only=Action.IMPLEMENT not in session.service.settings.github.commands,
     )
     return Did(f"{await new_jobs.start(session.service, new, root, session.client.token)} is started", root)
 

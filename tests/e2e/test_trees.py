@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+import httpx
 import pytest
 
 from activities.store import attempts
@@ -317,3 +318,25 @@ def test_a_pause_survives_everything_and_a_kill_finalizes_it_at_once(script: Scr
     assert tree["task"]["state"] == "cancelled"
     script.service.wait_for(lambda: "round_opened" in told(script.service, job))
     assert told(script.service, job).count("round_opened") == 1
+
+
+@pytest.mark.ruling("N5", "C6")
+def test_a_token_that_may_only_ask_starts_no_implementation_by_way_of_a_lead(script: Script) -> None:
+    script.answers(
+        none={"delegations": [leg("build")]}, corrective={"delegations": [leg("look", "ask")]}, replan={}, look={}
+    )
+    token = script.service("bridge", "token", "add", "ci", "--scope", "ask").stdout.split()[-1]
+    asked = httpx.post(
+        f"{script.address}/v1/agents/lead/ask",
+        json={"message": "build it", "repo": "acme/shop"},
+        headers={"Authorization": f"Bearer {token}"},
+    )
+    tree = script.until_over(asked.json()["job_id"])
+    assert {job["action"] for job in tree["jobs"]} == {"ask"}
+    assert [job["delegation_id"] for job in tree["jobs"] if job["delegation_id"]] == ["look"]
+    root = tree["task"]["root_job_id"]
+    [refused] = [
+        each for each in script.service.json("job", "events", root) if each["kind"] == "delegation_preflight_failed"
+    ]
+    assert "token of scope ask" in refused["message"]
+    assert "never `implement`" in script.prompt(root)

@@ -5,7 +5,7 @@ import pytest
 from workflows.contract.models import Action, AutonomyPolicy
 from workflows.model.briefs import BudgetLine
 from workflows.model.workers import Worker
-from workflows.policy.prompts.team import NOBODY, Installed, render_team
+from workflows.policy.prompts.team import NOBODY, READS_ONLY, Installed, render_team
 
 BUILDER = Worker(
     name="builder",
@@ -34,6 +34,13 @@ def test_agents_and_runtimes_are_listed_with_what_they_can_do() -> None:
     assert "- `reader` (runtime_c; review; runs no builds or tests)" in lines
     assert "- `runtime_a` (codex, model `gpt-5.1`): `workspace-write`; models: cheap `gpt-5.1-mini`" in lines
     assert "- `runtime_c` (kimi): `danger-full-access`" in lines
+
+
+@pytest.mark.ruling("N5", "P1")
+def test_a_tree_that_only_reads_says_so_before_anybody_tries() -> None:
+    assert READS_ONLY in render_team([BUILDER], [], Action.ASK, read_only=True)
+    assert READS_ONLY not in render_team([BUILDER], [], Action.ASK)
+    assert READS_ONLY not in render_team([], [], Action.ASK, read_only=True), "there is nobody to ask"
 
 
 @pytest.mark.ruling("P1")

@@ -159,3 +159,21 @@ def test_an_ephemeral_root_may_ask_and_what_it_delegates_is_still_ignored() -> N
     world.resume("answer", "yes")
     assert world.last.brief is not None
     assert (world.last.continuation, world.last.brief.refused) == (Continuation.ANSWERED, ())
+
+
+@pytest.mark.ruling("C6", "N5")
+def test_a_tree_that_may_only_read_starts_no_implementation_at_any_depth() -> None:
+    """A token of scope `ask` started it: its lead may ask and have reviewed, and no agent below it may do more."""
+    world = World(tree_input(action="ask", read_only=True)).begin()
+    assert world.last.read_only
+    world.coordinator("approved", delegation("a"), delegation("b", "lead", "ask"))
+    assert said(world) == ["delegation_preflight_failed"]
+    assert "token of scope ask" in str(world.said[0].data["faults"])
+    world.coordinator("approved", delegation("b", "lead", "ask"), delegation("c", "reader", "review"))
+    assert {run.delegation_id: run.read_only for run in world.flying.values()} == {"b": True, "c": True}
+    world.leg("b", "approved", delegation("d"))
+    assert said(world)[-1] == "delegation_preflight_failed"
+    leg = world.last
+    assert (leg.continuation, leg.read_only) == (Continuation.CORRECTIVE, True)
+    world.end(leg.job_id, "approved", delegation("d", ephemeral=True))
+    assert said(world).count("delegation_preflight_failed") == 3

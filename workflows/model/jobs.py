@@ -74,6 +74,8 @@ class JobRun(Wire):
     require: tuple[str, ...] = ()
     prefer: tuple[str, ...] = ()
     """Labels that its tree's pipeline stage requires and prefers of its host (ruling Q4)."""
+    read_only: bool = False
+    """True if no job of its tree may implement (ruling N5)."""
 
 
 class JobOutcome(Wire):

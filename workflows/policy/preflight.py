@@ -12,17 +12,31 @@ from workflows.model.workers import Worker
 
 NO_AGENT = "is the name of a runtime, not of an agent"
 RUNTIME_NAMES = frozenset({*(each.value for each in Runtime), "shell"})
+READ_ONLY = (
+    "this task only reads, because whoever started it may only ask (a token of scope ask, or a comment):"
+    " delegate ask or review, and say in your result what is to be changed"
+)
 ALTERNATIVE = 'or use "ephemeral": {"runtime": ...} instead of "agent" for a throwaway worker'
 
 
 def check(
-    delegations: Sequence[Delegation], agents: Sequence[Worker], settings: TreeSettings, templates: Sequence[str] = ()
+    delegations: Sequence[Delegation],
+    agents: Sequence[Worker],
+    settings: TreeSettings,
+    templates: Sequence[str] = (),
+    *,
+    read_only: bool = False,
 ) -> Refusal | None:
-    """Return one refusal with all faults of a set, or None; a faulty set is not dispatched at all."""
+    """Return one refusal with all faults of a set, or None; a faulty set is not dispatched at all.
+
+    In a `read_only` tree nobody implements: the scope of its start bounds all of it (ruling N5).
+    """
     by_name = {agent.name: agent for agent in agents}
     faults = [*_shape(delegations)]
     for index, delegation in enumerate(delegations):
         prefix = f'delegations[{index}] (id "{delegation.id}"): '
+        if read_only and delegation.action is Action.IMPLEMENT:
+            faults.append(prefix + READ_ONLY)
         faults += [prefix + fault for fault in _faults(delegation, by_name, settings, templates)]
     if not faults:
         return None

@@ -72,7 +72,10 @@ def _checked(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
     if refusal is not None:
         finalize.tripped(step, refusal, chain.job_id)
         return Dispatch.DROPPED
-    refusal = preflight.check(outcome.delegations, outcome.agents, step.state.input.settings, outcome.templates)
+    tree = step.state.input
+    refusal = preflight.check(
+        outcome.delegations, outcome.agents, tree.settings, outcome.templates, read_only=tree.read_only
+    )
     if refusal is not None:
         return _unroutable(step, chain, outcome, refusal)
     signature = loops.signature(outcome.delegations, outcome.long_prompts)
@@ -229,6 +232,7 @@ def _run(step: Step, chain: Coordinator, leg: Leg, depth: int) -> JobRun:
         quorum=quorum,
         require=tree.require,
         prefer=tree.prefer,
+        read_only=tree.read_only,
     )
 
 

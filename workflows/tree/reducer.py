@@ -51,6 +51,7 @@ def root_run(start: TreeInput) -> JobRun:
         budget=budget_line(start.settings.bounds, Ledger(), 0),
         require=start.require,
         prefer=start.prefer,
+        read_only=start.read_only,
     )
 
 

@@ -42,6 +42,8 @@ class TreeInput(Wire):
     require: tuple[str, ...] = ()
     prefer: tuple[str, ...] = ()
     """Labels that every job of the tree requires and prefers of its host (ruling Q4)."""
+    read_only: bool = False
+    """True if no job of the tree may implement: whoever started it may only ask (ruling N5)."""
 
     @property
     def anew(self) -> str:

@@ -3,7 +3,7 @@
 from fastapi import APIRouter
 
 from bridge.http.wire.authorization import needs
-from bridge.http.wire.dependencies import Once, OnceDep, ServiceDep
+from bridge.http.wire.dependencies import CallDep, Once, OnceDep, ServiceDep
 from bridge.http.wire.document import STARTS
 from bridge.http.wire.schemas import AskAnswer, AskRequest, OrchestrateAnswer, OrchestrateRequest
 from bridge.http.wire.strict_route import StrictRoute
@@ -17,9 +17,11 @@ router = APIRouter(route_class=StrictRoute, tags=["agents"])
 
 
 @router.post("/v1/agents/{name}/ask", responses=STARTS, openapi_extra=needs(Scope.ASK))
-async def ask_agent(service: ServiceDep, name: str, body: AskRequest, once: OnceDep) -> AskAnswer:
-    """Ask an agent in the background; the same gates as `service agent ask`."""
-    return await _start(service, Action.ASK, name, body, once)
+async def ask_agent(service: ServiceDep, name: str, body: AskRequest, once: OnceDep, call: CallDep) -> AskAnswer:
+    """Ask an agent in the background; the same gates as `service agent ask`. With a token of scope `ask`, no part of
+    it may implement.
+    """
+    return await _start(service, Action.ASK, name, body, once, read_only=call.scope is not Scope.ACT)
 
 
 @router.post("/v1/agents/{name}/review", responses=STARTS, openapi_extra=needs(Scope.ACT))
@@ -46,8 +48,10 @@ async def orchestrate(service: ServiceDep, body: OrchestrateRequest, once: OnceD
     return OrchestrateAnswer(**await once.start(body, start))
 
 
-async def _start(service: Service, action: Action, name: str, body: AskRequest, once: Once) -> AskAnswer:
-    new = new_jobs.NewJob(agent=name, action=action, **body.model_dump())
+async def _start(
+    service: Service, action: Action, name: str, body: AskRequest, once: Once, *, read_only: bool = False
+) -> AskAnswer:
+    new = new_jobs.NewJob(agent=name, action=action, read_only=read_only, **body.model_dump())
 
     async def start(root: str | None) -> Answer:
         return {"job_id": await new_jobs.start(service, new, root)}

@@ -51,6 +51,8 @@ class NewJob:
     """The timeout of each attempt of its coordinator's jobs (ruling A10)."""
     budget: float | None = None
     """The dollars its tree may cost; at most the configured bound, which it replaces (ruling C4)."""
+    read_only: bool = False
+    """True if whoever asks may start nothing that implements: then no job of its tree does (ruling N5)."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,11 @@ async def start(service: Service, new: NewJob, root: str | None = None, token: s
     seconds, settings = _seconds(new.timeout), _within(tree.settings, new.budget)
     binding = await _bound(service, repo, new, token)
     means = {"model": model, "effort": effort, "timeout_seconds": seconds} | binding.fields
-    update = {"assignment": tree.assignment.model_copy(update=means), "settings": settings}
+    update = {
+        "assignment": tree.assignment.model_copy(update=means),
+        "settings": settings,
+        "read_only": new.read_only,
+    }
     return await trees.start(service, tree.model_copy(update=update), repo.host)
 
 

@@ -96,6 +96,19 @@ def on_github(store: Path, play: Callable[[Office, str], Awaitable[T]], text: st
     return asyncio.run(played())
 
 
+@pytest.mark.ruling("N5")
+@pytest.mark.parametrize(("commands", "read_only"), [('["ask"]', True), ('["ask", "implement"]', False)])
+async def test_a_comment_that_may_only_ask_starts_a_tree_that_only_reads(
+    home: Home, commands: str, read_only: bool
+) -> None:
+    with Hub() as hub:
+        hub.repo("acme/tool")
+        hub.user("ann", role="write")
+        async with working(home, hub, f"commands = {commands}") as office:
+            [new] = await commanded(office, "why is it slow?")
+    assert new.read_only is read_only
+
+
 @given(TEXTS)
 @example("GH-1<!-- service:x -->")
 @settings(max_examples=cases(6, 150))

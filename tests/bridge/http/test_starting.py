@@ -16,6 +16,7 @@ from temporalio.client import Client
 from activities.store import idempotency
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
+from bridge.machine import named_tokens
 from bridge.operations.orders import new_jobs, trees
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, make_repository, run_git
@@ -86,6 +87,15 @@ class TestAsk:
             answer = await client.post(f"/v1/agents/{agent}/ask", json=BODY | change)
         assert (answer.status_code, why in answer.json()["error"]) == (status, True), answer.text
         assert started(service) == []
+
+    @pytest.mark.ruling("N5")
+    async def test_a_token_that_may_only_ask_starts_a_tree_that_only_reads(self, with_temporal: Service) -> None:
+        async with caller(with_temporal) as client:
+            for scope, read_only in (("ask", True), ("act", False), (None, False)):
+                token = scope and named_tokens.add(with_temporal.home, f"ci-{scope}", scope)
+                headers = {"Authorization": f"Bearer {token}"} if token else {}
+                job_id = (await client.post(ASK, json=BODY, headers=headers)).json()["job_id"]
+                assert (await workflow(with_temporal, job_id)).get("read_only", False) is read_only, scope
 
     @pytest.mark.ruling("A10")
     async def test_a_timeout_is_its_root_s(self, with_temporal: Service) -> None:

@@ -17,6 +17,10 @@ _OWN = {
     Action.IMPLEMENT: "do yourself what you can do well",
 }
 _READER = " What you write yourself is thrown away: a goal that changes files needs a leg with `implement`."
+READS_ONLY = (
+    " This task only reads, because whoever started it may only ask: delegate `ask` and `review`, never `implement`,"
+    " and say in your result what is to be changed."
+)
 _WHEN = """\
 You need not delegate: {own}. Delegate what gains by it: parts that can run side by side, what another agent is for, a \
 check by somebody who did not do the work.{reader} A result with `delegations` is not the end: when all of them have \
@@ -65,6 +69,7 @@ def render_team(
     budget: BudgetLine | None = None,
     *,
     judged: bool = False,
+    read_only: bool = False,
 ) -> str:
     """Explain how to delegate, and list agents and runtimes by the names that a delegation accepts.
 
@@ -73,7 +78,8 @@ def render_team(
     parts = ["## Delegating"]
     if not agents and not runtimes:
         return "\n\n".join([*parts, NOBODY])
-    when = _WHEN.format(own=_OWN[action], reader="" if action is Action.IMPLEMENT else _READER)
+    reader = READS_ONLY if read_only else "" if action is Action.IMPLEMENT else _READER
+    when = _WHEN.format(own=_OWN[action], reader=reader)
     parts += [f"{when}{'' if judged else _NOTE}", _HOW, *([_limits(budget)] if budget else [])]
     builds = {each.runtime: each.builds_with for each in runtimes}
     if agents:
