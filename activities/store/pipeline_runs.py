@@ -104,9 +104,12 @@ def get(engine: Engine, run_id: str) -> StoredRun | None:
 
 
 def stages_of(engine: Engine, run_id: str) -> list[StageRecord]:
-    """Return the stages of a run in the definition's order."""
+    """Return the stages of a run in the definition's order. A tree's root job is named once it can be looked up."""
+    jobs = select(schema.jobs.c.job_id).join(stages, stages.c.job_id == schema.jobs.c.job_id)
     with engine.connect() as connection:
-        return _stages(connection, run_id)
+        found = _stages(connection, run_id)
+        known = set(connection.execute(jobs.where(stages.c.run_id == run_id)).scalars())
+    return [stage if stage.job_id in known else stage.model_copy(update={"job_id": None}) for stage in found]
 
 
 def stage_of(engine: Engine, root_job_id: str) -> StageRecord | None:

@@ -62,6 +62,19 @@ def test_the_same_run_started_once_more_goes_no_further(books: RunRecorder) -> N
         books.record_run(cancelled_at_once(again)[0])
 
 
+@pytest.mark.ruling("J5")
+def test_a_stage_names_its_job_once_it_can_be_looked_up(books: RunRecorder, home: Home) -> None:
+    """The stage's row is written before its tree begins, and the tree writes the job."""
+    store, run = open_store(home), new_run(an_input(agent("a"), shell("b", "a")))
+    for records in written(reduce(run, RunStarted(now=1.0))):
+        books.record_run(records)
+    (begun, waits), root = pipeline_runs.stages_of(store, run.input.run_id), run.stages["a"].job_id
+    assert (begun.state, begun.job_id, waits.job_id) == (StageState.RUNNING, None, None)
+    assert root is not None
+    jobs.write(store, Records(jobs=(rows.job(root),)))
+    assert pipeline_runs.stages_of(store, run.input.run_id)[0].job_id == root
+
+
 def test_the_tree_of_an_attempt_that_another_one_follows_leaves_attention(books: RunRecorder, home: Home) -> None:
     """It was blocked, and waited for an operator; the stage has been tried again meanwhile."""
     store, run = open_store(home), new_run(an_input(agent("a", retry=1)))
