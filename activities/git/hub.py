@@ -288,6 +288,15 @@ def default_branch(url: str) -> str:
     return match[1]
 
 
+def tip(repo: Path, url: str, branch: str) -> str:
+    """Return the commit of a remote's branch, as it is there now."""
+    ref = f"refs/heads/{branch}"
+    commits = dict(reversed(row.split("\t")) for row in _ask(repo, url, ref).splitlines())
+    if ref not in commits:
+        raise NotFoundError(f"{shown(url)} has no branch {printable(branch)}", f"git ls-remote {shown(url)}")
+    return commits[ref]
+
+
 def reach(url: str) -> None:
     """Raise within seconds if a repository does not answer."""
     with tempfile.TemporaryDirectory(prefix="service-git-") as folder:

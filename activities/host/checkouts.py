@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from activities.git import hub, mirrors
 from activities.git.hub import Hub
 from activities.git.mirrors import Mirror, mirror_of
+from activities.git.work_folder import worktrees
 from activities.store import branches
 from activities.store.registry import repos
 from activities.store.registry.repos import Repo
@@ -77,6 +78,18 @@ def fresh(here: Here, repo: Repo) -> Repo:
     if repo.remote and here.settings.host not in repo.checkouts:
         mirrors.fetched(_mirror(here, repo))
     return seen_here(here, repo)
+
+
+def newest(here: Here, repo: Repo) -> str:
+    """Return the commit that new work begins from: the remote's default branch, which is fetched; without a remote
+    HEAD of the checkout.
+    """
+    path = path_of(here, repo)
+    if not repo.remote:
+        return worktrees.tip(path)
+    commit = hub.tip(path, repo.remote, repo.default_branch)
+    hub.fetch_commits(path, (repo.remote,), [commit])
+    return commit
 
 
 def hub_of(here: Here, repo: Repo) -> Hub | None:

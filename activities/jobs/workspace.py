@@ -101,7 +101,7 @@ def _prepared(
         _place(context, run, row, path, row.base_sha)
         return _workspace(repo, worktrees.find(path) or Worktree(path, row.base_sha, branch))
     _fetch(context, run, registered)
-    line = _line(context, repo, run)
+    line = _line(context, repo, run, registered)
     snapshot = _snapshot(context, run, registered)
     base = row.base_sha or (branches.commit(repo, f"{snapshot}^") if snapshot else None) or line.commit
     _place(context, run, row, path, base)
@@ -161,7 +161,7 @@ def _fetch(context: Context, run: JobRun, repo: Repo) -> None:
         return
     works = (*run.line, *run.deps)
     names = (run.job_id, task_branch(run), run.own_branch or "", *run.branch_deps, *(each.branch for each in works))
-    commits = [run.assignment.base, *(each.head for each in works), *_parents_base(context, run)]
+    commits = [_resolved_base(context, run), *(each.head for each in works), *_parents_base(context, run)]
     commits += [head for branch, head in heads(context, run).items() if head and branch in run.branch_deps]
     with out_of_turn():
         checkouts.fetch(context, repo, names, [each for each in commits if each not in ("", UNRESOLVED)])
@@ -334,21 +334,32 @@ def _name(run: JobRun) -> str:
     return worktrees.worktree_name(run.repo, f"{run.job_id}-{run.attempt}")
 
 
-def _line(context: Context, repo: Path, run: JobRun) -> Line:
+def _line(context: Context, repo: Path, run: JobRun, registered: Repo) -> Line:
     """Draw the line that the job begins from, with the names for its repository (rulings O2 to O4)."""
-    base, merged = _base(context, repo, run), None if run.at_base else branches.tip(repo, task_branch(run))
+    base, merged = _base(context, repo, run, registered), None if run.at_base else branches.tip(repo, task_branch(run))
     start = _start(context, run, merged) if merged else base
     parts, given = parts_of(context, repo, run, run.line), parts_of(context, repo, run, run.deps)
     line = apart(FILL_SECONDS, draw, repo, base, start, parts, given) if parts or given else Line(base, start)
     return replace(line, people=bool(merged) and branches.contains(repo, start, merged or start))
 
 
-def _base(context: Context, repo: Path, run: JobRun) -> str:
-    """Return the tree's base; for a tree of an earlier release, resolve HEAD (ruling O1)."""
-    base = run.assignment.base
+def _base(context: Context, repo: Path, run: JobRun, registered: Repo) -> str:
+    """Return the tree's base. What could not be resolved when the tree was started is resolved by its first job
+    (ruling O1).
+    """
+    base = _resolved_base(context, run)
     if base == UNRESOLVED:
-        base = trees.resolve_base(context.store, run.root_job_id, worktrees.tip(repo))
+        with out_of_turn():
+            base = trees.resolve_base(context.store, run.root_job_id, checkouts.newest(context, registered))
     return worktrees.begun_from(repo, base, context.host, f"service job retry {run.job_id}")
+
+
+def _resolved_base(context: Context, run: JobRun) -> str:
+    base = run.assignment.base
+    if base != UNRESOLVED:
+        return base
+    known, _ = trees.base_of(context.store, run.root_job_id)
+    return known or base
 
 
 def _start(context: Context, run: JobRun, merged: str) -> str:

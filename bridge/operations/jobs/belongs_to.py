@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from activities.store.registry import repos as stored_repos
 from activities.store.registry.repos import Repo
 from bridge.operations.service import Service
+from workflows.model.errors import Commands
+from workflows.model.workers import UNRESOLVED
 from workflows.policy import belongs_to
 
 if TYPE_CHECKING:
@@ -24,18 +26,32 @@ async def bound(
     token: str | None = None,
     base: str | None = None,
 ) -> "Bound":
-    """Return the binding of new work, with its base commit; a pull request's head and text are fetched from GitHub."""
+    """Return the binding of new work, with its base commit; a pull request's head and text are fetched from GitHub.
+
+    While the remote does not answer, the base of other work is left to its first job, which waits for the remote.
+    """
+    from activities.git.hub import HubAwayError
     from activities.host import belongs_to as binding
     from activities.host import checkouts
 
     settings = service.settings
 
     def look() -> "Bound":
-        here = checkouts.fresh(service, repo)
+        try:
+            here = checkouts.fresh(service, repo)
+        except HubAwayError:
+            if pull_request is not None or base is not None:
+                raise
+            found = binding.bound(repo, settings.host, None, issue, token, settings.github.web)
+            return replace(describing(service, token)(found), base=UNRESOLVED)
         found = binding.bound(here, settings.host, pull_request, issue, token, settings.github.web)
         bound = binding.based(describing(service, token)(found), here, settings.host, base)
         if here.host == settings.host:
-            checkouts.share(service, here, bound.base)
+            try:
+                checkouts.share(service, here, bound.base)
+            except HubAwayError as away:
+                only = f"the work would begin from {bound.base[:12]}, which is only on this host: {away.message}"
+                raise HubAwayError(only, Commands(away.hint, "--base REF, which the remote has")) from None
         return bound
 
     return await asyncio.to_thread(look)

@@ -15,7 +15,7 @@ from activities.host import checkouts
 from activities.host.slots import Slots
 from activities.jobs.run_job import Jobs
 from activities.pipelines.run_stage import Stages
-from activities.store import attempts, pipeline_runs, schema
+from activities.store import attempts, pipeline_runs, schema, trees
 from activities.store.pipeline_runs import Begun
 from activities.store.registry import repos
 from activities.store.registry.repos import Remote
@@ -24,11 +24,13 @@ from tests.activities.jobs.remotes import ROOT, Hosts, lists, work, writes
 from tests.unboxed import unboxed
 from workflows.contract.models import Action
 from workflows.model.states import JobState
+from workflows.model.workers import UNRESOLVED
 from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import RunState, StageState, Trigger
 from workflows.pipeline.rows import RunRecord, RunRecords, StageRecord
 from workflows.pipeline.stages import Script, StageRun
 from workflows.temporal.calls import WAITS
+from workflows.tree.state import TreeInput
 
 
 @pytest.mark.ruling("Q3")
@@ -88,6 +90,44 @@ async def test_a_job_waits_for_a_hub_that_is_away_before_and_after_its_program(h
     outcome = await one.play(job)
     assert (outcome.state, count.read_text()) == (JobState.SUCCEEDED, "x")
     assert hosts.refs()[f"refs/service/{ROOT}"] == outcome.head_sha
+
+
+def committed(forge: Path, folder: Path, name: str) -> str:
+    """Push a commit with a file to the default branch, as a person does; return it."""
+    if not folder.exists():
+        git(forge.parent, "clone", "-q", str(forge), str(folder))
+    (folder / name).write_text("x")
+    git(folder, "add", name)
+    git(folder, "commit", "-q", "-m", f"add {name}")
+    git(folder, "push", "-q", "origin", "HEAD:main")
+    return git(folder, "rev-parse", "HEAD").strip()
+
+
+@pytest.mark.ruling("Q3", "O1")
+async def test_work_that_came_while_the_remote_was_away_begins_from_what_the_remote_then_has(
+    hosts: Hosts, tmp_path: Path
+) -> None:
+    """Also on another host, whose mirror is older, and the second job from the same commit as the first."""
+    one, other, away = hosts.of("a"), hosts.of("b"), hosts.forge.with_name("away.git")
+    for host in (one, other):
+        checkouts.path_by_name(host.context, "acme/shop")
+    job = one.job(lists(tmp_path / "seen"), base=UNRESOLVED)
+    start = TreeInput(root_job_id=ROOT, task_id=job.task_id, repo=job.repo, assignment=job.assignment, created_at=1.0)
+    trees.begin(one.context.store, start, "a")
+    hosts.forge.rename(away)
+    with pytest.raises(ApplicationError, match="waits for the hub of its repository: ") as waits:
+        await one.play(job)
+    assert waits.value.type == WAITS
+    away.rename(hosts.forge)
+    newer = committed(hosts.forge, tmp_path / "person", "newer.txt")
+    assert (await one.play(job)).state is JobState.SUCCEEDED
+    assert "newer.txt" in (tmp_path / "seen").read_text().split()
+    committed(hosts.forge, tmp_path / "person", "newest.txt")
+    later = other.job(lists(tmp_path / "later"), job_id=f"{ROOT}.1", base=UNRESOLVED)
+    assert (await other.play(later)).state is JobState.SUCCEEDED
+    row = attempts.get(other.context.store, f"{ROOT}.1", 1)
+    assert row is not None
+    assert row.base_sha == newer
 
 
 @pytest.mark.ruling("Q3", "B3")

@@ -333,9 +333,11 @@ class TestTheBase:
         before = run_git(checkout, "rev-parse", "HEAD~1")
         assert [each.assignment.base for each in started] == [pushed, before]
         forge.rename(tmp_path / "away.git")
+        await new_jobs.start(service, self.LOOK)
+        assert started[2].assignment.base == UNRESOLVED, "its first job waits for the remote"
         with pytest.raises(UnreachableError, match="cannot be reached"):
-            await new_jobs.start(service, self.LOOK)
-        assert len(started) == 2
+            await new_jobs.start(service, replace(self.LOOK, base="topic"))
+        assert len(started) == 3
 
     @pytest.mark.ruling("Q3")
     async def test_a_commit_that_only_the_checkout_has_is_shared_with_other_hosts(
@@ -354,6 +356,11 @@ class TestTheBase:
         forge.rename(tmp_path / "away.git")
         await new_jobs.start(service, self.LOOK)  # nothing is to be pushed, so the hub is not asked
         assert len(started) == 2
+        other = commit_file(checkout, "other.txt", "other\n")
+        with pytest.raises(UnreachableError, match=f"begin from {other[:12]}, which is only on this host: .*reached"):
+            await new_jobs.start(service, self.LOOK)
+        await new_jobs.start(service, replace(self.LOOK, base="hub/main"))
+        assert started[2].assignment.base == mine
 
 
 def test_jobs_are_found_by_what_they_belong_to_and_lead_there(service: Service, checkout: Path) -> None:
