@@ -88,8 +88,16 @@ def remove(name: Name, json: Json = False) -> None:
     """Forget a host that is gone for good. Refused while it works, has open jobs, or a repository's only checkout."""
     from bridge.operations.registry import hosts
 
-    hosts.remove(service_here(), name)
-    say_json({"removed": name}) if json else say(f"{named(name)} is forgotten; nothing on that machine was changed")
+    service = service_here()
+    hosts.remove(service, name)
+    keeps = ["the seal key", "the database's password"] if service.settings.is_fleet else []
+    if json:
+        say_json({"removed": name, "keeps": keeps})
+        return
+    say(f"{named(name)} is forgotten; nothing on that machine was changed")
+    if keeps:
+        say(f"it still has {' and '.join(keeps)}, so it can speak for all hosts until both are replaced")
+        say_next("service help hosts  (Removing a host)")
 
 
 @app.command()
@@ -177,7 +185,7 @@ def replace_key(json: Json = False) -> None:
     if json:
         say_json(replaced)
         return
-    say(f"the new seal key is {replaced.key}; nothing that a former one sealed is accepted any more")
+    say(f"the new seal key is {replaced.key}; nothing under way that a former one sealed is accepted any more")
     again = [f"on {named(host)}: rm ~/.service/seal.key; service host join TOKEN" for host in replaced.hosts]
     say_next("service daemon start", *(["service host invite  (once for each other host)", *again] if again else ()))
 

@@ -7,6 +7,7 @@ from sqlalchemy import Engine
 
 from activities.sealing import seal_key
 from activities.sealing.payload_seals import decrypted, encrypted
+from activities.store import attempts
 from activities.store.registry import seal_keys
 from activities.store.registry.seal_keys import KnownKey
 
@@ -36,6 +37,13 @@ def offer(home: Path, store: Engine) -> None:
     wrapped = encrypted(_wrapping(present), new, name.encode()).hex()
     seal_keys.offer(store, name, wrapped, seal_key.fingerprint(present))
     follow(home, store)
+
+
+def renew(home: Path, store: Engine) -> None:
+    """Replace all keys by a new one. What they had sealed of ended attempts stays readable."""
+    former = seal_key.every(home)
+    seal_key.renew(home)
+    attempts.seal_again(store, former)
 
 
 def by_fingerprint(home: Path) -> dict[str, bytes]:

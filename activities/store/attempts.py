@@ -1,18 +1,20 @@
 """Attempts of jobs and stages, by (job, attempt): their claims, rows, and deferred tries.
 
 An offered attempt belongs to its host, which begins it, or to its tree, which takes it back. That is decided once
-(ruling B5). An activity that is called again reads the attempt.
+(ruling B5). An activity that is called again reads the attempt. What its host records at its end is sealed with the
+key of the home that opened the store; without a valid seal it is not read, and the record counts as missing (N4).
 """
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Engine, Table, Update, bindparam, exists, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Row, Table, bindparam, exists, or_, select, update
 
+from activities.sealing import attempt_seals, seal_key
 from activities.store import schema
-from activities.store.database import clock, insert_new, insert_one, now, rows_with
+from activities.store.database import clock, home_of, insert_new, insert_one, now, rows_with
 from workflows.model.jobs import JobOutcome
 from workflows.model.orders import StopReason
 from workflows.model.spend import Usage
@@ -42,6 +44,9 @@ class AttemptRow:
     diagnostics: dict[str, Any] | None = None
     given: list[str] | None = None
     """The commits that were merged into its worktree before it began; None until the merge has succeeded."""
+    seals: str | None = None
+    is_forged: bool = False
+    """True if its end was recorded without a valid seal: outcome, payload and diagnostics are left out."""
 
     @property
     def key(self) -> tuple[str, int]:
@@ -71,20 +76,43 @@ def open_within(
     row |= {"run_dir": run_dir, "started_at": started_at}
     if insert_one(connection, schema.attempts, row):
         return AttemptRow(**row)
-    return AttemptRow(**connection.execute(_ONE, {"job_id": job_id, "attempt": attempt}).one()._mapping)
+    found = get_within(connection, job_id, attempt)
+    assert found is not None
+    return found
 
 
 def get(engine: Engine, job_id: str, attempt: int) -> AttemptRow | None:
     with engine.connect() as connection:
-        row = connection.execute(_ONE, {"job_id": job_id, "attempt": attempt}).one_or_none()
-    return AttemptRow(**row._mapping) if row else None
+        return get_within(connection, job_id, attempt)
+
+
+def get_within(connection: Connection, job_id: str, attempt: int) -> AttemptRow | None:
+    """Return the attempt's row, read in a transaction."""
+    row = connection.execute(_ONE, {"job_id": job_id, "attempt": attempt}).one_or_none()
+    return _read(connection, row) if row else None
+
+
+def _read(connection: Connection, row: Row[Any]) -> AttemptRow:
+    """Return an attempt; without its recorded end unless all of it is sealed."""
+    values = dict(row._mapping)
+    if believed(connection, values, attempt_seals.PARTS):
+        return AttemptRow(**values)
+    return AttemptRow(**values | dict.fromkeys(attempt_seals.PARTS), is_forged=True)
+
+
+def believed(connection: Connection, values: Mapping[str, Any], parts: Sequence[str]) -> bool:
+    """Return whether these parts of an attempt's columns are missing, or sealed with a key of the store's home."""
+    if all(values[part] is None for part in parts):
+        return True
+    keys, of = seal_key.every(home_of(connection)), (values["seals"], values["job_id"], values["attempt"])
+    return all(attempt_seals.holds(keys, *of, part, values[part]) for part in parts)
 
 
 def of_job(engine: Engine, job_id: str) -> list[AttemptRow]:
     """Return every attempt of a job, oldest first."""
     query = select(schema.attempts).where(schema.attempts.c.job_id == job_id).order_by(schema.attempts.c.attempt)
     with engine.connect() as connection:
-        return [AttemptRow(**row._mapping) for row in connection.execute(query)]
+        return [_read(connection, row) for row in connection.execute(query)]
 
 
 def of_tree(engine: Engine, root_job_id: str) -> list[AttemptRow]:
@@ -92,7 +120,7 @@ def of_tree(engine: Engine, root_job_id: str) -> list[AttemptRow]:
     query = select(schema.attempts).join(schema.jobs, schema.jobs.c.job_id == schema.attempts.c.job_id)
     query = query.where(schema.jobs.c.root_job_id == root_job_id)
     with engine.connect() as connection:
-        return [AttemptRow(**row._mapping) for row in connection.execute(query)]
+        return [_read(connection, row) for row in connection.execute(query)]
 
 
 def dependencies(engine: Engine, job_ids: Collection[str]) -> dict[tuple[str, str], tuple[str, ...]]:
@@ -150,7 +178,7 @@ def abandoned(engine: Engine, host: str, seconds: float) -> list[AttemptRow]:
         run.ended_at.is_(None), run.host == host, job.ended_at < clock() - seconds, job.attempt >= run.attempt
     )
     with engine.connect() as connection:
-        return [AttemptRow(**row._mapping) for row in connection.execute(query)]
+        return [_read(connection, row) for row in connection.execute(query)]
 
 
 def unrecorded(engine: Engine, host: str) -> list[AttemptRow]:
@@ -164,7 +192,7 @@ def unrecorded(engine: Engine, host: str) -> list[AttemptRow]:
     query = select(schema.attempts).outerjoin(schema.jobs, job.job_id == run.job_id)
     query = query.where(run.host == host, or_(run.ended_at.is_(None) & ~put_off, run.ended_at.is_not(None) & runs_on))
     with engine.connect() as connection:
-        return [AttemptRow(**row._mapping) for row in connection.execute(query)]
+        return [_read(connection, row) for row in connection.execute(query)]
 
 
 def record_worktree(
@@ -191,13 +219,49 @@ def close(
     diagnostics: dict[str, Any],
 ) -> None:
     """Record how the run of a job or a stage ended; the first record is final."""
-    ended = outcome.model_dump(mode="json")
-    _update(engine, row, _CLOSED, outcome=ended, payload=payload, diagnostics=diagnostics)
-
-
-def _update(engine: Engine, row: AttemptRow, statement: Update = _CHANGED, **values: Any) -> None:
     with engine.begin() as connection:
-        connection.execute(statement, values | {"of_job": row.job_id, "of_attempt": row.attempt})
+        close_within(connection, row, outcome.model_dump(mode="json"), payload, diagnostics)
+
+
+def close_within(
+    connection: Connection,
+    row: AttemptRow,
+    outcome: dict[str, Any],
+    payload: dict[str, Any],
+    diagnostics: dict[str, Any],
+) -> bool:
+    """Record the end, in a transaction. Return False if one is recorded already. A forged one is replaced."""
+    parts = {"outcome": outcome, "payload": payload, "diagnostics": diagnostics}
+    seals = attempt_seals.sealed(seal_key.ensure(home_of(connection)), *row.key, parts)
+    values = parts | {"seals": seals}
+    if connection.execute(_CLOSED, values | {"of_job": row.job_id, "of_attempt": row.attempt}).rowcount:
+        return True
+    found = get_within(connection, *row.key)
+    if found is None or found.outcome is not None:
+        return False
+    table = schema.attempts
+    as_read = is_of(table, Offered(*row.key)) & table.c.seals.is_not_distinct_from(found.seals)
+    return connection.execute(update(table).where(as_read).values(values | {"ended_at": clock()})).rowcount == 1
+
+
+def seal_again(engine: Engine, former: Sequence[bytes]) -> None:
+    """Seal with the home's key what these former ones have sealed: they are about to be forgotten."""
+    table = schema.attempts
+    columns = (table.c.job_id, table.c.attempt, table.c.seals, *(table.c[part] for part in attempt_seals.PARTS))
+    with engine.begin() as connection:
+        key = seal_key.ensure(home_of(connection))
+        for row in connection.execute(select(*columns).where(table.c.seals.is_not(None))).all():
+            parts = {part: row._mapping[part] for part in attempt_seals.PARTS}
+            of = (row.seals, row.job_id, row.attempt)
+            if all(attempt_seals.holds(former, *of, part, value) for part, value in parts.items()):
+                seals = attempt_seals.sealed(key, row.job_id, row.attempt, parts)
+                mine = is_of(table, Offered(row.job_id, row.attempt))
+                connection.execute(update(table).where(mine).values(seals=seals))
+
+
+def _update(engine: Engine, row: AttemptRow, **values: Any) -> None:
+    with engine.begin() as connection:
+        connection.execute(_CHANGED, values | {"of_job": row.job_id, "of_attempt": row.attempt})
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import re
 import shlex
 import sys
 import time
@@ -36,14 +37,14 @@ from sqlalchemy.sql.functions import FunctionElement
 from activities.redaction.redact import redacted_all
 from activities.runs.regular_files import appended
 from activities.settings.home import Home
-from workflows.model.errors import ServiceError, UnreachableError, UsageError
+from workflows.model.errors import Commands, ServiceError, UnreachableError, UsageError
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects.postgresql import Insert as PostgresInsert
     from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-HEAD = "0015"
+HEAD = "0016"
 """The newest migration; a test compares it with alembic's."""
 
 
@@ -86,6 +87,7 @@ def open_store(home: Home, url: str = "", *, connections: int = 5, migrate: bool
     connections to PostgreSQL at once.
     """
     engine = _engine(home, url, connections)
+    engine.update_execution_options(home=home.root)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _tune_sqlite)
     try:
@@ -97,7 +99,7 @@ def open_store(home: Home, url: str = "", *, connections: int = 5, migrate: bool
         elif version != HEAD or not _writes_ahead(engine):
             _migrate(home, engine)
     except DBAPIError as error:
-        why, _, _ = str(error.orig).partition("\n")  # PostgreSQL goes on with guesses
+        why, _, _ = str(error.orig).partition("\n")  # PostgreSQL goes on with guesses, or with the statement
         raise UnreachableError(f"the store cannot be opened: {why}", _way_to(engine, why)) from None
     return engine
 
@@ -111,6 +113,12 @@ def connected(home: Home, url: str) -> Iterator[Connection]:
             yield connection
     finally:
         engine.dispose()
+
+
+def home_of(connection: Connection) -> Path:
+    """Return the service home that opened the store."""
+    home: Path = connection.get_execution_options()["home"]
+    return home
 
 
 def place_of(home: Home, url: str) -> str:
@@ -150,6 +158,9 @@ def _refuse_foreign(home: Home, engine: Engine, version: str) -> None:
 
 _AWAY = ("refused", "timeout", "resolve", "closed the connection", "starting up", "shutting down")
 
+_NO_TABLES = ("permission denied for schema", "no schema has been selected")
+"""PostgreSQL's words to a role that may make no tables: from PostgreSQL 15 on, one that does not own the database."""
+
 
 def _way_to(engine: Engine, error: str) -> str:
     """Return the command that shows or removes the reason why a database cannot be opened."""
@@ -157,11 +168,33 @@ def _way_to(engine: Engine, error: str) -> str:
         return "service config show"
     url = engine.url.set(drivername="postgresql", password=None)
     place = f"-h {url.host or 'localhost'} -p {url.port or 5432}"
-    if "does not exist" in error and f'database "{url.database}"' in error:
-        return f"createdb {place} -U {url.username or 'postgres'} {url.database}"
+    role, database = _name(url.username or "postgres"), _name(url.database or "")
+    make = _as_admin(place, f"create database {database} owner {role}")
+    if f'role "{url.username}" does not exist' in error:
+        return Commands(_as_admin(place, f"create role {role} login password 'PASSWORD'"), make)
+    if f'database "{url.database}" does not exist' in error:
+        return make
+    if any(words in error for words in _NO_TABLES):
+        if url.database != "postgres":
+            return _as_admin(place, f"alter database {database} owner to {role}")
+        own = url.set(database="service").render_as_string()
+        make = _as_admin(place, f"create database service owner {role}")
+        return Commands(make, f"[store].url in config.toml: {own}")
+    if "permission denied" in error:
+        tables = f"psql {url.render_as_string()} -c '\\dt'"
+        return f"{tables}  (its tables have another owner: name that role in [store].url)"
     if any(word in error for word in _AWAY):
         return f"pg_isready {place}  (the URL: [store].url in config.toml)"
     return f"psql {url.render_as_string()} -c 'SHOW max_connections'  (the URL: [store].url in config.toml)"
+
+
+def _as_admin(place: str, line: str) -> str:
+    return f"psql {place} -U postgres -c {shlex.quote(line)}"
+
+
+def _name(name: str) -> str:
+    """Return a name as SQL has it."""
+    return name if re.fullmatch(r"[a-z_][a-z0-9_]*", name) else '"{}"'.format(name.replace('"', '""'))
 
 
 def _engine(home: Home, url: str, connections: int) -> Engine:
@@ -342,7 +375,7 @@ def _version(engine: Engine) -> str | None:
         with engine.connect() as connection:
             return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
     except (OperationalError, ProgrammingError) as error:
-        if "alembic_version" in str(error.orig):
+        if getattr(error.orig, "sqlstate", None) == "42P01" or "no such table" in str(error.orig):
             return None
         raise
 

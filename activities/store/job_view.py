@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Engine, Select, and_, bindparam, func, or_, select
 
-from activities.store import schema
+from activities.store import attempts, schema
 from activities.store.database import clock
 from activities.store.placements import host_of
 
@@ -20,7 +20,10 @@ def read(engine: Engine, job_id: str) -> dict[str, Any] | None:
     """Read the job, the payload of its current attempt, its repository's path, its open round, and its host."""
     with engine.connect() as connection:
         row = connection.execute(_QUERY, {"wanted": job_id}).first()
-    return dict(row._mapping) if row else None
+        if row is None:
+            return None
+        values = dict(row._mapping)
+        return values if attempts.believed(connection, values, ("payload",)) else values | {"payload": None}
 
 
 def _query() -> Select[Any]:
@@ -37,6 +40,7 @@ def _query() -> Select[Any]:
         *(_JOB[name] for name in JOB_COLUMNS),
         *(_ROUND[name].label(f"round_{name}") for name in ROUND_COLUMNS),
         _ATTEMPT.payload,
+        _ATTEMPT.seals,
         _path().label("path"),
         host_of().label("host"),
         schema.hosts.c.seen_at.label("host_seen_at"),

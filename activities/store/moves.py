@@ -50,16 +50,16 @@ def give_up(engine: Engine, offered: Offered, move: Move) -> dict[str, Any] | No
             return None
         if attempts.settle(connection, offered, begun_at=None).begun_at is None:
             return _moved(connection, offered, move, None)
-        table, key = schema.attempts, attempts.is_of(schema.attempts, offered)
-        row = connection.execute(select(table.c.host, table.c.started_at, table.c.outcome).where(key)).one()
+        row = attempts.get_within(connection, *offered.key)
+        assert row is not None, "what has begun has a row"
         if row.host != move.host or not move.begun:
             return None
         if row.outcome is not None:
-            return dict(row.outcome)
+            return row.outcome
         outcome, at = _moved(connection, offered, move, row.started_at), now(connection)
-        closing = update(table).where(key, table.c.ended_at.is_(None))
-        if not connection.execute(closing.values(ended_at=at, outcome=outcome, payload={}, diagnostics={})).rowcount:
-            return dict(connection.execute(select(table.c.outcome).where(key)).scalar_one())
+        if not attempts.close_within(connection, row, outcome, {}, {}):
+            first = attempts.get_within(connection, *offered.key)
+            return first.outcome if first else None
         attempts.order_stop(connection, offered, StopReason.MOVED)
         moved = {"job_id": offered.job_id, "attempt": offered.attempt, "host": move.host}
         insert_new(connection, schema.moves, [moved | {"reason": move.reason, "at": at}])

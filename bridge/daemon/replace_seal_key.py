@@ -11,6 +11,7 @@ import logging
 import math
 from collections.abc import Callable
 
+from activities.host.seal_keys import renew
 from activities.runs.regular_files import write_private
 from activities.sealing import seal_key
 from activities.settings.home import Home
@@ -30,11 +31,12 @@ def turn(home: Home, *, alone: bool) -> None:
         write_private(home.seal_key_new, "")
         seal_key.renew(home.root)
     elif home.seal_key_open.exists():
-        if not alone or is_at_work(Service(home)):
+        service = Service(home)
+        if not alone or is_at_work(service):
             log.warning("the seal key was open to other accounts and is not replaced yet: service doctor")
             return
         write_private(home.seal_key_new, "")
-        seal_key.renew(home.root)
+        renew(home.root, service.store)
         home.seal_key_open.unlink()
         log.warning("the seal key was open to other accounts: there is a new one")
 

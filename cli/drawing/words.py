@@ -234,6 +234,8 @@ def _diagnostics(diagnostics: dict[str, Any]) -> list[str]:
     from workflows.contract.faults import first
 
     lines: list[str] = []
+    if forged := diagnostics.get("forged"):
+        lines += ["", prose(forged)]
     if faults := diagnostics.get("faults"):
         lines += ["", "faults of the result:", *(prose(f"  - {fault}") for fault in first(faults))]
     if tail := diagnostics.get("stderr"):

@@ -35,6 +35,7 @@ from tests.bridge import seeds
 from tests.bridge.conftest import bearer
 from tests.bridge.http.conftest import scout
 from tests.bridge.seeds import register
+from tests.sealed import seal
 from workflows.model import ids
 from workflows.model.ids import root_id
 from workflows.temporal.delegation_tree import DelegationTree
@@ -83,6 +84,7 @@ def fill(service: Service, count: int) -> list[str]:
     with service.store.begin() as connection:
         connection.execute(insert(schema.jobs), [first | {"job_id": each, "root_job_id": each} for each in ids])
         connection.execute(insert(schema.attempts), [run | {"job_id": each} for each in ids])
+    seal(service.store)
     return ids
 
 

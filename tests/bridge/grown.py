@@ -19,6 +19,7 @@ from tests.activities.git.conftest import commit_on, make_repository, run_git
 from tests.bridge import seeds
 from tests.bridge.reviewed import ended
 from tests.bridge.seeds import ROOT
+from tests.sealed import seal
 from workflows.contract.models import Action
 from workflows.model.long_texts import Text
 from workflows.model.states import Continuation, JobState, TaskState
@@ -60,6 +61,7 @@ class Grown:
         values = {"outcome": ended(job_id, head), "diagnostics": diagnostics}
         with self.service.store.begin() as connection:
             connection.execute(update(schema.attempts).where(schema.attempts.c.job_id == job_id).values(**values))
+        seal(self.service.store)
 
     def merged_in(self, job_id: str, leg: str, commit: str, **diagnostics: Any) -> None:
         """Let a leg end with a commit merged into its branch by its agent."""

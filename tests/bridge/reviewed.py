@@ -13,6 +13,7 @@ from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, make_repository, run_git
 from tests.bridge import seeds
 from tests.bridge.seeds import ROOT
+from tests.sealed import seal
 from workflows.contract.models import Action
 from workflows.model.jobs import JobOutcome
 from workflows.model.rows import JobRecord
@@ -55,6 +56,7 @@ class Reviewed:
             said = {"joined": joined} if joined else {}
             values = {"given": given, "outcome": ended(job_id, head), "diagnostics": said}
             connection.execute(update(schema.attempts).where(schema.attempts.c.job_id == job_id).values(**values))
+        seal(self.service.store)
         self.heads[name] = head
 
     def merge(self, *names: str) -> str:

@@ -8,6 +8,7 @@ from activities.store import jobs, schema
 from activities.store.registry import pipelines, repos
 from bridge.operations.service import Service
 from tests.rows import ROOT, TASK, event, job, round_, task
+from tests.sealed import seal
 from workflows.model.rows import EventRecord, JobRecord, Records, RoundRecord, TaskRecord
 from workflows.model.states import JobState, TaskState
 from workflows.pipeline.read import read
@@ -38,6 +39,7 @@ def payload(service: Service, job_id: str, told: dict[str, Any], **fields: Any) 
     row = {"job_id": job_id, "attempt": 1, "host": "here", "run_dir": "/run", "started_at": 1.0, "payload": told}
     with service.store.begin() as connection:
         connection.execute(insert(schema.attempts), row | fields)
+    seal(service.store)
 
 
 def repo(service: Service, path: str = "/srv/checkouts/shop", host: str = "here", github: str = "") -> None:

@@ -94,3 +94,13 @@ def test_a_prompt_that_is_gone_or_elsewhere_says_so(service: Service, capsys: py
         connection.execute(schema.attempts.update().values(host="elsewhere"))
     assert main(["job", "prompt", JOB]) == 3
     assert "attempt 2 ran on the host elsewhere" in capsys.readouterr().err
+
+
+@pytest.mark.ruling("N4")
+def test_a_result_that_no_host_sealed_is_not_shown(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    with service.store.begin() as connection:
+        connection.execute(schema.attempts.update().values(payload={"service_result": {"findings": ["forged"]}}))
+    assert main(["job", "show", JOB]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "forged" not in shown
+    assert "Its result is not shown: what the store has of its end was not sealed with a key of this service." in shown

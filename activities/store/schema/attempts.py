@@ -31,7 +31,9 @@ attempts = Table(
     Column("outcome", JSON),
     Column("payload", JSON),
     Column("diagnostics", JSON),
+    Column("seals", String(200)),
 )
+"""`seals` proves that a holder of the seal key wrote outcome, payload and diagnostics (ruling N4)."""
 
 moves = Table(
     "moves",

@@ -115,7 +115,7 @@ def replace(service: Service) -> Replaced:
     home, namespace = service.home.ensure(), candidate(service).namespace
     seal_keys.forget(service.store)
     write_private(home.seal_key_new, "")  # the schedules of pipelines are sealed anew
-    seal_key.renew(home.root)
+    at_home.renew(home.root, service.store)
     home.seal_key_open.unlink(missing_ok=True)
     fingerprint = seal_key.fingerprint(seal_key.ensure(home.root))
     hosts.form(service.store, Cluster(fingerprint, namespace, hosts.release()), replace=True)
@@ -142,6 +142,8 @@ def remove(service: Service, name: str) -> Removed:
         says = f"the key {key.fingerprint[:SHOWN]} is needed by what began before {clock(key.left_at)} and is not over"
         hint = "service job list --state running  (when they have ended, type this again)"
         raise RefusedError(f"{says}: {', '.join(open_[:MOST_NAMED])}{more}", hint)
+    if mine := at_home.by_fingerprint(service.home.root).get(key.fingerprint):
+        attempts.seal_again(service.store, [mine])
     seal_keys.remove(service.store, key.fingerprint)
     at_home.follow(service.home.root, service.store)
     return Removed(key=key.fingerprint[:SHOWN])

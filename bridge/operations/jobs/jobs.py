@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from activities.runs.status import RunStatus
 
 LONGEST_SEARCH = 200
+FORGED = "Its result is not shown: what the store has of its end was not sealed with a key of this service."
 
 
 @dataclass(frozen=True)
@@ -229,7 +230,7 @@ def detail(service: Service, job_id: str) -> JobDetail:
         job=job,
         task=stored.task_of(service.store, job.root_job_id),
         payload=last.payload if last else None,
-        diagnostics=last.diagnostics if last else None,
+        diagnostics={"forged": FORGED} if last and last.is_forged else last.diagnostics if last else None,
         worktree=last.worktree if last else None,
         belongs_to=belonging.belonging(service, job),
         live=live(service, job),

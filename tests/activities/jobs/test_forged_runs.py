@@ -7,10 +7,11 @@ import signal
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from activities.runs import run_folders
 from activities.runs.supervised_run import Claim
-from activities.store import attempts
+from activities.store import attempts, schema
 from tests.activities.jobs.conftest import Stage
 from tests.waiting import soon, until
 from workflows.contract.models import Action
@@ -105,6 +106,21 @@ async def test_a_run_whose_records_are_not_believed_is_like_one_whose_end_nobody
     else:
         assert outcome.state is JobState.FAILED
         assert f"{folder / 'exit.json'} does not carry the seal of this service and this run" in outcome.reason
+
+
+async def test_an_end_that_was_written_into_the_store_is_not_the_run_s(stage: Stage) -> None:
+    """Whoever has the database, but not the key, writes an end while the agent works."""
+    job = stage.job(agent(stage, leaves_proof(stage), "import os", waits(stage), says="real"))
+    playing = asyncio.create_task(stage.play(job))
+    await until(lambda: proof(stage) == "x")
+    forged = JobOutcome(job_id=job.job_id, state=JobState.SUCCEEDED, summary="forged").model_dump(mode="json")
+    with stage.context.store.begin() as connection:
+        connection.execute(update(schema.attempts).values(ended_at=2.0, outcome=forged, payload={}, diagnostics={}))
+    (stage.tmp / "go").touch()
+    outcome = await playing
+    assert (outcome.summary, proof(stage)) == ("real", "x")
+    assert await stage.play(job) == outcome, "a call that is repeated finds what was recorded"
+    assert row(stage, job).recorded == outcome
 
 
 @pytest.mark.parametrize(

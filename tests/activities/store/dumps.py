@@ -17,8 +17,9 @@ from activities.store import idempotency, jobs, schema
 from activities.store.database import open_store
 from activities.store.registry import agents, hosts, memory, pipelines, repos
 from activities.store.registry.memory import Written
-from tests import postgres, rows
+from tests import keys, postgres, rows
 from tests.rows import ROOT
+from tests.sealed import seal
 from workflows.model.rows import Records
 from workflows.model.states import JobState, TaskState
 from workflows.model.workers import Worker
@@ -48,6 +49,7 @@ def fill(store: Engine) -> None:
         for job, number, more in ((ROOT, 1, ended), (f"{ROOT}.1", 2, {})):
             row = {"job_id": job, "attempt": 1, "host": "here", "run_dir": f"/home/runs/{number}", "started_at": 5.0}
             connection.execute(insert(schema.attempts), [row | more])
+    seal(store)
 
 
 def of_sqlite(home: Home) -> str:
@@ -76,7 +78,7 @@ def write(dialect: str, text: str) -> None:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, postgres.running() as server:
-        home = Home(Path(folder) / "home").ensure()
+        home = keys.give(Home(Path(folder) / "home").ensure())
         for url in ("", server.url):
             store = open_store(home, url)
             fill(store)

@@ -17,6 +17,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, create_engine, inspect, text
 from sqlalchemy.engine import make_url
+from sqlalchemy.pool import NullPool
 
 from activities.settings.home import Home
 from activities.store import attempts, database, events, idempotency, jobs
@@ -37,7 +38,7 @@ from tests.activities.store.conftest import emptied
 from tests.activities.store.rows import ROOT, job, task
 from tests.depth import cases
 from workflows.contract.models import AutonomyPolicy, Decision
-from workflows.model.errors import UnreachableError, UsageError
+from workflows.model.errors import Commands, UnreachableError, UsageError
 from workflows.model.jobs import JobOutcome
 from workflows.model.orders import StopReason
 from workflows.model.rows import EventRecord, Records
@@ -406,8 +407,44 @@ def test_one_who_only_looks_migrates_nothing(dialect: str, bare_home: Home, requ
 def test_a_database_that_is_missing_is_said_with_what_makes_it(bare_home: Home, postgres: str) -> None:
     with pytest.raises(UnreachableError, match='database "none" does not exist') as missing:
         open_store(bare_home, postgres.replace("/postgres", "/none").replace("service@", "service:secret-word@"))
-    port = make_url(postgres).port
-    assert missing.value.hint == f"createdb -h 127.0.0.1 -p {port} -U service none"
+    admin = f"psql -h 127.0.0.1 -p {make_url(postgres).port} -U postgres -c"
+    assert missing.value.hint == f"{admin} 'create database none owner service'"
+
+
+def test_a_role_that_is_missing_is_said_with_what_makes_it_and_its_database(bare_home: Home, postgres: str) -> None:
+    with pytest.raises(UnreachableError, match='role "member" does not exist') as missing:
+        open_store(bare_home, make_url(postgres).set(username="member", database="service").render_as_string())
+    admin = f"psql -h 127.0.0.1 -p {make_url(postgres).port} -U postgres -c"
+    assert missing.value.hint == Commands(
+        f"""{admin} 'create role member login password '"'"'PASSWORD'"'"''""",
+        f"{admin} 'create database service owner member'",
+    )
+
+
+def test_a_role_that_may_make_no_tables_is_said_with_what_gives_it_a_database(bare_home: Home, postgres: str) -> None:
+    """From PostgreSQL 15 on, a role may make tables only in a database that it owns."""
+    admin, psql = make_url(postgres), f"psql -h 127.0.0.1 -p {make_url(postgres).port} -U postgres -c"
+    types(postgres, "create role guest login", "create role stranger login", "create database others")
+    url = f"[store].url in config.toml: postgresql://guest@127.0.0.1:{admin.port}/service"
+    for name, ways in (
+        ("postgres", Commands(f"{psql} 'create database service owner guest'", url)),
+        ("others", f"{psql} 'alter database others owner to guest'"),
+    ):
+        with pytest.raises(UnreachableError, match=r"permission denied for schema public|no schema") as refused:
+            open_store(bare_home, admin.set(username="guest", database=name).render_as_string())
+        assert refused.value.hint == ways
+    types(postgres, "alter database others owner to guest")
+    open_store(bare_home, admin.set(username="guest", database="others").render_as_string()).dispose()
+    with pytest.raises(UnreachableError, match="permission denied for table alembic_version") as refused:
+        open_store(bare_home, admin.set(username="stranger", database="others").render_as_string())
+    assert refused.value.hint.endswith("'\\dt'  (its tables have another owner: name that role in [store].url)")
+
+
+def types(url: str, *lines: str) -> None:
+    """Type lines of SQL as the server's administrator."""
+    with create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT").connect() as connection:
+        for line in lines:
+            connection.execute(text(line))
 
 
 def test_a_database_that_does_not_answer_is_said(home: Home) -> None:

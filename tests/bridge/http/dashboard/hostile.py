@@ -15,6 +15,7 @@ from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.http.dashboard import planted
 from tests.bridge.seeds import ROOT
+from tests.sealed import seal
 from workflows.contract.models import Action
 from workflows.model.event_kinds import EventKind
 from workflows.model.rows import QuestionRecord
@@ -105,6 +106,7 @@ def _tree(service: Service, folder: Path) -> None:
     row = {"run_dir": _printed(folder / "ended"), "payload": told, "diagnostics": found}
     with service.store.begin() as connection:
         connection.execute(update(schema.attempts).where(schema.attempts.c.job_id == ENDED).values(row))
+    seal(service.store)
     seeds.payload(service, RUNS, {}, host=service.settings.host, run_dir=_printed(folder / "runs"))
     discarded = f"diff --git a/{SEEN} b/{SEEN}\n--- a/{SEEN}\n+++ b/{SEEN}\n@@ -0,0 +1 @@ {SEEN}\n+{HOSTILE}\n"
     seeds.payload(service, ROOT, told, host=service.settings.host, diagnostics=found | {"discarded_diff": discarded})

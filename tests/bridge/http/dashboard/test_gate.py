@@ -16,6 +16,7 @@ from tests.bridge import seeds
 from tests.bridge.http.dashboard.surfer import Surfer
 from tests.bridge.reviewed import TASK_BRANCH, A, B, V, reviewed
 from tests.bridge.seeds import ROOT
+from tests.sealed import seal
 from workflows.model.states import JobState, TaskState, WaitsFor
 from workflows.tree.state import TreeInput
 
@@ -122,6 +123,7 @@ async def test_a_conflict_ends_from_the_first_page_whatever_was_decided(
     with service.store.begin() as connection:
         values = {"given": None, "diagnostics": {"conflict": clash}}
         connection.execute(update(schema.attempts).where(schema.attempts.c.job_id == V).values(**values))
+    seal(service.store)
     shown = await ann.open("/ui/")
     refused = await ann.send(shown.form(f"/ui/jobs/{A}/merge"))
     assert (refused.status, "is not approved" in refused.words) == (409, True)

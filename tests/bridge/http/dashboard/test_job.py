@@ -16,6 +16,7 @@ from tests.bridge import seeds
 from tests.bridge.http.dashboard import planted
 from tests.bridge.http.dashboard.planted import ROOT, leg
 from tests.bridge.http.dashboard.surfer import Shown, Surfer
+from tests.sealed import seal
 from tests.secrets.redaction_table import TOKENS
 from workflows.contract.models import Action
 from workflows.model.states import JobState, TaskState, WaitsFor
@@ -233,6 +234,7 @@ async def test_what_agents_wrote_is_text(service: Service, ann: Surfer) -> None:
     seeds.write(service, seeds.event(1, JOB, message=hostile))
     with service.store.begin() as connection:
         connection.execute(update(schema.attempts).values(payload={"service_result": said}))
+    seal(service.store)
     shown = await ann.open(PAGE)
     assert shown.status == 200
     assert "alert(1)" in shown.words
@@ -288,8 +290,20 @@ async def test_a_conflict_that_blocks_is_told_with_every_command_of_the_way_out(
     with service.store.begin() as connection:
         row = schema.attempts.c.job_id == JOB
         connection.execute(update(schema.attempts).where(row).values(diagnostics={"conflict": clash}))
+    seal(service.store)
     shown = await ann.open(page)
     assert "Merge conflict" in shown.words
     assert "in limiter.py." in shown.words
     assert "by hand" in shown.words
     assert f"service job retry {JOB}" in shown.words
+
+
+@pytest.mark.ruling("N4")
+async def test_a_result_that_no_host_sealed_is_not_shown(service: Service, ann: Surfer) -> None:
+    one(service)
+    printing(service, "done")
+    with service.store.begin() as connection:
+        connection.execute(update(schema.attempts).values(payload={"service_result": {"findings": ["forged"]}}))
+    shown = await ann.open(PAGE)
+    assert "forged" not in shown.words
+    assert "was not sealed with a key of this service" in shown.words

@@ -1,0 +1,38 @@
+"""Seals of what a host records at an attempt's end (ruling N4): whoever has the database but no key can forge none.
+
+Each part has a seal of its own, valid for one attempt, so that a reader of one part needs no other.
+"""
+
+import hmac
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+from activities.sealing.seal_key import derived
+
+PARTS = ("outcome", "payload", "diagnostics")
+"""The sealed columns of an attempt, in the order of their seals."""
+
+
+def sealed(key: bytes, job_id: str, attempt: int, parts: Mapping[str, object]) -> str:
+    """Return the seals of all parts."""
+    return " ".join(_seal(key, job_id, attempt, part, parts[part]) for part in PARTS)
+
+
+def holds(keys: Sequence[bytes], seals: str | None, job_id: str, attempt: int, part: str, value: object) -> bool:
+    """Return whether one of these keys has sealed this part of the attempt."""
+    found = (seals or "").split(" ")
+    if len(found) != len(PARTS):
+        return False
+    seal = found[PARTS.index(part)].encode()
+    return any(hmac.compare_digest(seal, _seal(key, job_id, attempt, part, value).encode()) for key in keys)
+
+
+def _seal(key: bytes, job_id: str, attempt: int, part: str, value: object) -> str:
+    content = json.dumps([job_id, attempt, part, value], sort_keys=True, separators=(",", ":"))
+    return hmac.digest(_of_attempts(key), content.encode(), "sha256").hex()
+
+
+@cache
+def _of_attempts(key: bytes) -> bytes:
+    return derived(key, "attempt")
