@@ -137,6 +137,10 @@ def join(
         say_json({**vars(joined), "daemon": seen.model_dump(mode="json") if seen else None})
         return
     say(f"{named(joined.host)} has joined the fleet of the Temporal namespace {joined.namespace}")
+    if "bridge.addr" in joined.settings:
+        say(f"its bridge listens for the other hosts, as theirs do: [bridge] in {service.home.config}")
+    elif not service_here().reading.typed.keys() & {("bridge", "addr"), ("bridge", "url")}:
+        say("what its agents print is seen on this host alone, since its bridge has no address: service help hosts")
     say(f"next: service host list  (settings: {service.home.config})" if seen else "next: service daemon start")
 
 

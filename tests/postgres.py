@@ -38,6 +38,8 @@ class Postgres:
     connections: int
     options: str = ""
     """Further words of its command line."""
+    admin: str = "service"
+    """The role of its administrator."""
 
     @property
     def url(self) -> str:
@@ -93,7 +95,7 @@ class Postgres:
         return (self.folder / "log").read_text()
 
     def make(self) -> None:
-        self._run("initdb", "-D", self._data, "-U", "service", "--auth=trust", "--no-sync")
+        self._run("initdb", "-D", self._data, "-U", self.admin, "--auth=trust", "--no-sync")
 
     @property
     def _lock(self) -> Path:
@@ -137,7 +139,7 @@ class Postgres:
 
 
 @contextlib.contextmanager
-def running(connections: int = 30, options: str = "", disk: int = 0) -> Iterator[Postgres]:
+def running(connections: int = 30, options: str = "", disk: int = 0, admin: str = "service") -> Iterator[Postgres]:
     """Run a server during the context; with `disk`, its data is on a disk of its own of so many MiB."""
     programs()
     with contextlib.ExitStack() as stack:
@@ -147,7 +149,7 @@ def running(connections: int = 30, options: str = "", disk: int = 0) -> Iterator
         if disk:
             stack.enter_context(_disk(Path(name, "data"), disk))
         with socket.create_server(("127.0.0.1", 0)) as free:
-            server = Postgres(Path(name), free.getsockname()[1], connections, options)
+            server = Postgres(Path(name), free.getsockname()[1], connections, options, admin)
             server.make()  # meanwhile nobody else takes the port
         server.start()
         try:

@@ -14,6 +14,7 @@ from activities.sealing.invitation import Invitation
 from activities.store.registry import hosts, invites
 from activities.store.registry.invites import LASTS
 from activities.temporal import connect_config, external_config
+from bridge.machine.address import wanted
 from bridge.operations.service import Service
 from bridge.operations.temporal import candidate
 from workflows.model.errors import NotFoundError, RefusedError
@@ -25,6 +26,8 @@ SHARED = ("orchestrate", "temporal", "store", "artifacts", "git", "fleet", "pric
 """Sections of the settings that a new host gets."""
 OWN = {("temporal", "port"), ("temporal", "ui_port")}
 """Settings in these sections that it does not get: they are each host's own."""
+LISTENING = (("bridge", "addr"), ("bridge", "allow_remote"))
+"""Settings that a new host gets unless it has its own."""
 HEADER = "x-service-invitation"
 PATH = "/join"
 
@@ -108,11 +111,20 @@ def _why_not(service: Service, invitation: Invitation) -> str:
 
 
 def _shared(service: Service) -> dict[tuple[str, ...], object]:
-    """Return those settings that a person gave here, and the address and namespace of Temporal."""
+    """Return those settings that a person gave here, the address and namespace of Temporal, and that the bridge listens
+    for other hosts if this one's does.
+    """
     typed = {path: value for path, value in service.reading.typed.items() if path[0] in SHARED and path not in OWN}
     config = connect_config(service.home, service.settings)
     place = {("temporal", "address"): config["target_host"], ("temporal", "namespace"): config["namespace"]}
-    return typed | place
+    return typed | place | _listening(service)
+
+
+def _listening(service: Service) -> dict[tuple[str, ...], object]:
+    own = service.settings.bridge
+    if not own.allow_remote or wanted(own, None, allow_remote=True).is_loopback:
+        return {}
+    return dict(zip(LISTENING, ("::" if ":" in own.addr else "0.0.0.0", True), strict=True))  # noqa: S104
 
 
 def _warnings(service: Service, address: str) -> list[str]:

@@ -20,7 +20,7 @@ from bridge.machine.locks import holder
 from bridge.machine.progress import Step, unheard
 from bridge.operations import settings
 from bridge.operations.health import doctor
-from bridge.operations.home.invitations import HEADER, INVITE, OWN, PATH, SHARED, request
+from bridge.operations.home.invitations import HEADER, INVITE, LISTENING, OWN, PATH, SHARED, request
 from bridge.operations.service import Service
 from workflows.contract.size_limits import short_line
 from workflows.model.errors import Commands, RefusedError, UnreachableError, UsageError
@@ -167,7 +167,9 @@ def _given(invitation: Invitation, answer: bytes) -> Given:
         raise RefusedError("the answer is not encrypted for this invitation", INVITE)
     content = json.loads(data)
     wanted = {tuple(path): value for path, value in content["settings"]}
-    kept = {path: value for path, value in wanted.items() if path[0] in SHARED and path not in OWN}
+    kept = {
+        path: value for path, value in wanted.items() if path in LISTENING or (path[0] in SHARED and path not in OWN)
+    }
     return Given(kept, tuple(bytes.fromhex(key) for key in content["keys"]))
 
 
@@ -193,7 +195,8 @@ def _as_before(home: Home) -> Iterator[None]:
 def _write(home: Home, given: Given, host: str) -> None:
     home.ensure()
     there = Service(home).reading.typed
-    wanted = dict(given.settings)
+    own = there.keys() & {("bridge", "addr"), ("bridge", "url")}
+    wanted = {path: value for path, value in given.settings.items() if not own or path not in LISTENING}
     if host:
         wanted["worker", "host"] = host
     for path, value in wanted.items():

@@ -256,3 +256,33 @@ def test_what_would_stand_in_the_way_is_said_with_the_invitation(
     invitation = Invitation.read(command.split()[3])
     assert invitation is not None
     assert invitations.answer(service, invitations.request(invitation, "web-2"))
+
+
+@pytest.mark.parametrize(
+    ("theirs", "own", "gets"),
+    [
+        ('addr = "10.0.0.7"\nallow_remote = true', "", {"addr": "0.0.0.0", "allow_remote": True}),
+        ('addr = "::"\nallow_remote = true\nport = 9000', "", {"addr": "::", "allow_remote": True}),
+        ('addr = "10.0.0.7"\nallow_remote = true', 'addr = "127.0.0.1"', {"addr": "127.0.0.1"}),
+        ('addr = "10.0.0.7"\nallow_remote = true', 'url = "https://web-2"', {"url": "https://web-2"}),
+        ("", "", {}),
+        ("allow_remote = true", "", {}),
+        ('url = "https://web-1"', "", {}),
+    ],
+    ids=["all", "ipv6", "its-own", "its-proxy", "loopback", "allowed-loopback", "proxy"],
+)
+@pytest.mark.ruling("Q3")
+def test_the_bridge_of_a_new_host_listens_for_the_others_if_that_of_the_fleet_does(
+    scene: Scene, theirs: str, own: str, gets: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = scene.there.service.home
+    there.config.write_text(f"{there.config.read_text()}[bridge]\n{theirs}\n")
+
+    def answered(invitation: Invitation, _source: str, name: str) -> bytes:
+        return invitations.answer(Service(there), invitations.request(invitation, name))
+
+    monkeypatch.setattr(joining, "_fetched", answered)
+    scene.new.home.ensure().config.write_text(f"[bridge]\n{own}\n")
+    scene.join(invitations.invite(Service(there)).token)
+    typed = Service(scene.new.home).reading.typed
+    assert {path[1]: value for path, value in typed.items() if path[0] == "bridge"} == gets
