@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from activities.git import branches
-from activities.git.command import GitError, git, line, printable, with_credentials
+from activities.git.command import PROTOCOLS, GitError, git, line, printable, with_credentials
 from activities.git.locks import held
 from activities.git.registered_repository import HUB as TRACKED
 from activities.git.registered_repository import common_directory, every_reference
@@ -57,6 +57,8 @@ _NO_RIGHTS = ("insufficient permission", "not allowed to push", "permission to",
 _MOVED = ("(fetch first)", "(non-fast-forward)", "(stale info)", "cannot lock ref", "(failed to update ref)")
 _NOISE = ("fatal: Could not read from remote", "Please make sure you have the correct", "and the repository exists.")
 _MISSING = ("couldn't find remote ref", "not our ref", "unadvertised object")
+_TRANSPORT = re.compile(r"transport '([^']*)' not allowed")
+_ALLOWED = f"{', '.join(PROTOCOLS.split(':')[:-1])} and {PROTOCOLS.split(':')[-1]}"
 _BROKEN = ("bad object", "corrupt", "object file", "unable to read", "packfile", "bad config", "broken")
 
 
@@ -291,10 +293,11 @@ def default_branch(url: str) -> str:
 def tip(repo: Path, url: str, branch: str) -> str:
     """Return the commit of a remote's branch, as it is there now."""
     ref = f"refs/heads/{branch}"
-    commits = dict(reversed(row.split("\t")) for row in _ask(repo, url, ref).splitlines())
-    if ref not in commits:
-        raise NotFoundError(f"{shown(url)} has no branch {printable(branch)}", f"git ls-remote {shown(url)}")
-    return commits[ref]
+    rows = (row.partition("\t") for row in _ask(repo, url, ref).splitlines())
+    for commit, _, name in rows:
+        if name == ref:
+            return commit
+    raise NotFoundError(f"{shown(url)} has no branch {printable(branch)}", f"git ls-remote {shown(url)}")
 
 
 def reach(url: str) -> None:
@@ -363,6 +366,9 @@ def fault(repo: Path, url: str, error: GitError) -> ServiceError:
     rows = [row for row in error.said.splitlines() if row and not row.startswith(_NOISE)] or [error.said]
     message = redacted("\n".join(rows).replace(url, without_credentials(url)))
     low, where = message.lower(), shown(url)
+    if transport := _TRANSPORT.search(message):
+        why = f"{where} needs git's transport {transport[1]!r}, which is not allowed; allowed are {_ALLOWED}"
+        return HubRefusesError(why, "service repo add NAME --remote https://HOST/PATH.git")
     if any(mark in low for mark in _MISSING):
         return NotFoundError(f"{where} has no such commit or branch: {message}", f"git ls-remote {where}")
     if any(mark in low for mark in _ASKED):

@@ -67,7 +67,12 @@ def test_a_checkout_with_a_remote_is_worked_on_there_and_elsewhere_in_a_mirror(
     [
         ("https://ann:secret@example.org/shop.git", UsageError, "holds a password"),
         ("--upload-pack=touch /tmp/x", UsageError, "is not a URL"),
-        ("ext::sh -c true", UnreachableError, "cannot be reached"),
+        ("ext::sh -c true", RefusedError, "transport 'ext', which is not allowed"),
+        (
+            "git://example.org/shop.git",
+            RefusedError,
+            "'git', which is not allowed; allowed are https, http, ssh and file",
+        ),
         ("/nowhere/shop.git", UnreachableError, "cannot be reached"),
         ("", UsageError, "needs a checkout"),
     ],
