@@ -11,6 +11,8 @@ from typing import NoReturn
 from workflows.model.errors import ServiceError
 from workflows.text.invisible import one_line, visible
 
+log = logging.getLogger(__name__)
+
 
 class OneLine(logging.Formatter):
     """A formatter that puts a traceback on its event's line too: foreign text can't begin a line of the log."""
@@ -20,6 +22,51 @@ class OneLine(logging.Formatter):
         from activities.redaction.redact import redacted
 
         return one_line(redacted(super().format(record)))
+
+
+class StoreOutage(logging.Filter):
+    """A filter that lets one line about a store that is away into the log, until the store is reached again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_told = False
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether to log the record: the first one about an outage, without its traceback."""
+        error = _outage(record)
+        if error is None:
+            return True
+        if self.is_told:
+            return False
+        self.is_told = True
+        why, _, _ = str(error).partition("\n")
+        record.msg, record.args = "the store cannot be reached; no more is logged until it is: %s", (why,)
+        record.exc_info, record.exc_text = None, None
+        return True
+
+    def is_over(self) -> None:
+        """Log the end of an outage that was told; called for each new connection to the store."""
+        if self.is_told:
+            self.is_told = False
+            log.info("the store is reached again")
+
+
+def _outage(record: logging.LogRecord) -> BaseException | None:
+    """Return the error of a store that is away, if the record is about one."""
+    library = sys.modules.get("sqlalchemy.exc")  # without it there is no such error
+    told = record.args if isinstance(record.args, tuple) else ()
+    causes = [each for each in told if isinstance(each, BaseException)]
+    causes += [record.exc_info[1]] if record.exc_info and record.exc_info[1] else []
+    while library is not None and causes:
+        error = causes.pop()
+        if isinstance(error, library.DBAPIError) and (error.connection_invalidated or error.statement is None):
+            cause: BaseException = error.orig or error
+            return cause
+        causes += [each for each in (error.__cause__, error.__context__) if each is not None]
+    return None
+
+
+STORE_OUTAGE = StoreOutage()
 
 
 def where_nothing_is_set_up() -> None:
@@ -32,6 +79,7 @@ def to_stderr(form: str) -> None:
     """Log to standard error from here on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(OneLine(form))
+    handler.addFilter(STORE_OUTAGE)
     logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 

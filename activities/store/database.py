@@ -34,6 +34,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, Programm
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
+from activities.process import STORE_OUTAGE
 from activities.redaction.redact import redacted_all
 from activities.runs.regular_files import appended
 from activities.settings.home import Home
@@ -90,6 +91,8 @@ def open_store(home: Home, url: str = "", *, connections: int = 5, migrate: bool
     engine.update_execution_options(home=home.root)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _tune_sqlite)
+    else:
+        event.listen(engine, "connect", lambda *_: STORE_OUTAGE.is_over())
     try:
         version = _version(engine)
         if version not in (None, HEAD):
