@@ -28,6 +28,9 @@ SETTLE_SECONDS = 60.0
 PROBES = 8
 """Workflows that are asked for, to reach different hosts of the history service."""
 
+Waits = Callable[[str], None]
+"""Is called with what is waited for."""
+
 _PAUSE = 0.5
 _TYPE = "INDEXED_VALUE_TYPE_"
 
@@ -184,14 +187,14 @@ async def not_taken(client: "Client", error: Exception, what: str) -> ServiceErr
     return UnreachableError(f"Temporal did not accept {what}: {error}", "service daemon status")
 
 
-async def make(client: "Client", retention: timedelta | None) -> Made:
+async def make(client: "Client", retention: timedelta | None, waits: Waits = lambda _: None) -> Made:
     """Make the missing parts. Idempotent. An existing retention stays unless another one is requested."""
     from temporalio.service import RPCError
 
     seen, said = await survey(client), list[str]()
     try:
         said.append(await _make_namespace(client, seen, retention))
-        said += await _make_attributes(client, seen)
+        said += await _make_attributes(client, seen, waits)
     except RPCError as error:
         if not _may_not(error):
             raise UnreachableError(f"{seen.place.address} failed to do it: {error.message}", "service doctor") from None
@@ -219,7 +222,7 @@ async def _make_namespace(client: "Client", seen: Survey, wanted: timedelta | No
     return f"the namespace {name} existed; it keeps ended workflows for {_days(wanted)} now, {before}"
 
 
-async def _make_attributes(client: "Client", seen: Survey) -> list[str]:
+async def _make_attributes(client: "Client", seen: Survey, waits: Waits) -> list[str]:
     from temporalio.api.enums.v1 import IndexedValueType
     from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
     from temporalio.service import RPCStatusCode
@@ -230,11 +233,13 @@ async def _make_attributes(client: "Client", seen: Survey) -> list[str]:
         return said
     kinds = {name: IndexedValueType.Value(_TYPE + kind.upper()) for name, kind in seen.missing.items()}
     request = AddSearchAttributesRequest(namespace=seen.place.namespace, search_attributes=kinds)
-    settling = RPCStatusCode.NOT_FOUND
+    settling, place = RPCStatusCode.NOT_FOUND, seen.place
+    waits(f"waiting until {place.address} knows the namespace {place.namespace}")
     await _until_known(lambda: client.operator_service.add_search_attributes(request, timeout=RPC_TIMEOUT), settling)
     # A query with all of them is refused until they can be used.
     query = " AND ".join(f"{name} IS NULL" for name in kinds)
     settling = RPCStatusCode.INVALID_ARGUMENT
+    waits(f"waiting until {place.address} can search by {len(kinds)} new attributes")
     await _until_known(lambda: client.count_workflows(query, rpc_timeout=RPC_TIMEOUT), settling)
     return [*said, f"created {len(kinds)} search attributes: {', '.join(kinds)}"]
 

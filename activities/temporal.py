@@ -1,9 +1,10 @@
 """Connecting to Temporal: to the daemon's own server, or the one that settings, environment or profile name."""
 
+import asyncio
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from temporalio.converter import DataConverter
 
 RPC_TIMEOUT = timedelta(seconds=5)
+CONNECT_SECONDS = 20.0
+"""Timeout of a first answer: the SDK itself waits for minutes where nothing answers what was connected to."""
+
 FRESH_SECONDS = 1.0
 """Time for which a reached server is not checked again: a later call shows if it is gone."""
 
@@ -97,7 +101,8 @@ async def connect(home: Home, settings: Settings) -> "Client":
     config = connect_config(home, settings) | {"data_converter": data_converter(home, settings)}
     known = kept.client if kept and kept.config == config else None
     with _reaching(settings, config["target_host"]):
-        client = known or await Client.connect(**config, interceptors=[Hiding(kept_secrets(home, settings))])
+        hiding = [Hiding(kept_secrets(home, settings))]
+        client = known or await _answered(Client.connect(**config, interceptors=hiding))
         await client.service_client.check_health(timeout=RPC_TIMEOUT)
         _KEPT["client"] = _Reached(home.root, settings, config, client, time.monotonic())
     return client
@@ -109,9 +114,18 @@ async def connect_to_look(home: Home, settings: Settings) -> "Client":
 
     config = connect_config(home, settings)
     with _reaching(settings, config["target_host"]):
-        client = await Client.connect(**config)
+        client = await _answered(Client.connect(**config))
         await client.service_client.check_health(timeout=RPC_TIMEOUT)
     return client
+
+
+async def _answered(connecting: "Awaitable[Client]") -> "Client":
+    """Connect, or raise if the server does not answer in time."""
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            return await connecting
+    except TimeoutError:
+        raise OSError(f"it has not answered for {CONNECT_SECONDS:g} s") from None
 
 
 @contextmanager

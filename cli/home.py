@@ -163,8 +163,10 @@ def init(
 ) -> None:
     """Make namespace and search attributes where you may; print the commands where you may not. Exit 3 then."""
     from bridge.operations.home import cluster
+    from cli.drawing.progress import progress
 
-    made = cluster.init(service_here(), retention)
+    with progress("making the Temporal server ready") as step:
+        made = cluster.init(service_here(), retention, step)
     if json:
         say_json(made)
     else:

@@ -93,8 +93,8 @@ def _prepared(service: "Service", *, json: bool) -> tuple[str, ...]:
     from bridge.operations.home import cluster
     from cli.drawing.progress import progress
 
-    with progress("making the Temporal server ready"):
-        made = cluster.init(service, None)
+    with progress("making the Temporal server ready") as step:
+        made = cluster.init(service, None, step)
     if made.by_hand:
         say_json(made) if json else say(*made.lines)
         tell("nothing was registered; when that is done: service init")

@@ -13,12 +13,13 @@ from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from bridge.machine.progress import Step, unheard
-from cli.drawing.output import draw, is_for_programs, stand_below
+from cli.drawing.output import draw, is_for_programs, stand_below, tell
 from cli.drawing.screens import can_move, screen_of
 from cli.drawing.widths import cut
 from workflows.model.errors import ServiceError
 from workflows.text.invisible import one_line
 
+SLOW_SECONDS = 10.0
 _BEGIN = 0.5
 _TICK = 0.1
 _USUAL = 80
@@ -29,8 +30,12 @@ _CLEAR = "\r\x1b[J"
 @contextmanager
 def progress(what: str = "", *, timed: bool = True) -> Iterator[Step]:
     """Yield a callback that sets the line's text, and show the line until the end; `timed` adds the elapsed time."""
-    if is_for_programs() or not can_move(sys.stderr):
+    if is_for_programs():
         yield unheard
+        return
+    if not can_move(sys.stderr):
+        with _told_when_slow(what) as step:
+            yield step
         return
     line = _Line(sys.stderr, what, timed=timed)
     with stand_below(line):
@@ -39,6 +44,24 @@ def progress(what: str = "", *, timed: bool = True) -> Iterator[Step]:
             yield line.says
         finally:
             line.end()
+
+
+@contextmanager
+def _told_when_slow(what: str) -> Iterator[Step]:
+    """Print a line of its own for each step that has lasted for ten seconds: nothing can be drawn there."""
+    steps, over, told = [what], threading.Event(), [""]
+
+    def tell_slow() -> None:
+        while not over.wait(SLOW_SECONDS):
+            if steps[-1] != told[-1]:
+                told.append(steps[-1])
+                tell(f"{told[-1]} …")
+
+    threading.Thread(target=tell_slow, daemon=True, name="progress").start()
+    try:
+        yield steps.append
+    finally:
+        over.set()
 
 
 class LastHeard:

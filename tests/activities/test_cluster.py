@@ -54,7 +54,13 @@ async def test_what_is_missing_is_named_with_the_command_that_makes_it(client: C
 
 async def test_all_of_it_is_made_once_and_found_there_afterwards(client: Client) -> None:
     name, all_names = client.namespace, ", ".join(search.NAMES)
-    made = await cluster.make(client, None)
+    waits: list[str] = []
+    made = await cluster.make(client, None, waits.append)
+    place = client.service_client.config.target_host
+    assert waits == [
+        f"waiting until {place} knows the namespace {name}",
+        f"waiting until {place} can search by {len(search.NAMES)} new attributes",
+    ]
     assert made.said == (
         f"created the namespace {name}, which keeps ended workflows for 30d",
         f"created {len(search.NAMES)} search attributes: {all_names}",

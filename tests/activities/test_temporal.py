@@ -1,15 +1,19 @@
 """The Temporal server of a command: from settings, then environment and profile, then the daemon's own."""
 
 import json
+import socket
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
+from activities import temporal
 from activities.settings.home import Home
 from activities.settings.load import load_settings
 from activities.settings.model import Settings
 from activities.settings.model import Temporal as TemporalSection
 from activities.temporal import connect, connect_config, connect_to_look, external_config
+from tests.waiting import soon
 from workflows.model.errors import UnreachableError, UsageError
 
 
@@ -74,3 +78,15 @@ async def test_a_look_at_a_server_makes_nothing_in_the_home(tmp_path: Path, prof
     with pytest.raises(UnreachableError, match=r"^Temporal cannot be reached at 127\.0\.0\.1:1"):
         await connect_to_look(Home(tmp_path / "new"), Settings(temporal=TemporalSection(address="127.0.0.1:1")))
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.ruling("K6")
+@pytest.mark.parametrize("how", [connect, connect_to_look])
+async def test_a_server_that_takes_the_connection_and_does_not_answer_is_said(
+    home: Home, monkeypatch: pytest.MonkeyPatch, how: Callable[[Home, Settings], Awaitable[object]]
+) -> None:
+    monkeypatch.setattr(temporal, "CONNECT_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(UnreachableError, match=f"cannot be reached at {address}: it has not answered for 0.5 s"):
+            await soon(how(home, Settings(temporal=TemporalSection(address=address))))

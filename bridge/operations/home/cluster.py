@@ -5,8 +5,9 @@ from datetime import timedelta
 
 from activities import cluster
 from activities.cluster import Made, NotPreparedError
-from activities.temporal import connect, connect_to_look, external_config
+from activities.temporal import connect, connect_config, connect_to_look, external_config
 from bridge.machine import daemon_state
+from bridge.machine.progress import Step, unheard
 from bridge.operations.health import doctor
 from bridge.operations.service import Service
 from workflows.model.errors import Commands, RefusedError, UsageError
@@ -15,7 +16,7 @@ from workflows.text.durations import DurationError, parse_duration
 __all__ = ["Made", "init", "lacking", "require"]
 
 
-def init(service: Service, retention: str | None) -> Made:
+def init(service: Service, retention: str | None, step: Step = unheard) -> Made:
     """Create namespace, retention and search attributes, as far as the server permits."""
     if external_config(service.settings) is None:
         raise RefusedError(
@@ -32,7 +33,8 @@ def init(service: Service, retention: str | None) -> Made:
             raise UsageError("--retention must be a day at least", "service cluster init --retention 30d")
 
     async def make() -> Made:
-        return await cluster.make(await connect(service.home, service.settings), length)
+        step(f"waiting for Temporal at {connect_config(service.home, service.settings)['target_host']}")
+        return await cluster.make(await connect(service.home, service.settings), length, step)
 
     return asyncio.run(make())
 

@@ -2,6 +2,7 @@
 
 import io
 import re
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -86,6 +87,21 @@ class Screen(io.StringIO):
 
     def isatty(self) -> bool:
         return True
+
+
+def test_a_pipe_gets_a_line_for_what_takes_long(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("cli.drawing.progress.SLOW_SECONDS", 0.05)
+    shown = ""
+    with progress("looking") as step:
+        for what in ("looking", "waiting for the namespace team"):
+            step(what)
+            while what not in shown:
+                shown += capsys.readouterr().err
+                time.sleep(0.01)
+        time.sleep(0.2)
+    assert shown + capsys.readouterr().err == "looking …\nwaiting for the namespace team …\n"
 
 
 def test_what_is_printed_meanwhile_stands_above_it(monkeypatch: pytest.MonkeyPatch) -> None:
