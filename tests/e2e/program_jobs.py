@@ -27,10 +27,12 @@ from activities.store.registry import repos
 from tests import keys
 from tests.e2e.as_account import account
 from tests.e2e.programs import PROGRAMS, ROOT
+from tests.tree.simulator import World, delegation, tree_input
 from workflows.contract.models import Action, AutonomyPolicy
 from workflows.model.jobs import JobRun, Work
 from workflows.model.long_texts import Text
-from workflows.model.workers import Assignment, Worker
+from workflows.model.states import Continuation
+from workflows.model.workers import Assignment, SessionScope, Worker
 
 SOMEBODY = 64_321
 ACCOUNTS = {"root": None, "ordinary": SOMEBODY}
@@ -55,6 +57,8 @@ class Job:
     """Scenario of the model; by default the one of the job's name."""
     after: str = ""
     """Branch of a leg of that name, which is on the line that the job begins from."""
+    continues: int = 0
+    """Position in the chain of a coordinator that keeps its session; 0: its first job."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +84,24 @@ class Place:
 
 def _run(number: int, name: str, job: Job) -> JobRun:
     job_id = f"job-{number:012x}"
-    worker = Worker(name="trier", runtime=PROGRAMS[job.program], autonomy_policy=AutonomyPolicy(job.policy))
+    runtime, policy = PROGRAMS[job.program], AutonomyPolicy(job.policy)
+    worker = Worker(name="trier", runtime=runtime, autonomy_policy=policy, session=SessionScope.TREE)
     prompt = Text(inline=f"Do it. [[fake:{job.scenario or name}]]")
     assignment = Assignment(worker=worker, action=Action(job.action), prompt=prompt)
     line = (Work(leg=job.after, branch=job.after),) if job.after else ()
     task = f"task-{number}"
-    return JobRun(job_id=job_id, root_job_id=job_id, task_id=task, repo="acme/shop", assignment=assignment, line=line)
+    run = JobRun(job_id=job_id, root_job_id=job_id, task_id=task, repo="acme/shop", assignment=assignment, line=line)
+    return _next_of(run, job.continues) if job.continues else run
+
+
+def _next_of(run: JobRun, number: int) -> JobRun:
+    """Return a later job of the run's chain, after one leg."""
+    world = World(tree_input()).begin()
+    world.coordinator("approved", delegation("a"))
+    world.leg("a")
+    parent = f"{run.job_id}.{number - 1}" if number > 1 else run.job_id
+    changes = {"parent_job_id": parent, "continuation": Continuation.NORMAL, "brief": world.last.brief}
+    return run.model_copy(update={"job_id": f"{run.job_id}.{number}"} | changes)
 
 
 async def _play(place: Place, jobs: dict[str, Job]) -> dict[str, dict[str, Any]]:
