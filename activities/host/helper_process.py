@@ -9,6 +9,7 @@ and before others when memory runs out.
 
 import contextlib
 import gc
+import logging
 import os
 import pickle
 import resource
@@ -19,6 +20,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
@@ -28,8 +30,11 @@ from activities.boxes import control_group, kernel
 from activities.git.library import library
 from activities.git.work_folder import leftovers
 from activities.host.slots import out_of_turn
-from activities.runs import spawn
+from activities.runs import os_processes, spawn
+from activities.runs.signs_of_life import LOOKS, SignsOfLife
 from workflows.model.errors import RefusedError
+
+log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -47,6 +52,9 @@ LOOK_SECONDS = 120.0
 """Time limit to look at a work folder, and to commit its files."""
 
 MARGIN_SECONDS = 10.0
+FROZEN_SECONDS = 60.0
+"""Time after which a stopped helper, and a process that does not fork one, is ended."""
+
 PROGRAM = "import sys; sys.path.append(sys.argv[1]); from activities.host.helper_process import main; main(sys.argv[2])"
 """The program that forks helpers; its arguments are the path of the service's packages, and the module."""
 
@@ -80,7 +88,7 @@ def apart(seconds: float, function: Callable[P, T], *args: P.args, **kwargs: P.k
                 raise TooMuchError("the process that worked on it was killed, probably for lack of memory") from None
             continue
         except BaseException:
-            helper.close()
+            helper.connection.close()
             raise
         _pool.back(helper, kept=worked < SLOW_SECONDS)
         if good:
@@ -107,15 +115,51 @@ def close() -> None:
     _pool.close()
 
 
-def _answered(helper: "Connection[Any, Any]", call: bytes, seconds: float) -> tuple[bool, Any, float]:
+def _answered(helper: "_Helper", call: bytes, seconds: float) -> tuple[bool, Any, float]:
     """Send a call. Return if it succeeded, its result or error, and the helper's processor time."""
-    helper.send_bytes(call)
-    if not helper.poll(SLOW_SECONDS):
+    line = helper.connection
+    line.send_bytes(call)
+    if not helper.pid:
+        with contextlib.nullcontext() if line.poll(SLOW_SECONDS) else out_of_turn():
+            helper.wait_until_forked()
+    if not line.poll(SLOW_SECONDS):
         with out_of_turn():
-            if not helper.poll(seconds + MARGIN_SECONDS):  # it is stopped, or waits for a disk
+            if not helper.answers(seconds + MARGIN_SECONDS):  # it is stopped, or waits for a disk
                 raise EOFError
-    answer: tuple[bool, Any, float] = helper.recv()
+    answer: tuple[bool, Any, float] = line.recv()
     return answer
+
+
+@dataclass
+class _Helper:
+    connection: "Connection[Any, Any]"
+    forker: "subprocess.Popen[bytes]"
+    pid: int = 0
+    """Known once it is forked: its first message."""
+
+    def wait_until_forked(self) -> None:
+        """Read the helper's pid. End a frozen forking process: its helpers end with it, and the next call starts
+        another.
+        """
+        signs = SignsOfLife(self.forker.pid)
+        while not self.connection.poll(FROZEN_SECONDS / LOOKS):
+            if signs.are_missing(os_processes.effort(self.forker.pid)):
+                log.warning("the process %d, which forks helpers, is frozen: it is ended", self.forker.pid)
+                self.forker.kill()
+                self.forker.wait()
+        self.pid = self.connection.recv()
+
+    def answers(self, seconds: float) -> bool:
+        """Wait for an answer. Return False if there is none in that time, or the helper was stopped for long."""
+        deadline, signs = time.monotonic() + seconds, SignsOfLife(self.pid)
+        while not self.connection.poll(min(FROZEN_SECONDS / LOOKS, max(0.0, deadline - time.monotonic()))):
+            stopped = os_processes.is_stopped(self.pid)
+            if signs.are_missing(None if stopped else object()) or time.monotonic() > deadline:
+                if stopped:
+                    log.warning("the helper %d is frozen: it is ended", self.pid)
+                    os_processes.send(self.pid, signal.SIGKILL)
+                return False
+        return True
 
 
 class _Pool:
@@ -123,11 +167,11 @@ class _Pool:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._idle: list[Connection[Any, Any]] = []
+        self._idle: list[_Helper] = []
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: socket.socket | None = None
 
-    def taken(self, module: str) -> "Connection[Any, Any]":
+    def taken(self, module: str) -> _Helper:
         """Return an idle helper, or a new one."""
         with self._lock:
             if self._idle:
@@ -135,31 +179,32 @@ class _Pool:
             if self._process is None or self._process.poll() is not None:
                 self._start(module)
             ours, theirs = Pipe()
+            assert self._channel is not None
+            assert self._process is not None
             with theirs, contextlib.suppress(OSError):  # the forking process is dead: so is the helper
-                assert self._channel is not None
                 socket.send_fds(self._channel, [b"."], [theirs.fileno()])
-            return ours
+            return _Helper(ours, self._process)
 
-    def back(self, helper: "Connection[Any, Any]", *, kept: bool) -> None:
+    def back(self, helper: _Helper, *, kept: bool) -> None:
         """Return an answered helper to the idle ones, or close it unless it is to be `kept`."""
         if not kept:
-            helper.close()
+            helper.connection.close()
             return
         with self._lock:
             self._idle.append(helper)
 
-    def gone(self, helper: "Connection[Any, Any]") -> None:
+    def gone(self, helper: _Helper) -> None:
         """Drop a dead helper, and all idle ones, which may have died with the same fork server."""
-        helper.close()
+        helper.connection.close()
         with self._lock:
             idle, self._idle = self._idle, []
         for each in idle:
-            each.close()
+            each.connection.close()
 
     def close(self) -> None:
         with self._lock:
             for each in self._idle:
-                each.close()
+                each.connection.close()
             self._idle.clear()
             if self._process is not None and self._channel is not None:
                 self._channel.close()
@@ -206,6 +251,7 @@ def _be_helper(channel: socket.socket, connection: "Connection[Any, Any]") -> No
         with contextlib.suppress(OSError):
             Path("/proc/self/oom_score_adj").write_bytes(FIRST_TO_GO)
         with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+            connection.send(os.getpid())
             while True:
                 _work_through(connection)
         status = 0

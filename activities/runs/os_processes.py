@@ -134,6 +134,11 @@ def _effort_without_proc(pid: int) -> tuple[float, bool] | None:
     return (seconds, state[0] in "RDU") if state else None
 
 
+def is_stopped(pid: int) -> bool:
+    """Return whether a signal or a debugger has stopped the process."""
+    return _state(str(pid)) in "Tt"
+
+
 def started(pid: int) -> int | None:
     """Return the start time in ticks since the boot; None if the process is gone or hidden."""
     try:

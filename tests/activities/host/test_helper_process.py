@@ -43,6 +43,19 @@ def die_once(mark: Path) -> str:
     return "done"
 
 
+def stop_once(mark: Path) -> str:
+    if not mark.exists():
+        mark.write_text(str(os.getpid()))
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return "done"
+
+
+def go_in_circles_for(seconds: float) -> None:
+    began = time.process_time()
+    while time.process_time() - began < seconds:
+        pass
+
+
 def wait_until(mark: Path, pid: Path | None = None) -> None:
     if pid:
         pid.write_text(str(os.getpid()))
@@ -84,6 +97,24 @@ def test_helpers_whose_forker_was_killed_are_replaced() -> None:
     os.kill(before, signal.SIGKILL)
     wait_for(lambda: identity(helper) is None)
     assert apart(60, os.getppid) not in (before, 1)
+
+
+def test_helpers_whose_forker_is_frozen_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(helpers, "FROZEN_SECONDS", 0.6)
+    before = apart(60, os.getppid)
+    apart(60, go_in_circles_for, 2 * helpers.SLOW_SECONDS)  # is not kept, so that the next call needs a fork
+    os.kill(before, signal.SIGSTOP)
+    began = time.monotonic()
+    assert apart(600, os.getppid) != before
+    assert time.monotonic() - began < 600
+    wait_for(lambda: identity(before) is None)
+
+
+def test_a_frozen_helper_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(helpers, "FROZEN_SECONDS", 0.6)
+    assert apart(600, stop_once, tmp_path / "pid") == "done"
+    stopped = int((tmp_path / "pid").read_text())
+    wait_for(lambda: identity(stopped) is None)
 
 
 async def test_a_long_wait_for_a_helper_gives_up_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
