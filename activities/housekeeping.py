@@ -7,7 +7,6 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator
-from typing import TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 from temporalio.client import Client
@@ -19,6 +18,7 @@ from activities.git.work_folder import delete_later
 from activities.host import admission, identity
 from activities.host.context import Context
 from activities.lost_hosts import LostHosts
+from activities.process import loud
 from activities.runs import orphans
 from activities.runs.run_folders import Key
 from activities.store import artifacts, attempts, pipeline_runs
@@ -30,7 +30,6 @@ from workflows.model.errors import ServiceError
 from workflows.policy.host_availability import DRAINED, WITHOUT_TEMPORAL
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 TIDY_SECONDS = 3600.0
 CHECK_SECONDS = 15.0
@@ -101,18 +100,6 @@ async def keep_stepping(trees: Worker) -> None:
         before, stuck = stuck, unevictable(trees)
         if before and stuck:
             _let_go(f"{stuck} workflow(s) can't be removed from memory and hold their slots")
-
-
-def loud(task: "asyncio.Task[T]") -> "asyncio.Task[T]":
-    """Log the failure of a background task, and restart the worker: what the task does would stand still in silence."""
-
-    def ended(task: "asyncio.Task[T]") -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a background task of this worker has failed: the worker restarts", exc_info=error)
-            signal.raise_signal(signal.SIGTERM)
-
-    task.add_done_callback(ended)
-    return task
 
 
 async def keep_in_touch(client: Client, context: Context) -> None:

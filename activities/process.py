@@ -4,14 +4,19 @@
 
 import logging
 import os
+import signal
 import sys
 from collections.abc import Callable
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from workflows.model.errors import ServiceError
 from workflows.text.invisible import one_line, visible
 
+if TYPE_CHECKING:
+    import asyncio
+
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class OneLine(logging.Formatter):
@@ -105,3 +110,18 @@ def run(serve: Callable[[], None], *, quiet: tuple[str, ...] = ()) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def loud(task: "asyncio.Task[T]", *, ends: bool = True) -> "asyncio.Task[T]":
+    """Log the failure of a background task, which would stand still in silence, and end this process: the daemon
+    restarts it. The daemon itself does not end, since its members would end with it.
+    """
+
+    def ended(task: "asyncio.Task[T]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a background task has failed%s", ": this process restarts" if ends else "", exc_info=error)
+            if ends:
+                signal.raise_signal(signal.SIGTERM)
+
+    task.add_done_callback(ended)
+    return task

@@ -32,7 +32,6 @@ from activities.housekeeping import (
     keep_stepping,
     keep_tidy,
     keep_true,
-    loud,
     seen,
 )
 from activities.jobs import execution
@@ -207,7 +206,7 @@ async def serve(home: Home) -> None:
         ready.say(home.worker_ready, loaded.reading.told())
         logging.getLogger("service").info("worker ready")
         tasks = map(asyncio.create_task, _chores(client, context, trees, deployed=release is not None))
-        chores = [taking, *map(loud, tasks)]
+        chores = [taking, *map(process.loud, tasks)]
         await stop.wait()
         for chore in chores:
             chore.cancel()

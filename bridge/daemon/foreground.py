@@ -82,7 +82,7 @@ async def _run(home: Home, options: DaemonOptions, lock: FileLock | None) -> Non
         replace_seal_key.keep_closed(home),
         replace_seal_key.seal_schedules(home, lambda: state.state.phase is Phase.RUNNING),
     )
-    tidy = [asyncio.create_task(chore) for chore in chores]
+    tidy = [process.loud(asyncio.create_task(chore), ends=False) for chore in chores]
     try:
         replace_seal_key.turn(home, alone=options.embedded and options.own_store)
         with _stop_signals() as stop:

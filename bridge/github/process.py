@@ -17,6 +17,7 @@ from activities import cluster, takeover
 from activities.github.account import credentials
 from activities.github.client import Client
 from activities.host import admission
+from activities.process import loud
 from activities.settings import ready
 from activities.store.github import account
 from activities.store.leader import Chore, Leader
@@ -69,7 +70,7 @@ async def serve(service: Service) -> None:
         ready.say(service.home.github_ready, service.reading.told())
         log.info("ready to speak to %s", settings.github.api_url)
         chores = _ring_for_news(service, temporal), ready.keep_beating(service.home.github_ready)
-        beside = [taking, *map(asyncio.create_task, chores)]
+        beside = [taking, *(loud(asyncio.create_task(chore)) for chore in chores)]
         await stop.wait()
         for chore in beside:
             chore.cancel()

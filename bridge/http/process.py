@@ -10,6 +10,7 @@ from contextlib import suppress
 import uvicorn
 from starlette.types import ASGIApp
 
+from activities.process import loud
 from activities.settings import ready as ready_file
 from bridge.http.app import create_app
 from bridge.http.connections import Connection
@@ -35,7 +36,7 @@ def serve(service: Service, addr: str | None, *, allow_remote: bool, announce: C
         def ready() -> None:
             say_ready(service, bound(listening))
             chores = auto_merge.keep(service), ready_file.keep_beating(service.home.bridge_ready)
-            beside.update(map(asyncio.get_running_loop().create_task, chores))
+            beside.update(loud(asyncio.get_running_loop().create_task(chore)) for chore in chores)
             announce(f"http://{bound(listening)}")
 
         with suppress(KeyboardInterrupt):  # it has stopped in order by then

@@ -209,7 +209,7 @@ async def test_a_worker_whose_background_task_fails_says_so_and_ends(
         monkeypatch.setattr(identity, "see", lambda *_: 1 / 0)
         await until(lambda: sent)
     assert sent == [signal.SIGTERM]
-    assert "a background task of this worker has failed" in caplog.text
+    assert "a background task has failed: this process restarts" in caplog.text
     assert "ZeroDivisionError" in caplog.text
 
 
