@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event, insert
 
-from activities.store import jobs, outbox, schema
+from activities.store import jobs, outbox, schema, stalls
 from activities.store.github import account
 from bridge.operations.jobs.hosts import AbsentHost
 from bridge.operations.service import Service
@@ -19,6 +19,7 @@ from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.rows import RETRY, FailingRecord, QuestionRecord, Records
 from workflows.model.spend import Usage
 from workflows.model.states import JobState, TaskState, WaitsFor
+from workflows.policy.stalls import WAYS, Stall, StallKind
 
 pytestmark = pytest.mark.ruling("M1")
 
@@ -219,6 +220,18 @@ async def test_a_host_without_a_worker_shows_its_jobs_and_the_command(service: S
     assert "8 jobs wait" in shown.words
     assert "and 3 more" in shown.words
     assert "on attic: service daemon start" in shown.words
+
+
+@pytest.mark.ruling("B3")
+async def test_what_stands_still_shows_why_and_the_commands(service: Service, ann: Surfer) -> None:
+    seeds.write(service, seeds.task(root(1), title="Limit it"), seeds.job(root(1), state=JobState.RUNNING))
+    stalls.replace(service.store, StallKind.END, "here", [Stall(StallKind.END, root(1), 1, NOW - 120, "here")])
+    stalls.replace(service.store, StallKind.STEP, "", [Stall(StallKind.STEP, "nightly", 12, NOW - 60)])
+    shown = await ann.open("/ui/")
+    assert "2 things wait" in shown.words
+    assert "its program ended on here, and that is not recorded since" in shown.words
+    assert "nightly: its next step does not succeed: attempt 12" in shown.words
+    assert all(way in shown.words for way in WAYS)
 
 
 @pytest.mark.ruling("Q4", "B3")
