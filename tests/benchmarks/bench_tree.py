@@ -17,10 +17,18 @@ from pathlib import Path
 from uuid import uuid4
 
 from temporalio import activity
+from temporalio.bridge.proto.workflow_activation import WorkflowActivation
+from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.converter import DataConverter
-from temporalio.worker import Worker
+from temporalio.worker import (
+    Replayer,
+    UnsandboxedWorkflowRunner,
+    Worker,
+    WorkflowInstance,
+    WorkflowInstanceDetails,
+)
 
 from activities.host.context import Context
 from activities.jobs.record_tree import TreeRecorder
@@ -130,6 +138,37 @@ async def events(client: Client, tree: str, legs: int) -> int:
     return sum([len((await client.get_workflow_handle(name).fetch_history()).events) for name in names])
 
 
+class TimedSteps(UnsandboxedWorkflowRunner):
+    """A runner that measures the processor time of each step."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
+        instance = super().create_instance(det)
+        activate = instance.activate
+
+        def timed(act: WorkflowActivation) -> WorkflowActivationCompletion:
+            began = time.thread_time()
+            try:
+                return activate(act)
+            finally:
+                self.seconds.append(time.thread_time() - began)
+
+        instance.activate = timed  # type: ignore[method-assign]
+        return instance
+
+
+async def steps(client: Client, tree: str) -> str:
+    """Replay a tree, and return the processor time of its steps."""
+    runner = TimedSteps()
+    replays = Replayer(workflows=WORKFLOWS, workflow_runner=runner, data_converter=client.data_converter)
+    await replays.replay_workflow(await client.get_workflow_handle(tree).fetch_history())
+    return (
+        f"processor time of all steps {sum(runner.seconds) * 1000:4.0f} ms, of one {max(runner.seconds) * 1000:3.0f} ms"
+    )
+
+
 async def timed(play: Play, legs: int) -> tuple[float, str]:
     began = time.perf_counter()
     name = await play(legs)
@@ -137,7 +176,7 @@ async def timed(play: Play, legs: int) -> tuple[float, str]:
 
 
 async def compare(client: Client, one: Play, other: Play, legs: int) -> str:
-    """Compare in turns, so that other load affects both sides."""
+    """Compare in turns, so that other load affects both sides; `one` is ours."""
     left: list[tuple[float, str]] = []
     right: list[tuple[float, str]] = []
     for round_ in range(ROUNDS[legs]):
@@ -151,7 +190,8 @@ async def compare(client: Client, one: Play, other: Play, legs: int) -> str:
     ]
     return (
         f"{legs:3} legs: {mine * 1000:7.0f} ms / {floor * 1000:7.0f} ms = {ratios:4.2f}   events per job: "
-        f"{mine_events / jobs:5.2f} / {floor_events / jobs:5.2f} = {mine_events / floor_events:4.2f}"
+        f"{mine_events / jobs:5.2f} / {floor_events / jobs:5.2f} = {mine_events / floor_events:4.2f}   "
+        f"{await steps(client, left[-1][1])}"
     )
 
 
