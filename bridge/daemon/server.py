@@ -49,6 +49,9 @@ TUNING = (
     # Workers learn of a cancellation at once, and not by the answer to their next heartbeat.
     "frontend.WorkerCommandsEnabled=true",
     "system.enableCancelActivityWorkerCommand=true",
+    # A step that fails again and again gets more time at each try, by default up to ten minutes: for so long its tree
+    # would stand still once its worker died.
+    'history.workflowTaskRetryMaxInterval="2m"',
 )
 
 _BEAT_SECONDS = 10.0
