@@ -140,9 +140,14 @@ def test_a_truncated_object_says_how_far_it_got(cut: str, where: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (WHOLE[:-2] + ",}}", "property name"),
+        (WHOLE[:-2] + ",}}", "a comma before }"),
+        (WHOLE.replace(', "summary"', ',\n// the end\n "summary"'), "a comment, which JSON has none of, at line 2"),
+        (WHOLE.replace('"summary"', "summary"), "a key without double quotes"),
+        (WHOLE.replace('"summary"', "'summary'"), "single quotes"),
+        (WHOLE.replace('"summary"', "\u201csummary\u201d"), "typographic quotes"),
+        (WHOLE.replace('"ok"', "\u201cok\u201d"), "typographic quotes"),
         (WHOLE.replace('": "', '" "', 1), "delimiter"),
-        (WHOLE.replace("ok", "o\nk"), "control character"),
+        (WHOLE.replace("ok", "o\nk"), "(write \\n)"),
         (WHOLE.replace("ok", 'an "ok" one'), "delimiter"),
         (WHOLE.replace("ok", "\\x"), "escape"),
         ('{"service_result":' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deeply"),

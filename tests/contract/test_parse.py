@@ -48,9 +48,53 @@ def test_one_valid_result_needs_no_notice() -> None:
 
 @pytest.mark.ruling("A1")
 def test_a_later_candidate_that_is_not_valid_is_not_silently_ignored() -> None:
-    reading = accepted(whole(summary="draft") + whole(decision="nope") + whole()[:30])
+    output = whole(summary="draft") + whole(decision="nope") + whole()[:30]
+    first, last = rejected(output)
+    assert first.startswith("a valid result stands before another one, which has faults")
+    assert last.startswith("the result is truncated")
+    reading = accepted(output, after_repair=True)
     assert reading.result.summary == "draft"
     assert [notice.data for notice in reading.notices] == [{"valid": 1, "later_invalid": 2}]
+
+
+@pytest.mark.ruling("A1")
+def test_delegations_after_the_result_are_asked_about_and_not_lost() -> None:
+    output = whole() + '\n{"delegations": [{"id": "a"}]}'
+    assert rejected(output) == ["delegations stand after the result, outside of it: put them into the result"]
+    assert accepted(output, after_repair=True).result.delegations == ()
+    assert accepted(whole() + '\nMy "delegations": [] are none.').result.decision == "approved"
+
+
+@pytest.mark.ruling("A4")
+@pytest.mark.parametrize(
+    ("output", "says"),
+    [
+        ("{'service_result': {'decision': 'approved'}}", "single quotes, where JSON has double ones"),
+        ('{"service_result": {decision: "approved"}}', "a key without double quotes"),
+        ('{\u201cservice_result\u201d: {"decision": 1}}', "typographic quotes, where JSON has straight ones"),
+        ('{"service_result": // mine\n{"decision": 1}}', "a comment, which JSON has none of, at line 1"),
+        (json.dumps({"arguments": whole()}), "the output holds the result as a text, in arguments"),
+        (json.dumps({KEY: {"arguments": GOOD}}), "the result is wrapped in arguments"),
+    ],
+)
+def test_a_common_slip_is_named_as_what_it_is(output: str, says: str) -> None:
+    (line,) = rejected(output)
+    assert says in line
+
+
+@pytest.mark.ruling("A7")
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("done", "implemented"),
+        ("Completed", "implemented"),
+        ("request changes", "changes_requested"),
+        ("LGTM", "approved"),
+    ],
+)
+def test_a_word_for_a_decision_is_answered_with_the_decision(said: str, meant: str) -> None:
+    (line,) = rejected(whole(decision=said))
+    assert line.endswith(f'did you mean "{meant}"?')
 
 
 @pytest.mark.ruling("A1")

@@ -122,6 +122,8 @@ def test_a_result_that_did_not_succeed_does_not_delegate_and_that_is_said(decisi
     tree.coordinator(decision, delegation("a"))
     assert tree.kinds().count("delegation_dropped") == 1
     assert len(tree.runs) == 1
+    for reason in (tree.jobs[ROOT].reason, tree.state.task.reason):
+        assert reason.endswith("(its delegations were not run: a)")
 
 
 TRIPS = [

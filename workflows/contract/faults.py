@@ -83,10 +83,48 @@ def quoted(value: JsonValue, cap: int = 80) -> str:
 CLOSE = 0.66
 """The similarity of names that count as close."""
 
+MEANT = {
+    "done": "implemented",
+    "completed": "implemented",
+    "complete": "implemented",
+    "success": "implemented",
+    "succeeded": "implemented",
+    "fixed": "implemented",
+    "lgtm": "approved",
+    "ok": "approved",
+    "pass": "approved",
+    "passed": "approved",
+    "accepted": "approved",
+    "answered": "approved",
+    "request_changes": "changes_requested",
+    "rejected": "changes_requested",
+    "needs_work": "changes_requested",
+    "error": "failed",
+    "cannot_proceed": "blocked",
+    "needs_input": "blocked",
+    "n/a": "skipped",
+    "files_changed": "changes_made",
+    "changes": "changes_made",
+    "modified_files": "changes_made",
+    "tests": "tests_run",
+    "questions": "human_questions",
+    "subtasks": "delegations",
+    "children": "delegations",
+    "tasks": "delegations",
+    "instructions": "prompt",
+    "task": "prompt",
+    "depends_on": "deps",
+    "dependencies": "deps",
+    "name": "agent",
+}
+"""Words that writers use for a known one which is not spelt alike."""
+
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is equal but for case, or close; only the first hundred are compared."""
+    """Return the known name that is equal but for case, or close, or meant; only the first hundred are compared."""
     folded = {each.casefold(): each for each in islice(known, 100)}
+    if meant := folded.get(MEANT.get(name[:64].casefold().replace("-", "_").replace(" ", "_"), "")):
+        return meant
     found = get_close_matches(name[:64].casefold(), list(folded), n=1, cutoff=CLOSE)
     return folded[found[0]] if found else None
 

@@ -33,6 +33,8 @@ _EVENT = compiled(
 _OPEN, _CLOSE, _KEY_SEEN, _QUOTE, _ESCAPE, _LINE_BREAK = range(1, 7)
 _GOES_ON = compiled(r"\s*+[,\]}]")
 _PROSE = compiled(rf'\{{\s*+{_KEY}\s*+(?!\{{\s*+(?:["}}]|\Z)|\Z)')
+_MARKS = "\"'\u201c\u201d\u201e\u2018\u2019"
+_NEARLY = compiled(rf"\{{\s*+[{_MARKS}]?{KEY}[{_MARKS}]?\s*+:\s*+(?:\{{\s*+[{_MARKS}\w]|[/#])")
 _STEP = compiled(rf"({_STRING})(\s*+:)?|([{{\[])|([}}\]])|(,)")
 _CUT_SCALAR = compiled(r"-|t|tr|tru|f|fa|fal|fals|n|nu|nul|-?I[nfity]*|N|Na|\\?u[0-9a-fA-F]{0,3}")
 
@@ -43,6 +45,7 @@ class Candidate:
 
     start: int
     value: dict[str, JsonValue]
+    end: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +102,28 @@ def locate(text: str) -> tuple[Candidate | Broken, ...]:
     found: list[Candidate | Broken] = []
     for start in _starts(text)[-MOST_CANDIDATES:] if f'"{KEY}"' in text else ():
         try:
-            value, _ = _DECODER.raw_decode(text, start)
+            value, end = _DECODER.raw_decode(text, start)
         except json.JSONDecodeError as error:
             if not _PROSE.match(text, start):
                 found.append(Broken(start, _why(text, start, error)))
         except RecursionError:
             found.append(Broken(start, "the result is nested too deeply to be read"))
         else:
-            found.append(Candidate(start, _innermost(value)))
+            found.append(Candidate(start, _innermost(value), end))
     return tuple(found)
+
+
+def slip(text: str) -> str:
+    """Return why the last object with the key is no JSON, in an output without a candidate; empty if none is near."""
+    places = [match.start() for match in _NEARLY.finditer(text)]
+    if places:
+        try:
+            _DECODER.raw_decode(text, places[-1])
+        except json.JSONDecodeError as error:
+            return _why(text, places[-1], error)
+        except RecursionError:
+            pass
+    return ""
 
 
 def _starts(text: str) -> list[int]:
@@ -166,7 +182,30 @@ def _why(text: str, start: int, error: json.JSONDecodeError) -> str:
         return f"the result is truncated: the output ends after {size} bytes of it{where}; send the whole object"
     line = text.count("\n", start, error.pos) + 1
     near = json.dumps(text[max(start, error.pos - 20) : error.pos + 20])
-    return f"the result is not valid JSON: {error.msg.lower()} at line {line} of the result, near {near}"
+    return f"the result is not valid JSON: {_slip(text, error)} at line {line} of the result, near {near}"
+
+
+_QUOTES = frozenset("\u201c\u201d\u201e\u201f\u2018\u2019\u00ab\u00bb")
+
+
+def _slip(text: str, error: json.JSONDecodeError) -> str:
+    """Return what the writer did at a fault, where that is a common slip; else the parser's words."""
+    at, last = text[error.pos : error.pos + 2], text[: error.pos].rstrip()[-1:]
+    if _QUOTES & {*at[:1], last}:
+        return 'typographic quotes, where JSON has straight ones ("),'
+    if at.startswith(("//", "/*", "#")):
+        return "a comment, which JSON has none of,"
+    if at[:1] == "'":
+        return 'single quotes, where JSON has double ones ("),'
+    if at[:1] in "}]" and last == ",":
+        return f"a comma before {at[:1]}"
+    if error.msg.startswith("Invalid control character"):
+        return "a line break or another control character in a string (write \\n)"
+    if error.msg.startswith("Invalid \\escape"):
+        return "a backslash that begins no escape (write \\\\)"
+    if "property name" in error.msg:
+        return "a key without double quotes"
+    return error.msg.lower()
 
 
 def _reached(part: str) -> str:

@@ -1,6 +1,7 @@
 """Parsing of raw agent output to a result or its faults: the one entry point (rulings A1 to A5)."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -8,9 +9,9 @@ from pydantic import JsonValue
 
 from workflows.contract.examples import DELEGATING, MINIMAL
 from workflows.contract.faults import Fault
-from workflows.contract.locate import KEY, Broken, Candidate, locate
+from workflows.contract.locate import KEY, Broken, Candidate, locate, slip
 from workflows.contract.models import Notice, ServiceResult
-from workflows.contract.validate import Verdict, validate
+from workflows.contract.validate import WRAPPERS, Verdict, validate
 from workflows.text.fences import marks
 
 
@@ -46,8 +47,27 @@ def read_result(output: str | bytes, *, prompt: str = "", after_repair: bool = F
         valid = [place for place, each in enumerate(verdicts) if each.result and (tolerant or not each.faults)]
         if valid and (result := (last := verdicts[valid[-1]]).result) is not None:
             later = len(found) - 1 - valid[-1]
+            meant = (
+                () if after_repair else _meant_later(text, prompt, found[valid[-1]], verdicts[-1] if later else None)
+            )
+            if meant:
+                return Rejected(meant)
             return Accepted(result, (*_ambiguity(len(valid), later), *_dropped(last.faults)), last.not_kept)
     return Rejected(verdicts[-1].faults if verdicts else (_nothing_found(text),))
+
+
+def _meant_later(text: str, prompt: str, valid: Candidate | Broken, last: Verdict | None) -> tuple[Fault, ...]:
+    """Return the faults of what an output has after its last valid result, where that seems to be meant (ruling A1).
+
+    This is another result, cut off or with faults, or delegations that stand in no result.
+    """
+    if last is not None:
+        before = "a valid result stands before another one, which has faults; the last one counts, so send one object"
+        return (Fault("", before), *last.faults)
+    end = valid.end if isinstance(valid, Candidate) else len(text)
+    if _DELEGATIONS.search(text, end) and marks(text).isdisjoint(marks(prompt)):
+        return (Fault("delegations", "delegations stand after the result, outside of it: put them into the result"),)
+    return ()
 
 
 def candidates(text: str, prompt: str = "") -> tuple[Candidate | Broken, ...]:
@@ -72,6 +92,8 @@ def _written(value: dict[str, JsonValue]) -> str:
         return ""
 
 
+_WRAPPED = re.compile(rf'"({"|".join(WRAPPERS)})"\s*+:\s*+"\s*+\{{(?:\\n|\s)*+\\"{KEY}')
+_DELEGATIONS = re.compile(r'"delegations"\s*+:\s*+\[\s*+[^\s\]]')
 _EXAMPLES = frozenset(json.dumps({KEY: each}, sort_keys=True) for each in (MINIMAL, DELEGATING))
 
 
@@ -99,5 +121,11 @@ def _nothing_found(text: str) -> Fault:
     if any(_whole(text)):
         again = "the output repeats its prompt and holds no result of its own"
         return Fault("", f"{again}; end with one JSON object that has the key {KEY}, filled in")
+    wrapped = _WRAPPED.search(text)
+    if wrapped:
+        inside = f"the output holds the result as a text, in {wrapped[1]}"
+        return Fault("", f"{inside}; end with the JSON object itself, with the key {KEY}")
+    if broken := slip(text):
+        return Fault("", broken)
     near = f"; the text {KEY} occurs, but not as the key of a JSON object" if KEY in text else ""
     return Fault("", f"the output holds no JSON object with the key {KEY}{near}")

@@ -34,7 +34,8 @@ def validate(candidate: Object) -> Verdict:
     body = candidate.get(KEY)
     clean: Clean = {}
     if isinstance(body, dict):
-        clean = _read_result(Scope(body, faults))
+        scope = Scope(body, faults)
+        clean = {} if _is_wrapped(scope) else _read_result(scope)
     else:
         faults.add(Fault("", f"{KEY} must be an object, not {kind(body)}"))
     _check_wrapper(candidate, faults)
@@ -122,6 +123,20 @@ def _read_question(scope: Scope, siblings: Siblings, index: int) -> Clean:
     }
     scope.close(HumanQuestion.model_fields)
     return clean
+
+
+WRAPPERS = ("arguments", "result", "output", "response", "parameters", "input")
+"""Members in which models put a result that they give as the arguments of a tool."""
+
+
+def _is_wrapped(scope: Scope) -> bool:
+    """Return whether the members of a result stand one level too deep, and note that alone."""
+    for name in WRAPPERS:
+        inner = scope.source.get(name)
+        if isinstance(inner, dict) and {"decision", "summary"} & inner.keys():
+            scope.faults.add(Fault(name, f"the result is wrapped in {name}: put what is in it directly into {KEY}"))
+            return True
+    return False
 
 
 def _check_wrapper(candidate: Object, faults: Faults) -> None:

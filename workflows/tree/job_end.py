@@ -20,6 +20,9 @@ from workflows.tree.step import Step
 
 SHELL = "shell"
 
+MOST_NAMED = 5
+"""Delegations that a reason names."""
+
 
 def job_ended(step: Step, outcome: JobOutcome) -> None:
     """Apply an outcome once: ignore those of jobs not in flight, or of another attempt."""
@@ -86,7 +89,9 @@ def _record(step: Step, outcome: JobOutcome) -> JobState:
 def _stopped_by(step: Step, outcome: JobOutcome) -> str:
     """Return the outcome's reason; for a job stopped by a kill it names who killed the tree (ruling B3)."""
     killed = step.state.killed_by is not None and outcome.state is JobState.CANCELLED and outcome.reason
-    return f"{outcome.reason}: killed by {step.state.killed_by}" if killed else outcome.reason
+    if killed:
+        return f"{outcome.reason}: killed by {step.state.killed_by}"
+    return f"{outcome.reason}{_not_run(outcome)}"
 
 
 def _price(step: Step, outcome: JobOutcome, used: Usage) -> Cost:
@@ -201,7 +206,16 @@ def _absorb(leg: Leg, outcome: JobOutcome, batch: Batch | None, history: str = "
 
 
 def _reason(outcome: JobOutcome) -> str:
-    return fitted("summary", outcome.reason or outcome.summary)
+    return fitted("summary", f"{outcome.reason or outcome.summary}{_not_run(outcome)}")
+
+
+def _not_run(outcome: JobOutcome) -> str:
+    """Return the end of a reason that names the delegations of a blocked or failed result (ruling A11)."""
+    if not outcome.delegated or ended_as(outcome) not in {JobState.BLOCKED, JobState.FAILED}:
+        return ""
+    named = [each.id for each in outcome.delegations[:MOST_NAMED]]
+    more = f" and {outcome.delegated - len(named)} more" if outcome.delegated > len(named) else ""
+    return f" (its delegations were not run: {', '.join(named)}{more})"
 
 
 def chain_over(step: Step, chain: Coordinator, ended: JobState, reason: str) -> None:
