@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from activities.process import loud
 from workflows.model.jobs import JobRun
 from workflows.temporal.messages import Begun, HeldUp, HostReport
 
@@ -75,7 +76,7 @@ class TreeReports:
 
     def _queue(self, root: str, report: Begun | HeldUp) -> None:
         if root not in self._queues:
-            task = asyncio.get_running_loop().create_task(self._send(root))
+            task = loud(asyncio.get_running_loop().create_task(self._send(root)))
             self._sending.add(task)
             task.add_done_callback(self._sending.discard)
         self._queues.setdefault(root, []).append(_Waiting(report))
@@ -103,8 +104,8 @@ class TreeReports:
         )
         try:
             await self.client.get_workflow_handle(root).signal("report", report)
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
+        except (RPCError, RuntimeError) as error:  # the SDK raises a RuntimeError if no server answers
+            if isinstance(error, RPCError) and error.status is RPCStatusCode.NOT_FOUND:
                 return True
             log.warning("cannot notify tree %s that its jobs have begun: %s", root, error)
             return False

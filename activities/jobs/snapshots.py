@@ -104,7 +104,7 @@ class Snapshots:
             if made.commit and made.commit != work_in_progress.pushed(self.worktree):
                 with out_of_turn():
                     self.push(made.commit)
-        except (ServiceError, OSError, RuntimeError) as fault:
+        except Exception as fault:  # whatever it is, the next minute is another try
             log.warning("%s: its work in progress is not pushed: %s", self.job_id, fault)
 
     def push(self, commit: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from activities.process import loud
 from activities.runs import os_processes
 from activities.runs.signs_of_life import LOOKS, SignsOfLife
 from bridge.daemon import die_with_parent
@@ -102,7 +103,7 @@ class MemberProcess:
         """Wait for the member's end, kill the rest of its session, and return how it ended. A frozen member is
         killed.
         """
-        watching = asyncio.create_task(self._end_if_frozen())
+        watching = loud(asyncio.create_task(self._end_if_frozen()), ends=False)
         try:
             await self._process.wait()
         finally:

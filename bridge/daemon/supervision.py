@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from activities.process import loud
 from bridge.daemon.member import Member, MemberProcess
 from bridge.machine.daemon_state import ChildPhase, ChildState, Phase
 from workflows.model.errors import ServiceError
@@ -112,7 +113,7 @@ class Group:
         """Start the member if it is down, wait for its end, and return how it ended."""
         try:
             process = slot.process or await self._start_again(slot)
-            bringing = asyncio.create_task(self._bring_back_those_that_work_with(slot))
+            bringing = loud(asyncio.create_task(self._bring_back_those_that_work_with(slot)), ends=False)
             try:
                 ending = await process.ended()
             finally:

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host import tree_reports
 from activities.host.tree_reports import TreeReports
@@ -24,6 +25,8 @@ class Told:
     """A client that records reports to trees."""
 
     reports: list[tuple[str, HostReport]] = field(default_factory=list)
+    faults: list[Exception] = field(default_factory=list)
+    """Raised by the next calls."""
 
     def get_workflow_handle(self, root: str) -> Any:
         return _Handle(self, root)
@@ -35,6 +38,8 @@ class _Handle:
     root: str
 
     async def signal(self, _name: str, report: HostReport) -> None:
+        if self.told.faults:
+            raise self.told.faults.pop()
         self.told.reports.append((self.root, report))
 
 
@@ -66,6 +71,15 @@ async def test_a_few_are_told_at_once(told: Told) -> None:
     reporting(told, few)
     await until(lambda: len(told.reports) == len(few))
     assert {root for root, _ in told.reports} == {job.root_job_id for job in few}
+
+
+async def test_a_tree_is_told_once_the_server_answers_again(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_reports, "RETRY_SECONDS", 0.01)
+    away = RPCError("nobody answers", RPCStatusCode.UNAVAILABLE, b"")
+    told.faults += [away, RuntimeError("Failed client connect")]
+    reporting(told, [a_job(1)])
+    await until(lambda: told.reports)
+    assert told.faults == []
 
 
 async def test_a_tree_hears_of_jobs_that_begin_one_after_another_together(told: Told) -> None:
