@@ -182,6 +182,7 @@ def start(
     from bridge.operations.jobs import hosts
     from bridge.operations.orders import new_jobs
     from cli.asking.tree import follow, follow_commands
+    from cli.drawing.progress import progress
 
     action, service = str(context.info_name), service_here()
     if not name:
@@ -191,7 +192,8 @@ def start(
     new = new_jobs.NewJob(agent, action, text_of(text), where, model, effort, runtime, pr, issue, base, timeout, budget)
     if not json:
         tell_chosen(agent=agent if message is None else "", repository=where if repo is None else "")
-    job_id = asyncio.run(new_jobs.start(service, new, token=token_here(service)))
+    with progress(f"fetching {where}"):
+        job_id = asyncio.run(new_jobs.start(service, new, token=token_here(service)))
     if note := hosts.absence_of(service, where):
         tell(f"note: {note}")
     if wait:
@@ -301,6 +303,7 @@ def _orchestrate(
     from bridge.operations.jobs import hosts
     from bridge.operations.orders import new_jobs
     from cli.asking.tree import follow, follow_commands
+    from cli.drawing.progress import progress
     from workflows.policy.recipes import Recipe
 
     service = service_here()
@@ -309,7 +312,8 @@ def _orchestrate(
     new = new_jobs.NewRecipe(Recipe(recipe), text_of(goal), where, named, legs, *bounds)
     if not json:
         tell_chosen(repository=where if repo is None else "")
-    started = asyncio.run(new_jobs.orchestrate(service, new, token_here(service)))
+    with progress(f"fetching {where}"):
+        started = asyncio.run(new_jobs.orchestrate(service, new, token_here(service)))
     if note := hosts.absence_of(service, where):
         tell(f"note: {note}")
     job_id, told = started.job_id, [f"note: {started.caveat}"] if started.caveat else []

@@ -60,9 +60,11 @@ def merge(
 ) -> None:
     """Merge what legs did into the branch of their task: all of them, or none. Only --into-mine touches a checkout."""
     from bridge.operations.branches import merges
+    from cli.drawing.progress import progress
     from cli.drawing.words import signed
 
-    done = merges.merge(service_here(), legs, actor=signed(), anyway=anyway, into_mine=into_mine)
+    with progress("merging"):
+        done = merges.merge(service_here(), legs, actor=signed(), anyway=anyway, into_mine=into_mine)
     if json:
         say_json(done)
         return

@@ -59,11 +59,13 @@ def add(
 ) -> None:
     """Register a repository by its checkout or its remote, or point its name at another one."""
     from bridge.operations.registry import labels, repos
+    from cli.drawing.progress import progress
 
     service = service_here()
     changes = (require is not None or prefer is not None) and name in {each.name for each in repos.every(service)}
     where = Path() if path is None and not remote and not changes else path
-    repo = repos.add(service, name, where, github, remote, move=move, require=require, prefer=prefer)
+    with progress("asking the remote" if remote else "looking at the checkout"):
+        repo = repos.add(service, name, where, github, remote, move=move, require=require, prefer=prefer)
     if warning := labels.caveat(service, repo.require):
         tell(f"warning: {warning}")
     if json:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 from activities.git import hub, mirrors
 from activities.git.hub import Hub
 from activities.git.mirrors import Mirror, mirror_of
-from activities.git.work_folder import worktrees
 from activities.store import branches
 from activities.store.registry import repos
 from activities.store.registry.repos import Repo
@@ -84,6 +83,8 @@ def newest(here: Here, repo: Repo) -> str:
     """Return the commit that new work begins from: the remote's default branch, which is fetched; without a remote
     HEAD of the checkout.
     """
+    from activities.git.work_folder import worktrees  # commands that only look need not load it
+
     path = path_of(here, repo)
     if not repo.remote:
         return worktrees.tip(path)
