@@ -32,8 +32,11 @@ class _Turn:
         self.lock = Lock()
 
 
-async def once(service: Service, key: str | None, words: str, new_id: Callable[[], str], act: Act) -> Answer:
-    """Run `act`; with a key, run it once, under an id that is stored with the key.
+async def once(
+    service: Service, key: str | None, words: str, new_id: Callable[[], str], act: Act, *, owner: str = ""
+) -> Answer:
+    """Run `act`; with a key, run it once, under an id that is stored with the key. A key is its owner's: the same one
+    of another owner is another key. The operator is the owner without a name.
 
     The id is reserved first, and whatever is started is named by it: if a call dies, its repetition completes it and
     starts nothing twice.
@@ -42,6 +45,8 @@ async def once(service: Service, key: str | None, words: str, new_id: Callable[[
         return await act(None)
     if not _KEY.fullmatch(key):
         raise UsageError("Idempotency-Key must be 1 to 200 visible ASCII characters")
+    if owner:
+        key = f"{owner} {key}"  # no key holds a space
     with _GUARD:
         turn = _TURNS.setdefault(key, _Turn())
     await asyncio.to_thread(turn.lock.acquire)

@@ -30,7 +30,10 @@ def test_the_usual_ones_are_said_in_words(cron: str, said: str) -> None:
 
 @pytest.mark.parametrize(
     "cron",
-    ["0 3 1 * *", "0 3 * 1 *", "0,30 3-5 * * *", "0 3 * * 1/2", "0 3 * * 8", "0 3 * * 1-2-3", "0 0 3 * * * 2030"],
+    [
+        *("0 3 1 * *", "0 3 * 1 *", "0,30 3-5 * * *", "0 3 * * 1/2", "0 3 * * 8", "0 3 * * 1-2-3", "0 0 3 * * * 2030"),
+        *(f"0 3 * * {'9' * 5_000}", f"{'9' * 5_000} 3 * * *", "0 3 * * ²", "² 3 * * *"),
+    ],
 )
 def test_what_cannot_be_said_shortly_is_shown_as_it_was_written(cron: str) -> None:
     assert in_words(Schedule(cron=cron, timezone="Europe/Rome")) == f"by cron {cron} (Europe/Rome)"

@@ -43,17 +43,21 @@ def _cron(cron: str) -> str | None:
 
 
 def _time(minute: str, hour: str) -> str | None:
-    if minute.isdigit() and hour.isdigit():
+    if _is_number(minute) and _is_number(hour):
         return f"at {int(hour):02}:{int(minute):02}"
     if hour == "*" and minute == "*":
         return "every minute"
     if hour == "*" and (step := re.fullmatch(r"\*/([0-9]+)", minute)):
         return f"every {step[1]} minutes"
-    if hour == "*" and minute.isdigit():
+    if hour == "*" and _is_number(minute):
         return f"every hour at :{int(minute):02}"
-    if minute.isdigit() and (step := re.fullmatch(r"\*/([0-9]+)", hour)):
+    if _is_number(minute) and (step := re.fullmatch(r"\*/([0-9]+)", hour)):
         return f"every {step[1]} hours at :{int(minute):02}"
     return None
+
+
+def _is_number(field: str) -> bool:
+    return re.fullmatch("[0-9]{1,2}", field) is not None
 
 
 def _days(field: str) -> str | None:
@@ -67,5 +71,5 @@ def _days(field: str) -> str | None:
 
 
 def _day(name: str) -> str | None:
-    number = int(name) if name.isdigit() else _SHORT.get(name.lower(), -1)
+    number = int(name) if _is_number(name) else _SHORT.get(name.lower(), -1)
     return DAYS[number] if 0 <= number < len(DAYS) else None

@@ -218,7 +218,10 @@ class _Dashboard:
         if request.method != "GET":
             self._require_own_page(request)
             await authorization.refuse_agents(self._service, self._agent_at, request.scope, f"{request.method} {PATH}")
-        return await self._temporal.answer(request)
+        answer = await self._temporal.answer(request)
+        if self._sessions.of(request.scope) is None:  # it may have ended while the program waited for news
+            return self._stranger(request, "The session is over.")
+        return answer
 
     async def _carry_out(self, action: Action, request: Request) -> Response:
         """Carry out a form: redirect after success; on a refusal show the page at once, with the typed text."""

@@ -42,7 +42,7 @@ def limit_of(scope: Scope) -> int:
 def announced(scope: Scope) -> int:
     """Return the value of the Content-Length header; 0 if it is missing."""
     text = header(scope, b"content-length") or "0"
-    return int(text) if text.isdecimal() else 0
+    return int(text) if re.fullmatch("[0-9]{1,20}", text) else 0
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes | None:

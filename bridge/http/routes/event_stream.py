@@ -44,6 +44,8 @@ async def stream(
     while await opens():
         found, over = await read(look, service, job_id, after, whole_tree)
         for record in found:
+            if not await opens():  # a slow reader takes its time for a page of events
+                return
             after, sent = record.seq, time.monotonic()
             told = await read(projections.hidden, service, Event.of(record))
             yield f"id: {after}\nevent: {record.kind}\ndata: {told.model_dump_json()}\n\n".encode()

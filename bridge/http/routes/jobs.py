@@ -14,7 +14,7 @@ from bridge.http.wire.authorization import needs
 from bridge.http.wire.call import CHANNEL, call_of
 from bridge.http.wire.dependencies import CallDep, HeldDep, OnceDep, ServiceDep
 from bridge.http.wire.document import ACTS, STARTS, errors
-from bridge.http.wire.errors import TooManyStreamsError
+from bridge.http.wire.errors import TooManyStreamsError, UnauthorizedError
 from bridge.http.wire.parameters import (
     AttemptNumber,
     Cursor,
@@ -90,6 +90,8 @@ async def get_job(
         seconds = _seconds(wait)
         with held.wait(request.scope):
             told = await _changed(service, job_id, request, told, if_none_match or told.tag, seconds)
+        if not await call_of(request.scope).opens():
+            raise UnauthorizedError("the token was taken back while this call waited", "Bearer")
     headers = {"ETag": told.tag}
     if told.tag == if_none_match:
         return Response(status_code=304, headers=headers)

@@ -45,10 +45,12 @@ class Once:
     key: str | None
 
     async def run(self, body: BaseModel, new_id: Callable[[], str], do: Act) -> Answer:
-        """Run the action once per idempotency key; equal keys need equal method, path and body."""
+        """Run the action once per idempotency key of a token; equal keys need equal method, path and body."""
+        call = call_of(self.request.scope)
+        owner = call.caller if call.token else ""
         text = json.dumps(body.model_dump(mode="json"), sort_keys=True)
         words = f"{self.request.method} {self.request.url.path}\n{text}"
-        return await act(lambda: idempotency.once(self.service, self.key, words, new_id, do))
+        return await act(lambda: idempotency.once(self.service, self.key, words, new_id, do, owner=owner))
 
     async def start(self, body: BaseModel, start: Act) -> Answer:
         """Start a tree once per idempotency key, and record its job's id in the audit line."""

@@ -212,6 +212,8 @@ def sentence(fault: Mapping[str, Any]) -> str:
             return f"{field} is required"
         case "extra_forbidden":
             return f"{field} is not a field of this request"
+        case "int_parsing_size":
+            return f"{field} must be a whole number of fewer digits"
         case "value_error":
             return f"{field} {fault['ctx']['error']}"
         case _:

@@ -17,7 +17,7 @@ from bridge.http.app import create_app
 from bridge.http.wire import authorization
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.webhook import PATH as WEBHOOK
-from bridge.machine import named_tokens
+from bridge.machine import named_tokens, token
 from bridge.machine.named_tokens import Scope
 from bridge.machine.tcp_callers import Address, CannotTellError
 from bridge.operations.service import Service
@@ -130,7 +130,24 @@ async def test_who_follows_with_a_token_is_cut_off_when_it_is_removed(live: Live
                     break
             named_tokens.remove(live.service.home, "ci")
             assert not [line async for line in lines if line.startswith("event: end")]
-        assert (await waiting).status_code == 200
+        late = await waiting
+        assert (late.status_code, late.json()["code"]) == (401, "unauthorized")
+
+
+@pytest.mark.parametrize("whose", ["ci", "the operator's"])
+async def test_a_slow_reader_gets_no_more_of_a_page_of_events_than_was_on_its_way(live: Live, whose: str) -> None:
+    told = [seeds.event(number, message="x" * 100_000) for number in range(1, 151)]
+    seeds.write(live.service, seeds.task(), seeds.job(seeds.ROOT), *told)
+    home = live.service.home
+    secret = named_tokens.add(home, "ci", "read") if whose == "ci" else token.ensure(home).read_text().strip()
+    headers = sent(secret) | {"Accept": "text/event-stream"}
+    async with live.client() as client, client.stream("GET", f"/v1/jobs/{seeds.ROOT}/events", headers=headers) as reply:
+        assert reply.status_code == 200
+        pieces = reply.aiter_raw(1024)
+        await anext(pieces)
+        named_tokens.remove(home, "ci") if whose == "ci" else token.rotate(home)
+        rest = sum([len(piece) async for piece in pieces])
+    assert rest < 8_000_000, "what the buffers between them held, and not all 15 MB"
 
 
 @pytest.mark.parametrize(("shown", "who"), [("ann", "ann (bridge)"), (None, "bridge")])

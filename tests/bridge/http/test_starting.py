@@ -252,6 +252,20 @@ class TestIdempotency:
             assert (await client.post(ASK, json=BODY)).json() != first.json()
         assert len(started(with_temporal)) == 2
 
+    @pytest.mark.ruling("N5")
+    async def test_a_key_belongs_to_the_token_that_used_it(self, with_temporal: Service) -> None:
+        """Another token's same key neither finds nor blocks the first one's."""
+        tokens = [named_tokens.add(with_temporal.home, name, "ask") for name in ("ci", "web")]
+        key = {"Idempotency-Key": "nightly"}
+        sent = [key | {"Authorization": f"Bearer {token}"} for token in tokens]
+        async with caller(with_temporal) as client:
+            own = (await client.post(ASK, json=BODY, headers=key)).json()["job_id"]
+            ci, web = [(await client.post(ASK, json=BODY, headers=each)).json()["job_id"] for each in sent]
+            other = await client.post(ASK, json=BODY | {"message": "Another"}, headers=sent[1])
+            assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused"), "its own is"
+            again = (await client.post(ASK, json=BODY, headers=sent[0])).json()["job_id"]
+        assert (len({own, ci, web}), again) == (3, ci)
+
     async def test_many_at_once_start_one(self, with_temporal: Service) -> None:
         async with caller(with_temporal) as client:
             key = {"Idempotency-Key": "at-once"}

@@ -10,7 +10,8 @@ import pytest
 from bridge.http.wire.errors import InvalidJsonError
 from bridge.http.wire.strict_json import DEPTH, decode
 from bridge.operations.service import Service
-from tests.bridge.http.conftest import scout
+from tests.bridge import seeds
+from tests.bridge.http.conftest import caller, scout
 
 pytestmark = pytest.mark.ruling("J3")
 
@@ -154,3 +155,30 @@ def test_a_caller_s_word_for_a_secret_is_put_back_for_nobody(word: bytes) -> Non
     """Lists show such words, and tokens that may only ask can read lists."""
     body = b'{"message": "say ' + word + b'", "payload": {"k": ["' + word + b'"]}, "%s": 1}' % word
     assert decode(body) == {"message": "say [redacted]", "payload": {"k": ["[redacted]"]}, "[redacted]": 1}
+
+
+DIGITS = "9" * 5_000
+
+
+@pytest.mark.parametrize("number", [DIGITS, f"-{DIGITS}"])
+async def test_a_number_of_five_thousand_digits_is_refused_in_words_of_ours(service: Service, number: str) -> None:
+    """Python's own sentence about it names a function of Python's."""
+    scout(service)
+    body = f'{{"message": "m", "repo": "acme/shop", "pull_request": {number}}}'
+    job, refused = f"/v1/jobs/{seeds.ROOT}", list[httpx.Response]()
+    seeds.write(service, seeds.task(), seeds.job())
+    asked = [("/v1/jobs", name) for name in ("limit", "pull_request", "issue", "cursor")]
+    asked += [(f"{job}/log", name) for name in ("attempt", "before", "cursor", "limit")]
+    asked += [(f"{job}/events", "cursor"), (f"{job}/gate", "pull_request"), (job, "wait")]
+    async with caller(service) as client:
+        refused.append(await client.post(ASK, content=body, headers=JSON))
+        for path, name in asked:
+            refused.append(await client.get(path, params={name: number}))
+        refused.append(await client.get(f"{job}/events", headers={"Last-Event-ID": number}))
+    for answer in refused:
+        told = answer.json()["error"]
+        assert answer.status_code == 400, told
+        assert len(told) < 300
+        assert not re.search(r"int_max_str|Exceeds the limit|parse input|sys\.", told), told
+    assert refused[0].json()["error"] == f"the number {number[:40]} in the body is too large"
+    assert refused[1].json()["error"] == "limit must be a whole number of fewer digits"

@@ -1,5 +1,6 @@
 """The pages of pipeline runs: all of them, and one with its stages, output, and cancellation (ruling M4)."""
 
+import re
 from collections.abc import Mapping
 
 from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
@@ -48,7 +49,7 @@ def _one(service: Service, asked: Asked) -> Mapping[str, object]:
         "definition": runs.definition_of_run(service, run.id),
         "registered": any(each.name == run.pipeline for each in definitions.every(service)),
         "decided": decided,
-        "log": chosen and _printed(service, run, chosen, int(attempt) if attempt.isdecimal() else None),
+        "log": chosen and _printed(service, run, chosen, int(attempt) if re.fullmatch("[0-9]{1,9}", attempt) else None),
         "chosen": chosen,
     }
 

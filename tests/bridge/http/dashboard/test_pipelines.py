@@ -320,6 +320,8 @@ class TestRun:
 
     async def test_a_run_of_a_pipeline_that_is_forgotten_is_still_shown(self, service: Service, ann: Surfer) -> None:
         run_id = ran(service, 7)
+        for odd in ("9" * 5_000, "²"):
+            assert (await ann.open(f"/ui/runs/{run_id}?stage=build&attempt={odd}")).status == 200
         words = (await ann.open(f"/ui/runs/{run_id}?stage=build&attempt=9")).words
         assert "p (forgotten since)" in words
         assert "What it prints is seen here when it has ended" in words

@@ -1,7 +1,7 @@
 """Temporal's web UI beside the dashboard: who reaches it, and what of a request and its answer is passed on."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
@@ -12,7 +12,7 @@ import pytest_asyncio
 from activities.runs.ancestry import Agent
 from bridge.http.app import create_app
 from bridge.http.wire.authorization import AgentAt, nobody_s
-from bridge.machine import web_ui
+from bridge.machine import token, web_ui
 from bridge.operations.service import Service
 from tests.bridge.http.dashboard.surfer import BASE, Surfer
 
@@ -25,7 +25,11 @@ OWN = {"origin": BASE}
 class _Program(BaseHTTPRequestHandler):
     """Stands for the program's web UI: it says what it was asked, to anybody."""
 
+    meanwhile: Callable[[], object] = staticmethod(lambda: None)
+    """Happens while it waits for news."""
+
     def do_GET(self) -> None:
+        self.meanwhile()
         page = self.path == "/?"
         asked = {"path": self.path, "method": self.command, "headers": {k.lower(): v for k, v in self.headers.items()}}
         content = (PAGE if page else json.dumps(asked)).encode()
@@ -96,6 +100,14 @@ async def test_without_a_session_or_from_another_page_nothing_is_passed_on(servi
         for foreign in ({"origin": "http://evil.example"}, {"host": "evil.example"}):
             assert (await stranger.client.post("/ui/temporal/api", headers=OWN | foreign)).status_code == 403
             assert (await stranger.client.get("/ui/temporal/api", headers=foreign)).status_code == 403
+
+
+async def test_what_it_waited_for_reaches_nobody_whose_session_has_ended(
+    ann: Surfer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_Program, "meanwhile", lambda _: token.rotate(ann.service.home))
+    shown = await ann.open("/ui/temporal/api/v1/history?wait=true")
+    assert (shown.status, '"headers"' in shown.html) == (401, False)
 
 
 @pytest.mark.ruling("N5")
