@@ -30,7 +30,7 @@ ENDS = ("well", "ask", "block", "finalize", "abort")
 """How `a` ends: well, with a question, blocking its tree, using up the budget, or in a round that a person aborts."""
 ORDERS = ("kill", "kill now", "move")
 LATEST = cases(6, 24)
-"""The number of steps after the asking leg's begin among which the other leg's begin and report are placed."""
+"""The number of steps after the end of `a` among which the other leg's begin and report are placed."""
 APART = 1 if THOROUGH else 3
 _NUMBERS = itertools.count()
 
@@ -107,12 +107,12 @@ class Course:
 
 
 def late(stage: Stage, when: dict[str, int]) -> Callable[[list[str]], str]:
-    """Choose like a quiet machine, but hold these steps back until so many others were taken since `a` began."""
+    """Choose like a quiet machine, but hold these steps back until so many others were taken since `a` ended."""
     root, since = stage.start.root_job_id, [0]
-    held = {name.replace("b", f"{root}.2, attempt 1") if " b" in name else name: at for name, at in when.items()}
+    held = {name.replace(" b", f" {root}.2, attempt 1"): at for name, at in when.items()}
 
     def choose(possible: list[str]) -> str:
-        since[0] += any(name.startswith(f"begin {root}.1,") for name in stage.log)
+        since[0] += any(name.startswith(f"end {root}.1,") for name in stage.log)
         due = [name for name in possible if name in held and held[name] <= since[0]]
         free = [name for name in possible if name not in held and not name.startswith(f"end {root}.2,")]
         return (due or free or [name for name in possible if name in held] or possible)[0]
