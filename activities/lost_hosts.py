@@ -69,6 +69,7 @@ class LostHosts:
             self.reached_since = now
         self.not_kept = await kept_work.settle(self.context, self.not_kept)
         if leads:
+            await asyncio.to_thread(hosts.sort_out, self.context.store)
             every = await asyncio.to_thread(hosts.every, self.context.store)
             for host in every:
                 await self._check_host(host)
@@ -93,8 +94,7 @@ class LostHosts:
         """Offer what waits at full hosts elsewhere, as far as other hosts have free slots for the second time."""
         store, before = self.context.store, self.idle
         full = [host for host in every if host.taken > host.slots and not lacks_worker(host.seen)]
-        table = (await asyncio.to_thread(placements.fleet, store, "")).hosts if full else ()
-        fleet = [each.host for each in table]
+        fleet = await asyncio.to_thread(placements.every, store) if full else []
         self.idle = frozenset(host.name for host in fleet if host.free > 0 and not why_not(host))
         if not (steady := before & self.idle):
             return

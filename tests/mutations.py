@@ -226,6 +226,9 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("Q4", "self.require - host.labels", "self.require - self.require"),
         ("Q4", "(host.load + 1) / host.slots", "-host.load"),
         ("Q4", "able = [host for host in hosts if need.met_by(host)]", "able = list(hosts)"),
+        ("Q4", "return len(self.prefer & host.labels), host.name == self.near", "return 0, host.name == self.near"),
+        ("Q4", "0 if full else -len(need.prefer & pool.labels), pool.room", "0, pool.room"),
+        ("Q4", "elif self.load <= 0:", "elif self.load < 0:"),
         ("Q4.freed", "room.get(own, 0) < 0", "room.get(own, 0) <= 0"),
     ),
     "tree/pause_rounds.py": (

@@ -5,7 +5,7 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.host.context import Context
 from activities.store import permanent_errors, pipeline_runs, placements
-from activities.store.placements import Fleet
+from activities.store.placements import Asks
 from workflows.policy import placement
 from workflows.policy.placement import RUNTIME, Need, Placement
 from workflows.temporal.calls import WAITS, Unplaced
@@ -38,16 +38,18 @@ class Placer:
         raise ApplicationError(answer.reason, type=WAITS, category=ApplicationErrorCategory.BENIGN)
 
     def choose(self, attempt: Unplaced) -> Placement:
-        """Choose by the table as it is now, and note the choice in it."""
+        """Choose among a handful of the table as it is now, and note the choice in it."""
         store, offer = self._context.store, attempt.offer
+        seed = f"{offer.job_id} {offer.attempt}"
+        need = need_of(attempt, placements.asks(store, attempt.repo, attempt.agent))
         for left in reversed(range(TRIES)):
-            fleet = placements.fleet(store, attempt.repo, attempt.agent)
-            need, hosts = need_of(attempt, fleet), [each.host for each in fleet.hosts]
-            answer = placement.place(need, hosts, f"{offer.job_id} {offer.attempt}")
-            chosen = next((each for each in fleet.hosts if each.host.name == answer.host), None)
-            if chosen is None or placements.take(
-                store, chosen, offer.job_id, offer.attempt, need, at_any_rate=not left
-            ):
+            drawn = placements.draw(store, need, seed)
+            answer = placement.place(need, [each.host for each in drawn.hosts], seed, drawn.others)
+            chosen = next((each for each in drawn.hosts if each.host.name == answer.host), None)
+            if chosen is None:
+                if drawn.whole:
+                    break
+            elif placements.take(store, chosen, offer.job_id, offer.attempt, need, at_any_rate=not left):
                 break
         return answer
 
@@ -62,12 +64,12 @@ class Placer:
         context.reports.waits_for_host(attempt.root, held)
 
 
-def need_of(attempt: Unplaced, fleet: Fleet) -> Need:
+def need_of(attempt: Unplaced, asks: Asks) -> Need:
     """Return what an attempt needs, with the labels that its repository and its agent ask for."""
-    checkouts = frozenset(each.host.name for each in fleet.hosts if each.checkout)
     return Need(
         attempt.repo,
-        require=fleet.require | {*attempt.require, f"{RUNTIME}{attempt.runtime}"},
-        prefer=fleet.prefer | {*attempt.prefer},
-        only=None if fleet.remote else checkouts or frozenset({attempt.host}),
+        require=asks.require | {*attempt.require, f"{RUNTIME}{attempt.runtime}"},
+        prefer=asks.prefer | {*attempt.prefer},
+        near=attempt.near,
+        only=None if asks.remote else asks.checkouts or frozenset({attempt.host}),
     )

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-HEAD = "0016"
+HEAD = "0017"
 """The newest migration; a test compares it with alembic's."""
 
 

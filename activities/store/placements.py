@@ -1,16 +1,38 @@
 """The fleet's table, from which a host is chosen for each attempt, and the record of the choices (ruling Q4)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
+from random import random
 from typing import Any
 
-from sqlalchemy import ColumnElement, Engine, FromClause, Row, Select, bindparam, exists, func, select, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Double,
+    Engine,
+    FromClause,
+    Integer,
+    Row,
+    Select,
+    Text,
+    bindparam,
+    cast,
+    exists,
+    func,
+    literal,
+    select,
+    text,
+    union_all,
+    update,
+)
 
 from activities.store import schema
 from activities.store.database import clock, upsert
 from workflows.model.states import JobState
 from workflows.policy.host_availability import HostSeen
-from workflows.policy.placement import NO_HOST, Host, Need
+from workflows.policy.placement import HANDFUL, NO_HOST, Host, Need, Pool, pools_for
 
 ON_ITS_WAY = 2.0
 """The longest time in seconds until a host has an attempt that was placed on it, and reports it in its load."""
@@ -21,32 +43,65 @@ class Listed:
     """A host of the fleet's table."""
 
     host: Host
-    checkout: bool
-    """True if it has a checkout of the repository."""
     placed: int
     """The number of all attempts that were ever placed on it: the version of its row, for optimistic locking."""
 
 
 @dataclass(frozen=True)
-class Fleet:
-    """The hosts, and the labels that the repository and the agent ask for."""
+class Asks:
+    """The labels that a repository and an agent ask for, and where the repository is."""
 
-    hosts: Sequence[Listed]
     remote: bool = False
     require: frozenset[str] = frozenset()
     prefer: frozenset[str] = frozenset()
+    checkouts: frozenset[str] = frozenset()
+    """The hosts with a checkout, of a repository without a remote."""
 
 
-def fleet(engine: Engine, repo: str, agent: str = "") -> Fleet:
-    """Read the table for an attempt on a repository, in two statements."""
+@dataclass(frozen=True)
+class Drawn:
+    """A handful of hosts, and the labels of all others."""
+
+    hosts: Sequence[Listed]
+    others: frozenset[str]
+
+    @property
+    def whole(self) -> bool:
+        """Return whether no other host could run the attempt."""
+        return len(self.hosts) < HANDFUL
+
+
+def asks(engine: Engine, repo: str, agent: str = "") -> Asks:
+    """Return what a repository and an agent ask of a host."""
     with engine.connect() as connection:
-        hosts = [_listed(row) for row in connection.execute(_HOSTS, {"repo": repo})]
-        asks = connection.execute(_ASKS, {"repo": repo, "agent": agent}).one_or_none()
-    if asks is None:
-        return Fleet(hosts)
-    require = frozenset(asks.require) | frozenset(asks.agent_require or ())
-    prefer = frozenset(asks.prefer) | frozenset(asks.agent_prefer or ())
-    return Fleet(hosts, bool(asks.remote), require, prefer)
+        row = connection.execute(_ASKS, {"repo": repo, "agent": agent}).one_or_none()
+        if row is None:
+            return Asks()
+        table = schema.checkouts.c
+        query = select(table.host).where(table.repo == repo)
+        checkouts = () if row.remote else connection.execute(query).scalars()
+        require = frozenset(row.require) | frozenset(row.agent_require or ())
+        prefer = frozenset(row.prefer) | frozenset(row.agent_prefer or ())
+        return Asks(bool(row.remote), require, prefer, frozenset(checkouts))
+
+
+def draw(engine: Engine, need: Need, seed: str) -> Drawn:
+    """Draw a handful of hosts by lot, from the pools that can run the attempt, the best first; and those it names."""
+    with engine.connect() as connection:
+        pools = [Pool.read(key) for key in connection.execute(_POOLS).scalars()]
+        ranked = pools_for(need, pools, seed)
+        keys = [(rank, pool.key) for rank, alike in enumerate(ranked) for pool in alike]
+        values: dict[str, Any] = {"repo": need.repo, "named": sorted(need.named), "start": random()}  # noqa: S311
+        for number, (rank, key) in enumerate(keys):
+            values |= {f"rank_{number}": rank, f"pool_{number}": key}
+        hosts = {row.name: _listed(row) for row in connection.execute(_drawing(len(keys)), values)}
+    return Drawn([*hosts.values()], frozenset().union(*(pool.labels for pool in pools)))
+
+
+def every(engine: Engine) -> list[Host]:
+    """Read the whole table, which grows with the fleet."""
+    with engine.connect() as connection:
+        return [_listed(row).host for row in connection.execute(_EVERY, {"repo": ""})]
 
 
 def _listed(row: Row[Any]) -> Listed:
@@ -60,7 +115,7 @@ def _listed(row: Row[Any]) -> Listed:
         draining_at=row.draining_at,
         lost_at=row.lost_at,
     )
-    return Listed(host, bool(row.checkout), row.placed)
+    return Listed(host, row.placed)
 
 
 def take(engine: Engine, chosen: Listed, job_id: str, attempt: int, need: Need, *, at_any_rate: bool = False) -> bool:
@@ -69,12 +124,21 @@ def take(engine: Engine, chosen: Listed, job_id: str, attempt: int, need: Need, 
     unchanged = (table.name == name) & (table.placed == chosen.placed)
     with engine.begin() as connection:
         counted = update(schema.hosts).where(table.name == name if at_any_rate else unchanged)
-        if not connection.execute(counted.values(placed=table.placed + 1)).rowcount and not at_any_rate:
+        pool = replace(chosen.host, load=chosen.host.load + 1).pool.key
+        counted = counted.values(placed=table.placed + 1, pool=pool, lot=random())  # noqa: S311
+        if not connection.execute(counted).rowcount and not at_any_rate:
             return False
         at = connection.execute(select(clock())).scalar_one()
         row = {"job_id": job_id, "attempt": attempt, "host": name, "repo": need.repo, "at": at}
         upsert(connection, schema.placements, [row | {"require": sorted(need.require)}])
     return True
+
+
+def coming(connection: Connection, host: str) -> int:
+    """Count the attempts that were placed on a host just now, and that its load does not have yet."""
+    table = schema.placements.c
+    query = select(func.count()).where(table.host == host, table.at > clock() - ON_ITS_WAY)
+    return int(connection.execute(query).scalar_one())
 
 
 def placed_on(engine: Engine, job_id: str, attempt: int) -> str:
@@ -114,15 +178,34 @@ def is_unplaced() -> ColumnElement[bool]:
     return (jobs.state == JobState.QUEUED.value) & jobs.reason.startswith(NO_HOST)
 
 
-def _hosts() -> Select[Any]:
-    hosts, placements, checkouts = schema.hosts, schema.placements, schema.checkouts
+def _hosts(hosts: FromClause) -> Select[Any]:
+    """Select hosts with what a placement on a repository counts of each."""
+    placements, checkouts = schema.placements, schema.checkouts
     here = placements.c.host == hosts.c.name
     coming = select(func.count()).where(here, placements.c.at > hosts.c.seen_at - ON_ITS_WAY).scalar_subquery()
     known = exists().where(here, placements.c.repo == bindparam("repo"))
     checkout = exists().where(checkouts.c.host == hosts.c.name, checkouts.c.repo == bindparam("repo"))
-    return select(
-        hosts, coming.label("coming"), known.label("known"), checkout.label("checkout"), clock().label("now")
-    ).order_by(hosts.c.name)
+    return select(hosts, coming.label("coming"), known.label("known"), checkout.label("checkout"), clock().label("now"))
+
+
+@cache
+def _drawing(pools: int) -> Select[Any]:
+    """Build the statement that draws hosts from so many pools. A lot begins anywhere, and goes on from the beginning.
+
+    Each part reads no more than a handful of the index `hosts_by_pool`, so the size of the fleet does not count.
+    """
+    hosts = schema.hosts
+    start: BindParameter[float] = bindparam("start", type_=Double())
+    named = select(hosts, literal(-1).label("rank"), hosts.c.pool.label("turn"))
+    parts = [named.where(hosts.c.name.in_(bindparam("named", expanding=True))).order_by(hosts.c.pool).limit(HANDFUL)]
+    for number in range(pools):
+        of_pool = hosts.c.pool == bindparam(f"pool_{number}", type_=Text())
+        rank = cast(bindparam(f"rank_{number}"), Integer)
+        for turn, lots in (("1", hosts.c.lot >= start), ("2", hosts.c.lot < start)):
+            part = select(hosts, rank, cast(literal(turn), Text)).where(of_pool, lots)
+            parts.append(part.order_by(hosts.c.lot).limit(HANDFUL))
+    drawn = union_all(*(select(part.subquery()) for part in parts)).subquery()
+    return _hosts(select(drawn).order_by(drawn.c.rank, drawn.c.turn, drawn.c.lot).limit(HANDFUL).subquery())
 
 
 def _asks() -> Select[Any]:
@@ -136,4 +219,13 @@ def _asks() -> Select[Any]:
     )
 
 
-_HOSTS, _ASKS = _hosts(), _asks()
+_EVERY, _ASKS = _hosts(schema.hosts).order_by(schema.hosts.c.name), _asks()
+_POOLS = text("""
+    WITH RECURSIVE pools(pool) AS (
+        SELECT min(pool) FROM hosts
+        UNION ALL
+        SELECT (SELECT min(hosts.pool) FROM hosts WHERE hosts.pool > pools.pool) FROM pools WHERE pools.pool IS NOT NULL
+    )
+    SELECT pool FROM pools WHERE pool IS NOT NULL
+""")
+"""Skips from each pool to the next in the index: `DISTINCT` would read all hosts."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from workflows.policy.host_availability import HostSeen
-from workflows.policy.placement import Host, Need, choose, freed, place
+from workflows.policy.placement import HANDFUL, MOST_POOLS, Host, Need, Pool, Room, choose, freed, place, pools_for
 
 pytestmark = pytest.mark.ruling("Q4")
 NOW = 1_000.0
@@ -49,6 +49,41 @@ def test_a_preferred_label_counts_until_its_host_is_full() -> None:
     assert set(placed(need, host("a", load=5), host("b", "gpu", load=9))) == {"a"}, (
         "the shorter queue, when all are full"
     )
+
+
+def test_what_people_prefer_counts_before_the_host_of_the_tree_itself() -> None:
+    need = replace(ANY, prefer=GPU, near="a")
+    assert set(placed(need, host("a"), host("b", "gpu"))) == {"b"}
+    assert set(placed(need, host("a", "gpu", load=3), host("b", "gpu"))) == {"a"}
+    assert set(placed(need, host("a", load=3), host("b", "gpu", load=4), host("c"))) == {"a"}
+
+
+def test_pools_of_hosts_that_can_run_it_are_drawn_from_and_idle_hosts_before_busy_ones() -> None:
+    def pools(need: Need, *hosts: Host) -> list[list[str]]:
+        known = [*{each.pool: None for each in hosts}]
+        return [sorted(pool.key for pool in alike) for alike in pools_for(need, known, "job 1")]
+
+    hosts = (
+        *(host("a"), host("b", load=1), host("c", load=4), host("d", lost_at=NOW)),
+        *(host("e", "gpu"), host("f", "gpu", load=2), host("g", "gpu", load=9), host("h", slots=0)),
+    )
+    every = [["0", "0 gpu"], ["1", "1 gpu"], ["2", "2 gpu"], ["3"]]
+    assert pools(ANY, *hosts) == every
+    assert pools(replace(ANY, prefer=GPU), *hosts) == [["0 gpu"], ["1 gpu"], ["0"], ["1"], ["2", "2 gpu"], ["3"]]
+    assert pools(replace(ANY, require=GPU), *hosts) == [["0 gpu"], ["1 gpu"], ["2 gpu"]]
+    assert pools(replace(ANY, prefer=frozenset({"host:a"})), *hosts) == every
+    assert pools(replace(ANY, require=frozenset({"host:a"})), *hosts) == [], "it is read by its name"
+    assert pools(replace(ANY, only=frozenset({"a"})), *hosts) == []
+    assert replace(ANY, prefer=frozenset({"host:a", "gpu"}), near="b", only=frozenset({"c"})).named == {"a", "b", "c"}
+    assert [Pool.read(each.pool.key) for each in hosts] == [each.pool for each in hosts]
+    assert Pool.read("").room is Room.FULL, "as an earlier release has written it"
+
+
+def test_of_very_many_pools_each_is_drawn_from_now_and_then() -> None:
+    known = [Pool(Room.IDLE, frozenset({f"rack-{number}"})) for number in range(100)]
+    drawn = [pools_for(ANY, known, f"job-{number}") for number in range(200)]
+    assert {sum(map(len, groups)) for groups in drawn} == {MOST_POOLS}
+    assert {pool for groups in drawn for alike in groups for pool in alike} == {*known}
 
 
 def test_a_repository_without_a_remote_stays_where_it_is_checked_out() -> None:
@@ -142,32 +177,66 @@ def test_what_no_host_can_run_is_refused_with_what_is_missing(need: Need, reason
     assert (answer.host, answer.reason, answer.next) == ("", reason, way)
 
 
-def work(
-    hosts: int, legs: int, crowding: float, choose: Callable[[list[Host], str], Host]
-) -> tuple[list[float], float]:
+class Table:
+    """The fleet's table: as the store does, it draws a handful by lot, idle hosts first and full ones last."""
+
+    def __init__(self, hosts: list[Host], random: Random) -> None:
+        self.hosts, self._random = hosts, random
+        self._rooms: dict[Room, list[str]] = {room: [] for room in Room}
+        self._at: dict[str, int] = {}
+        self._index = {each.name: number for number, each in enumerate(hosts)}
+        for each in hosts:
+            self._enter(each)
+
+    def draw(self) -> list[Host]:
+        drawn = list[str]()
+        for room in (Room.IDLE, Room.FREE, Room.FULL):
+            names = self._rooms[room]
+            drawn += self._random.sample(names, min(len(names), HANDFUL - len(drawn)))
+        return [self.hosts[self._index[name]] for name in drawn]
+
+    def load(self, name: str, more: int) -> None:
+        number = self._index[name]
+        former, names = self.hosts[number], self._rooms[self.hosts[number].pool.room]
+        last = names.pop()
+        if last != name:
+            names[self._at[name]], self._at[last] = last, self._at[name]
+        self.hosts[number] = replace(former, load=former.load + more)
+        self._enter(self.hosts[number])
+
+    def _enter(self, host: Host) -> None:
+        names = self._rooms[host.pool.room]
+        self._at[host.name] = len(names)
+        names.append(host.name)
+
+
+def work(hosts: int, legs: int, crowding: float) -> tuple[list[float], float, float]:
     """Let legs of random length arrive at hosts of several sizes, at `crowding` times what these can do.
 
-    Return the use of each host, from 0 to 1, and the longest time that a leg waited for its slot.
+    Return the use of each host, from 0 to 1, the longest time that a leg waited for its slot, and the seconds that the
+    choices took.
     """
-    random, table = Random(7), [host(f"h{number}", slots=4 + number % 3 * 4) for number in range(hosts)]
-    index = {each.name: number for number, each in enumerate(table)}
-    free_at = [[0.0] * each.slots for each in table]
-    busy, ends, now, longest = [0.0] * hosts, list[tuple[float, int]](), 0.0, 0.0
-    rate = crowding * sum(each.slots for each in table)
+    random = Random(7)
+    table = Table([host(f"h{number}", slots=4 + number % 3 * 4) for number in range(hosts)], Random(8))
+    free_at = {each.name: [0.0] * each.slots for each in table.hosts}
+    busy = dict.fromkeys(free_at, 0.0)
+    ends, now, longest, spent = list[tuple[float, str]](), 0.0, 0.0, 0.0
+    rate = crowding * sum(each.slots for each in table.hosts)
     for leg in range(legs):
         now += random.expovariate(rate)
         while ends and ends[0][0] <= now:
-            _, ended = heapq.heappop(ends)
-            table[ended] = replace(table[ended], load=table[ended].load - 1)
-        at = index[choose(table, f"job-{leg} 1").name]
-        table[at] = replace(table[at], load=table[at].load + 1)
+            table.load(heapq.heappop(ends)[1], -1)
+        handful, begun = table.draw(), time.perf_counter()
+        chosen = choose(ANY, handful, f"job-{leg} 1").name
+        spent += time.perf_counter() - begun
+        table.load(chosen, 1)
         length = random.expovariate(1.0)
-        begin = max(now, heapq.heappop(free_at[at]))
-        heapq.heappush(free_at[at], begin + length)
-        heapq.heappush(ends, (begin + length, at))
-        busy[at] += length
+        begin = max(now, heapq.heappop(free_at[chosen]))
+        heapq.heappush(free_at[chosen], begin + length)
+        heapq.heappush(ends, (begin + length, chosen))
+        busy[chosen] += length
         longest = max(longest, begin - now)
-    return [work / (each.slots * now) for work, each in zip(busy, table, strict=True)], longest
+    return [busy[each.name] / (each.slots * now) for each in table.hosts], longest, spent
 
 
 def evenly(use: list[float], within: float) -> bool:
@@ -176,33 +245,22 @@ def evenly(use: list[float], within: float) -> bool:
 
 
 def test_many_hosts_are_used_evenly_and_no_leg_starves() -> None:
-    use, longest = work(20, 30_000, 0.7, lambda table, seed: choose(table, frozenset(), seed))
+    use, longest, _ = work(20, 30_000, 0.7)
     assert evenly(use, 0.10), sorted(use)
     assert longest == 0.0, "a slot was free somewhere all the time"
 
 
 def test_a_thousand_legs_at_once_queue_at_all_hosts_by_their_size() -> None:
-    table = [host(f"h{number}", slots=2 + number) for number in range(10)]
+    table = Table([host(f"h{number}", slots=2 + number) for number in range(10)], Random(8))
     for leg in range(1_000):
-        chosen = table.index(choose(table, frozenset(), f"job-{leg} 1"))
-        table[chosen] = replace(table[chosen], load=table[chosen].load + 1)
-    queues = [each.load / each.slots for each in table]
+        table.load(choose(ANY, table.draw(), f"job-{leg} 1").name, 1)
+    queues = [each.load / each.slots for each in table.hosts]
     assert max(queues) - min(queues) < 1, queues
 
 
 @pytest.mark.long
 def test_a_million_legs_on_a_thousand_hosts(record_property: Callable[[str, object], None]) -> None:
-    spent = 0.0
-
-    def timed(table: list[Host], seed: str) -> Host:
-        nonlocal spent
-        begun = time.perf_counter()
-        try:
-            return choose(table, frozenset(), seed)
-        finally:
-            spent += time.perf_counter() - begun
-
-    use, longest = work(1_000, 1_000_000, 0.9, timed)
+    use, longest, spent = work(1_000, 1_000_000, 0.9)
     record_property("microseconds for each decision", round(spent))
     assert evenly(use, 0.10), sorted(use)
     assert longest < 1.0, "no leg waits as long as a leg takes"

@@ -54,7 +54,7 @@ async def test_each_attempt_runs_on_the_host_that_is_chosen_for_it(client: Clien
     assert (home.names, other.names) == (["root", "normal"], ["a"])
     root, leg, _ = home.wanted
     assert (root.repo, root.runtime, root.host) == ("repo", "runtime_b", queue)
-    assert (root.prefer, leg.prefer) == ((f"host:{queue}",), ()), "a coordinator prefers the host of its session"
+    assert (root.near, leg.near) == (queue, ""), "a coordinator prefers the host of its session"
 
 
 @pytest.mark.ruling("G2", "B3")

@@ -1,15 +1,14 @@
-"""The choice of a host for an attempt, from the table of the fleet's hosts (ruling Q4).
+"""The choice of a host for an attempt, among a handful that is drawn from the table of the fleet's hosts (ruling Q4).
 
-Not a scheduler: one function that reads the table once. Of the hosts that can run the attempt, two are drawn, and the
-one with the larger share of free slots is chosen; this spreads the load, also where several trees choose at once.
+Not a scheduler: the store draws by lot from the pools of hosts that can run the attempt, the best pools first, and the
+drawn host with the largest share of free slots is chosen. This costs the same whatever the size of the fleet.
 """
 
-import struct
-from bisect import bisect
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from hashlib import sha256
-from itertools import accumulate
+from itertools import groupby
 from typing import TypeVar
 
 from workflows.policy.host_availability import HostSeen, lacks_worker, way_back, way_to_room, way_to_undo
@@ -31,6 +30,41 @@ NO_HOST = "no host "
 
 RUNTIME, NAMED = "runtime:", "host:"
 """Prefixes of the labels that a host has by itself for its runtimes and its name."""
+
+HANDFUL = 8
+"""The most hosts that an attempt is placed among; a fleet of no more is known whole."""
+
+MOST_POOLS = 16
+"""The most pools that a handful is drawn from."""
+
+
+class Room(IntEnum):
+    """The room that a host has for attempts, the best first."""
+
+    IDLE = 0
+    """It has no work."""
+    FREE = 1
+    FULL = 2
+    CLOSED = 3
+    """It takes no attempts now."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The hosts with the same labels, except for their names, and the same room."""
+
+    room: Room
+    labels: frozenset[str]
+
+    @property
+    def key(self) -> str:
+        """Return the text by which the store finds its hosts; that of more room comes first."""
+        return " ".join((str(self.room.value), *sorted(self.labels)))
+
+    @classmethod
+    def read(cls, key: str) -> "Pool":
+        room, *labels = key.split(" ")
+        return cls(Room(int(room or Room.FULL)), frozenset(labels))
 
 
 @dataclass(frozen=True)
@@ -55,6 +89,16 @@ class Host:
     def free(self) -> int:
         return self.slots - self.load
 
+    @property
+    def pool(self) -> Pool:
+        if why_not(self) or self.slots <= 0:
+            room = Room.CLOSED
+        elif self.load <= 0:
+            room = Room.IDLE
+        else:
+            room = Room.FREE if self.free > 0 else Room.FULL
+        return Pool(room, self.labels - {f"{NAMED}{self.name}"})
+
 
 @dataclass(frozen=True)
 class Need:
@@ -65,17 +109,29 @@ class Need:
     """Labels that its host must have; one of them names the runtime."""
     prefer: frozenset[str] = frozenset()
     """Labels that its host should have, if a host with them is free."""
+    near: str = ""
+    """The host that it should rather have, of those with as many of the preferred labels."""
     only: frozenset[str] | None = None
     """The hosts with a checkout, if the repository has no remote; None: any host can get it."""
 
     def met_by(self, host: Host) -> bool:
         """Return whether the host could run the attempt, now or later."""
-        return not self.lacking(host) and (self.only is None or host.name in self.only) and host.slots > 0
+        return not self.lacking(host.labels) and (self.only is None or host.name in self.only) and host.slots > 0
 
-    def lacking(self, host: Host) -> frozenset[str]:
-        """Return the required labels that the host has not. One of an earlier release does not report its runtimes."""
-        missing = self.require - host.labels
-        return missing if host.labels else frozenset(label for label in missing if not label.startswith(RUNTIME))
+    def lacking(self, labels: frozenset[str]) -> frozenset[str]:
+        """Return the required labels that a host has not. One of an earlier release does not report its runtimes."""
+        missing = self.require - labels
+        return missing if labels else frozenset(label for label in missing if not label.startswith(RUNTIME))
+
+    def liking(self, host: Host) -> tuple[int, bool]:
+        """Return how much the attempt prefers a host: what people asked for counts before its tree's own host."""
+        return len(self.prefer & host.labels), host.name == self.near
+
+    @property
+    def named(self) -> frozenset[str]:
+        """Return the hosts that are asked for by name, or have the only checkouts."""
+        by_label = {label.removeprefix(NAMED) for label in self.require | self.prefer if label.startswith(NAMED)}
+        return frozenset({*by_label, *(self.only or ()), self.near} - {""})
 
 
 @dataclass(frozen=True)
@@ -87,29 +143,52 @@ class Placement:
     next: str = ""
 
 
-def place(need: Need, hosts: Sequence[Host], seed: str) -> Placement:
+def pools_for(need: Need, pools: Sequence[Pool], seed: str) -> list[list[Pool]]:
+    """Group the pools whose hosts can run the attempt, the best first; those of a group count alike.
+
+    No pool counts if hosts are required by name or by their checkout: those are read by their names.
+    """
+    if need.only is not None or any(label.startswith(NAMED) for label in need.require):
+        return []
+
+    def rank(pool: Pool) -> tuple[bool, int, Room]:
+        full = pool.room >= Room.FULL
+        return full, 0 if full else -len(need.prefer & pool.labels), pool.room
+
+    able = sorted(_turned([pool for pool in pools if not need.lacking(pool.labels)], seed), key=rank)
+    return [list(alike) for _, alike in groupby(able[:MOST_POOLS], key=rank)]
+
+
+def place(need: Need, hosts: Sequence[Host], seed: str, others: Collection[str] = ()) -> Placement:
     """Choose a host with a free slot, or else the one with the shortest queue for its size. Deterministic by the seed.
 
-    An attempt waits in its host's queue rather than without a host: the queue is fair (ruling C8), so nothing starves.
+    `others` are the labels of hosts that were not drawn. An attempt waits in its host's queue rather than without a
+    host: the queue is fair (ruling C8), so nothing starves.
     """
     able = [host for host in hosts if need.met_by(host)]
     ready = [host for host in able if not why_not(host)]
     if not ready and need.only is not None:
         ready = able  # no other host can have it: its queue keeps the attempt until it is back
-    return Placement(choose(ready, need.prefer, seed).name) if ready else _refusal(need, hosts, able)
+    return Placement(choose(need, ready, seed).name) if ready else _refusal(need, hosts, able, others)
 
 
-def choose(ready: Sequence[Host], prefer: frozenset[str], seed: str) -> Host:
+def choose(need: Need, ready: Sequence[Host], seed: str) -> Host:
     """Choose among hosts that can run the attempt."""
-    free = [host for host in ready if host.free > 0]
-    if prefer and free:
-        most = max(len(prefer & host.labels) for host in free)
-        free = [host for host in free if len(prefer & host.labels) == most]
-    lots = struct.unpack("4Q", sha256(seed.encode()).digest())
-    if drawn := _drawn(free, lots):
-        return max(drawn, key=lambda host: host.free / host.slots * (HAS_REPO if host.has_repo else 1.0))
-    first = lots[0] % len(ready)
-    return min((*ready[first:], *ready[:first]), key=lambda host: (host.load + 1) / host.slots)
+    if free := _turned([host for host in ready if host.free > 0], seed):
+        most = max(map(need.liking, free))
+        liked = [host for host in free if need.liking(host) == most]
+        return max(liked, key=_emptiness)
+    return min(_turned(ready, seed), key=lambda host: (host.load + 1) / host.slots)
+
+
+def _emptiness(host: Host) -> tuple[float, int]:
+    return host.free / host.slots * (HAS_REPO if host.has_repo else 1.0), host.slots
+
+
+def _turned(values: Sequence[T], seed: str) -> list[T]:
+    """Return the values in turn, from one that the seed decides: of equal ones, each is the first now and then."""
+    first = int.from_bytes(sha256(seed.encode()).digest()[:8]) % (len(values) or 1)
+    return [*values[first:], *values[:first]]
 
 
 def freed(waiting: Iterable[tuple[T, str, Need]], hosts: Sequence[Host], idle: Collection[str]) -> list[tuple[T, str]]:
@@ -129,14 +208,6 @@ def freed(waiting: Iterable[tuple[T, str, Need]], hosts: Sequence[Host], idle: C
     return going
 
 
-def _drawn(hosts: Sequence[Host], lots: Sequence[int]) -> list[Host]:
-    """Return the first two hosts that the lots fall on; the larger a host, the more fall on it."""
-    if len(hosts) <= 2:
-        return list(hosts)
-    ends = [*accumulate(host.slots for host in hosts)]
-    return [hosts[number] for number in dict.fromkeys(bisect(ends, lot % ends[-1]) for lot in lots)][:2]
-
-
 def why_not(host: Host) -> str:
     """Return why a host takes no attempts now; empty if it takes them."""
     if host.lost_at is not None:
@@ -148,16 +219,16 @@ def why_not(host: Host) -> str:
     return f"starts nothing: {host.seen.held}" if host.seen.held else ""
 
 
-def _refusal(need: Need, hosts: Sequence[Host], able: Sequence[Host]) -> Placement:
+def _refusal(need: Need, hosts: Sequence[Host], able: Sequence[Host], others: Collection[str]) -> Placement:
     """Say why no host can run the attempt, and what to type."""
     if able:
         states = "; ".join(f"{host.name} {why_not(host)}" for host in able)
         return Placement(reason=f"no host that can run it takes jobs: {states}", next=_way_back(able[0], need))
-    if missing := need.require.difference(*(host.labels for host in hosts)):
+    if missing := need.require.difference(others, *(host.labels for host in hosts)):
         return Placement(reason=f"no host has {words(missing)}", next=way_to(missing))
     if need.only is None:
         return Placement(reason=f"no host has all of: {words(need.require)}", next="service host list")
-    homes = {host.name: words(need.lacking(host)) for host in hosts if host.name in need.only}
+    homes = {host.name: words(need.lacking(host.labels)) for host in hosts if host.name in need.only}
     if not homes:
         where = ", ".join(sorted(need.only)) or "none"
         return Placement(reason=f"no host that has {need.repo} was ever seen: {where}", next="service host list")

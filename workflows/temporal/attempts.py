@@ -61,7 +61,8 @@ def _unplaced(run: JobRun, host: str) -> Unplaced:
         agent="" if worker.ephemeral else worker.name,
         host=host,
         require=(*run.require, *(own if run.shared_worktree else ())),
-        prefer=(*run.prefer, *(own if coordinates else ())),
+        prefer=run.prefer,
+        near=host if coordinates else "",
     )
 
 

@@ -139,6 +139,8 @@ class Unplaced(Wire):
     """The host of its tree or run."""
     require: tuple[str, ...] = ()
     prefer: tuple[str, ...] = ()
+    near: str = ""
+    """The host that it should rather have, of those with as many of the preferred labels."""
 
 
 @activity.defn

@@ -4,18 +4,20 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from random import random
 
-from sqlalchemy import Engine, Insert, delete, exists, func, null, or_, select, update
+from sqlalchemy import Engine, Insert, case, delete, exists, func, null, or_, select, update
 
 from activities.store import schema
 from activities.store.database import clock, insert, insert_one, now, upsert
-from activities.store.placements import host_of
+from activities.store.placements import coming, host_of
 from workflows.model.states import JobState
+from workflows.policy import placement
 from workflows.policy.host_availability import UNSEEN_SECONDS, HostSeen
 
 SEEN = (
     *("version", "slots", "started_at", "seen_at", "stopped_at", "held"),
-    *("machine", "key", "keys", "labels", "address", "taken"),
+    *("machine", "key", "keys", "labels", "address", "taken", "pool"),
 )
 """The columns that a host's worker writes; the others are orders to it, or others' findings."""
 
@@ -57,6 +59,9 @@ class Host:
     """The fingerprints of all seal keys that it has."""
     placed: int = 0
     """The number of attempts that were ever placed on it."""
+    pool: str = ""
+    lot: float = 0.0
+    """What it is drawn by."""
     running: int = 0
     """Number of jobs that run there."""
     now: float = 0.0
@@ -97,7 +102,9 @@ def see(
     row = {"name": name, "version": release(), "slots": slots, "started_at": started_at, "held": held, "taken": taken}
     row |= {"machine": machine, "key": key, "keys": list(keys), "labels": list(labels), "address": address}
     with engine.begin() as connection:
-        row |= {"seen_at": now(connection), "stopped_at": None}
+        at, load = now(connection), taken + coming(connection, name)
+        host = placement.Host(HostSeen(name, at, held=held, now=at), slots, load, frozenset(labels))
+        row |= {"seen_at": at, "stopped_at": None, "pool": host.pool.key, "lot": random()}  # noqa: S311
         return connection.execute(_seeing(connection.dialect.name), row).rowcount == 1
 
 
@@ -118,6 +125,21 @@ def stop(engine: Engine, name: str, *, started_at: float) -> None:
     mine = (schema.hosts.c.name == name) & (schema.hosts.c.started_at == started_at)
     with engine.begin() as connection:
         connection.execute(update(schema.hosts).where(mine).values(stopped_at=clock()))
+
+
+def sort_out(engine: Engine) -> None:
+    """Keep hosts that take nothing from being drawn, such as one that died, and let those that are back be drawn."""
+    table = schema.hosts.c
+    shut = or_(
+        *(column.is_not(None) for column in (table.stopped_at, table.lost_at, table.draining_at)),
+        table.held != "",
+        table.seen_at < clock() - UNSEEN_SECONDS,
+    )
+    closed = f"{placement.Room.CLOSED.value}"
+    wrong = (shut & ~table.pool.startswith(closed)) | (~shut & table.pool.startswith(closed))
+    room = case((shut, closed), else_=f"{placement.Room.FULL.value}")  # the host says soon how full it is
+    with engine.begin() as connection:
+        connection.execute(update(schema.hosts).where(wrong).values(pool=room + func.substr(table.pool, 2)))
 
 
 def lose(engine: Engine, host: HostSeen) -> bool:

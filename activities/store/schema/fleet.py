@@ -23,10 +23,14 @@ hosts = Table(
     Column("lost_at", Double),
     Column("keys", Names, nullable=False, server_default="[]"),
     Column("placed", Integer, nullable=False, server_default="0"),
+    Column("pool", Text, nullable=False, server_default=""),
+    Column("lot", Double, nullable=False, server_default="0"),
+    Index("hosts_by_pool", "pool", "lot"),
 )
 """Each host's worker refreshes its row every few seconds. `machine` identifies the home on its machine, `key` is the
 fingerprint of the key it seals with, `keys` are those of all keys it opens with, `address` the URL of its bridge for
-other hosts, `placed` the number of attempts that were ever placed on it.
+other hosts, `placed` the number of attempts that were ever placed on it. `pool` tells its labels and its room, and
+`lot` is its place in the pool, a random number from 0 to 1: by both, hosts are drawn for an attempt.
 """
 
 placements = Table(
