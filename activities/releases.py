@@ -1,6 +1,7 @@
 """The service's releases as versions of a Temporal Worker Deployment, where hosts share their trees (ruling Q8).
 
-All trees' steps go to one current release, so a tree is never stepped by an older release than before. A tree moves to
+All trees' steps go to one current release, so a tree is never stepped by an older release than before. A release
+becomes current when two hosts run it, or all that run do: the death of the first upgraded host stops no tree. A tree moves to
 the current release with its next step (`AUTO_UPGRADE`), also one that is in a pause. It is not pinned to the release it
 began with: machines are upgraded in place, so the last worker of a release ends with the upgrade of the last machine,
 and a tree pinned to that release would stand still. A release can take up all earlier trees anyway: the golden
@@ -91,9 +92,9 @@ async def config(client: Client, settings: Settings) -> WorkerDeploymentConfig |
 async def make_current(client: Client, context: Context) -> bool:
     """Make this release the current one if it has to be. Return False if none is current: then no tree goes on."""
     known, own = await deployment(client, context.settings), hosts.release()
-    living = {
+    living = [
         host.version for host in await asyncio.to_thread(hosts.every, context.store) if not lacks_worker(host.seen)
-    }
+    ]
     if not must_become_current(own, known.current, living):
         return True
     request = SetWorkerDeploymentCurrentVersionRequest(

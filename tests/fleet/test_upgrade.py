@@ -59,10 +59,10 @@ def test_trees_that_wait_go_on_while_hosts_are_upgraded_one_after_the_other(mach
     assert [each["says"] for each in says(one)] == [f"{OLD} takes the steps of all trees"]
     waiting = [asks(one, on) for on in (one, two, one, two)]
     upgrade(one, NEW)
-    behind, leads = says(one)
-    assert behind["says"].startswith(f"two runs release {OLD}")
-    assert f"pip install -U delegation-service=={NEW}" in behind["fix"]
-    assert leads["says"].startswith(f"{NEW} takes the steps of all trees; 4 trees made their last step on another")
+    ahead, leads = says(one)
+    assert ahead["says"].startswith(f"one runs release {NEW}")
+    assert f"{NEW} takes the steps of trees once two hosts run it" in ahead["fix"]
+    assert leads["says"] == f"{OLD} takes the steps of all trees"
     goes_on(one, waiting[0])
     goes_on(two, waiting[1])
     between = asks(two, two)
@@ -72,9 +72,24 @@ def test_trees_that_wait_go_on_while_hosts_are_upgraded_one_after_the_other(mach
     assert [each["says"] for each in says(two)] == [f"{NEW} takes the steps of all trees"]
 
 
+def test_the_death_of_the_first_upgraded_host_stops_no_tree(machines: tuple[Machine, Machine]) -> None:
+    one, two = machines
+    waiting = asks(two, two)
+    upgrade(one, NEW)
+    one.crash()
+    goes_on(two, waiting)
+    assert [each["says"] for each in says(two)][-1] == f"{OLD} takes the steps of all trees", "all the time"
+
+
 def test_a_release_without_a_host_gives_the_lead_back(machines: tuple[Machine, Machine]) -> None:
     one, two = machines
+    two("daemon", "stop")
     upgrade(one, NEW)
+    two("daemon", "start")
+    behind, leads = says(one)
+    assert behind["says"].startswith(f"two runs release {OLD}")
+    assert f"pip install -U delegation-service=={NEW}" in behind["fix"]
+    assert leads["says"].startswith(f"{NEW} takes the steps of all trees"), "as the only host that ran"
     waiting = asks(two, two)
     one("daemon", "stop")
     goes_on(two, waiting)

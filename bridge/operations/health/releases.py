@@ -52,7 +52,7 @@ def _of(host: Host, current: str) -> Iterator[Finding]:
     if host.version == current:
         return
     says = f"{host.name} runs release {host.version}, so it runs its jobs and takes no steps of trees"
-    newer = f"on {host.name}: service daemon stop; service daemon start  (it takes over when it starts)"
+    newer = f"upgrade another host: {host.version} takes the steps of trees once two hosts run it"
     older = f"on {host.name}: pip install -U delegation-service=={current}; service daemon stop; service daemon start"
     yield Finding(NAME, Level.WARNING, says, newer if is_newer(host.version, current) else older)
 
