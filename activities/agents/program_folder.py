@@ -39,7 +39,7 @@ def make(folder: Path, program: Program, users: Path, settings: Mapping[str, str
         shutil.rmtree(rest, ignore_errors=True)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in program.instructions:
-        _Copier(users / name).copy(users / name, folder / name)
+        _Copier(users / name).copy(f"{users}/{name}", f"{folder}/{name}")
     for name, text in (*_logins(program, users), *settings.items()):
         _write(folder / name, text)
 
@@ -150,6 +150,9 @@ def _write(path: Path, text: str) -> None:
         file.write(text)
 
 
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | SAFE
+
+
 class _Copier:
     """Copies instructions, within bounds. Links of the operator's are followed; what cannot be read is left out."""
 
@@ -157,20 +160,21 @@ class _Copier:
         self._source = source
         self._entries = self._bytes = 0
 
-    def copy(self, source: Path, target: Path) -> None:
+    def copy(self, source: str, target: str) -> None:
         """Copy a file, or a folder with all in it."""
         with contextlib.suppress(OSError):
-            if source.is_dir():
+            found = os.stat(source)
+            if stat.S_ISDIR(found.st_mode):
                 self._count(0)
                 names = sorted(os.listdir(source))
-                target.mkdir(mode=0o700)
+                os.mkdir(target, 0o700)
                 for name in names:
-                    self.copy(source / name, target / name)
-            elif source.is_file():
-                found = source.stat()
+                    self.copy(f"{source}/{name}", f"{target}/{name}")
+            elif stat.S_ISREG(found.st_mode):
                 self._count(found.st_size)
-                shutil.copyfile(source, target)
-                target.chmod(0o700 if found.st_mode & stat.S_IXUSR else 0o600)
+                mode = 0o700 if found.st_mode & stat.S_IXUSR else 0o600
+                with open(source, "rb", 0) as original, open(os.open(target, _NEW, mode), "wb", 0) as copy:
+                    copy.write(original.read(found.st_size))
 
     def _count(self, size: int) -> None:
         self._entries, self._bytes = self._entries + 1, self._bytes + size
