@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -223,8 +224,11 @@ def test_settings_that_cannot_be_read_are_said_before_a_start_and_hold_up_no_run
     with pytest.raises(CannotLaunchError, match="cannot be read") as refused:
         driver.launch(call)
     assert str(path) in refused.value.message
-    call.home.mkdir(exist_ok=True)
-    driver.launch(replace(call, runs=True))
+    shutil.rmtree(call.home, ignore_errors=True)
+    running = replace(call, runs=True)
+    assert driver.launch(running).settings == (), "as of one that an older release started"
+    driver.renew_login(running)
+    assert driver.only_sessions(running) is None
 
 
 def test_instructions_are_copied_with_what_links_lead_to_and_within_bounds(
