@@ -268,7 +268,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Let the Temporal server lack its namespace; return what is asked of it."""
     asked: list[str] = []
 
-    def made(_: Service, retention: str | None) -> Made:
+    def made(_: Service, retention: str | None, _step: object) -> Made:
         asked.append(f"init {retention}")
         return Made(("created the namespace team",))
 
