@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,8 @@ def listening(script: Script) -> list[tuple[str, int]]:
     inodes = set()
     for member in ("server", "bridge"):
         for link in Path(f"/proc/{script.service.pid(member)}/fd").iterdir():
-            inodes |= set(re.findall(r"socket:\[(\d+)\]", str(link.readlink())))
+            with suppress(FileNotFoundError):  # it was closed meanwhile
+                inodes |= set(re.findall(r"socket:\[(\d+)\]", str(link.readlink())))
     found = []
     for row in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         local, state, inode = row.split()[1], row.split()[3], row.split()[9]
