@@ -42,6 +42,7 @@ from activities.notify.deliver import Deliverer
 from activities.pipelines.record_run import RunRecorder
 from activities.pipelines.run_stage import Stages
 from activities.redaction.on_temporal import Redacting
+from activities.redaction.redact import search_apart
 from activities.runs import spawn
 from activities.runs.supervised_run import home_mark
 from activities.sealing import seal_check
@@ -180,6 +181,7 @@ async def serve(home: Home) -> None:
     all_jobs, each = control_group.limits(own.agents_memory), control_group.job_limits(own.job_memory, own.job_pids)
     spawn.keep_within(control_group.made(group_name(home), all_jobs, each))
     helpers = asyncio.create_task(asyncio.to_thread(helper_process.ready, execution.__name__))
+    search_apart(helper_process.secrets)
     telemetry.offer_metrics(settings)
     client = await connect(home, settings)
     await cluster.require(client)

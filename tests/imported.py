@@ -10,7 +10,7 @@ from bridge import daemon, operations
 from cli.main import NOUNS, command_of
 
 LATE = (
-    *("alembic.command", "multiprocessing.shared_memory", "pygit2", "redact_secret"),
+    *("alembic.command", "multiprocessing.shared_memory", "pygit2"),
     *("sqlalchemy.dialects.sqlite", "temporalio.contrib.pydantic", "temporalio.envconfig", "temporalio.worker"),
 )
 """Packages of others that commands import where they need them."""

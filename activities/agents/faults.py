@@ -108,7 +108,7 @@ _IN = re.compile(
     rf"(?:again|resets?|retry|retrying|available|wait)\W+(?:(?:in|after|for|about)\W+)*((?:{_SPAN}(?:,|\s|and)*)+)",
     re.IGNORECASE,
 )
-_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([dhms])", re.IGNORECASE)
+_PART = re.compile(r"(?<!\d)(\d{1,9}(?:\.\d{1,9})?)\s{0,9}([dhms])", re.IGNORECASE)
 _AFTER = re.compile(r"retry.?after\W{1,4}(\d+)\b", re.IGNORECASE)
 _AT = re.compile(
     r"(?:again|resets?)\W+(?:(?:at|on)\W+)?"

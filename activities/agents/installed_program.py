@@ -1,7 +1,6 @@
 """The common part of agent programs: location, environment, and the meaning of an end without a result."""
 
 import os
-import re
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -121,13 +120,13 @@ class InstalledProgram:
 
     def is_in_vain(self, stdout: Path) -> bool:
         """Return whether the last line of standard error says that the program is retrying its login."""
-        if not self.program.in_vain:
+        if self.program.in_vain is None:
             return False
         try:
             lines = read_bounded(stdout, 0, STDERR_LIMIT).tail.decode(errors="replace").splitlines()
         except NotRegularError:
             return False
-        return bool(lines) and re.match(self.program.in_vain, lines[-1]) is not None
+        return bool(lines) and self.program.in_vain.match(lines[-1]) is not None
 
     def early_fault(self, call: ProgramCall, end: RunEnd) -> Fault | None:
         """Return faults that do not depend on the stream: no program, a rejected call or login, a lost session."""
@@ -138,7 +137,7 @@ class InstalledProgram:
             return Blocker(BlockerKind.LOGIN, says, hint=self.program.way_in)
         if end.kind is not EndKind.EXITED or not end.exit_code:
             return None
-        lost = re.compile(self.program.lost_session)
+        lost = self.program.lost_session
         if call.session and (said := next((line for line in self.stderr(end).splitlines() if lost.search(line)), "")):
             return SessionLost(f"{self.program.name} on {self.runtime} cannot go on in its session: {cut(said)}")
         refused = next((line for line in self.stderr(end).splitlines() if any(w in line for w in _REFUSED_CALL)), "")

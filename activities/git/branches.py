@@ -257,7 +257,7 @@ def _counted(repository: "Repository", found: "Diff", number: int, delta: "DiffD
     return FileChange(path, added, removed)
 
 
-_HEADER = re.compile(r'diff --git (?:"a/.*"|a/.*?) (?:"b/(?P<quoted>.*)"|b/(?P<plain>.*))')
+_HEADER = re.compile(r'diff --git (?:"a/(?:[^"\\]|\\.)*"|a/.*?) (?:"b/(?P<quoted>(?:[^"\\]|\\.)*)"|b/(?P<plain>.*))')
 _OPTIONS = (
     *("--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "--submodule=short"),
     *("--src-prefix=a/", "--dst-prefix=b/"),

@@ -50,6 +50,8 @@ LOCK_FILE = "service-hub.lock"
 _QUIET = ("--quiet", "--no-tags", "--refmap=", "--no-write-fetch-head", "--no-recurse-submodules")
 _FETCH = (*_QUIET, "--no-auto-maintenance", "--upload-pack=git-upload-pack")
 _PUSH = ("--quiet", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no")
+_SHA256 = re.compile(r"^[0-9a-f]{64}\t", re.MULTILINE)
+_HEAD = re.compile(r"^ref: refs/heads/(\S+)\tHEAD$", re.MULTILINE)
 _TREE = re.compile(r"(?:job|task)-([0-9a-v]{12})(?![0-9a-v])")
 _ASKED = ("could not read username", "could not read password", "terminal prompts disabled", "authentication failed")
 _DENIED = ("permission denied", "access denied", "host key verification failed", "error: 403", "error: 401")
@@ -280,11 +282,11 @@ def default_branch(url: str) -> str:
     """Return the name of a remote's default branch. Raise if it can't be read, or has no commit."""
     with tempfile.TemporaryDirectory(prefix="service-git-") as folder:
         listing = _ask(Path(folder), url, "HEAD", symref=True)
-    if re.search(r"^[0-9a-f]{64}\t", listing, re.MULTILINE):
+    if _SHA256.search(listing):
         raise UsageError(
             f"{shown(url)} keeps its objects by SHA-256, which libgit2 does not read", f"git ls-remote {shown(url)}"
         )
-    match = re.search(r"^ref: refs/heads/(\S+)\tHEAD$", listing, re.MULTILINE)
+    match = _HEAD.search(listing)
     if match is None or "\tHEAD" not in listing.replace(match[0], ""):
         raise UsageError(f"{shown(url)} has no commit on its default branch yet", f"git push {shown(url)} HEAD:main")
     return match[1]

@@ -30,6 +30,8 @@ from activities.boxes import control_group, kernel
 from activities.git.library import library
 from activities.git.work_folder import leftovers
 from activities.host.slots import out_of_turn
+from activities.redaction import redact
+from activities.redaction.known_values import KnownValues
 from activities.runs import os_processes, spawn
 from activities.runs.signs_of_life import LOOKS, SignsOfLife
 from workflows.model.errors import RefusedError
@@ -50,6 +52,9 @@ FILL_SECONDS = 900.0
 
 LOOK_SECONDS = 120.0
 """Time limit to look at a work folder, and to commit its files."""
+
+REDACT_SECONDS = 60.0
+"""Time limit to search a long text for secrets."""
 
 MARGIN_SECONDS = 10.0
 FROZEN_SECONDS = 60.0
@@ -103,6 +108,11 @@ def worth_keeping(repo: Path, path: Path) -> str:
         return apart(LOOK_SECONDS, leftovers.worth_keeping, repo, path)
     except TooMuchError as fault:
         return f"it cannot be read: {fault.message}"
+
+
+def secrets(text: str, known: KnownValues) -> list[tuple[int, int]]:
+    """Search a long text for secrets in a helper: one search of `re` holds all threads of its process (N7)."""
+    return apart(REDACT_SECONDS, redact.spans, text, known)
 
 
 def ready(module: str) -> None:
@@ -292,6 +302,7 @@ def main(module: str) -> None:
     """
     control_group.told().enter()
     import_module(module)
+    import_module("workflows.secrets.redact")
     library()
     gc.collect()
     gc.freeze()

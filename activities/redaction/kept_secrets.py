@@ -16,8 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-from activities.redaction import redact as redacted
-from activities.redaction.redact import is_known_clean
+from activities.redaction.redact import is_known_clean, without_secrets
 from activities.sealing import seal_key
 
 _WORD = re.compile(r"redacted-([0-9a-f]{20})")
@@ -48,15 +47,13 @@ class KeptSecrets:
 
     def hide(self, text: str) -> str:
         """Replace each secret in a text by a placeholder, and store the secret."""
-        from workflows.secrets.redact import redact
-
         if is_known_clean(text):
             return text
         if len(text) <= _LONG:
-            return redact(text, redacted.detected, self._keep)
+            return without_secrets(text, self._keep)
         if hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() in _HIDDEN:
             return text
-        hidden = redact(text, redacted.detected, self._keep)
+        hidden = without_secrets(text, self._keep)
         _HIDDEN.append(hashlib.sha256(hidden.encode("utf-8", "surrogatepass")).digest())
         return hidden
 

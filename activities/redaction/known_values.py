@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 SHORTEST = 8
 _NAME = re.compile(
-    r"(?i:(?:^|_)(?:(?:API|APP|ACCESS|SECRET|PRIVATE|AUTH|SSH|SIGNING)?KEY|\w*TOKEN|\w*SECRETS?|\w*PASSWORD|PASSWD|\w*PASSPHRASE|PASS|PWD|\w*CREDENTIALS?|AUTH|DSN|PAT|COOKIE|JWT)"
-    r"(?:$|_))"
+    r"(?i:(?:(?:^|_)(?:(?:API|APP|ACCESS|SECRET|PRIVATE|AUTH|SSH|SIGNING)?KEY|PASSWD|PASS|PWD|AUTH|DSN|PAT|COOKIE|JWT)"
+    r"|TOKEN|SECRETS?|PASSWORD|PASSPHRASE|CREDENTIALS?)(?:$|_))"
 )
 _ORDINARY = re.compile(
     r"(?i:[a-z]{1,23}|[a-z][a-z._-]{1,22}[a-z]|[0-9]{1,11}|[0-9.]{1,15}|(?:~|\.{1,2})?/\S*|[a-z]:\\\S*|[a-z+]{2,12}://[^@\s]*)"

@@ -38,7 +38,7 @@ class _Sending(OutboundInterceptor):
         return await super().start_workflow(input)
 
     async def signal_workflow(self, input: temporalio.client.SignalWorkflowInput) -> None:  # noqa: A002
-        self._hide(input)
+        await self._hide_off_loop_if_long(input)
         await super().signal_workflow(input)
 
     async def start_workflow_update(self, input: temporalio.client.StartWorkflowUpdateInput) -> Any:  # noqa: A002
@@ -46,7 +46,7 @@ class _Sending(OutboundInterceptor):
         return await super().start_workflow_update(input)
 
     async def query_workflow(self, input: temporalio.client.QueryWorkflowInput) -> Any:  # noqa: A002
-        self._hide(input)
+        await self._hide_off_loop_if_long(input)
         return await super().query_workflow(input)
 
     async def _hide_off_loop_if_long(self, sent: Any) -> None:
@@ -81,7 +81,8 @@ class Redacting(temporalio.worker.Interceptor):
 class _Answering(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002
         try:
-            return redacted_all(await super().execute_activity(input))
+            answer = await super().execute_activity(input)
+            return await asyncio.to_thread(redacted_all, answer) if _length(answer) > _LONG else redacted_all(answer)
         except CancelledError:
             raise
         except Exception as error:

@@ -1,18 +1,15 @@
-"""Redaction on a host: known forms of secrets, the values that this process knows, and tokens (ruling N7).
-
-Tokens are found by `redact-secret` beside the forms, names and places of `workflows.secrets`: its maintainers follow
-the issuers.
-"""
+"""Redaction on a host: known forms of secrets, and the values that this process knows (ruling N7)."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum, auto
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cache, lru_cache, partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic import BaseModel
 
 from activities.redaction import known_values
+from workflows.model.errors import RefusedError
 
 if TYPE_CHECKING:
     from workflows.secrets.spans import Span
@@ -25,6 +22,11 @@ _MARGIN = 1024
 
 _SHORTEST = known_values.SHORTEST - 2
 """Shorter texts have no room for a secret."""
+
+LONG = 65_536
+"""Characters; a worker has longer texts searched in a helper process, and no event loop's thread searches them."""
+
+LEFT_OUT = "[left out: {} characters could not be searched for secrets: {}]"
 
 _SHORT = 256
 """Texts up to this length are cached, since they repeat: ids, names, states."""
@@ -173,33 +175,45 @@ def _remembered(text: str) -> str:
 
 
 def _redact(text: str) -> str:
+    return without_secrets(text)
+
+
+def without_secrets(text: str, by: Callable[[str], str] | None = None) -> str:
+    """Replace each secret, by `[redacted]` if `by` is left out; a text that takes too long is left out whole (N7)."""
     from workflows.secrets.redact import redact
 
-    return redact(text, detected)
-
-
-_OURS = frozenset({"contextual_secret", "connection_string_password"})
-"""Kinds recognised by a name or a place: `workflows.secrets` finds those, with fewer false positives."""
-
-_SHORTEST_TOKEN = 14
-_NO_BOUND = 2**40
-
-
-def detected(text: str) -> "Iterator[Span]":
-    """Yield the spans of secrets that are known to this process, or found by the detector."""
-    yield from known_values.process().find(text)
-    if len(text) >= _SHORTEST_TOKEN:
-        yield from _tokens(text)
-
-
-def _tokens(text: str) -> "Iterator[Span]":
-    import redact_secret  # a compiled module, not for commands that write nothing
-
-    limits = redact_secret.WholeInputLimits(max_input_bytes=_NO_BOUND, max_findings=_NO_BOUND)
-    if not text.isascii():
-        text = text.encode("utf-8", "replace").decode()  # surrogates are no characters; the length stays
+    known = known_values.process()
+    if len(text) <= LONG or _apart is None:
+        return redact(text, known.find, by)
+    search = partial(_apart, known=known)
     try:
-        tokens = redact_secret.scan(text, limits=limits)
-    except redact_secret.SecretScanError:
-        return  # the service's own rules remain
-    yield from ((token.start, token.end) for token in tokens if token.type not in _OURS)
+        return redact(text, by=by, search=lambda part, _: search(part))
+    except RefusedError as fault:
+        return LEFT_OUT.format(len(text), fault.message)
+
+
+def spans(text: str, known: known_values.KnownValues) -> "list[Span]":
+    """Return the spans of secrets: a function of its arguments alone, which a helper process can call."""
+    from workflows.secrets.redact import secrets_in
+
+    return secrets_in(text, known.find)
+
+
+class Search(Protocol):
+    """A search for secrets in another process. It raises RefusedError at its deadline."""
+
+    def __call__(self, text: str, known: known_values.KnownValues) -> "list[Span]": ...
+
+
+_apart: Search | None = None
+
+
+def search_apart(search: Search) -> None:
+    """Let another process search the long texts of this one."""
+    global _apart
+    _apart = search
+
+
+def detected(text: str) -> "Iterable[Span]":
+    """Yield the spans of secrets that are known to this process."""
+    return known_values.process().find(text)

@@ -14,9 +14,10 @@ from pathlib import Path
 
 from workflows.contract.models import AutonomyPolicy
 
-_VERSION = re.compile(r"\d+\.\d+\.\d+")
+_VERSION = re.compile(r"(?<!\d)\d{1,9}\.\d{1,9}\.\d{1,9}")
 _OWN_WAY = re.compile(
-    r"""^\s*"?(?:api_key|env_key|base_url|model_provider|oss_provider|profile|cli_auth_credentials_store)"?\s*=\s*["'][^"']"""
+    r"""^[ \t]*"?(?:api_key|env_key|base_url|model_provider|oss_provider|profile|cli_auth_credentials_store)"?"""
+    r"""[ \t]*=[ \t]*["'][^"']"""
     r"""|["'](?:apiKeyHelper|ANTHROPIC_\w+|CLAUDE_CODE_\w+|primaryApiKey)["']\s*:""",
     re.MULTILINE,
 )
@@ -60,9 +61,9 @@ class Program:
     """Patterns of the files in that folder that a login leaves."""
     keys: tuple[str, ...]
     """Variables of which any one replaces a login."""
-    lost_session: str
+    lost_session: re.Pattern[str]
     """Pattern of its error that the session to continue is missing, or is of another folder."""
-    in_vain: str = ""
+    in_vain: re.Pattern[str] | None = None
     """Pattern of a line that says it tries again after it was refused the login."""
     counts: Counts = Counts.RUN
     model_option: str = "--model"

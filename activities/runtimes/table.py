@@ -3,6 +3,7 @@
 A row is data; the code that starts a program and reads its output is its adapter in `agents`.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -24,7 +25,7 @@ CODEX = Program(
     home_folder=".codex",
     credentials=("auth.json",),
     keys=("CODEX_API_KEY", "OPENAI_API_KEY"),
-    lost_session="no rollout found for thread id|already has an active writer",
+    lost_session=re.compile("no rollout found for thread id|already has an active writer"),
     hosts=("api.openai.com", "chatgpt.com", "*.chatgpt.com", "auth.openai.com"),
     instructions=("AGENTS.md", "AGENTS.override.md", "prompts", "skills", "rules"),
     writes=("sessions", "archived_sessions"),
@@ -61,9 +62,9 @@ CLAUDE = Program(
     login_used=("claudeAiOauth",),
     renews=(("refreshToken", ""),),
     settings=("ANTHROPIC_BASE_URL", "API_TIMEOUT_MS", "CLAUDE_CODE_MAX_RETRIES"),
-    lost_session="No conversation found with session ID",
+    lost_session=re.compile("No conversation found with session ID"),
     # it retries for three minutes; two refusals may be a login that it is renewing
-    in_vain=r"""(?=.*"subtype":"api_retry")(?=.*"error_status":40[13]\b)(?=.*"attempt":(?:[3-9]|\d\d))""",
+    in_vain=re.compile(r"""(?=.*"subtype":"api_retry")(?=.*"error_status":40[13]\b)(?=.*"attempt":(?:[3-9]|\d\d))"""),
 )
 KIMI = Program(
     name="kimi",
@@ -87,7 +88,7 @@ KIMI = Program(
         *("KIMI_MODEL_NAME", "KIMI_MODEL_BASE_URL", "KIMI_MODEL_PROVIDER_TYPE"),
         *("KIMI_LOOP_MAX_ATTEMPTS_PER_STEP", "KIMI_MODEL_THINKING_EFFORT"),
     ),
-    lost_session='Session "[^"]*" (?:not found|was created under a different directory)',
+    lost_session=re.compile('Session "[^"]*" (?:not found|was created under a different directory)'),
     model_option="-m",
 )
 

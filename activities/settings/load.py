@@ -74,9 +74,12 @@ def load(home: Home, environ: Mapping[str, str] = os.environ) -> Loaded:
     return Loaded(settings, Reading(file, in_force, as_typed | overrides, origins))
 
 
+_PASSWORD = re.compile(r"://[^/@:\s]*:([^/\s]+)@")
+
+
 def _learn_secrets(home: Home, settings: Settings, environ: Mapping[str, str]) -> None:
     """Treat values that the settings name, the bridge's token and the seal keys as secrets (ruling N7)."""
-    password = re.search(r"://[^/@\s]*:([^/\s]+)@", settings.store.url)
+    password = _PASSWORD.search(settings.store.url)
     learn([environ[name] for name in settings.variables if name in environ] + ([password[1]] if password else []))
     process().watch(home.bridge_token, home.seal_key, *seal_key.files(home.root))
 

@@ -39,6 +39,9 @@ def _away(seconds: float) -> float:
     return seconds
 
 
+_STORE = re.compile(r"(file:///|(s3|s3a|gs|az|azure|abfs|abfss|adl)://[^/\s?#@])")
+
+
 def _label(value: str) -> str:
     if not re.fullmatch(OWN_LABEL, value):
         raise PydanticCustomError("label", "Input should be letters, digits, dots, dashes and underscores")
@@ -74,7 +77,7 @@ def _listener(value: str) -> str:
 
 
 def _object_store(value: str) -> str:
-    if value and not re.match(r"(file:///|(s3|s3a|gs|az|azure|abfs|abfss|adl)://[^/\s?#@])", value):
+    if value and not _STORE.match(value):
         known = "s3://..., gs://..., az://... or file:///FOLDER"
         raise ValueError(f"{value!r} is not an object store: write {known}")
     return value

@@ -14,7 +14,7 @@ _PORT = re.compile(r"can't set (frontend|UI) port (\d+)")
 _PORT_LOST = re.compile(r"listen tcp \S*:(\d+): bind: address already in use")
 """The port was free when the server checked it, and taken when it listened."""
 _BRIDGE_PORT = re.compile(r"error: port (\d+), fixed for the bridge, is taken")
-_SAID = re.compile(r"^error: (.*?)(?:\ntry: (.*?))?\s*\Z", re.MULTILINE | re.DOTALL)
+_SAID = re.compile(r"^error: (.*?)(?:\ntry: (.*?))?\Z", re.MULTILINE | re.DOTALL)
 _UNREADABLE = re.compile(
     r"file is not a database|disk image is malformed|no such table|database corruption", re.IGNORECASE
 )
@@ -68,5 +68,5 @@ def diagnose_bridge(log: str) -> ServiceError | None:
 
 def diagnose_said(log: str) -> ServiceError | None:
     """Return the error that one of the service's own programs printed, with the command to type."""
-    said = _SAID.search(log)
+    said = _SAID.search(log.rstrip())
     return ServiceError(said[1], said[2] or "") if said else None

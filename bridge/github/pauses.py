@@ -17,7 +17,7 @@ from bridge.operations.jobs import rounds
 from workflows.github.facts import fact_of, marked, pause_id
 from workflows.model.rows import RoundRecord
 
-_PAUSE = re.compile(r"(job-[0-9a-z]+).*-r[0-9]+-pause")
+_PAUSE = re.compile(r"(job-[0-9a-z]++).*-r[0-9]+-pause")
 """The marker of a pause comment; while the pause is open, the comment says which command to write."""
 
 SECOND = 1.0

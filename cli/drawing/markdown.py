@@ -20,7 +20,7 @@ _INDENT = "    "
 _REMARK = "  # "
 _NARROWEST = 8
 """The least width of a folded remark."""
-_OTHER_PAGE = re.compile(r"\[([^\]]+)\]\((?![^)\s]*://)[^)\s]+\)")
+_OTHER_PAGE = re.compile(r"\[([^\[\]]+)\]\((?![^)\s]{0,40}://)[^)\s]{1,200}\)")
 _BOLD = Theme({"markdown.h1": "bold", "markdown.h2": "bold", "markdown.h3": "bold", "markdown.code": "bold"})
 
 

@@ -12,7 +12,7 @@ from cli.invocation.examples import EXAMPLES
 from cli.invocation.parameters import Kind, kinds
 
 _NEEDED = r"\{([^{}]*)\}"
-_TWICE = ((r"\[(\[.*?\])\]", r"\1"), (r"\.{6}", "..."), (r"\.\.\.\]\.\.\.", "...]"))
+_TWICE = r"\[(\[[^\[\]]*\])\]"
 """Brackets and dots that some releases of Typer put around a placeholder that has its own."""
 _HEADING = "(?m)^(Usage:|[A-Z][a-z ]+:$)"
 _STRONG = f"\x1b[{Look.STRONG.value}m"
@@ -110,8 +110,7 @@ def _context_of(usual: Any) -> Any:
     class Formatter(usual.formatter_class):  # type: ignore[misc]
         def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
             args = re.sub(_NEEDED, r"\1", args)
-            for twice, once in _TWICE:
-                args = re.sub(twice, once, args)
+            args = re.sub(_TWICE, r"\1", args).replace("......", "...").replace("...]...", "...]")
             super().write_usage(prog, args, prefix)
 
         def write_dl(self, rows: Sequence[tuple[str, str]], *sizes: int, **named: int) -> None:

@@ -21,7 +21,6 @@ from cli.warm.order import read_at_start, stamp
 _IMPORTED_LATE = (
     "activities.store.connections",
     "bridge.daemon.control",
-    "redact_secret",
     "sqlalchemy.dialects.sqlite",
     "workflows.secrets.redact",
 )

@@ -44,7 +44,7 @@ import sys
 from cli.main import main
 from cli.warm import server
 server._warm_up()
-PACKAGES = {"activities", "bridge", "cli", "pydantic", "redact_secret", "sqlalchemy", "workflows"}
+PACKAGES = {"activities", "bridge", "cli", "pydantic", "sqlalchemy", "workflows"}
 imported = set(sys.modules)
 for words in ("job list", "job show job-0c5e2v7q9a3k", "attention", "agent list", "daemon status"):
     main(words.split())

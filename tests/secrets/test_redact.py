@@ -16,6 +16,7 @@ from tests.secrets.innocent_texts import INNOCENT as MORE_INNOCENT
 from tests.secrets.redaction_table import INNOCENT, NAMED, TOKENS
 from tests.secrets.said_shapes import SAID
 from tests.secrets.secret_shapes import BY_FORM, SHAPES, Shape
+from tests.secrets.unseen_shapes import HELD_OUT, LOOKED_AT
 from workflows.contract.models import Action, Decision, Delegation, Entry, HumanQuestion, ServiceResult
 from workflows.contract.redact_result import redact_result
 from workflows.secrets.redact import MARK, redact, redact_value, secrets_in
@@ -369,3 +370,14 @@ def _took(text: str, tries: int) -> float:
         redact(text)
         times.append(time.thread_time() - begun)
     return min(times)
+
+
+@pytest.mark.ruling("N7")
+def test_few_of_the_shapes_leak_that_were_written_before_their_rules() -> None:
+    """Of 113 shapes in each half 61 and 59 leaked before the rules were written."""
+
+    def leaking(shapes: Iterable[Shape]) -> int:
+        return sum(shape.leaks(redact(shape.text)) for shape in shapes)
+
+    assert leaking(LOOKED_AT) <= 10
+    assert leaking(HELD_OUT) <= 15

@@ -90,11 +90,11 @@ def explain_decisions() -> str:
     return _values("decision", Decision)
 
 
-_PLACES: tuple[tuple[str, type[Any], str], ...] = (
-    (r"delegations\[\d+\]\.ephemeral", Ephemeral, "ephemeral"),
-    (r"delegations\[\d+\]", Delegation, "Each entry of delegations (exactly one of agent and ephemeral)"),
-    (r"human_questions\[\d+\]", HumanQuestion, "Each entry of human_questions"),
-    ("", ServiceResult, f"Inside {KEY}"),
+_PLACES: tuple[tuple[re.Pattern[str], type[Any], str], ...] = (
+    (re.compile(r"delegations\[\d+\]\.ephemeral"), Ephemeral, "ephemeral"),
+    (re.compile(r"delegations\[\d+\]"), Delegation, "Each entry of delegations (exactly one of agent and ephemeral)"),
+    (re.compile(r"human_questions\[\d+\]"), HumanQuestion, "Each entry of human_questions"),
+    (re.compile(""), ServiceResult, f"Inside {KEY}"),
 )
 """The objects of a result by the paths of their contents, inner ones first."""
 
@@ -122,7 +122,7 @@ def explain_shape(paths: Sequence[str], *, leaf: bool = False) -> str:
 
 
 def _object_at(path: str) -> type[Any]:
-    return next(model for pattern, model, _ in _PLACES if re.match(pattern, path))
+    return next(model for pattern, model, _ in _PLACES if pattern.match(path))
 
 
 def _delegating(definitions: dict[str, Any]) -> tuple[str, ...]:

@@ -25,11 +25,15 @@ def in_words(schedule: Schedule) -> str:
     return f"{said}, up to {schedule.jitter} later" if schedule.jitter else said
 
 
+_EVERY = re.compile(r"@every\s+(\S+)")
+_STEP = re.compile(r"\*/([0-9]+)")
+
+
 def _cron(cron: str) -> str | None:
     """Describe common expressions: at minutes of an hour, at a time of the day, on days of the week."""
     fields = cron.split()
     if len(fields) != 5:
-        every = re.fullmatch(r"@every\s+(\S+)", cron)
+        every = _EVERY.fullmatch(cron)
         return f"every {every[1]}" if every else _NAMED.get(cron)
     minute, hour, day, month, weekday = fields
     if (day, month) != ("*", "*"):
@@ -47,11 +51,11 @@ def _time(minute: str, hour: str) -> str | None:
         return f"at {int(hour):02}:{int(minute):02}"
     if hour == "*" and minute == "*":
         return "every minute"
-    if hour == "*" and (step := re.fullmatch(r"\*/([0-9]+)", minute)):
+    if hour == "*" and (step := _STEP.fullmatch(minute)):
         return f"every {step[1]} minutes"
     if hour == "*" and _is_number(minute):
         return f"every hour at :{int(minute):02}"
-    if _is_number(minute) and (step := re.fullmatch(r"\*/([0-9]+)", hour)):
+    if _is_number(minute) and (step := _STEP.fullmatch(hour)):
         return f"every {step[1]} hours at :{int(minute):02}"
     return None
 

@@ -30,6 +30,7 @@ Asks = Mapping[str, Sequence[str]]
 """The questions of a round by id, with their suggested choices."""
 
 _HEAD = re.compile(r"\s*(?P<quote>[\"']?)(?P<id>[A-Za-z0-9][A-Za-z0-9._-]*)\s*:(?P<text>.*)", re.DOTALL)
+_ARGUMENT = re.compile(r"\"[^\"]*\"")
 _ARGUMENTS = re.compile(r"\s*\"[^\"]*\"(?:\s+\"[^\"]*\")+\s*")
 _QUOTES = {'"': '"', "'": "'", "\N{LEFT DOUBLE QUOTATION MARK}": "\N{RIGHT DOUBLE QUOTATION MARK}"}
 _LINE_END = re.compile("\r\n?|[\x85\u2028\u2029]")
@@ -207,7 +208,7 @@ def unquoted(text: str) -> str:
 def _lines(body: str) -> Iterator[str]:
     """Split a body into lines: unquote a quoted one, and split `"a: x" "b: y"` on one line into two."""
     for line in unquoted(body).split("\n"):
-        yield from re.findall(r"\"[^\"]*\"", line) if _ARGUMENTS.fullmatch(line) else (line,)
+        yield from _ARGUMENT.findall(line) if _ARGUMENTS.fullmatch(line) else (line,)
 
 
 def _sections(lines: Sequence[str], ids: frozenset[str]) -> Iterator[tuple[str | None, str]]:

@@ -13,7 +13,7 @@ from workflows.model.wire import Wire
 
 _BULLET = re.compile(r"^\s*[-*\u2022]\s+")
 _LEAD_END = re.compile(r":\s|\s[-\u2013\u2014\u2192(]|$")
-_LOCATION = re.compile(r":\d+(?:[:-]\d+)*$|#L\d+(?:-L?\d+)?$")
+_LOCATION = re.compile(r":\d{1,9}(?:[:-]\d{1,9}){0,3}$|#L\d+(?:-L?\d+)?$")
 _QUOTED = re.compile(r"`([^`\n]+)`|\"([^\"\n]+)\"")
 _TOKEN = re.compile(r"[^\s,;()\[\]{}<>\"`|]+")
 _WITH_EXTENSION = re.compile(r"[^/]\.[A-Za-z][A-Za-z0-9]{0,9}$")

@@ -12,7 +12,7 @@ from workflows.model.spend import Usage
 TIER = "tier:"
 """Prefix of a settings entry that prices a whole tier."""
 
-_SUFFIX = re.compile(r"\[[^\]]*\]$")
+_SUFFIX = re.compile(r"\[[^\[\]]*\]$")
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ _ANY = compiled(f"[\\\\%&{_UNSEEN}{_WIDE}]")
 _ESCAPE = "[\x1b\ufffd\u241b]"
 _CODED = compiled(
     rf"{_ESCAPE}\[[0-?]{{0,64}}[ -/]{{0,8}}[@-~]"  # ANSI: colours, movements
-    rf"|{_ESCAPE}\][^\x07\x1b\ufffd\n]{{0,400}}(?:[\x07\ufffd]|\x1b\\)"  # titles, links
+    rf"|{_ESCAPE}\][^\x07\x1b\ufffd\u241b\n]{{0,400}}(?:[\x07\ufffd]|\x1b\\)"  # titles, links
     "|\x1b[@-Z^_]|\x9b[0-?]{0,64}[ -/]{0,8}[@-~]"
     f"|[{_UNSEEN}]+"
     f"|[{_WIDE}]"
-    r"|\\(?:[\"'\\/bfnrt]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|e(?=\[)"  # JSON and its like
+    r"|\\(?:[\"'\\/bfnrt_-]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|e(?=\[)"  # JSON and its like
     r"|[ux]\{[0-9a-fA-F]{1,6}\}|U[0-9a-fA-F]{8}|0?[0-3][0-7]{2})"  # languages, shells
     r"|%(?:[0-9a-fA-F]{2}|u[0-9a-fA-F]{4})"
     r"|&(?:quot|amp|lt|gt|apos|nbsp|colon|equals|#[0-9]{1,7}|#x[0-9a-fA-F]{1,6});"
@@ -191,9 +191,12 @@ _BYTES: tuple[tuple[re.Pattern[str], Callable[[str], bytes]], ...] = (
 )
 
 
+_BLANK = re.compile(r"[\s=]")
+
+
 def _base64(run: str) -> tuple[int, str] | None:
     """Decode base64; return the number of leading characters that do not belong to it, and the text."""
-    plain = re.sub(r"[\s=]", "", run).replace("-", "+").replace("_", "/")
+    plain = _BLANK.sub("", run).replace("-", "+").replace("_", "/")
     for skip in range(4):
         head = _decoded(plain[skip : skip + _LOOKED_AT])
         if head and _is_text(head):

@@ -25,17 +25,31 @@ _SEARCHED = ((compiled(NAME), HINTS), (compiled(OTHER_NAME), OTHER_HINTS))
 """Name patterns for lower-case text, each with hints of which one must occur."""
 SECRET_KEY = compiled(rf"(?is:.*(?:{NAME}|{OTHER_NAME}))")
 
+_TYPE = (
+    r"(?::?[ \t]++[A-Za-z_][\w.]{0,30}+(?:\[[\w., |]{1,30}\]|\[\])?(?:[ \t]*+\|[ \t]*+None)?(?=[ \t]*+=[ \t]*+[^\s=]))?"
+)
+"""A literal's type, between its name and the sign."""
+_LEAD = (
+    r"(?P<lead>(?:[A-Za-z_][\w.]{0,60}+(?:[\[(][\"'][\w.-]{1,60}[\"'][\])])?[ \t]*+(?:\|\||\?\?|\?:|or(?=[ \t]))[ \t]*+"
+    r"|(?:new[ \t]++)?(?:[A-Za-z_][\w.]{0,40}+|\[\]byte)\((?:[\"'][\w.-]{1,60}[\"'],[ \t]*+|default[ \t]*+=[ \t]*+)?)?"
+    r"(?:[brfuBRFU@]{1,2}(?=[\"']))?)"
+)
+"""What stands before a literal: another source of the value, a call, a prefix."""
+_PLAIN_LEAD = compiled(r"(?:new[ \t]++)?(?:Sec\w*+\()?[brfuBRFU@]{0,2}")
 _VALUE = compiled(
-    r"(?P<sep>\\*[\"'`]?(?:\][\"']?|[\"'])?[ \t]*+(?:=>|:=|==|=|:)[ \t]*+(?:!!binary[ \t]++)?)"
-    r"(?:(?P<quote>\\*(?:\"\"\"|[\"'`]))(?P<quoted>(?:(?!(?P=quote))(?:[^\n\\]|\\.))*+)(?=(?P=quote))"
+    r"(?P<sep>\\*[\"'`]?(?:[\])][\"']?|[\"'])?" + _TYPE + r"[ \t]*+(?:=>|:=|==|=|:|\|\||\?\?)[ \t]*+"
+    r"(?:!!binary[ \t]++)?)"
+    r"(?:" + _LEAD + r"(?P<quote>\\*(?:\"\"\"|\'\'\'|[\"'`]))"
+    r"(?P<quoted>(?:(?!(?P=quote))(?:[^\n\\]|\\.))*+)(?=(?P=quote))"
     r"|(?P<bare>(?:(?i:bearer|basic|token|apikey)[ \t]++)?[^\s\"'`,;&)}\]<>|\\]{3,}+)(?P<last>[ \t\r]*+(?:\n|\Z))?)"
 )
 _OPTION = compiled(
-    r"[ \t]++(?:(?P<quote>[\"'])(?P<quoted>[^\"'\n]{4,200}+)(?=(?P=quote))|(?P<bare>[^-$<{\[(\s\"'`][^\s\"'`]{3,}+))"
+    r"(?:[ \t]++|[\"'],\s{0,20}+(?=[\"'][^-])|[\"']?\r?\n[ \t]*+-[ \t]++(?!-))"
+    r"(?:(?P<quote>[\"'])(?P<quoted>[^\"'\n]{4,200}+)(?=(?P=quote))|(?P<bare>[^-$<{\[(\s\"'`][^\s\"'`]{3,}+))"
 )
-_IS = r"(?:is|was|to|ist|lautet|est|es|é|è)"
+_IS = r"(?:is|was|to|ist|lautet|est|es|é|è|là|jest)"
 _SAID = compiled(
-    rf"(?:(?:[ \t]+{_IS}|[ \t]*[是为為は])?[ \t]*:?[ \t]+|[是为為は\uff1a])[\"'`]?"
+    rf"(?:[ \t]*+(?:(?<=[ \t]){_IS}|[是为為は는은])?[ \t]*+(?::[ \t]++|(?<=[ \t]))|[是为為は\uff1a])[\"'`]?"
     r"(?P<bare>[^\s\"'`,;()<>]{8,200}+)"
 )
 _SHOWN = compiled(
@@ -53,7 +67,8 @@ _SHOWN = compiled(
 )
 
 _LOWER = {
-    code: ord(chr(code).lower()) for code in (*range(ord("A"), ord("Z") + 1), *range(0xC0, 0xDF), *range(0x410, 0x430))
+    code: ord(chr(code).lower())
+    for code in (*range(ord("A"), ord("Z") + 1), *range(0xC0, 0xDF), 0x141, 0x15E, *range(0x410, 0x430))
 }
 """Lower-case mapping for the supported languages: each capital is one character in both cases."""
 
@@ -134,7 +149,8 @@ def _assigned(text: str, start: int, end: int, value: re.Match[str]) -> Span | N
         return None
     compared = value["sep"].strip() == "=="
     if quoted is not None:
-        secret = quoted_is_secret(name, quoted) and (mixed(quoted) or not compared)
+        surely = drawn(quoted) or (_PLAIN_LEAD.fullmatch(value["lead"]) and (mixed(quoted) or not compared))
+        secret = quoted_is_secret(name, quoted) and surely
         return value.span("quoted") if secret else None
     if compared or (start and text[start - 1] in "$%{"):
         return None

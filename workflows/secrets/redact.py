@@ -5,7 +5,7 @@ escapes decoded, broken lines joined, and base64 decoded. The matching part of t
 stays unchanged.
 
 Without a library: this replaces findings in any text and its views, in linear time, and leaves harmless words alone.
-Hosts add tokens known to a detector from a registry (`activities/redaction/redact.py`).
+Hosts add the values that they know (`activities/redaction/redact.py`).
 """
 
 import re
@@ -32,13 +32,19 @@ _TIMES = 6
 """The most passes over a text, until nothing more is found in it."""
 
 
-def redact(text: str, also: Finder | None = None, by: Callable[[str], str] | None = None) -> str:
+def redact(
+    text: str,
+    also: Finder | None = None,
+    by: Callable[[str], str] | None = None,
+    search: Callable[[str, Finder | None], list[Span]] | None = None,
+) -> str:
     """Replace every secret in the text; redacting twice changes nothing more. Rulings A12 and N7.
 
-    `also` finds secrets known to this process; `by` returns a secret's replacement, `[redacted]` if left out.
+    `also` finds secrets known to this process; `by` returns a secret's replacement, `[redacted]` if left out; `search`
+    returns the spans of secrets, as `secrets_in` does.
     """
     for _ in range(_TIMES):
-        if not (spans := secrets_in(text, also)):
+        if not (spans := (search or secrets_in)(text, also)):
             break
         changed = replaced(text, spans, by or _mark)
         if changed == text:

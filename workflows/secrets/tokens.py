@@ -12,7 +12,7 @@ from workflows.secrets.spans import Span
 from workflows.secrets.token_formats import INNER, PREFIXED, SHAPED
 from workflows.text.patterns import compiled
 
-_LONGEST = 120
+_LONGEST = 200
 """Characters read after a token's inner mark."""
 
 _RUN = compiled(r"[^\s\"'<>]{14,}")

@@ -49,7 +49,7 @@ _NETRC = compiled(
     r"(?!(?:for|is|of|to|in|on|and|or|with|from|must|was|when|if|that|has)\b)(\S{3,200})"
 )
 _DOCKER_AUTH = compiled(
-    r"\\*[\"'](?:auth|identitytoken|registrytoken)\\*[\"'][ \t]*:[ \t]*\\*[\"']([A-Za-z0-9+/_.-]{8,4000}={0,2})"
+    r"[\"'](?:auth|identitytoken|registrytoken)\\*[\"'][ \t]*:[ \t]*\\*[\"']([A-Za-z0-9+/_.-]{8,4000}={0,2})"
 )
 _NPM_AUTH = compiled(r"(?:^|[:\n])_(?:auth|authToken|password)[ \t]*=[ \t]*\"?([^\s\"$<{]{6,500})")
 _XML = compiled(
@@ -57,9 +57,19 @@ _XML = compiled(
     re.IGNORECASE,
 )
 _NAME_VALUE = compiled(
-    rf"\b(?:name|key|id)\\*[\"']?\s{{0,4}}[:=]\s{{0,4}}\\*[\"']?[\w.:-]{{0,64}}?(?:{NAME}|_key)\\*[\"']?\s{{0,40}},?\s{{0,40}}\\*[\"']?(?:value|default|string)\\*[\"']?"
-    r"\s{0,4}[:=]\s{0,4}\\*[\"']?([^\s\"'<>\\]{4,500})",
+    rf"\b(?:\w{{0,9}}name|\w{{0,9}}key|id)\\*+[\"']?\s{{0,4}}[:=]\s{{0,4}}\\*+[\"']?[\w.:-]{{0,64}}?(?:{NAME}|_key)\\*+[\"']?\s{{0,40}}+,?\s{{0,40}}\\*+[\"']?(?:\w{{0,9}}value|default|string)\\*+[\"']?"
+    r"\s{0,4}[:=]\s{0,4}\\*+[\"']?([^\s\"'<>\\]{4,500})",
     re.IGNORECASE,
+)
+_VALUE_NAME = compiled(
+    r"\b\w{0,9}value\\*+[\"']?\s{0,4}[:=]\s{0,4}\\*+[\"']?([^\s\"'<>\\,]{4,500}+)\\*+[\"']?\s{0,40}+,?\s{0,40}"
+    rf"\\*+[\"']?\w{{0,9}}(?:name|key)\\*+[\"']?\s{{0,4}}[:=]\s{{0,4}}\\*+[\"']?[\w.:-]{{0,64}}?(?:{NAME}|_key)",
+    re.IGNORECASE,
+)
+_TYPED = compiled(r"\b(?:Secret(?:Str|Bytes)?|SecureString)\(b?[\"']([^\"'\n]{6,300})[\"']\)")
+_HOOK = compiled(
+    r"/(?:hooks?|webhooks?|with/key)/(?:[\w.-]{1,40}/){0,4}?(?![a-z]+-[a-z]+-)(?=[\w-]{0,40}[0-9][\w-]{0,40}[0-9])"
+    r"([A-Za-z0-9_-]{20,128})(?![\w-])"
 )
 _ENTRY = compiled(
     rf"<(?:entry|add|property|param|setting|string)\s[^<>]{{0,80}}?(?:key|name)=[\"'][\w.:-]{{0,64}}?(?:{NAME}|_key)[\"'][^<>]{{0,40}}>([^<>]{{4,500}})<",
@@ -99,7 +109,7 @@ _LOGIN = compiled(
     r"(?:\bauth|BasicAuth|Credentials?)\w{0,20}\s{0,2}=?\s{0,2}\(\s{0,8}[\"'][^\"'\n]{1,60}[\"']\s{0,8},\s{0,8}[\"']([^\"'\n]{8,300})[\"']\s{0,8}\)"
 )
 _SET = compiled(rf"{NAME}\.set\([\"']([^\"'\n]{{8,300}})[\"']\)", re.IGNORECASE)
-_JWK = compiled(r"\\*\"(?:d|p|q|dp|dq|qi|k)\\*\"\s{0,4}:\s{0,4}\\*\"([A-Za-z0-9_-]{20,2000})")
+_JWK = compiled(r"\"(?:d|p|q|dp|dq|qi|k)\\*\"\s{0,4}:\s{0,4}\\*\"([A-Za-z0-9_-]{20,2000})")
 
 
 def places(text: str) -> Iterator[Span]:
@@ -130,6 +140,9 @@ _LITERALS = (
     (('",', "',"), _PAIR),
     (("auth", "credential"), _LOGIN),
     ((".set(",), _SET),
+    (("value",), _VALUE_NAME),
+    (("secretstr(", "secretbytes(", "securestring(", "secret("), _TYPED),
+    (("hook", "/with/key/"), _HOOK),
 )
 """Patterns that accept only values that look random."""
 

@@ -17,6 +17,10 @@ _EXPRESSION = compiled(
     r"[A-Za-z_]+(?:_[A-Za-z_]+|(?:\??\.|->|::)\w+)+[!;]?|[A-Za-z_][\w.:>?!-]*[(\[].*|[\w.]+\|\|.*|!?!\w+"
 )
 
+_SHORT = re.compile(r"[\w.+/=:@-]+")
+_PARTS = re.compile(r"[_.(\[]")
+_MEASURE = re.compile(r"[0-9]+[-A-Za-z]+|[A-Za-z_-]+[0-9]{1,4}")
+
 
 def quoted_is_secret(name: str, value: str) -> bool:
     """Return whether a literal under a secret's name is a secret, and no placeholder or sentence."""
@@ -24,7 +28,7 @@ def quoted_is_secret(name: str, value: str) -> bool:
     if _hook(name, value):
         return True
     if name.lower().lstrip("_-") in SHORT_NAMES:
-        return len(rest) >= 12 and mixed(rest) and re.fullmatch(r"[\w.+/=:@-]+", rest) is not None
+        return len(rest) >= 12 and mixed(rest) and _SHORT.fullmatch(rest) is not None
     if any(map(str.isspace, rest)) and name.lower() not in ("passphrase", "mnemonic") and not _passphrase(name, rest):
         return False
     return len(rest) >= 4 and not HARMLESS.fullmatch(rest) and not template(rest)
@@ -49,7 +53,7 @@ def _hook(name: str, value: str) -> bool:
 
 def expression(value: str) -> bool:
     """Return whether the value is a name or a call; a token has long parts that no name has."""
-    drawn = any(len(part) >= 20 and mixed(part) and part != part.lower() for part in re.split(r"[_.(\[]", value))
+    drawn = any(len(part) >= 20 and mixed(part) and part != part.lower() for part in _PARTS.split(value))
     return bool(_EXPRESSION.fullmatch(value)) and not drawn
 
 
@@ -98,4 +102,4 @@ def drawn(text: str) -> bool:
 
 def looks_random(text: str) -> bool:
     """Return whether a text is no path, no version, and no number with a unit."""
-    return "/" not in text and "." not in text and not re.fullmatch(r"[0-9]+[-A-Za-z]+|[A-Za-z_-]+[0-9]{1,4}", text)
+    return "/" not in text and "." not in text and not _MEASURE.fullmatch(text)

@@ -1,10 +1,10 @@
-"""Words that name secrets, in nine languages, and words that occur in no secret. Data only."""
+"""Words that name secrets, in fifteen languages, and words that occur in no secret. Data only."""
 
 _KINDS = (
-    "api app access private secret encryption encrypt decryption signing signature master deploy deployment account "
-    "auth ssh service shared storage subscription function functions admin root client server license licence "
-    "session write consumer instrumentation webhook hmac crypto cipher aes host personal integration bot "
-    "primary_api secondary_api endpoint_access"
+    "api app application access private secret encryption encrypt decryption signing signature master deploy "
+    "deployment account auth ssh service shared storage subscription function functions admin root client server "
+    "license licence session write consumer instrumentation webhook hmac crypto cipher aes host personal "
+    "integration bot primary_api secondary_api endpoint_access"
 )
 """Kinds of key: `api_key`, `signing key`."""
 
@@ -44,13 +44,21 @@ _OTHERS: dict[str, str] = {
     "Portuguese": r"senha(?<!\wsenha)|palavra-passe|segredo|chave[ _-](?:secreta|privada|api|de (?:acesso|api))",
     "Italian": r"parola (?:d['\u2019]ordine|chiave)|segreto|chiave[ _-](?:segreta|privata|api|di accesso)",
     "Russian": r"парол[\u0430-\u044f]{1,3}|секретн[\u0430-\u044f]{2,3} ключ|ключ|токен|секрет",
+    "Korean": r"비밀 ?(?:번호|키)|암호|토큰|api[ _-]?키",
+    "Dutch": r"wachtwoord(?:zin)?|geheime sleutel",
+    "Polish": r"has(?:ł|l)o(?<!\whas.o)(?![a-z])|klucz(?: (?:api|prywatny|dost(?:ę|e)pu))?(?![a-z])",
+    "Turkish": r"(?:ş|s)ifre(?<!\w.ifre)(?:si)?(?![a-z])|parola(?![a-z])|anahtar(?:\u0131)?(?![a-z])",
+    "Arabic": r"كلمة (?:المرور|السر|مرور)|الرمز السري|رمز الوصول",
+    "Vietnamese": r"m(?:ậ|a)t[ _-]kh(?:ẩ|a)u|kh(?:ó|o)a b(?:í|i) m(?:ậ|a)t",
     "Chinese": r"密码|密碼|口令|密钥|密鑰|令牌",
     "Japanese": r"パスワード|暗証番号|秘密鍵|トークン",
 }
 OTHER_NAME = _any_of(*_OTHERS.values())
 OTHER_HINTS = ("wort", "wört", "geheim", "schl", "zugangs", "mot", "mdp", "jeton", "clé", "cle", "contrase", "clave",
                "senha", "palavra", "segre", "chave", "chiave", "parola", "парол", "ключ", "токен", "секрет", "密",
-               "口令", "令牌", "パスワード", "暗証", "秘密鍵", "トークン")  # fmt: skip
+               "口令", "令牌", "비밀", "암호", "토큰", "키", "wacht", "geheim", "hasł", "haslo",
+               "klucz", "ifre", "anahtar", "كلمة", "رمز",
+               "mật", "mat_khau", "khóa", "パスワード", "暗証", "秘密鍵", "トークン")  # fmt: skip
 
 SHORT_NAMES = ("pin", "otp", "dsn", "pat", "key", "pw", "mdp")
 """Ambiguous names: only a value that looks random is a secret under them."""

@@ -130,6 +130,7 @@ def _missing_said(common: Path) -> Iterator[None]:
         ) from None
 
 
+_INCLUDE = re.compile(rb"^[ \t]*\[[ \t]*include", re.MULTILINE | re.IGNORECASE)
 _PATH = re.compile(r"submodule\.(?P<name>.+)\.path", re.DOTALL)
 
 
@@ -175,7 +176,7 @@ def _held(common: Path, side: Path, commit: str) -> Iterator[tuple[str, Path, st
 
 def _declared(side: Path, data: bytes) -> list[tuple[str, str]]:
     """Return the names and paths in `.gitmodules`. A file with includes is ignored: none leads to another file."""
-    if re.search(rb"^\s*\[\s*include", data, re.MULTILINE | re.IGNORECASE):
+    if _INCLUDE.search(data):
         return []
     copy = side / "gitmodules"
     copy.write_bytes(data)

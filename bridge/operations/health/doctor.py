@@ -86,13 +86,16 @@ def python(_: Service) -> Iterator[Finding]:
     yield Finding("python", Level.OK if good else Level.WRONG, f"{running}, {sys.executable}", fix)
 
 
+_VERSION = re.compile(r"(?<!\d)(\d{1,9})\.(\d{1,9})")
+
+
 def git(_: Service) -> Iterator[Finding]:
     path, fix = shutil.which("git"), f"install git {OLDEST_GIT[0]}.{OLDEST_GIT[1]} or newer"
     if path is None:
         yield Finding("git", Level.WRONG, "there is no git on the PATH", fix)
         return
     said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=False).stdout.strip()
-    version = re.search(r"(\d+)\.(\d+)", said)
+    version = _VERSION.search(said)
     good = version is not None and (int(version[1]), int(version[2])) >= OLDEST_GIT
     yield Finding("git", Level.OK if good else Level.WRONG, f"{said}, {path}", "" if good else fix)
 

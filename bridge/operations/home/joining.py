@@ -30,7 +30,7 @@ MOST = 1024 * 1024
 """Bytes of an answer."""
 REFUSALS = (404, 409, 429)
 """Statuses with which a bridge of the fleet refuses an invitation."""
-_SAID = re.compile(r"^error: (.*?)(?:\ntry: (.*?))?\s*\Z", re.MULTILINE | re.DOTALL)
+_SAID = re.compile(r"^error: (.*?)(?:\ntry: (.*?))?\Z", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def _by_ssh(source: str, shown: str) -> bytes:
     if done.returncode == 0:
         with suppress(ValueError):
             return base64.b64decode(done.stdout.strip(), validate=True)
-    if refusal := _SAID.search(done.stderr):
+    if refusal := _SAID.search(done.stderr.rstrip()):
         raise RefusedError(refusal[1], refusal[2] or INVITE)
     last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
     raise UnreachableError(f"service cannot be run by {source}: {short_line(last, 200)}", " ".join(command[:-1]))

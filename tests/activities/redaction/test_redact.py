@@ -1,14 +1,15 @@
-"""Tokens that the external detector finds, and harmless text that it leaves alone."""
+"""Redaction on a host: tokens of rarer issuers, and long texts, which a helper process searches."""
 
 import pytest
 
-from activities.redaction.redact import redacted
-from tests.secrets.innocent_texts import INNOCENT as MORE_INNOCENT
-from tests.secrets.redaction_table import INNOCENT
+from activities.host import helper_process
+from activities.redaction import redact
+from activities.redaction.known_values import KnownValues
+from activities.redaction.redact import LONG, redacted
 from tests.secrets.secret_shapes import alnum, url64
-from workflows.secrets.redact import redact
+from workflows.model.errors import RefusedError
 
-_KNOWN_TO_IT = {
+_TOKENS = {
     "Apify": "apify" + "_api_" + alnum(36),
     "Logfire": "pylf" + "_v1_eu_" + alnum(43),
     "Ory": "ory" + "_at_" + url64(43) + "." + url64(43),
@@ -17,26 +18,49 @@ _KNOWN_TO_IT = {
 
 
 @pytest.mark.ruling("N7")
-def test_tokens_that_only_the_detector_knows_go_too() -> None:
-    texts = {name: f"use {token} for it" for name, token in _KNOWN_TO_IT.items()}
-    assert [name for name, text in texts.items() if redact(text) != text] == [], "so this is no test of it"
+def test_tokens_of_issuers_that_a_detector_was_used_for_go() -> None:
+    texts = {name: f"use {token} for it" for name, token in _TOKENS.items()}
     assert {name: redacted(text) for name, text in texts.items()} == dict.fromkeys(texts, "use [redacted] for it")
 
 
 @pytest.mark.ruling("N7")
 def test_they_are_found_where_a_line_is_broken_and_beside_what_is_no_character() -> None:
-    token = _KNOWN_TO_IT["Apify"]
+    token = _TOKENS["Apify"]
     assert token[12:30] not in redacted(f"\ud800 ünï {token} \udfff")
     assert redacted(f"\ud800 ünï {token} \udfff") == "\ud800 ünï [redacted] \udfff"
     assert token[:30] not in redacted(f"\x1b[1m{token[:20]}\x1b[0m{token[20:]}")
 
 
 @pytest.mark.ruling("N7")
-def test_harmless_text_passes_the_detector() -> None:
-    assert [text for text in (*INNOCENT, *MORE_INNOCENT) if redacted(text) != text] == []
+def test_a_text_full_of_tokens_is_looked_through_to_its_end() -> None:
+    text = " ".join([_TOKENS["Apify"]] * 2_000)
+    assert set(redacted(text).split()) == {"[redacted]"}
 
 
 @pytest.mark.ruling("N7")
-def test_a_text_full_of_tokens_is_looked_through_to_its_end() -> None:
-    text = " ".join([_KNOWN_TO_IT["Apify"]] * 51_000)
-    assert set(redacted(text).split()) == {"[redacted]"}
+class TestLongTexts:
+    def test_a_helper_searches_them_for_what_this_process_knows(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        searched: list[int] = []
+
+        def search(text: str, known: KnownValues) -> list[tuple[int, int]]:
+            searched.append(len(text))
+            return helper_process.secrets(text, known)
+
+        monkeypatch.setattr(redact, "_apart", search)
+        redact.learn(["Plain-but-known-value-77"])
+        begin, end = f"{_TOKENS['Apify']} and ", " Plain-but-known-value-77"
+        try:
+            assert redacted(f"{begin}{'word ' * LONG}{end}") == f"[redacted] and {'word ' * LONG} [redacted]"
+        finally:
+            helper_process.close()
+        assert len(searched) == 2
+        assert min(searched) > LONG
+
+    def test_one_that_takes_too_long_is_left_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def search(text: str, known: KnownValues) -> list[tuple[int, int]]:
+            raise RefusedError("it took longer than 60 s, and was ended")
+
+        monkeypatch.setattr(redact, "_apart", search)
+        text = f"{_TOKENS['Apify']} {'word ' * LONG}"
+        assert redacted(text) == redact.LEFT_OUT.format(len(text), "it took longer than 60 s, and was ended")
+        assert redacted("short") == "short"
