@@ -23,7 +23,7 @@ from workflows.text.patterns import compiled
 
 _SEARCHED = ((compiled(NAME), HINTS), (compiled(OTHER_NAME), OTHER_HINTS))
 """Name patterns for lower-case text, each with hints of which one must occur."""
-SECRET_KEY = compiled(rf"(?is:.*(?:{NAME}|{OTHER_NAME}))")
+SECRET_KEY = compiled(rf"(?is:.{{0,200}}(?:{NAME}|{OTHER_NAME}))")
 
 _TYPE = (
     r"(?::?[ \t]++[A-Za-z_][\w.]{0,30}+(?:\[[\w., |]{1,30}\]|\[\])?(?:[ \t]*+\|[ \t]*+None)?(?=[ \t]*+=[ \t]*+[^\s=]))?"
