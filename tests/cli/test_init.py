@@ -69,7 +69,7 @@ def test_one_question_after_the_other(shop: Path, machine: Machine) -> None:
     assert lines[:4] == [
         f"acme/shop: registered ({shop})",
         "lead: registered (claude: ask,review; read-only)",
-        "builder: registered (claude: implement; workspace-write)",
+        "builder: registered (claude: implement; danger-full-access)",
         "checker: registered (codex: review; read-only)",
     ]
     assert lines[4] == "next:"
