@@ -85,6 +85,18 @@ class Made:
         return *self.said, *(("by hand:", *(f"  {line}" for line in self.by_hand)) if self.by_hand else ())
 
 
+async def sends_cancellations(client: "Client") -> bool:
+    """Return whether the server says that it sends commands to workers, such as the cancellation of an activity.
+
+    A second setting of the server, which can't be seen, has cancellations sent so; without it they answer heartbeats.
+    """
+    from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
+
+    request = DescribeNamespaceRequest(namespace=client.namespace)
+    described = await client.workflow_service.describe_namespace(request, timeout=RPC_TIMEOUT)
+    return described.namespace_info.capabilities.worker_commands
+
+
 async def survey(client: "Client") -> Survey:
     """Query what the server has and lacks; change nothing."""
     from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest

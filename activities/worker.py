@@ -149,7 +149,9 @@ def group_name(home: Home) -> str:
     return f"service-agents-{home_mark(home.runs)}"
 
 
-def _chores(client: Client, context: Context, trees: Worker, *, deployed: bool) -> Iterator[Coroutine[Any, Any, None]]:
+def _chores(
+    client: Client, context: Context, trees: Worker, *, deployed: bool, ordered_by_store: bool
+) -> Iterator[Coroutine[Any, Any, None]]:
     """Yield the background tasks of this host, which last as long as the worker."""
     yield ready.keep_beating(context.home.worker_ready)
     yield keep_stepping(trees)
@@ -160,7 +162,7 @@ def _chores(client: Client, context: Context, trees: Worker, *, deployed: bool) 
     if context.settings.store.url:  # a home with a database of its own is one host
         yield keep_moving(client, context)
         yield keep_in_touch(client, context)
-    if external_config(context.settings):  # the service's own server sends cancellations to workers itself
+    if ordered_by_store:
         yield context.stops.follow(context.store)
     if deployed:
         yield releases.keep_current(client, context)
@@ -207,7 +209,9 @@ async def serve(home: Home) -> None:
         gc.freeze()  # loaded objects stay: spare the garbage collector from traversing them
         ready.say(home.worker_ready, loaded.reading.told())
         logging.getLogger("service").info("worker ready")
-        tasks = map(asyncio.create_task, _chores(client, context, trees, deployed=release is not None))
+        ordered_by_store = external_config(settings) is not None and not await cluster.sends_cancellations(client)
+        chores_of = _chores(client, context, trees, deployed=release is not None, ordered_by_store=ordered_by_store)
+        tasks = map(asyncio.create_task, chores_of)
         chores = [taking, *map(process.loud, tasks)]
         await stop.wait()
         for chore in chores:

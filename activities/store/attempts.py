@@ -318,7 +318,7 @@ def ordered_to_stop(engine: Engine, keys: Collection[tuple[str, int]]) -> set[tu
     query = select(table.job_id, table.attempt).where(
         table.stop_at.is_not(None), table.job_id.in_({job_id for job_id, _ in keys})
     )
-    with engine.connect() as connection:
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:  # a single statement
         return {(row.job_id, row.attempt) for row in connection.execute(query)}.intersection(keys)
 
 

@@ -204,3 +204,15 @@ def typed(command: str) -> None:
         # A new namespace is not known everywhere yet.
         assert "is not found" in done.stderr, done.stderr
         assert time.monotonic() < deadline, done.stderr
+
+
+@pytest.mark.ruling("Q7")
+@pytest.mark.parametrize("flag", ["true", "false"])
+async def test_a_server_says_whether_it_sends_cancellations_to_workers(flag: str) -> None:
+    async with await WorkflowEnvironment.start_local(
+        dev_server_existing_path=str(find_program()),
+        dev_server_log_level="error",
+        dev_server_startup_timeout=timedelta(seconds=PATIENCE),
+        dev_server_extra_args=["--dynamic-config-value", f"frontend.WorkerCommandsEnabled={flag}"],
+    ) as environment:
+        assert await cluster.sends_cancellations(environment.client) is (flag == "true")

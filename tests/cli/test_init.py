@@ -70,7 +70,7 @@ def test_one_question_after_the_other(shop: Path, machine: Machine) -> None:
         f"acme/shop: registered ({shop})",
         "lead: registered (claude: ask,review; read-only)",
         "builder: registered (claude: implement; danger-full-access)",
-        "checker: registered (codex: review; read-only)",
+        "checker: registered (codex: review; workspace-write)",
     ]
     assert lines[4] == "next:"
     assert [each.split(' "')[0].strip() for each in lines[-3:]] == [
