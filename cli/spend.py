@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bridge.operations.jobs.spend import Line
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
-NUMBERS = [Column(heading, right=True) for heading in ("JOBS", "TOKENS_IN", "TOKENS_OUT", "DOLLARS")]
+NUMBERS = [Column(heading, right=True) for heading in ("JOBS", "TOKENS_IN", "TOKENS_OUT", "DOLLARS", "REPAIRED")]
 
 
 @app.command()
@@ -22,7 +22,10 @@ def spend(
     days: Annotated[int, typer.Option(min=1, max=366, help="Number of days in UTC, today included.")] = 30,
     json: Json = False,
 ) -> None:
-    """Show tokens and dollars by day, agent, repository and model. `~` marks what is partly a guess."""
+    """Show tokens and dollars by day, agent, repository and model. `~` marks what is partly a guess.
+
+    REPAIRED counts the results that agents were asked to correct.
+    """
     from bridge.operations.jobs import spend as operation
 
     found = operation.find(service_here(), days)
@@ -54,6 +57,7 @@ def _say(heading: str, lines: "Sequence[Line]") -> None:
             f"{line.used.input_tokens:,}",
             f"{line.used.output_tokens:,}",
             dollars(line.used.cost_usd, assumed=line.used.price_assumed),
+            f"{line.used.repaired:,}",
         )
         for line in lines
     ]

@@ -255,6 +255,17 @@ def of_evidence(run: JobRun, evidence: Evidence) -> tuple[Notice, ...]:
     return (Notice(kind=EventKind.WORK_LEFT_OUT, message=message, data={"found": list(evidence.odd[:MOST])}),)
 
 
+def of_repair(run: JobRun, runs: Sequence[Executed]) -> tuple[Notice, ...]:
+    """Return a notice of a result that the agent was asked to correct, with its faults (ruling A5)."""
+    if len(runs) == 1 or not isinstance(first := runs[0].result, Rejected):
+        return ()
+    faults, accepted = [redacted(fault.message) for fault in first.faults], isinstance(runs[-1].result, Accepted)
+    more = f" (and {len(faults) - 1} more)" if faults[1:] else ""
+    did = "did" if accepted else "did not"
+    message = f"{run.job_id} was asked to correct its result, and {did}: {faults[0]}{more}"
+    return (Notice(kind=EventKind.RESULT_REPAIRED, message=message, data={"faults": faults, "accepted": accepted}),)
+
+
 def of_output(run: JobRun, executed: Executed | None) -> tuple[Notice, ...]:
     """Return a notice of output that was too long to be read."""
     if executed is None or not executed.left_out:

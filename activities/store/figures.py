@@ -128,6 +128,16 @@ def usage(engine: Engine) -> list[ModelUsage]:
     return [ModelUsage(model or "", int(read), int(written), float(usd)) for model, read, written, usd in rows]
 
 
+def repaired(engine: Engine) -> dict[tuple[str, str], int]:
+    """Count the results that agents were asked to correct, by runtime and model (ruling A5)."""
+    jobs, events = schema.jobs.c, schema.events.c
+    query = select(jobs.runtime, jobs.model, func.count()).group_by(jobs.runtime, jobs.model)
+    query = query.select_from(schema.events.join(schema.jobs, jobs.job_id == events.job_id))
+    with engine.connect() as connection:
+        rows = connection.execute(query.where(events.kind == EventKind.RESULT_REPAIRED)).all()
+    return {(runtime, model or ""): count for runtime, model, count in rows}
+
+
 def _hosts(connection: Connection) -> tuple[HostFigures, ...]:
     rows = connection.execute(select(schema.hosts, clock().label("now")).order_by(schema.hosts.c.name))
     return tuple(

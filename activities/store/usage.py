@@ -10,6 +10,7 @@ from sqlalchemy import BigInteger, ColumnElement, Double, Engine, Row, cast, fun
 
 from activities.store import schema
 from activities.store.database import upsert
+from workflows.model.event_kinds import EventKind
 from workflows.model.spend import Usage
 
 DAY_SECONDS = 86_400
@@ -32,17 +33,26 @@ class Spent:
     """True if some of the cost is a guess (ruling K5)."""
 
 
+@dataclass(frozen=True)
+class Repaired:
+    """The results that agents were asked to correct (ruling A5), of the jobs with these values."""
+
+    day: int
+    agent: str
+    repo: str
+    model: str
+    count: int
+
+
 def since(engine: Engine, day: int) -> list[Spent]:
     """Sum the usage from the beginning of a day on. A job counts for the day it ended; an open one for the day it
     began.
     """
     jobs = schema.jobs.c
     at = func.coalesce(jobs.ended_at, jobs.started_at, jobs.queued_at, type_=Double)
-    days, sqlite = at / float(DAY_SECONDS), engine.dialect.name == "sqlite"
-    # SQLite's cast truncates, PostgreSQL's would round; and SQLite's sum of integers can overflow.
-    day_of: ColumnElement[Any] = cast(days, BigInteger) if sqlite else func.floor(days)
-    total, any_of = ("total", "max") if sqlite else ("sum", "bool_or")
-    keys = (jobs.agent, jobs.repo, jobs.model, day_of)  # in the order of the covering index
+    # SQLite's sum of integers can overflow.
+    total, any_of = ("total", "max") if engine.dialect.name == "sqlite" else ("sum", "bool_or")
+    keys = (jobs.agent, jobs.repo, jobs.model, _day_of(engine, at))  # in the order of the covering index
     used = [getattr(func, total)(each) for each in (jobs.input_tokens, jobs.output_tokens, jobs.cost_usd)]
     sums = (func.count(), *used, getattr(func, any_of)(jobs.price_assumed))
     query = select(*keys, *sums).where(at >= day * DAY_SECONDS).group_by(*keys)
@@ -51,6 +61,25 @@ def since(engine: Engine, day: int) -> list[Spent]:
             Spent(int(day), agent, repo, model or "", count, int(read), int(written), float(usd), bool(guess))
             for agent, repo, model, day, count, read, written, usd, guess in connection.execute(query)
         ]
+
+
+def repaired(engine: Engine, day: int) -> list[Repaired]:
+    """Count the results that agents were asked to correct from the beginning of a day on."""
+    jobs, events = schema.jobs.c, schema.events.c
+    keys = (_day_of(engine, events.at), jobs.agent, jobs.repo, jobs.model)
+    query = select(*keys, func.count()).select_from(schema.events.join(schema.jobs, jobs.job_id == events.job_id))
+    query = query.where(events.kind == EventKind.RESULT_REPAIRED, events.at >= day * DAY_SECONDS).group_by(*keys)
+    with engine.connect() as connection:
+        return [
+            Repaired(int(day), agent, repo, model or "", count)
+            for day, agent, repo, model, count in connection.execute(query)
+        ]
+
+
+def _day_of(engine: Engine, at: ColumnElement[float]) -> ColumnElement[Any]:
+    days = at / float(DAY_SECONDS)
+    # SQLite's cast truncates, PostgreSQL's would round.
+    return cast(days, BigInteger) if engine.dialect.name == "sqlite" else func.floor(days)
 
 
 def of_turn(engine: Engine, runtime: str, session: str, turn: str, total: Usage, *, fresh: bool) -> Usage:

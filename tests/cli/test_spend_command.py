@@ -25,17 +25,17 @@ def service(home: Home) -> Service:
     root = seeds.job(usage=used, cost_usd=0.25, model="known")
     hostile = "\x1b[2J\u202eevil"
     leg = seeds.job(f"{seeds.ROOT}.1", usage=used, cost_usd=0.5, price_assumed=True, agent=hostile)
-    seeds.write(service, root, leg)
+    seeds.write(service, root, leg, seeds.event(1, kind="result_repaired", at=root.queued_at))
     return service
 
 
 def test_it_prints_each_with_its_tokens_and_dollars(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
     lines = [line.split() for line in printed(capsys).splitlines()]
-    assert ["scout", "1", "1,000", "20", "$0.25"] in lines
-    assert ["acme/shop", "2", "2,000", "40", "~$0.75"] in lines
-    assert ["known", "1", "1,000", "20", "$0.25"] in lines
-    assert ["not", "said", "1", "1,000", "20", "~$0.50"] in lines
-    assert ["30", "days", "2", "2,000", "40", "~$0.75"] in lines
+    assert ["scout", "1", "1,000", "20", "$0.25", "1"] in lines
+    assert ["acme/shop", "2", "2,000", "40", "~$0.75", "1"] in lines
+    assert ["known", "1", "1,000", "20", "$0.25", "1"] in lines
+    assert ["not", "said", "1", "1,000", "20", "~$0.50", "0"] in lines
+    assert ["30", "days", "2", "2,000", "40", "~$0.75", "1"] in lines
 
 
 def test_what_an_agent_is_called_cannot_drive_the_terminal(

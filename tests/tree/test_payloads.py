@@ -199,6 +199,9 @@ SCENES: dict[EventKind, Callable[[], World]] = {
     EventKind.RECORD_REFUSED: unrecorded,
     EventKind.RESULT_AMBIGUOUS: told,
     EventKind.RESULT_UNKNOWN_KEYS_DROPPED: told,
+    EventKind.RESULT_REPAIRED: lambda: tree(
+        notices=(Notice(kind="result_repaired", message="corrected", data={"faults": ["f"], "accepted": True}),)
+    ),
     EventKind.TREE_CAVEAT: lambda: World(tree_input(caveat="the check is not independent")).begin(),
     EventKind.BRANCH_PUT_BACK: lambda: tree(
         notices=(Notice(kind="branch_put_back", message="moved", data={"branches": ["service/x"]}),)

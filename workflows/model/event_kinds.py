@@ -33,6 +33,7 @@ from workflows.model.event_payloads import (
     PreflightPayload,
     QuestionsPayload,
     RecordRefusedPayload,
+    RepairPayload,
     ReplansPayload,
     ResumePayload,
     ResumeRefusedPayload,
@@ -100,6 +101,7 @@ class EventKind(StrEnum):
     RECORD_REFUSED = "record_refused"
     RESULT_AMBIGUOUS = "result_ambiguous"
     RESULT_UNKNOWN_KEYS_DROPPED = "result_unknown_keys_dropped"
+    RESULT_REPAIRED = "result_repaired"
     RUN_STARTED_AGAIN = "run_started_again"
     SESSION_NOT_RESUMED = "session_not_resumed"
     TREE_CAVEAT = "tree_caveat"
@@ -171,6 +173,7 @@ PAYLOADS: dict[EventKind, type[Payload]] = {
     EventKind.RECORD_REFUSED: RecordRefusedPayload,
     EventKind.RESULT_AMBIGUOUS: AmbiguousPayload,
     EventKind.RESULT_UNKNOWN_KEYS_DROPPED: KeysDroppedPayload,
+    EventKind.RESULT_REPAIRED: RepairPayload,
     EventKind.RUN_STARTED_AGAIN: RunAgainPayload,
     EventKind.SESSION_NOT_RESUMED: SessionPayload,
     EventKind.TREE_CAVEAT: CaveatPayload,

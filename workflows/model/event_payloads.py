@@ -34,6 +34,13 @@ class KeysDroppedPayload(Payload):
     keys: list[str]
 
 
+class RepairPayload(Payload):
+    """The faults of a result that its agent was asked to correct, and whether it did (ruling A5)."""
+
+    faults: list[str]
+    accepted: bool
+
+
 class RunAgainPayload(Payload):
     """A reader's program was started a second time, because the end of the first one was not seen."""
 

@@ -27,13 +27,17 @@ MOST_MODELS = 50
 """Models with a series of their own, those with most tokens. Agents print the names, so there may be any number."""
 
 
+Totals = tuple[list[ModelUsage], dict[tuple[str, str], int]]
+"""The usage of all jobs by model, and the repaired results by runtime and model."""
+
+
 class Metrics:
     """The metrics of a service, cached: scrapes cost the store a fixed number of statements in a few seconds."""
 
     def __init__(self, service: Service) -> None:
         self._service, self._lock = service, Lock()
         self._figures: tuple[float, Figures] | None = None
-        self._usage: tuple[float, list[ModelUsage]] | None = None
+        self._usage: tuple[float, Totals] | None = None
         self._registry = CollectorRegistry()
         self._registry.register(_Families(self))
 
@@ -42,14 +46,14 @@ class Metrics:
         encode, content_type = exposition.choose_encoder(accept)
         return encode(self._registry), content_type
 
-    def now(self) -> tuple[Figures, list[ModelUsage]]:
+    def now(self) -> tuple[Figures, Totals]:
         """Return the figures, at most some seconds old."""
         with self._lock:
             at = time.monotonic()
             if self._figures is None or at - self._figures[0] > FRESH_SECONDS:
                 self._figures = at, figures.read(self._service.store)
             if self._usage is None or at - self._usage[0] > USAGE_SECONDS:
-                self._usage = at, figures.usage(self._service.store)
+                self._usage = at, (figures.usage(self._service.store), figures.repaired(self._service.store))
             return self._figures[1], self._usage[1]
 
 
@@ -62,12 +66,13 @@ class _Families(Collector):
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        found, used = self._metrics.now()
+        found, (used, repaired) = self._metrics.now()
         yield InfoMetricFamily("service_build", "The release of this bridge.", {"version": release()})
         yield from _hosts(found)
         yield from _jobs(found)
         yield from _waiting(found)
         yield from _used(used)
+        yield _repaired(repaired)
         yield from _github(found)
 
 
@@ -174,6 +179,18 @@ def _used(used: list[ModelUsage]) -> Iterator[Metric]:
         tokens.add_metric([model, "output"], written[model])
         dollars.add_metric([model], cost)
     yield from (tokens, dollars)
+
+
+def _repaired(counts: dict[tuple[str, str], int]) -> Metric:
+    family = CounterMetricFamily(
+        "service_results_repaired", "Results that agents were asked to correct.", labels=["model", "runtime"]
+    )
+    shown = Counter[tuple[str, str]]()
+    for number, ((runtime, model), count) in enumerate(Counter(counts).most_common()):
+        shown[(model or "unknown") if number < MOST_MODELS else "other", runtime] += count
+    for labels, count in shown.items():
+        family.add_metric(labels, count)
+    return family
 
 
 def _github(found: Figures) -> Iterator[Metric]:

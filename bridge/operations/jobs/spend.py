@@ -1,17 +1,19 @@
 """Spending: tokens and dollars by day, agent, repository and model (ruling M4)."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from activities.store import usage as stored
-from activities.store.usage import DAY_SECONDS, Spent
+from activities.store.usage import DAY_SECONDS, Repaired, Spent
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
 
 MOST_DAYS = 366
+Part = Spent | Repaired
 
 
 @dataclass(frozen=True)
@@ -24,21 +26,24 @@ class Used:
     cost_usd: float = 0.0
     price_assumed: bool = False
     """True if a part of the cost is estimated (ruling K5)."""
+    repaired: int = 0
+    """Number of results that agents were asked to correct (ruling A5)."""
 
     @property
     def tokens(self) -> int:
         return self.input_tokens + self.output_tokens
 
     @classmethod
-    def of(cls, parts: "Iterable[Used | Spent]") -> "Used":
+    def of(cls, parts: "Iterable[Used | Part]") -> "Used":
         """Add up usages."""
-        each = [*parts]
+        used = [cls(repaired=part.count) if isinstance(part, Repaired) else part for part in parts]
         return cls(
-            sum(part.jobs for part in each),
-            sum(part.input_tokens for part in each),
-            sum(part.output_tokens for part in each),
-            sum(part.cost_usd for part in each),
-            any(part.price_assumed for part in each),
+            sum(part.jobs for part in used),
+            sum(part.input_tokens for part in used),
+            sum(part.output_tokens for part in used),
+            sum(part.cost_usd for part in used),
+            any(part.price_assumed for part in used),
+            sum(part.repaired for part in used if isinstance(part, cls)),
         )
 
 
@@ -67,8 +72,9 @@ def find(service: Service, days: int = 30, now: float | None = None) -> Spend:
     """Return the usage of today and the days before it."""
     if not 1 <= days <= MOST_DAYS:
         raise UsageError(f"{days} days cannot be shown; from 1 to {MOST_DAYS}", "service spend --days 30")
-    today = int((time.time() if now is None else now) // DAY_SECONDS)
-    found = stored.since(service.store, today - days + 1)
+    today = _today(now)
+    first = today - days + 1
+    found: list[Part] = [*stored.since(service.store, first), *stored.repaired(service.store, first)]
     by_day = {line.name: line for line in _dearest(found, lambda each: date(each.day))}
     dates = [date(day) for day in range(today - days + 1, today + 1)]
     later = sorted(set(by_day) - set(dates))  # the clock of a host may be ahead of this one's
@@ -79,6 +85,18 @@ def find(service: Service, days: int = 30, now: float | None = None) -> Spend:
         models=_dearest(found, lambda each: each.model),
         total=Used.of(found),
     )
+
+
+def repaired(service: Service, days: int, now: float | None = None) -> dict[str, int]:
+    """Count by agent the results of the last days that it was asked to correct; agents without any are left out."""
+    counts = Counter[str]()
+    for part in stored.repaired(service.store, _today(now) - days + 1):
+        counts[part.agent] += part.count
+    return counts
+
+
+def _today(now: float | None) -> int:
+    return int((time.time() if now is None else now) // DAY_SECONDS)
 
 
 def as_json(spend: Spend) -> dict[str, Any]:
@@ -97,8 +115,8 @@ def date(day: int) -> str:
     return datetime.fromtimestamp(day * DAY_SECONDS, UTC).strftime("%Y-%m-%d")
 
 
-def _dearest(found: Iterable[Spent], name: Callable[[Spent], str]) -> tuple[Line, ...]:
-    parts: dict[str, list[Spent]] = {}
+def _dearest(found: Iterable[Part], name: Callable[[Part], str]) -> tuple[Line, ...]:
+    parts: dict[str, list[Part]] = {}
     for each in found:
         parts.setdefault(name(each), []).append(each)
     lines = [Line(each, Used.of(theirs)) for each, theirs in parts.items()]

@@ -186,9 +186,11 @@ async def test_a_faulty_result_is_repaired_once_with_the_faults(stage: Stage) ->
     assert (outcome.state, outcome.summary) == (JobState.SUCCEEDED, "fine")
     assert outcome.usage == Usage(input_tokens=10)
     assert times_run(stage) == 2
+    (notice,) = outcome.notices
+    assert (notice.kind, notice.data) == ("result_repaired", {"faults": ["decision is required"], "accepted": True})
+    assert notice.message == f"{outcome.job_id} was asked to correct its result, and did: decision is required"
 
 
-@pytest.mark.ruling("A5")
 @pytest.mark.ruling("C1", "B6")
 async def test_of_a_set_that_is_far_too_wide_only_its_number_travels(stage: Stage) -> None:
     script = (
@@ -209,6 +211,9 @@ async def test_a_second_faulty_result_fails_with_every_fault(stage: Stage) -> No
     assert faults == ["decision is required", "summary is required", 'unknown key "x"']
     assert outcome.reason == "the result has 3 faults after one repair: decision is required"
     assert times_run(stage) == 2
+    (notice,) = outcome.notices
+    assert (notice.kind, notice.data) == ("result_repaired", {"faults": faults, "accepted": False})
+    assert "and did not: decision is required (and 2 more)" in notice.message
 
 
 @pytest.mark.ruling("A5")

@@ -64,9 +64,12 @@ def test_the_figures_are_those_of_the_rows(store: Engine) -> None:
     assert (found.quota.limit, found.quota.remaining) == (5000, 1200)
     assert 55 < found.quota.reset_at - found.now < 61
     assert figures.usage(store) == [ModelUsage("large", 200, 20, 1.0)]
+    asked = [event(number, ROOT, kind=EventKind.RESULT_REPAIRED) for number in (7, 8)]
+    jobs.write(store, Records(events=tuple(asked)))
+    assert figures.repaired(store) == {(job().runtime, "large"): 2}
 
 
 def test_an_empty_store_has_figures_too(store: Engine) -> None:
     found = figures.read(store)
     assert (found.hosts, found.jobs, found.rounds, found.quota) == ((), (), (), None)
-    assert figures.usage(store) == []
+    assert (figures.usage(store), figures.repaired(store)) == ([], {})

@@ -45,6 +45,18 @@ def test_jobs_that_agree_are_one_sum_and_a_guess_among_them_marks_it(store: Engi
     assert (found[""].agent, found[""].jobs, found[""].price_assumed) == ("other", 1, False)
 
 
+def test_repairs_count_for_the_day_on_which_the_agent_was_asked(store: Engine) -> None:
+    write(store, 1, model="m", ended_at=MIDNIGHT + 1)
+    told = [
+        seeds.event(number, f"{seeds.ROOT}.1", kind=kind, at=MIDNIGHT + seconds)
+        for number, (kind, seconds) in enumerate(
+            (("result_repaired", 1), ("result_repaired", 2), ("result_repaired", -1), ("result_ambiguous", 1))
+        )
+    ]
+    jobs.write(store, Records(events=tuple(told)))
+    assert usage.repaired(store, DAY) == [usage.Repaired(DAY, "scout", "acme/shop", "m", 2)]
+
+
 def test_however_much_jobs_claim_to_have_used_it_can_be_added_up(store: Engine) -> None:
     most = Usage(input_tokens=MOST_TOKENS, output_tokens=MOST_TOKENS)
     rows = [seeds.job(f"{seeds.ROOT}.{number}", usage=most, queued_at=MIDNIGHT) for number in range(1, 10_001)]

@@ -23,9 +23,9 @@ pytestmark = pytest.mark.ruling("Q9")
 def seed(service: Service) -> None:
     used = {"usage": Usage(input_tokens=1000, output_tokens=10), "cost_usd": 0.25, "model": "large"}
     seeds.paused(service)
-    seeds.write(
-        service, seeds.task("job-0123456789ac"), seeds.job("job-0123456789ac", state=JobState.SUCCEEDED, **used)
-    )
+    done = "job-0123456789ac"
+    asked = seeds.event(1, done, kind="result_repaired")
+    seeds.write(service, seeds.task(done), seeds.job(done, state=JobState.SUCCEEDED, **used), asked)
     for number, ago in enumerate((60, 10)):
         root = f"job-0123456789b{number}"
         seeds.write(service, seeds.task(root), seeds.job(root, state=JobState.QUEUED, queued_at=time.time() - ago))
@@ -67,6 +67,7 @@ async def test_the_figures_are_shown_in_prometheus_format(service: Service, call
     assert shown["service_rounds_open_oldest_seconds", "ask"] > 0
     assert shown["service_tokens_total", "input", "large"] == 1000
     assert shown["service_cost_dollars_total", "large"] == 0.25
+    assert shown["service_results_repaired_total", "large", "shell"] == 1
     assert shown["service_bounds_tripped_total", "delegation_width_exceeded"] == 0
 
 
@@ -103,7 +104,7 @@ async def test_scrapes_cost_few_statements_and_none_while_the_figures_are_fresh(
         assert (await call.get("/metrics")).status_code == 200
         return len(sent)
 
-    assert await statements() == 9
+    assert await statements() == 10
     seed(service)
     assert await statements() == 0
     monkeypatch.setattr(metrics, "FRESH_SECONDS", 0.0)

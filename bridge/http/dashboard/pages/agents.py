@@ -6,7 +6,7 @@ from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, do
 from bridge.http.dashboard.parts.slow_answers import Background
 from bridge.operations.health import runtimes
 from bridge.operations.health.runtimes import Runtime
-from bridge.operations.jobs import hosts
+from bridge.operations.jobs import hosts, spend
 from bridge.operations.registry import agents, repos
 from bridge.operations.service import Service
 from workflows.contract.models import AutonomyPolicy
@@ -14,6 +14,7 @@ from workflows.model.workers import SessionScope
 from workflows.policy.host_availability import way_back
 
 RUNTIMES: Background[list[Runtime]] = Background(runtimes.check)
+REPAIRED_DAYS = 30
 AUTONOMY = {
     AutonomyPolicy.AUTO: "Reads only; its program enforces that without asking",
     AutonomyPolicy.READ_ONLY: "Reads, and changes nothing",
@@ -38,6 +39,8 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "way_back": way_back,
         "autonomy": AUTONOMY,
         "sessions": SESSIONS,
+        "repaired": spend.repaired(service, REPAIRED_DAYS),
+        "repaired_days": REPAIRED_DAYS,
     }
 
 

@@ -112,8 +112,9 @@ async def test_agents_are_shown_as_they_are_registered(service: Service, ann: Su
     )
     agents.add(service.store, worker, ("acme/shop",))
     agents.add(service.store, Worker(name="idle", runtime="shell", command=("cat",)), ())
+    seeds.write(service, seeds.job(agent="builder"), seeds.event(1, kind="result_repaired", at=time.time()))
     shown = await ann.open("/ui/agents")
-    assert "builder codex m-1 high ask, implement workspace-write acme/shop fresh" in shown.words
+    assert "builder codex m-1 high ask, implement workspace-write acme/shop fresh 1 in 30 days" in shown.words
     assert "service agent allow idle OWNER/NAME" in shown.words
     assert "acme/shop /srv/checkouts/shop here" in shown.words
     assert "<script>alert" not in shown.html

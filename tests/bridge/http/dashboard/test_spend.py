@@ -23,10 +23,11 @@ def write(service: Service, number: int, days_ago: int = 0, **fields: Any) -> No
 
 async def test_it_is_told_by_day_agent_repository_and_model(service: Service, ann: Surfer) -> None:
     write(service, 1, model="m-1")
+    seeds.write(service, seeds.event(1, f"{seeds.ROOT}.1", kind="result_repaired", at=time.time()))
     write(service, 2, 3, agent="builder", cost_usd=0.5, price_assumed=True)
     shown = await ann.open("/ui/spend")
     assert "~$0.75 and 2\u202f040 tokens in 30 days" in shown.html
-    for row in ("builder 1 1 000 20 ~$0.50", "acme/shop 2 2 000 40 ~$0.75", "m-1 1 1 000 20 $0.25", "not said 1 1 000"):
+    for row in ("builder 1 1 000 20 ~$0.50 0", "acme/shop 2 2 000 40 ~$0.75 1", "m-1 1 1 000 20 $0.25 1"):
         assert row in shown.words.replace("\u202f", " ")
 
 

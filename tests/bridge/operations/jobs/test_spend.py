@@ -62,6 +62,24 @@ def test_the_dearest_come_first_and_a_guess_is_said(service: Service) -> None:
     assert [each["model"] for each in spend.as_json(found)["models"]] == [None, "known"]
 
 
+def test_the_results_that_agents_were_asked_to_correct_are_counted(service: Service) -> None:
+    write(service, 1, 1, 0.5, agent="hasty", model="small")
+    write(service, 2, 1, 0.5, agent="careful")
+    asked = [
+        seeds.event(number, f"{seeds.ROOT}.1", kind="result_repaired", at=NOW - number * DAY) for number in (1, 2, 5)
+    ]
+    seeds.write(service, *asked)
+    found = spend.find(service, 3, NOW)
+    assert [(line.name, line.used.jobs, line.used.repaired) for line in found.days] == [
+        ("2024-10-02", 0, 1),
+        ("2024-10-03", 2, 1),
+        ("2024-10-04", 0, 0),
+    ]
+    assert {line.name: line.used.repaired for line in found.agents} == {"hasty": 2, "careful": 0}
+    assert {line.name: line.used.repaired for line in found.models} == {"small": 2, "": 0}
+    assert spend.repaired(service, 3, NOW) == {"hasty": 2}
+
+
 @pytest.mark.parametrize("days", [0, -1, 367])
 def test_days_are_bounded(service: Service, days: int) -> None:
     with pytest.raises(UsageError, match="days cannot be shown"):
