@@ -56,6 +56,14 @@ def merge(
             "default branch at the remote.",
         ),
     ] = False,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--without",
+            metavar="LEG",
+            help="With --into-mine: take the rest although this leg is left out. May be repeated.",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Merge what legs did into the branch of their task: all of them, or none. Only --into-mine touches a checkout."""
@@ -64,7 +72,9 @@ def merge(
     from cli.drawing.words import signed
 
     with progress("merging"):
-        done = merges.merge(service_here(), legs, actor=signed(), anyway=anyway, into_mine=into_mine)
+        done = merges.merge(
+            service_here(), legs, actor=signed(), anyway=anyway, into_mine=into_mine, without=without or ()
+        )
     if json:
         say_json(done)
         return

@@ -259,7 +259,7 @@ RULES: dict[str, dict[str, str]] = {
         "O3": "Conflicting work is left off the line, reported in an event and the prompt, and a leg can resolve it.",
         "O4": "Every job's repository names `base`, `line` and `leg/<id>`.",
         "O5": "A continuation works on the branch that its chain's own jobs wrote.",
-        "O6": "One command merges a tree by its line, also into the operator's branch; one command drops it.",
+        "O6": "One command merges a tree by its line, into the operator's branch all or nothing; one command drops it.",
         "O7": "Each command printed as a way out is typed by a test in the state that printed it.",
     },
     "Prompts": {

@@ -96,7 +96,7 @@ def _drop_tree(service: Service, job_id: str, actor: str, force: bool) -> Gone:
         raise NotFoundError(f"{tree.root_job_id} has no branch (any more)", f"service job branches {tree.root_job_id}")
     stays = "" if force or head is None or git.contains(path, "HEAD", head) else tree.task_branch
     if not force:
-        _refuse_lost(path, tree, legs, stays)
+        _refuse_lost(service, path, tree, legs, stays)
     head = None if stays else head
     for branch in (*(leg.branch for leg in legs), *([tree.task_branch] if head else [])):
         _refuse_in_use(path, branch)
@@ -111,7 +111,7 @@ def _gone(tree: Branches, dropped: Sequence[Dropped], stays: str = "") -> Gone:
     return Gone(**asdict(dropped[0]), root_job_id=tree.root_job_id, dropped=tuple(dropped), stays=stays)
 
 
-def _refuse_lost(path: Path, tree: Branches, legs: Sequence[LegBranch], stays: str) -> None:
+def _refuse_lost(service: Service, path: Path, tree: Branches, legs: Sequence[LegBranch], stays: str) -> None:
     lost = [leg for leg in legs if leg.state is BranchState.UNMERGED and not git.contains(path, "HEAD", leg.branch)]
     if tree.line and tree.head and git.contains(path, tree.head, tree.line):  # the result was applied
         lost = [leg for leg in lost if leg.job_state is JobState.SUCCEEDED]
@@ -120,11 +120,12 @@ def _refuse_lost(path: Path, tree: Branches, legs: Sequence[LegBranch], stays: s
     kept, root = [*(leg.branch for leg in lost), *([stays] if stays else [])], tree.root_job_id
     taken = task_line.on_line(tree) if tree.line else [leg for leg in lost if not leg.objection]
     helps = bool(stays) or any(leg in taken and leg.merge for leg in lost)
+    out = task_line.missing(task_line.offer(service, jobs.tree(service, root), tree), tree)
     raise RefusedError(
         f"{len(kept)} branch(es) of {root} have commits that are merged nowhere; dropping loses them: "
         f"{', '.join(kept[:SHOWN])}{', …' if len(kept) > SHOWN else ''}",
         Commands(
-            *([f"service job merge {root} --into-mine"] if helps else []),
+            *([f"service job merge {root} --into-mine{task_line.without(out)}"] if helps else []),
             f"service job branches {root}",
             f"service job drop {root} --force",
         ),

@@ -50,7 +50,7 @@ class MergedLegs:
     def taking_over(self) -> str:
         """Return the command that merges the task's branch into the operator's own, or into the default branch."""
         if self.default:
-            return f"service job merge {self.root_job_id} --into-mine"
+            return f"service job merge {self.root_job_id} --into-mine{task_line.without(self.left_out)}"
         where = shlex.quote(self.path)
         if _is_bare(Path(self.path)):
             return f"git -C {where} push . {self.task_branch}:BRANCH   # a branch of yours"
@@ -61,39 +61,79 @@ def _is_bare(path: Path) -> bool:
     return not (path / ".git").exists()
 
 
+@dataclass(frozen=True)
+class _Mine:
+    """The operator's own branch, which gets all of a tree's work but the parts that they name."""
+
+    repo: Path
+    order: str
+    without: tuple[str, ...]
+
+    def refuse_missing(self, root: str, missing: Sequence[LeftOut]) -> None:
+        """Raise if the merge would leave out a part that is not named, and not in the operator's branch already."""
+        out = task_line.not_in_head(self.repo, missing)
+        named = {name for part in out for name in (part.leg, part.job_id)}
+        if unknown := [name for name in self.without if name not in named]:
+            raise UsageError(
+                f"{unknown[0]} is not left out; nothing was merged: `--without` names parts that a merge leaves out",
+                f"service job branches {root}",
+            )
+        unnamed = [part for part in out if not {part.leg, part.job_id} & set(self.without)]
+        if unnamed:
+            ways = dict.fromkeys(part.commands[0] for part in unnamed)
+            raise RefusedError(
+                f"{'; '.join(part.says for part in unnamed)}; nothing was merged",
+                Commands(*ways, f"{self.order}{task_line.without(unnamed)}"),
+            )
+
+
 def merge(
-    service: Service, job_ids: Sequence[str], *, actor: str, anyway: bool = False, into_mine: bool = False
+    service: Service,
+    job_ids: Sequence[str],
+    *,
+    actor: str,
+    anyway: bool = False,
+    into_mine: bool = False,
+    without: Sequence[str] = (),
 ) -> MergedLegs:
     """Merge legs into the branch of their task; with `into_mine` also merge that into the checked-out branch, or
     without a checkout into the default branch at the remote.
 
-    Raise before any merge if the checkout has uncommitted changes.
+    Raise before any merge if the checkout has uncommitted changes, or if a root's merge into the operator's branch
+    would leave out a part that is not named in `without`.
     """
+    names = "".join(f" --without {shlex.quote(name)}" for name in without)
     again = f"service job merge {' '.join(job_ids)}{' --anyway' if anyway else ''}"
     if not into_mine:
+        if without:
+            raise UsageError("`--without` is for `--into-mine`; nothing was merged", f"{again} --into-mine{names}")
         return _into_task_branch(service, job_ids, actor, anyway, again)
-    again += " --into-mine"
+    again += f" --into-mine{names}"
     repo = branches.checkout(service, jobs.get(service, job_ids[0]).repo, again)
     path = Path(repo.path)
     if not repo.is_mirror:
         _refuse_unfit(path, again)
-    done = _into_task_branch(service, job_ids, actor, anyway, again)
+    mine = _Mine(path, again, tuple(without))
+    done = _into_task_branch(service, job_ids, actor, anyway, again, mine)
     tree = branches.of_tree(service, job_ids[0])
     taken = _into_default(service, repo, tree) if repo.is_mirror else _into_checkout(path, tree, again)
     return replace(done, into_mine=taken)
 
 
-def _into_task_branch(service: Service, job_ids: Sequence[str], actor: str, anyway: bool, order: str) -> MergedLegs:
+def _into_task_branch(
+    service: Service, job_ids: Sequence[str], actor: str, anyway: bool, order: str, mine: _Mine | None = None
+) -> MergedLegs:
     """Merge legs in the order given: all of them or, with a reason, none.
 
     The root of an ended tree means its line (ruling O6); of an open tree without a branch of its own, all legs that can
     be merged. Legs with an objection, their own or a checker's, are merged only with `anyway`, and that is recorded
     (ruling L10).
     """
-    if len(job_ids) == 1 and jobs.get(service, job_ids[0]).parent_job_id is None:
+    of_root = len(job_ids) == 1 and jobs.get(service, job_ids[0]).parent_job_id is None
+    if of_root:
         tree = branches.of_tree(service, job_ids[0], typed=order, fresh=True)
         if tree.line:
-            return _merge_line(service, tree, actor, anyway)
+            return _merge_line(service, tree, actor, anyway, mine)
     job_ids = [leg for job_id in job_ids for leg in _ready(service, job_id, anyway)]
     wanted = [writer(service, job_id) for job_id in dict.fromkeys(job_ids)]
     if len({job.root_job_id for job in wanted}) > 1:
@@ -110,12 +150,15 @@ def _into_task_branch(service: Service, job_ids: Sequence[str], actor: str, anyw
     if not anyway:
         against = [leg for leg in pending if leg.objection]
         _refuse_objected(against, jobs.tree(service, tree.root_job_id).task, job_ids)
+    if mine:
+        skipped = (leg for leg in tree.legs if of_root and leg.merge and leg not in pending)
+        mine.refuse_missing(tree.root_job_id, [task_line.not_approved(leg, order) for leg in skipped])
     done = _merge(service, tree, pending, [_contribution(service, leg) for leg in pending])
     _tell(service, tree, legs if done else (), pending, actor)
     return _answer(tree, legs, pending, done)
 
 
-def _merge_line(service: Service, tree: Branches, actor: str, anyway: bool) -> MergedLegs:
+def _merge_line(service: Service, tree: Branches, actor: str, anyway: bool, mine: _Mine | None) -> MergedLegs:
     """Move the task's branch to the line of the tree, or merge the line if the branch has commits of its own."""
     whole, legs = jobs.tree(service, tree.root_job_id), task_line.on_line(tree)
     pending = [leg for leg in legs if leg.state is BranchState.UNMERGED]
@@ -123,6 +166,8 @@ def _merge_line(service: Service, tree: Branches, actor: str, anyway: bool) -> M
     against = task_line.objected(service, whole, pending)
     if not anyway:
         _refuse_objected(against, whole.task, [tree.root_job_id])
+    if mine:
+        mine.refuse_missing(tree.root_job_id, task_line.offer(service, whole, tree).left_out)
     there = tree.head and all(leg.state is BranchState.MERGED for leg in legs)
     all_of_it = Contribution("", tree.root_job_id, tree.line, tree.line, whole.task.title, forwards=True)
     done = _merge(service, tree, pending, [] if there else [all_of_it])

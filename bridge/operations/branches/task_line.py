@@ -1,6 +1,7 @@
 """The line of an ended tree, and the work that is not on it (rulings O2, O3, O6)."""
 
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -32,12 +33,30 @@ class LeftOut:
     against: str
     files: tuple[str, ...]
     commands: tuple[str, ...]
+    objection: str = ""
+    """Why it is merged only with `--anyway`."""
 
     @property
     def says(self) -> str:
         """Return a sentence for people."""
         why = f"conflicts with {self.against} in {', '.join(self.files)}" if self.files else "is not on the tree's line"
+        why = f"is not approved: {self.objection}" if self.objection else why
         return f"leg {self.leg} ({self.job_id}) is left out: it {why}"
+
+
+def without(parts: Iterable[LeftOut]) -> str:
+    """Return the options of a merge into the operator's branch that leaves these parts out."""
+    return "".join(f" --without {shlex.quote(leg)}" for leg in dict.fromkeys(part.leg for part in parts))
+
+
+def not_in_head(repo: Path, parts: Iterable[LeftOut]) -> list[LeftOut]:
+    """Return the parts that the branch which is checked out lacks; of a mirror, the default branch."""
+    return [part for part in parts if not git.contains(repo, "HEAD", part.branch)]
+
+
+def not_approved(leg: LegBranch, order: str) -> LeftOut:
+    """Return a leg that an order leaves out because of an objection."""
+    return LeftOut(leg.leg, leg.job_id, leg.branch, "", (), (f"{order} --anyway",), leg.objection)
 
 
 @dataclass(frozen=True)
@@ -111,6 +130,13 @@ def offer(service: Service, tree: Tree, found: Branches) -> Offer:
     fresh = tuple(leg for leg in found.legs if leg.merge and leg.job_id not in gone)
     against = objected(service, tree, fresh) if found.line else [leg for leg in fresh if leg.objection]
     return Offer(fresh, tuple(against), out)
+
+
+def missing(offered: Offer, tree: Branches) -> list[LeftOut]:
+    """Return the parts that a merge of the root into the operator's branch takes only if they are named."""
+    order = f"service job merge {tree.root_job_id} --into-mine"
+    objected = () if tree.line else (not_approved(leg, order) for leg in offered.objected)
+    return not_in_head(Path(tree.path), (*offered.left_out, *objected))
 
 
 def next_commands(service: Service, tree: Tree) -> tuple[str, ...]:

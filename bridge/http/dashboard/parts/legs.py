@@ -30,6 +30,8 @@ class Finish:
     drops: bool
     objected: bool
     left_out: tuple[LeftOut, ...] = ()
+    missing: tuple[LeftOut, ...] = ()
+    """The parts that a merge into the operator's own branch takes only if they are named."""
 
 
 _branches = Recent[Branches](seconds=10)
@@ -80,6 +82,7 @@ def _finish(service: Service, tree: Tree, found: Branches) -> Finish:
         drops=any(leg.exists for leg in found.legs) or bool(found.head and found.owns_task_branch),
         objected=bool(offer.objected),
         left_out=offer.left_out,
+        missing=tuple(task_line.missing(offer, found)),
     )
 
 
@@ -93,7 +96,8 @@ def merged(service: Service, job_ids: Sequence[str], form: Form) -> Done:
     """Merge these legs, all or none, and say how to get the result into the operator's own branch."""
     anyway = form.text("anyway", "") == "yes"
     mine = form.text("do", "") == "merge-mine"
-    what = merges.merge(service, job_ids, actor=form.signed, anyway=anyway, into_mine=mine)
+    without = form.all("without") if mine else ()
+    what = merges.merge(service, job_ids, actor=form.signed, anyway=anyway, into_mine=mine, without=without)
     notes = [Note(f"is merged into {what.task_branch}", about=leg) for leg in what.merged]
     notes += [Note(f"was already merged into {what.task_branch}", about=leg) for leg in what.already]
     notes += [Note(each.says, done=False, hint=each.commands[0], about=each.branch) for each in what.left_out]

@@ -43,7 +43,12 @@ async def test_the_tree_is_merged_into_the_branch_of_its_task(tree: Grown, ann: 
 
 
 async def test_it_is_merged_into_the_checkout_and_dropped(tree: Grown, ann: Surfer) -> None:
-    shown = await press(ann, "Merge into my branch")
+    refused = await press(ann, "Merge into my branch")
+    assert f"leg docs ({DOCS}) is left out" in refused.words
+    assert f"service job merge {ROOT} --into-mine --without docs" in refused.words
+    assert not (tree.repo / FILE).exists()
+    assert "my branch without docs" in (await ann.open(TREE)).words
+    shown = await press(ann, "Merge into my branch", without=DOCS)
     assert f"{TASK_BRANCH} fast-forwarded in your checkout" in shown.words
     assert (tree.repo / FILE).read_text() == "code, mended\n"
     assert "Merge into my branch" not in shown.words

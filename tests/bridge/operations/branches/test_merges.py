@@ -60,6 +60,20 @@ def test_a_root_without_anything_to_merge_says_so(tree: Reviewed) -> None:
 class TestIntoMine:
     """Merging a task's branch into the operator's own."""
 
+    @pytest.mark.ruling("O6", "O7")
+    @pytest.mark.parametrize("way", [0, 1])
+    def test_a_leg_that_is_not_approved_keeps_everything_out_until_it_is_named(self, tree: Reviewed, way: int) -> None:
+        tree.write(2, a={"decision": "changes_requested"})
+        with pytest.raises(
+            RefusedError, match=rf"leg a \({A}\) is left out: it is not approved: .*; nothing was"
+        ) as no:
+            self.taken(tree)
+        assert run_git(tree.repo, "branch", "--list", TASK_BRANCH) == ""
+        anyway, without = of_hint(no.value.hint)
+        assert without == f"service job merge {ROOT} --into-mine --without a"
+        type_all([(anyway, without)[way]])
+        assert [(tree.repo / name).exists() for name in ("a.txt", "b.txt")] == [not way, True]
+
     def taken(self, tree: Reviewed) -> str:
         return merges.merge(tree.service, [ROOT], actor="ann", into_mine=True).into_mine
 
@@ -174,7 +188,7 @@ class TestDropOfATree:
 
     def test_what_was_decided_against_is_not_offered_to_be_merged(self, tree: Reviewed) -> None:
         tree.write(2, b={"decision": "changes_requested"})
-        merges.merge(tree.service, [ROOT], actor="ann", into_mine=True)
+        merges.merge(tree.service, [ROOT], actor="ann", into_mine=True, without=["b"])
         with pytest.raises(RefusedError) as refused:
             drops.drop(tree.service, ROOT, actor="ann", force=False)
         assert f"nowhere; dropping loses them: service/{B}-b" in refused.value.message

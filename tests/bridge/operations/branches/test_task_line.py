@@ -1,6 +1,7 @@
 """Merging an ended tree by its line (rulings O6, O7)."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,13 +10,14 @@ from bridge.operations.branches import branches, diffs, drops, merge_gate, merge
 from bridge.operations.branches.published_work import work_of
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
+from cli.main import main
 from tests.activities.git.conftest import commit_file, run_git
 from tests.bridge import seeds
 from tests.bridge.grown import CHECK, CODE, DOCS, FILE, FIX, RECHECK, REPLAN, TASK_BRANCH, Grown, grown
 from tests.bridge.seeds import ROOT
 from tests.bridge.typist import of_hint, type_all
 from workflows.github.merge_gate import GateState
-from workflows.model.errors import RefusedError
+from workflows.model.errors import RefusedError, UsageError
 from workflows.model.states import Continuation, TaskState
 
 pytestmark = pytest.mark.ruling("O6", "O7")
@@ -26,8 +28,8 @@ def tree(home: Home, tmp_path: Path) -> Grown:
     return grown(Service(home), tmp_path)
 
 
-def merged(tree: Grown, *, anyway: bool = False, into_mine: bool = False) -> merges.MergedLegs:
-    return merges.merge(tree.service, [ROOT], actor="ann", anyway=anyway, into_mine=into_mine)
+def merged(tree: Grown, *, into_mine: bool = False, without: tuple[str, ...] = ()) -> merges.MergedLegs:
+    return merges.merge(tree.service, [ROOT], actor="ann", into_mine=into_mine, without=without)
 
 
 def both(place: Path) -> None:
@@ -167,3 +169,54 @@ def test_the_diff_of_a_tree_is_its_work_against_its_base_without_what_conflicts(
     assert (found.job_id, found.source, found.base, found.left_out) == (ROOT, "tree", tree.base, ("docs",))
     assert b"+code, mended" in b"".join(found.pieces())
     assert [each.path for each in found.files] == [FILE]
+
+
+class TestAllOrNothing:
+    """A merge into the operator's own branch takes all of a tree's work, or leaves out what they name."""
+
+    def refused(self, tree: Grown, **options: Any) -> RefusedError:
+        before = run_git(tree.repo, "for-each-ref")
+        with pytest.raises(RefusedError) as refused:
+            merges.merge(tree.service, [ROOT], actor="ann", into_mine=True, **options)
+        assert run_git(tree.repo, "for-each-ref") == before
+        return refused.value
+
+    def test_a_part_that_conflicts_keeps_everything_out_until_it_is_named(self, tree: Grown) -> None:
+        refused = self.refused(tree)
+        assert refused.message == (
+            f"leg docs ({DOCS}) is left out: it conflicts with leg code ({CODE}) and leg fix ({FIX}) in {FILE};"
+            " nothing was merged"
+        )
+        resolve, take = of_hint(refused.hint)
+        assert resolve == f"service job resolve {ROOT}"
+        assert take == f"service job merge {ROOT} --into-mine --without docs"
+        type_all([take, take])
+        assert (tree.repo / FILE).read_text() == "code, mended\n"
+
+    def test_it_is_asked_for_after_the_tasks_branch_was_merged_too(self, tree: Grown) -> None:
+        merged(tree)
+        assert "leg docs" in self.refused(tree).message
+        assert merged(tree, into_mine=True, without=(DOCS,)).into_mine == "fast-forwarded"
+
+    def test_the_exit_code_says_so(self, tree: Grown, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["job", "merge", ROOT, "--into-mine"]) == 3
+        assert "leg docs" in capsys.readouterr().err
+
+    def test_a_part_that_the_branch_has_already_is_not_left_out_of_it(self, tree: Grown) -> None:
+        run_git(tree.repo, "merge", "-q", f"service/{DOCS}-docs")
+        with pytest.raises(RefusedError, match="it conflicts in") as refused:
+            merged(tree, into_mine=True)
+        assert "is left out" not in refused.value.message
+
+    def test_a_name_that_is_not_left_out_is_an_error(self, tree: Grown) -> None:
+        with pytest.raises(UsageError, match="code is not left out; nothing was merged"):
+            merged(tree, into_mine=True, without=("docs", "code"))
+        with pytest.raises(UsageError, match="is for `--into-mine`") as without:
+            merged(tree, without=("docs",))
+        assert run_git(tree.repo, "branch", "--list", TASK_BRANCH) == ""
+        type_all(of_hint(without.value.hint))
+
+    def test_dropping_offers_the_merge_that_works(self, tree: Grown) -> None:
+        with pytest.raises(RefusedError, match="dropping loses them") as refused:
+            drops.drop(tree.service, ROOT, actor="ann", force=False)
+        type_all(of_hint(refused.value.hint))

@@ -185,7 +185,7 @@ class TestDrop:
         assert run_git(tree.repo, "branch", "--list", "service/*") == ""
 
     def test_a_line_was_taken_and_what_conflicts_was_not(self, lined: Grown) -> None:
-        merges.merge(lined.service, [ROOT], actor="ann", into_mine=True)
+        merges.merge(lined.service, [ROOT], actor="ann", into_mine=True, without=["docs"])
         commands = ways(lambda: drops.drop(lined.service, ROOT, actor="ann", force=False))
         assert [each for each in commands if "merge" in each] == [], "docs conflicts: no merge takes it"
         type_all(commands)

@@ -96,7 +96,7 @@ async def test_the_branch_that_is_checked_out_is_a_part_of_it_where_that_is_aske
 ) -> None:
     head = commit_file(tree.repo, FILE, "mine\n")
     with pytest.raises(RefusedError, match="it conflicts in") as no:
-        merges.merge(tree.service, [ROOT], actor="ann", into_mine=True)
+        merges.merge(tree.service, [ROOT], actor="ann", into_mine=True, without=["docs"])
     assert of_hint(no.value.hint)[0] == f"service job resolve {ROOT} --with-mine"
     started = await resolving.resolve(tree.service, ROOT, with_mine=True)
     assert [each.leg for each in started.conflicts] == ["docs", "mine"]
