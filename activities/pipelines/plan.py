@@ -20,7 +20,7 @@ from workflows.pipeline.plan import PlannedAgent, PlannedShell, RunInput, Trigge
 from workflows.pipeline.read import read
 from workflows.pipeline.stages import Script, stage_prompt
 from workflows.policy.assignments import ephemeral_worker
-from workflows.policy.preflight import NO_AGENT, RUNTIME_NAMES
+from workflows.policy.preflight import NO_AGENT, PROGRAM_NAMES, RUNTIME_NAMES
 from workflows.text.durations import parse_duration
 
 
@@ -195,7 +195,7 @@ def _worker(store: Engine, settings: Settings, definition: Definition, stage: Ag
     name = stage.agent or ""
     agent = agents.get(store, name)
     if agent is None:
-        if name in {*RUNTIME_NAMES, *settings.runtimes}:
+        if name in {*RUNTIME_NAMES, *PROGRAM_NAMES, *settings.runtimes}:
             raise NotRunnableError(f"{where}: {name} {NO_AGENT}", f"service agent add NAME --runtime {name}")
         raise NotRunnableError(f"{where}: no agent {name}", f"service agent add {name} --runtime RUNTIME")
     try:

@@ -45,6 +45,15 @@ def test_every_fault_of_the_set_is_in_the_one_refusal() -> None:
     ]
 
 
+@pytest.mark.ruling("C6", "spec:events.delegation_preflight_failed")
+@pytest.mark.parametrize("name", ["codex", "claude", "kimi", "Claude"])
+def test_the_name_of_a_program_gets_the_hint_of_a_runtimes_name(name: str) -> None:
+    (fault,) = faults(delegation("a", name))
+    assert fault.endswith(
+        f'"{name}" is the name of a runtime, not of an agent: name a registered agent, or an ephemeral worker'
+    )
+
+
 @pytest.mark.ruling("C6", "spec:ephemeral.runtime")
 def test_an_ephemeral_runtime_must_be_configured() -> None:
     settings = TreeSettings(configured_runtimes=("runtime_a",))

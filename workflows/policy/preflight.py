@@ -12,6 +12,8 @@ from workflows.model.workers import Worker
 
 NO_AGENT = "is the name of a runtime, not of an agent"
 RUNTIME_NAMES = frozenset({*(each.value for each in Runtime), "shell"})
+PROGRAM_NAMES = frozenset({"codex", "claude", "kimi"})
+"""The runtimes' programs, which people and agents call runtimes too."""
 READ_ONLY = (
     "this task only reads, because whoever started it may only ask (a token of scope ask, or a comment):"
     " delegate ask or review, and say in your result what is to be changed"
@@ -68,7 +70,8 @@ def _faults(
 
 def _registered(name: str, action: Action, agents: Mapping[str, Worker], settings: TreeSettings) -> Iterator[str]:
     agent = agents.get(name)
-    if agent is None and (name in {*RUNTIME_NAMES, *settings.runtimes, *settings.configured_runtimes}):
+    names = {*RUNTIME_NAMES, *PROGRAM_NAMES, *settings.runtimes, *settings.configured_runtimes}
+    if agent is None and not names.isdisjoint((name, name.lower())):
         yield f'"{name}" {NO_AGENT}: name a registered agent, or an ephemeral worker'
         return
     if agent is None:

@@ -13,7 +13,7 @@ from activities.runtimes.programs import Program, find, logged_in, version_in
 from activities.runtimes.table import CLAUDE, CODEX, KIMI, PROGRAMS, RUNTIMES, runtime_of
 from activities.settings.model import Settings
 from workflows.contract.models import Runtime
-from workflows.policy.preflight import RUNTIME_NAMES
+from workflows.policy.preflight import PROGRAM_NAMES, RUNTIME_NAMES
 
 
 def a_program(folder: Path, name: str) -> dict[str, str]:
@@ -150,7 +150,7 @@ def test_settings_that_make_no_sense_are_refused(name: str, section: dict[str, o
 
 def test_the_table_has_every_runtime_that_the_contract_names_and_an_adapter_for_every_program() -> None:
     assert set(RUNTIMES) == {*(each.value for each in Runtime), "shell"} == RUNTIME_NAMES
-    assert set(ADAPTERS) == set(PROGRAMS)
+    assert set(ADAPTERS) == set(PROGRAMS) == PROGRAM_NAMES
     assert [runtime_of(name) for name in PROGRAMS] == [name for name, row in RUNTIMES.items() if row.sessions]
 
 

@@ -239,10 +239,10 @@ def _refused(brief: ContinuationBrief, bodies: Mapping[str, str], fences: Fences
                 " are not listed here: with the others that waited they were more than could be kept."
             )
             continue
-        shown = json.dumps([_delegation(leg, each, bodies) for leg in each.delegations], indent=2, ensure_ascii=False)
+        shown = (json.dumps(_delegation(leg, each, bodies), ensure_ascii=False) for leg in each.delegations)
         by = f" (returned by {inline(each.job_id)})" if len(brief.refused) > 1 else ""
-        text += f"\n\nThe delegations that were not dispatched{by}, complete:\n\n"
-        text += fences.block(shown, f"job {each.job_id}")
+        text += f"\n\nThe delegations that were not dispatched{by}, complete, one a line:\n\n"
+        text += fences.block("\n".join(shown), f"job {each.job_id}")
     return text.strip()
 
 
