@@ -3,8 +3,9 @@
 import json
 import os
 import uuid
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from activities.agents import program_folder
@@ -16,6 +17,8 @@ from activities.agents.streams import Messages, Record, busiest, chunks, count, 
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
 from workflows.contract.models import AutonomyPolicy
+from workflows.contract.size_limits import MOST_TOKENS
+from workflows.model.spend import Usage
 
 ISOLATED = ("--setting-sources", "user", "--strict-mcp-config")
 """Keeps hooks and servers of the repository from running, even in a job that may only read."""
@@ -41,6 +44,7 @@ _MODE = {
     AutonomyPolicy.DANGER_FULL_ACCESS: "bypassPermissions",
 }
 _WRITERS = ("Write", "Edit", "MultiEdit", "NotebookEdit", "Bash")
+CHARACTERS_A_TOKEN = 4
 _COUNTED = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
 _SESSIONS = uuid.UUID("6f4a2a5e-8d0c-4c43-9b57-3f2f6a1f7b10")
 
@@ -55,6 +59,10 @@ class _Stream:
     resets_at: float | None = None
     model: str | None = None
     """Model of the latest message; at first, of the announcement."""
+    spent: dict[str, Usage] = field(default_factory=dict)
+    """Tokens of each message, by its id."""
+    written: Counter[str] = field(default_factory=Counter)
+    """Characters of each message."""
 
 
 class Claude(Driver):
@@ -94,9 +102,11 @@ class Claude(Driver):
         return {name: json.dumps(content) for name, content in files.items()}
 
     def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:
-        """Read the stream. The envelope's tokens are this run's, also in a resumed session."""
+        """Read the stream. The envelope's tokens are this run's, also in a resumed session; a run that was stopped has
+        none, and its messages are counted.
+        """
         stream = _read(end)
-        usage = usage_of(stream.envelope.get("usage")) if stream.envelope else None
+        usage = usage_of(stream.envelope.get("usage")) if stream.envelope else _so_far(stream)
         session = stream.session or call.session or session_of(call)
         fault = self._fault(call, end, stream)
         report = self._installed.report(stream.messages.text, usage, session, _model(stream), fault)
@@ -125,6 +135,19 @@ class Claude(Driver):
 def session_of(call: ProgramCall) -> str:
     """Return the id of a new run's session, derived from its folder."""
     return str(uuid.uuid5(_SESSIONS, str(call.run_dir.absolute())))
+
+
+def _so_far(stream: _Stream) -> Usage:
+    """Sum up the messages' tokens. The stream has a message's output as counted at its beginning, so that its length
+    is estimated.
+    """
+    used = stream.spent.items()
+    return Usage(
+        input_tokens=min(MOST_TOKENS, sum(usage.input_tokens for _, usage in used)),
+        output_tokens=min(
+            MOST_TOKENS, sum(max(usage.output_tokens, stream.written[key] // CHARACTERS_A_TOKEN) for key, usage in used)
+        ),
+    )
 
 
 def _words(envelope: Record) -> str:
@@ -156,8 +179,10 @@ def _read(end: RunEnd) -> _Stream:
         match record.get("type"):
             case "system":
                 stream.model = model_of(record.get("model")) or stream.model
-            case "assistant" if not record.get("parent_tool_use_id"):
-                _take_message(stream, record)
+            case "assistant":
+                _take_tokens(stream, record)
+                if not record.get("parent_tool_use_id"):
+                    _take_message(stream, record)
             case "rate_limit_event":
                 _take_limit(stream, record)
             case "result":
@@ -172,6 +197,17 @@ def _take_message(stream: _Stream, record: Record) -> None:
     for block in _blocks(record):
         if text_of(block, "type") == "text":
             stream.messages.add(text_of(block, "text"))
+
+
+def _take_tokens(stream: _Stream, record: Record) -> None:
+    """Store a message's tokens, which each of its records repeats, and add the characters of this record's blocks."""
+    message = record.get("message")
+    if isinstance(message, dict) and (key := text_of(message, "id")):
+        stream.spent[key] = usage_of(message.get("usage"))
+        for block in _blocks(record):
+            written = text_of(block, "text") or text_of(block, "thinking")
+            called = block.get("input") if isinstance(block, dict) else None
+            stream.written[key] += len(written) + (len(json.dumps(called, ensure_ascii=False)) if called else 0)
 
 
 def _take_limit(stream: _Stream, record: Record) -> None:

@@ -24,6 +24,8 @@ class BlockerKind(StrEnum):
     """The model's service is unreachable or out of order."""
     PROGRAM = "program"
     """The program has to be installed or updated."""
+    KILLED = "killed"
+    """Something outside of the service killed the program; another try may end better."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,14 @@ class Failed:
 
 class SessionLost(Failed):
     """A failure to resume the session: the program did nothing, and can start a new one."""
+
+
+class ModelRefused(Failed):
+    """A refusal of the model that the job asked for, or of the program's own default."""
+
+
+class ContextFull(Failed):
+    """A context that is too long for the model."""
 
 
 Fault = Blocker | Failed
@@ -93,6 +103,27 @@ def kind_of(message: str, status: int | None = None) -> BlockerKind | None:
             return None
         case _:
             return next((kind for kind, sign in _SIGNS if sign.search(message)), None)
+
+
+_NAME = r"(?:[`'\"]?[\w./:@-]+[`'\"]? )?"
+_MODEL_REFUSED = re.compile(
+    rf"\bmodel:? {_NAME}(?:(?:is|was) )?(?:does )?not (?:supported|exist|found)\b|\bmodel_not_found\b"
+    r"|\bnot found the model\b"
+    r"|\b(?:unknown|unsupported|invalid|no such) model\b|\baccess to (?:the )?model\b|issue with the selected model",
+    re.IGNORECASE,
+)
+_CONTEXT_FULL = re.compile(
+    r"context_length_exceeded|prompt is too long|maximum context length"
+    r"|(?:exceeds|room in|larger than|longer than) (?:the |this )?(?:model(?:'s)? |maximum )?context",
+    re.IGNORECASE,
+)
+
+
+def failed(message: str, words: str) -> Failed:
+    """Return the failure that a program's message describes, in these words."""
+    if _MODEL_REFUSED.search(message):
+        return ModelRefused(words)
+    return ContextFull(words) if _CONTEXT_FULL.search(message) else Failed(words)
 
 
 def cut(message: str) -> str:

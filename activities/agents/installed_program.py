@@ -6,11 +6,22 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from signal import SIGKILL
 from typing import Any
 
 from activities.agents import program_folder
 from activities.agents.adapter import CannotLaunchError, Launch, ProgramCall, ProgramReport, environment
-from activities.agents.faults import Blocker, BlockerKind, Failed, Fault, SessionLost, cut, kind_of, reset_time
+from activities.agents.faults import (
+    Blocker,
+    BlockerKind,
+    Fault,
+    ModelRefused,
+    SessionLost,
+    cut,
+    failed,
+    kind_of,
+    reset_time,
+)
 from activities.runs.output import read_bounded
 from activities.runs.regular_files import NotRegularError, size_of
 from activities.runs.supervised_run import RunEnd
@@ -93,9 +104,12 @@ class InstalledProgram:
         """Classify the program's error message."""
         kind = kind_of(message, status)
         said = f"{self.program.name} on {self.runtime}: {cut(message)}"
+        as_failure = failed(message, said)
         match kind:
             case None:
-                return Failed(said)
+                return as_failure
+            case BlockerKind.LOGIN if isinstance(as_failure, ModelRefused):
+                return as_failure  # the login has no access to the model, and another one is no help
             case BlockerKind.LOGIN:
                 return Blocker(kind, said, hint=self.program.way_in)
             case _:
@@ -129,12 +143,16 @@ class InstalledProgram:
         return bool(lines) and self.program.in_vain.match(lines[-1]) is not None
 
     def early_fault(self, call: ProgramCall, end: RunEnd) -> Fault | None:
-        """Return faults that do not depend on the stream: no program, a rejected call or login, a lost session."""
+        """Return faults that do not depend on the stream: no program, a killed one, a rejected call or login, a lost
+        session.
+        """
         if end.kind is EndKind.NOT_STARTED and (missing := self.missing()):
             return missing
         if end.kind is EndKind.CANCELLED and self.is_in_vain(end.stdout):
             says = f"{self.program.name} on {self.runtime} is refused: its login is no longer valid"
             return Blocker(BlockerKind.LOGIN, says, hint=self.program.way_in)
+        if end.kind is EndKind.EXITED and end.signal == SIGKILL and not end.ran_out:
+            return Blocker(BlockerKind.KILLED, f"{self.program.name} on {self.runtime} was killed by signal 9")
         if end.kind is not EndKind.EXITED or not end.exit_code:
             return None
         lost = self.program.lost_session

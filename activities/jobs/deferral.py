@@ -38,9 +38,11 @@ def due(blocker: Blocker, section: RuntimeSection, before: Sequence[Deferral], n
     match blocker.kind:
         case BlockerKind.LOGIN | BlockerKind.PROGRAM:
             return "waiting does not help"
+        case BlockerKind.KILLED if number:
+            return "it was tried again once"
         case BlockerKind.RATE_LIMIT:
             key, retries, first = "rate_limit_retries", section.rate_limit_retries, section.rate_limit_backoff
-        case BlockerKind.NETWORK:
+        case BlockerKind.NETWORK | BlockerKind.KILLED:
             key, retries, first = "network_retries", section.network_retries, section.network_backoff
     if number >= retries:
         return f"tried {number + 1} times, as often as {key} = {retries} allows"
@@ -61,8 +63,13 @@ def defer(context: Context, run: JobRun, blocker: Blocker, used: Usage) -> Defer
         section = section.model_copy(update={"rate_limit_wait": min(section.rate_limit_wait, FINALIZE_SECONDS)})
     until = due(blocker, section, before, now)
     if isinstance(until, str):
-        patient = blocker.kind in (BlockerKind.RATE_LIMIT, BlockerKind.NETWORK)
-        why = f"{blocker.message} ({until}, in [runtimes.{runtime}])" if patient else blocker.message
+        match blocker.kind:
+            case BlockerKind.RATE_LIMIT | BlockerKind.NETWORK:
+                why = f"{blocker.message} ({until}, in [runtimes.{runtime}])"
+            case BlockerKind.KILLED:
+                why = f"{blocker.message} ({until})"
+            case BlockerKind.LOGIN | BlockerKind.PROGRAM:
+                why = blocker.message
         return Blocker(blocker.kind, why, blocker.until, blocker.hint)
     deferral = Deferral(
         job_id=run.job_id,

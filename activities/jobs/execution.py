@@ -8,11 +8,12 @@ from functools import partial
 from pathlib import Path
 
 from activities.agents.adapter import Adapter, CannotLaunchError, Launch, ProgramCall, ProgramReport
-from activities.agents.faults import Blocker, BlockerKind, Failed, SessionLost
+from activities.agents.faults import Blocker, BlockerKind, ContextFull, Failed, ModelRefused, SessionLost
 from activities.agents.streams import left_out
 from activities.boxes.box import Box
 from activities.git.work_folder import delete_later
 from activities.host import boxing
+from activities.host.attempt import with_way_out
 from activities.host.boxing import Wanted
 from activities.host.context import Context
 from activities.host.disk_space import GIB
@@ -228,11 +229,30 @@ class Execution:
         if isinstance(report.fault, Failed):
             runtime = self.run.assignment.worker.runtime
             why = f"; {end.ran_out}" if end.ran_out else boxing.may_be_why(box, runtime, executed.stderr)
-            report = replace(report, fault=replace(report.fault, message=report.fault.message + why))
+            message = self._in_words(report.fault) + why
+            report = replace(report, fault=replace(report.fault, message=message))
         self._throw_away(call.run_dir / "tmp")
         if rest := self.adapter.only_sessions(call):
             self._throw_away(rest)
         return replace(executed, report=replace(report, usage=self._spent(call, report)), box=boxing.told(box))
+
+    def _in_words(self, fault: Failed) -> str:
+        """Return a failure's message, with what to do about a refused model or a context that is too long."""
+        asked = self.run.assignment
+        runtime = asked.worker.runtime
+        match fault:
+            case ModelRefused():
+                model = f"the model {asked.model}" if asked.model else "its default model"
+                taken = ", ".join(usage.models_taken(self.context.store, runtime)) or "none"
+                advice = "name one of those, or leave `model` out"
+                return f"{runtime} refuses {model} ({fault.message}); it took lately: {taken}; {advice}"
+            case ContextFull():
+                message = f"the work does not fit into the model's context ({fault.message})"
+                agent = asked.worker.name if not asked.worker.ephemeral else "NAME"
+                command = f'service agent {asked.action} {agent} "A SMALLER PART" --repo {self.run.repo} --model MODEL'
+                return with_way_out(f"{message}: give it a smaller part, or a model with a larger context", command)
+            case _:
+                return fault.message
 
     def _throw_away(self, path: Path) -> None:
         """Delete a program's temporary files, however many."""

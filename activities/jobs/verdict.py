@@ -94,5 +94,5 @@ def as_failure(blocker: Blocker) -> Failure:
     match blocker.kind:
         case BlockerKind.LOGIN | BlockerKind.PROGRAM:
             return Failure(reason, JobState.BLOCKED, first=blocker.hint)
-        case BlockerKind.RATE_LIMIT | BlockerKind.NETWORK:
+        case BlockerKind.RATE_LIMIT | BlockerKind.NETWORK | BlockerKind.KILLED:
             return Failure(reason)

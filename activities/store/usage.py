@@ -9,9 +9,10 @@ from typing import Any
 from sqlalchemy import BigInteger, ColumnElement, Double, Engine, Row, cast, func, select
 
 from activities.store import schema
-from activities.store.database import upsert
+from activities.store.database import clock, upsert
 from workflows.model.event_kinds import EventKind
 from workflows.model.spend import Usage
+from workflows.model.states import JobState
 
 DAY_SECONDS = 86_400
 
@@ -61,6 +62,16 @@ def since(engine: Engine, day: int) -> list[Spent]:
             Spent(int(day), agent, repo, model or "", count, int(read), int(written), float(usd), bool(guess))
             for agent, repo, model, day, count, read, written, usd, guess in connection.execute(query)
         ]
+
+
+def models_taken(engine: Engine, runtime: str, most: int = 5) -> list[str]:
+    """Return the models with which jobs of a runtime succeeded in the last 30 days, the latest first."""
+    jobs = schema.jobs.c
+    taken = (jobs.runtime == runtime) & (jobs.state == JobState.SUCCEEDED) & jobs.model.is_not(None)
+    recent = jobs.queued_at >= clock() - 30.0 * DAY_SECONDS
+    query = select(jobs.model).where(taken, recent).group_by(jobs.model).order_by(func.max(jobs.ended_at).desc())
+    with engine.connect() as connection:
+        return [model for model in connection.execute(query.limit(most)).scalars() if model]
 
 
 def repaired(engine: Engine, day: int) -> list[Repaired]:

@@ -54,14 +54,22 @@ def recorded(program: str, case: str) -> tuple[bytes, bytes]:
 
 
 def read(
-    folder: Path, program: str, said: tuple[bytes, bytes], code: int = 0, kind: EndKind = EndKind.EXITED, **environ: str
+    folder: Path,
+    program: str,
+    said: tuple[bytes, bytes],
+    code: int = 0,
+    kind: EndKind = EndKind.EXITED,
+    signal: int | None = None,
+    **environ: str,
 ) -> ProgramReport:
     """Read output with the program's adapter."""
     call = a_call(folder, a_run(program))
     call.run_dir.mkdir(parents=True, exist_ok=True)
     for name, text in zip(("stdout.log", "stderr.log"), said, strict=True):
         (call.run_dir / name).write_bytes(text)
-    return adapter(program, environ).read(call, RunEnd(kind, call.run_dir, exit_code=code, started_at=0.0))
+    return adapter(program, environ).read(
+        call, RunEnd(kind, call.run_dir, exit_code=None if signal else code, signal=signal, started_at=0.0)
+    )
 
 
 def pieces(text: bytes, sizes: Iterable[int]) -> list[bytes]:

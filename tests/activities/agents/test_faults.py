@@ -1,11 +1,12 @@
 """Blockers and failures: all errors the programs were seen to make, and when limits end."""
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from activities.agents.faults import Blocker, BlockerKind, Failed, kind_of, reset_time
+from activities.agents.faults import Blocker, BlockerKind, ContextFull, Failed, ModelRefused, kind_of, reset_time
 from activities.runs.supervisor import EndKind
 from tests.activities.agents.recorded import read, recorded
 
@@ -66,6 +67,66 @@ def test_what_an_error_means(tmp_path: Path, program: str, case: str, kind: Bloc
         assert isinstance(fault, Blocker)
         login = {"codex": "codex login", "claude": "claude /login", "kimi": "kimi, and in it /login"}[program]
         assert fault.hint.startswith(login)
+
+
+def test_a_refused_model_is_known_in_a_recorded_run(tmp_path: Path) -> None:
+    assert isinstance(read(tmp_path, "claude", recorded("claude", "http-404"), code=1).fault, ModelRefused)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        '{"detail":"The \'gpt-9\' model is not supported when using Codex with a ChatGPT account."}',
+        "unexpected status 404 Not Found: The model `gpt-6.1-nope` does not exist or you do not have access to it.",
+        "unexpected status 403 Forbidden: Project `p` does not have access to model `gpt-6`",
+        "The requested model 'gpt-9' does not exist.",
+        "code: model_not_found",
+        "404 Not found the model kimi-k9 or Permission denied",
+        "unknown model: k9",
+    ],
+)
+def test_words_of_a_refused_model(tmp_path: Path, message: str) -> None:
+    line = json.dumps({"type": "turn.failed", "error": {"message": message}}).encode()
+    assert isinstance(read(tmp_path, "codex", (line, b""), code=1).fault, ModelRefused)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "the model is sad",
+        "the model called a tool that was not found",
+        "No model configured. Run `kimi` and use /login to sign in",
+        "status 503: the model is not available now",
+        "the model does not support images",
+    ],
+)
+def test_words_that_refuse_no_model(tmp_path: Path, message: str) -> None:
+    line = json.dumps({"type": "turn.failed", "error": {"message": message}}).encode()
+    assert not isinstance(read(tmp_path, "codex", (line, b""), code=1).fault, ModelRefused)
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ("codex", "Codex ran out of room in the model's context window. Start a new thread before retrying."),
+        ("codex", "Your input exceeds the context window of this model. Please adjust your input and try again."),
+        ("codex", '{"error": {"code": "context_length_exceeded"}}'),
+        ("claude", "Prompt is too long"),
+    ],
+)
+def test_a_context_that_is_too_long_is_known(tmp_path: Path, program: str, message: str) -> None:
+    failed = {"type": "turn.failed", "error": {"message": message}}
+    ended = {"type": "result", "is_error": True, "result": message, "api_error_status": 400}
+    line = json.dumps(failed if program == "codex" else ended).encode()
+    assert isinstance(read(tmp_path, program, (line, b""), code=1).fault, ContextFull)
+
+
+@pytest.mark.parametrize("program", ["codex", "claude", "kimi"])
+def test_a_program_that_is_killed_is_known(tmp_path: Path, program: str) -> None:
+    fault = read(tmp_path, program, (b"", b""), signal=9).fault
+    assert isinstance(fault, Blocker)
+    assert (fault.kind, fault.message.endswith("was killed by signal 9")) == (BlockerKind.KILLED, True)
+    assert isinstance(read(tmp_path, program, (b"", b""), signal=11).fault, Failed)
 
 
 def test_an_envelope_that_claims_success_in_an_error_fails_with_exit_zero_too(tmp_path: Path) -> None:

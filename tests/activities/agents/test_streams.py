@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from activities.agents import streams
 from activities.agents.faults import Failed
 from activities.agents.streams import Messages, records
+from activities.runs.supervisor import EndKind
 from tests.activities.agents.recorded import STREAMS, pieces, read, recorded
 from workflows.contract.parse import Accepted, read_result
 from workflows.model.spend import Usage
@@ -187,3 +188,18 @@ def test_codex_that_ends_in_the_middle_of_a_turn_failed(tmp_path: Path) -> None:
     out, err = recorded("codex", "fresh-ro")
     report = read(tmp_path, "codex", (b"\n".join(out.splitlines()[:-1]), err))
     assert isinstance(report.fault, Failed)
+
+
+@pytest.mark.ruling("K5", "spec:limits.token_capture")
+def test_the_tokens_of_a_run_of_claude_that_was_stopped_are_those_of_its_messages(tmp_path: Path) -> None:
+    out, err = recorded("claude", "stream-json")
+    *messages, envelope = out.splitlines(keepends=True)
+    assert b'"type":"result"' in envelope
+    stopped = read(tmp_path, "claude", (b"".join(messages), err), kind=EndKind.TIMED_OUT)
+    assert stopped.usage.input_tokens == 3 * 570, "as the envelope says"
+    assert 3 < stopped.usage.output_tokens < 150, "of a message that has just begun its stream counts one token"
+    twice = read(
+        tmp_path, "claude", (b"".join(line for line in messages for _ in range(2)), err), kind=EndKind.TIMED_OUT
+    )
+    assert twice.usage.input_tokens == 3 * 570, "a message's records repeat its usage"
+    assert read(tmp_path, "claude", (out, err)).usage == Usage(input_tokens=1710, output_tokens=150)

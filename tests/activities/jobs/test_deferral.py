@@ -224,3 +224,19 @@ def test_waits_double_up_to_the_longest_and_each_kind_counts_for_itself() -> Non
     assert deferring.due(network, section, before, 0) == 15
     assert deferring.due(limit, RuntimeSection(rate_limit_wait="90s"), before[:3], 0) == 90  # type: ignore[arg-type]
     assert deferring.due(Blocker(BlockerKind.LOGIN, "m"), section, none, 0) == "waiting does not help"
+
+
+@pytest.mark.ruling("B3")
+async def test_a_program_that_is_killed_is_tried_again_once(stage: Stage, users_home: Path) -> None:
+    killed = "import signal; os.kill(os.getpid(), signal.SIGKILL)"
+    once = limited(stage, killed)
+    job = a_job(once, "runtime_b")
+    outcome = await after(once, job, await put_off(once, job))
+    assert (outcome.state, calls(users_home)) == (JobState.SUCCEEDED, 2)
+    ever = limited(stage, killed, times=9)
+    job = job.model_copy(update={"job_id": "job-0123456789ac"})
+    outcome = await after(ever, job, await put_off(ever, job))
+    assert (outcome.state, calls(users_home)) == (JobState.FAILED, 4)
+    assert outcome.reason == "claude on runtime_b was killed by signal 9 (it was tried again once)"
+    never = limited(stage, killed, times=9, network_retries=0)
+    assert (await never.play(job.model_copy(update={"job_id": "job-0123456789ad"}))).state is JobState.FAILED

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,13 @@ from temporalio.testing import ActivityEnvironment
 from activities.agents.installed_program import InstalledProgram
 from activities.runtimes.table import CLAUDE, CODEX, PROGRAMS
 from activities.store import attempts
+from activities.store import jobs as stored
+from tests import rows
 from tests.activities.jobs.conftest import Stage
 from tests.activities.jobs.programs import PRELUDE, a_job, calls, driving
 from tests.waiting import until
 from workflows.contract.models import Action, AutonomyPolicy
+from workflows.model.rows import Records
 from workflows.model.spend import Usage
 from workflows.model.states import JobState
 
@@ -264,3 +268,31 @@ def test_only_the_programs_own_word_that_it_is_not_let_in_counts(
     stdout.write_text(f'{{"type":"system"}}\n{json.dumps(line, separators=(",", ":"))}\n')
     assert InstalledProgram("runtime_b", CLAUDE).is_in_vain(stdout) is is_so
     assert InstalledProgram("runtime_a", CODEX).is_in_vain(stdout) is False
+
+
+@pytest.mark.ruling("B3")
+async def test_a_refused_model_names_those_that_the_runtime_took_lately(stage: Stage, users_home: Path) -> None:
+    for number, (model, state) in enumerate((("gpt-6", "succeeded"), ("gpt-5", "succeeded"), ("gpt-0", "failed"))):
+        row = rows.job(
+            f"{rows.ROOT}.{number + 5}", runtime="runtime_a", model=model, state=state, ended_at=time.time() - number
+        )
+        stored.write(stage.context.store, Records(jobs=(row,)))
+    driven = driving(stage, "runtime_a", "codex_fails('The requested model does not exist.')")
+    asked = await driven.play(a_job(driven, "runtime_a", model="gpt-9"))
+    assert asked.state is JobState.FAILED
+    assert asked.reason == (
+        "runtime_a refuses the model gpt-9 (codex on runtime_a: The requested model does not exist.); "
+        "it took lately: gpt-6, gpt-5; name one of those, or leave `model` out"
+    )
+
+
+@pytest.mark.ruling("B3")
+async def test_a_context_that_is_too_long_names_the_next_command(stage: Stage, users_home: Path) -> None:
+    says = "Codex ran out of room in the model context window."
+    driven = driving(stage, "runtime_a", f"codex_fails({says!r})")
+    outcome = await driven.play(a_job(driven, "runtime_a"))
+    assert outcome.state is JobState.FAILED
+    assert outcome.reason == (
+        f"the work does not fit into the model's context (codex on runtime_a: {says}): give it a smaller part, or a "
+        'model with a larger context (try: service agent ask scout "A SMALLER PART" --repo acme/shop --model MODEL)'
+    )
