@@ -291,6 +291,7 @@ class World:
             "channel": "cli",
             "budgets": True,
             "foreseen": True,
+            "answers": True,
         }
         return self.feed(resume_requested(base | {"job_id": job_id, "verb": verb, "text": text} | fields))
 
@@ -449,13 +450,14 @@ class World:
             job_id, verb, *rest = command.removeprefix("service resume ").split(" ", 2)
             text = {"extend": "1h", "answer": " ".join(rest).replace("<text>", "yes")}.get(verb, "with care")
             order = ResumeOrder(actor="ann", channel="cli", job_id=job_id, verb=verb, text=text, round=each.number)
-            said = ResumeRequested(now=self.now, order=order, budgets=True, foreseen=True)
+            said = ResumeRequested(now=self.now, order=order, budgets=True, foreseen=True, answers=True)
             refusal = refuse_resume(self.state, said)
             assert refusal is None, (command, refusal)
             if len(self.open()) == 1:
                 tried = TreeState.model_validate_json(self.state.model_dump_json())
                 reduce(tried, said)
-                assert (tried.finalize is not None) == (verb == "abort"), f"{command} has no effect of its own"
+                ends = tried.finalize is not None
+                assert verb == "answer" or ends == (verb == "abort"), f"{command} has no effect of its own"
 
     def _host_knows_first(self) -> bool:
         """Return whether the books differ only by begins that the tree has not heard of yet."""

@@ -6,7 +6,6 @@ import pytest
 
 from tests.tree.simulator import ROOT, World, delegation, tokens, tree_input
 from workflows.contract.models import HumanQuestion
-from workflows.model.rows import RoundRecord
 from workflows.model.settings import Bounds
 from workflows.model.states import Continuation, JobState, TaskState
 
@@ -72,12 +71,12 @@ def failed_after_the_last_replan() -> World:
     return tree
 
 
-ASKS: dict[str, tuple[Callable[[], World], str]] = {
-    "jobs": (asked_at_the_job_cap, "an answer would exceed the per-root job budget of 1"),
-    "own": (coordinator_asks_at_the_job_cap, "an answer would exceed the per-root job budget of 2"),
-    "tokens": (lambda: asked_with_nothing_left("tokens"), "used 10 of its 10 tokens"),
-    "dollars": (lambda: asked_with_nothing_left("dollars"), "has cost"),
-    "clock": (lambda: asked_with_nothing_left("clock"), "has run 31 s of its 20 s"),
+ASKS: dict[str, Callable[[], World]] = {
+    "jobs": asked_at_the_job_cap,
+    "own": coordinator_asks_at_the_job_cap,
+    "tokens": lambda: asked_with_nothing_left("tokens"),
+    "dollars": lambda: asked_with_nothing_left("dollars"),
+    "clock": lambda: asked_with_nothing_left("clock"),
 }
 FAILURES: dict[str, tuple[Callable[[], World], str]] = {
     "tokens": (lambda: failed_with_nothing_left("tokens"), "used 10 of its 10 tokens"),
@@ -94,31 +93,31 @@ def refused(tree: World, verb: str, text: str = "") -> str:
     [still] = tree.open()
     assert (still.digest, still.verbs) == (before.digest, before.verbs)
     assert tree.task_state() is TaskState.AWAITING_HUMAN
-    [said] = [each for each in tree.said if each.kind == "resume_refused"][-1:]
-    assert said.data["why"] == "no_room"
+    said = tree.said[-1]
+    assert (said.kind, said.data["why"]) == ("resume_refused", "no_room"), "a refused order is no tripped bound"
     return said.message
 
 
-def works(tree: World, shown: RoundRecord) -> None:
-    """What is offered in its place ends the pause."""
-    assert shown.verbs[0] == "abort"
-    assert shown.commands[0] == f"service resume {ROOT} abort"
-    assert tree.state.task.next == shown.commands[0]
-    tree.resume("abort")
-    assert tree.open() == []
-    assert tree.state.finalize is not None
+@pytest.mark.ruling("F5", "E6")
+@pytest.mark.parametrize("name", ASKS)
+def test_an_answer_is_taken_whatever_is_used_up_and_the_finalize_has_it(name: str) -> None:
+    tree = ASKS[name]()
+    [shown] = tree.open()
+    assert shown.verbs == ("answer", "extend")
+    assert tree.state.task.next == shown.commands[0] == f'service resume {ROOT} answer "color: <text>"'
+    tree.resume("answer", "color: red")
+    assert (tree.open(), tree.last.continuation) == ([], Continuation.FINALIZE)
+    assert tree.last.brief is not None
+    assert [(each.id, each.text) for each in tree.last.brief.answers] == [("color", "red")]
 
 
 @pytest.mark.parametrize("name", ASKS)
-def test_an_answer_that_nobody_would_be_told_is_refused_and_abort_is_offered(name: str) -> None:
-    make, why = ASKS[name]
-    tree = make()
-    [shown] = tree.open()
-    assert shown.verbs == ("abort", "extend")
-    message = refused(tree, "answer", "color: red")
-    assert why in message
-    assert f"round 1 of {ROOT} can still be aborted" in message
-    works(tree, shown)
+def test_an_abort_that_an_earlier_release_offered_in_place_of_an_answer_is_still_taken(name: str) -> None:
+    tree = ASKS[name]()
+    tree.resume("abort")
+    assert tree.open() == []
+    assert tree.state.finalize is not None
+    assert tree.state.finalize.kind == "escalation_aborted"
 
 
 @pytest.mark.parametrize("name", FAILURES)
@@ -127,8 +126,9 @@ def test_a_continue_that_would_end_the_tree_is_refused(name: str) -> None:
     tree = make()
     [shown] = tree.open()
     assert "continue" not in shown.verbs
-    assert "abort" in shown.verbs
-    assert why in refused(tree, "continue")
+    message = refused(tree, "continue")
+    assert why in message
+    assert message.endswith(f"round {shown.number} of {ROOT} still takes {', '.join(shown.verbs)}")
 
 
 @pytest.mark.parametrize("name", SPENT)
@@ -167,9 +167,17 @@ def test_an_abort_is_taken_of_an_ask_round_only_where_an_answer_is_not() -> None
     assert tree.open()[0].verbs == ("answer", "extend")
 
 
+@pytest.mark.parametrize("name", ASKS)
+def test_in_a_replay_an_answer_is_refused_as_an_earlier_release_refused_it(name: str) -> None:
+    tree = ASKS[name]()
+    tree.resume("answer", "color: red", answers=False)
+    assert len(tree.open()) == 1
+    assert ("resume_refused", "no_room") in [(each.kind, each.data.get("why")) for each in tree.said[-2:]]
+
+
 def test_in_a_replay_an_answer_at_the_cap_is_taken_as_an_earlier_release_took_it() -> None:
     tree = asked_at_the_job_cap()
-    tree.resume("answer", "color: red", foreseen=False)
+    tree.resume("answer", "color: red", foreseen=False, answers=False)
     assert tree.open() == []
     assert tree.last.continuation is Continuation.FINALIZE
     assert tree.last.brief is not None

@@ -42,6 +42,8 @@ BACK_FIRST = "offers-are-taken-back-before-rows"
 """A tree of an earlier release wrote the rows of a pause before it took offers back, and has to do so in a replay."""
 FORESEEN = "verbs-are-tried-on-a-copy"
 """A tree that an earlier release ran took orders whose verb had no room, and has to do so again in a replay."""
+ANSWERS = "answers-are-always-taken"
+"""A tree that an earlier release ran refused answers for which no job was left, and has to do so again in a replay."""
 
 
 @workflow.defn
@@ -148,7 +150,8 @@ class DelegationTree:
     @takes_anything
     def _may_resume(self, *said: object) -> None:
         order = resume_requested(said, workflow.time(), waiting=1, by_hand=self._by_hand)
-        refusal = refuse_resume(self._state, order.model_copy(update={"budgets": True, "foreseen": True}))
+        newest = {"budgets": True, "foreseen": True, "answers": True}
+        refusal = refuse_resume(self._state, order.model_copy(update=newest))
         if refusal and refusal.kind not in {ResumeFault.DUPLICATE, ResumeFault.NO_ROOM}:  # these the reducer tells of
             raise _refused(refusal)
 
@@ -176,8 +179,8 @@ class DelegationTree:
         return self._closed
 
     def _judged(self, order: e.ResumeRequested) -> e.ResumeRequested:
-        judged = {"budgets": workflow.patched(ROOM_FOR_ALL), "foreseen": workflow.patched(FORESEEN)}
-        return order.model_copy(update=judged)
+        patches = {"budgets": ROOM_FOR_ALL, "foreseen": FORESEEN, "answers": ANSWERS}
+        return order.model_copy(update={name: workflow.patched(patch) for name, patch in patches.items()})
 
     def _order(self, order: e.KillRequested | e.RetryRequested | e.ResumeRequested) -> None:
         match order:

@@ -77,6 +77,8 @@ class ResumeRequested(Wire):
     """Needs room for its verb. False in a replay: an earlier release looked at a retry and its jobs alone (F4)."""
     foreseen: bool = False
     """Must not end the tree instead of its effect. False in a replay: an earlier release did not try it (ruling F4)."""
+    answers: bool = False
+    """Takes any answer, and records no tripped bound. False in a replay: an earlier release did otherwise (F4)."""
 
     @property
     def actor(self) -> str:

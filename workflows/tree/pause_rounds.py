@@ -266,11 +266,11 @@ def open_rounds(state: TreeState) -> tuple[RoundRecord, ...]:
 
 
 def takes(state: TreeState, current: Round) -> tuple[Verb, ...]:
-    """The verbs that end or extend it, the likeliest first; none that could not have its effect (rulings C3, F4)."""
+    """Return the verbs that end or extend a round, the likeliest first; none that could not have its effect (rulings
+    C3, F4). An answer always has: at the least the finalize gets it.
+    """
     known = TAKES[current.kind]
-    possible = tuple(verb for verb in known if why_vain(state, current, verb) is None)
-    ends = () if Verb.ABORT in known or Verb.ANSWER in possible else (Verb.ABORT,)
-    return (*ends, *possible)
+    return tuple(verb for verb in known if verb is Verb.ANSWER or why_vain(state, current, verb) is None)
 
 
 def why_vain(state: TreeState, current: Round, verb: Verb) -> str | None:

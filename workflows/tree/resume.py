@@ -131,11 +131,11 @@ def _other_round(state: TreeState, chain: Coordinator, current: Round, request: 
 
 
 def _other_words(state: TreeState, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
-    """Refuse a verb or text that does not fit this round. `abort` stays valid for questions that can't be answered any
-    more.
+    """Refuse a verb or text that does not fit this round. `abort` is taken where only the finalize gets an answer:
+    earlier releases offered it there.
     """
     order = request.order
-    if request.foreseen and order.verb == Verb.ABORT and Verb.ABORT in pause_rounds.takes(state, current):
+    if request.foreseen and order.verb == Verb.ABORT and pause_rounds.why_vain(state, current, Verb.ANSWER):
         return refuse_length(order.text)
     asks = {each.id: each.question.choices for each in chain.asking}
     cid, what = chain.coordinator_id, _named(chain, current)
@@ -143,14 +143,19 @@ def _other_words(state: TreeState, chain: Coordinator, current: Round, request: 
 
 
 def _no_room(state: TreeState, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
-    """Refuse a verb for whose effect the budgets have no room (rulings C3, F4)."""
+    """Refuse a verb for whose effect the budgets have no room (rulings C3, F4). An answer always has its effect: at
+    the least the finalize gets it.
+    """
     verb = Verb(request.order.verb)
+    if request.answers and verb is Verb.ANSWER:
+        return None
     over, why = pause_rounds.no_room(state, verb), pause_rounds.why_vain(state, current, verb)
     earlier = over is not None and verb is not Verb.ANSWER and (request.budgets or _retry_at_the_cap(verb, over))
     if why is None or not (request.foreseen or earlier):
         return None
-    message = f"{why}: {_named(chain, current)} can still be aborted"
-    return Refusal(ResumeFault.NO_ROOM, message, {"cap": over.data.get("cap") if over else None})
+    left = pause_rounds.takes(state, current)
+    message = f"{why}: {_named(chain, current)} still takes {', '.join(left)}"
+    return Refusal(ResumeFault.NO_ROOM, message, {"commands": list(answers.commands(chain.coordinator_id, left, ()))})
 
 
 def _retry_at_the_cap(verb: Verb, over: Refusal) -> bool:
@@ -206,7 +211,7 @@ def _refused(step: Step, request: ResumeRequested, refusal: Refusal, who: Data) 
             "round": request.order.round,
         }
         step.event(EventKind.RESUME_REFUSED, job_id, refusal.message, {**who, **why})
-    if refusal.kind == ResumeFault.NO_ROOM:
+    if refusal.kind == ResumeFault.NO_ROOM and not request.answers:
         over = pause_rounds.no_room(step.state, Verb(request.order.verb))
         if over is not None:
             step.refused(over, step.state.root_id)

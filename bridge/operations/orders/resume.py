@@ -5,7 +5,7 @@ The order is one value from the surface to the tree: `ResumeOrder`.
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -35,7 +35,7 @@ from workflows.model.event_kinds import EventKind
 from workflows.model.orders import ResumeOrder
 from workflows.model.refusals import Refusal, ResumeFault
 from workflows.model.rows import RoundRecord
-from workflows.policy.answers import ASKS_BACK, Verb, clean, refuse_length, refuse_order
+from workflows.policy.answers import ASKS_BACK, TAKES, Verb, clean, refuse_length, refuse_order
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.text.durations import abbreviated
 from workflows.tree.commands import CloseTree
@@ -88,20 +88,46 @@ def _taken_before(service: Service, root: str, order: ResumeOrder) -> Verdict | 
 
 
 def _check_answer(order: ResumeOrder, found: list[RoundRecord]) -> None:
-    """Check an answer by the tree's own rules, because a tree without a worker can't refuse it (ruling F5)."""
+    """Check an answer before it is sent (ruling F5). All else about an order the tree says first, if it can."""
     mine = rounds.meant_by(order.job_id, found)
     if order.verb != Verb.ANSWER or order.channel not in _ASKS_BACK or len(mine) != 1:
         return
+    if mine[0].questions and _is_meant(mine[0], order):
+        _check_words(order, mine[0])
+
+
+def _check_kept(order: ResumeOrder, found: list[RoundRecord]) -> None:
+    """Refuse by the rows what the tree will refuse: without a worker it can't say so before the order is kept (F4)."""
+    mine = rounds.meant_by(order.job_id, found)
+    if len(mine) != 1:
+        names = ", ".join(row.coordinator_id for row in mine)
+        many, none = "several coordinators wait for a person, name one of them", "does not wait for a person"
+        raise RefusedError(f"{many}: {names}" if mine else f"{order.job_id} {none}", "service attention")
     meant = mine[0]
-    if Verb.ANSWER not in meant.verbs:
-        return  # the tree says why
-    if order.round not in (None, meant.number) or not meant.digest.startswith(order.digest) or not meant.questions:
-        return
-    asks, what = {each.id: each.choices for each in meant.questions}, f"round {meant.number} of {meant.coordinator_id}"
+    if not _is_meant(meant, order):
+        raise RefusedError(f"{_named(meant)} is open now: look again", f"service job show {meant.coordinator_id}")
+    if order.verb not in meant.verbs and order.verb in TAKES[meant.kind] and order.verb != Verb.ANSWER:
+        takes = f"{_named(meant)} takes {', '.join(meant.verbs)} now, not {order.verb}"
+        raise RefusedError(takes, Commands(*meant.commands))
+    if order.verb not in meant.verbs or order.verb in TAKES[meant.kind]:  # an earlier release's may take an abort
+        _check_words(order, meant)
+
+
+def _is_meant(row: RoundRecord, order: ResumeOrder) -> bool:
+    return order.round in (None, row.number) and row.digest.startswith(order.digest)
+
+
+def _named(row: RoundRecord) -> str:
+    return f"round {row.number} of {row.coordinator_id}"
+
+
+def _check_words(order: ResumeOrder, meant: RoundRecord) -> None:
+    """Refuse a verb of the other kind of round, and an answer that the tree would not take completely."""
+    asks, whole = {question.id: question.choices for question in meant.questions}, order.channel in _ASKS_BACK
 
     def refusal_of(text: str) -> Refusal | None:
         said = order.model_copy(update={"text": text})
-        return refuse_order(said, meant.kind, asks, meant.coordinator_id, what, whole=True)
+        return refuse_order(said, meant.kind, asks, meant.coordinator_id, _named(meant), whole=whole)
 
     if refusal := refusal_of(order.text):
         # A refusal quotes the beginning of a long text, and half a secret would not be recognized: redact first.
@@ -114,7 +140,7 @@ async def _carried(service: Service, root: str, order: ResumeOrder) -> Verdict:
     client, until = await client_of(service), time.monotonic() + CATCHES_UP
     while True:
         try:
-            return await _asked(client.get_workflow_handle(root), order)
+            return await _asked(client.get_workflow_handle(root), order, lambda: rounds.open_of(service, root))
         except DeclinedError as no:
             if no.kind == ResumeFault.NO_OPEN_ROUND and rounds.open_of(service, root) and time.monotonic() < until:
                 await asyncio.sleep(0.2)
@@ -128,8 +154,10 @@ async def _carried(service: Service, root: str, order: ResumeOrder) -> Verdict:
     raise _too_late(service, root, order)
 
 
-async def _asked(handle: WorkflowHandle[DelegationTree, CloseTree], order: ResumeOrder) -> Verdict:
-    """Send the order as an update; as a signal if no worker answers."""
+async def _asked(
+    handle: WorkflowHandle[DelegationTree, CloseTree], order: ResumeOrder, waiting: Callable[[], list[RoundRecord]]
+) -> Verdict:
+    """Send the order as an update; as a signal if no worker answers and the rows don't speak against it."""
     try:
         with translated():
             answer: Any = await handle.execute_update(
@@ -137,6 +165,7 @@ async def _asked(handle: WorkflowHandle[DelegationTree, CloseTree], order: Resum
             )
         return Verdict(str(answer), applied=True)
     except NoWorkerError:
+        _check_kept(order, waiting())
         # Both carry one request id: the tree acts once, whichever arrives.
         with translated():
             await handle.signal("resume", order, rpc_timeout=RPC_TIMEOUT)

@@ -1,8 +1,10 @@
 """Checks of an order to a pause before it reaches the tree."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from temporalio.client import WorkflowUpdateRPCTimeoutOrCancelledError
 from temporalio.exceptions import ApplicationError
 
 from activities.settings.home import Home
@@ -34,6 +36,58 @@ class Tree:
 
 async def connected(_: Service) -> SimpleNamespace:
     return SimpleNamespace(get_workflow_handle=lambda *_: None)
+
+
+class NoWorker:
+    """A tree whose order no worker takes; it keeps what it was sent."""
+
+    def __init__(self) -> None:
+        self.kept: list[ResumeOrder] = []
+
+    async def execute_update(self, *_: object, **__: object) -> str:
+        raise WorkflowUpdateRPCTimeoutOrCancelledError
+
+    async def signal(self, _: str, order: ResumeOrder, **__: object) -> None:
+        self.kept.append(order)
+
+
+SPENT = {"kind": "failure", "questions": (), "verbs": ("abort", "extend"), "commands": ("service resume j abort",)}
+
+
+@pytest.mark.ruling("F4", "F5")
+@pytest.mark.parametrize(
+    ("round_", "order", "why"),
+    [
+        (SPENT, {"verb": "abort"}, ""),
+        (SPENT, {"verb": "retry"}, "round 1 of .* takes abort, extend now, not retry"),
+        (SPENT, {"verb": "continue"}, "takes abort, extend now, not continue"),
+        (SPENT, {"verb": "answer", "text": "red"}, "is a failure round: it takes"),
+        (SPENT, {"verb": "extend", "text": "soon"}, "the duration"),
+        (SPENT, {"verb": "abort", "round": 2}, "round 1 of .* is open now"),
+        (SPENT, {"verb": "abort", "digest": "f" * 8}, "round 1 of .* is open now"),
+        ({}, {"verb": "answer", "text": "PostgreSQL"}, ""),
+        ({"verbs": ("abort", "extend")}, {"verb": "answer", "text": "PostgreSQL"}, ""),
+        ({"verbs": ("abort", "extend")}, {"verb": "abort"}, ""),
+        ({}, {"verb": "retry"}, "is an ask round: it takes"),
+    ],
+)
+async def test_without_a_worker_an_order_is_refused_or_kept_but_never_both(
+    home: Home, monkeypatch: pytest.MonkeyPatch, round_: dict[str, Any], order: dict[str, Any], why: str
+) -> None:
+    service, tree = Service(home), NoWorker()
+    seeds.write(service, seeds.task(), seeds.job(), seeds.round_(**round_))
+
+    async def reached(_: Service) -> SimpleNamespace:
+        return SimpleNamespace(get_workflow_handle=lambda *_: tree)
+
+    monkeypatch.setattr(resume, "client_of", reached)
+    said = ResumeOrder(actor="ann", channel="cli", job_id=seeds.ROOT, **order)
+    if why:
+        with pytest.raises(RefusedError, match=why):
+            await resume.resume(service, said)
+    else:
+        assert "it is kept" in (await resume.resume(service, said)).message
+    assert len(tree.kept) == (not why)
 
 
 @pytest.mark.ruling("F4", "F7")
