@@ -78,7 +78,9 @@ def _list_trees(service: "Service", wanted: "TreeFilter", *, json: bool) -> None
         say_json([listed(row) for row in found])
         return
     link = link_of(address_of(service, "/ui/"))
-    say_table((Column("TREE", link=link), *TREE_HEADINGS[1:]), [tree_row(row) for row in found], NOTHING)
+    headings = (Column("TREE", link=link), *TREE_HEADINGS[1:], PREFLIGHT)
+    count = len(headings) if any(row.tree.preflight_failed for row in found) else -1
+    say_table(headings[:count], [tree_row(row)[:count] for row in found], NOTHING)
     if any(row.tree.waits_for.who == "person" for row in found):
         tell("to see what waits for you, with the commands: service attention")
 
@@ -354,6 +356,7 @@ def close(
 
 
 NOTHING = 'no jobs; start one: service agent ask NAME "MESSAGE" --repo OWNER/NAME'
+PREFLIGHT = Column("PREFLIGHT_FAILED:", least=17, leaves=1, plain=60)
 TREE_HEADINGS = (
     "TREE",
     Column("STATE", look=of_state),
@@ -375,7 +378,7 @@ HEADINGS = (
     Column("DECISION", leaves=5, look=of_state),
     Column("STARTED", leaves=3),
     Column("SUMMARY", least=16, plain=60),
-    Column("PREFLIGHT_FAILED:", least=17, leaves=1, plain=60),
+    PREFLIGHT,
 )
 REVIEW_HEADINGS = (
     "REVIEW",

@@ -40,6 +40,8 @@ class ListedTree:
     put_off_until: float | None
     queued: str
     """Why its oldest queued job waits."""
+    preflight_failed: str = ""
+    """Why its last set of delegations that could not be routed was refused; empty if every set could be."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,9 @@ def _of_one_job(root: ColumnElement[str], now: float) -> dict[str, Select[Any]]:
     this_attempt = and_(deferrals.c.job_id == job.c.job_id, deferrals.c.attempt == job.c.attempt)
     put_off = select(deferrals.c.runtime).join(job, this_attempt).order_by(deferrals.c.until).limit(1)
     put_off = put_off.where(mine, job.c.state == JobState.RUNNING.value, deferrals.c.until > now)
+    unroutable = select(job.c.preflight_failed).where(mine, job.c.preflight_failed.is_not(None))
     return {
+        "preflight_failed": unroutable.order_by(job.c.queued_at.desc()).limit(1),
         "last_words": said.order_by(job.c.ended_at.desc()).limit(1),
         "queued": queued.order_by(job.c.queued_at).limit(1),
         "put_off": put_off,
@@ -205,4 +209,5 @@ def _tree(row: Row[Any]) -> ListedTree:
         put_off=row.put_off or "",
         put_off_until=row.put_off_until,
         queued=row.queued or "",
+        preflight_failed=row.preflight_failed or "",
     )

@@ -138,6 +138,7 @@ def tree_row(row: "TreeRow") -> tuple[str, ...]:
         ago(tree.opened_at),
         row.root.repo,
         one_line(tree.last_words or "-", LONGEST),
+        one_line(tree.preflight_failed or "-", LONGEST),
     )
 
 

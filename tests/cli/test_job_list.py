@@ -50,6 +50,34 @@ def test_an_answered_tree_that_is_done_reads_done(answered: None, capsys: pytest
     assert "blocked" not in row
 
 
+@pytest.mark.ruling("C6", "spec:cli.preflight_failed")
+def test_the_plain_list_has_a_trailing_column_for_preflight_failures_where_there_are_any(
+    answered: None, home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "PREFLIGHT_FAILED:" not in printed(capsys)
+    assert {line.count("-") > 9 for line in printed(capsys).splitlines()} == {False}
+    service = Service(home)
+    other = "job-000000000009"
+    first, last = f"{other}.1", f"{other}.2"
+    ids: dict[str, Any] = {"root_job_id": other, "task_id": "task-000000000009"}
+    corrective: dict[str, Any] = {**ids, "delegation_id": None, "continuation": Continuation.CORRECTIVE}
+    seeds.write(
+        service,
+        seeds.task(other, task_id=ids["task_id"]),
+        seeds.job(other, **ids, preflight_failed="nobody is not an agent", queued_at=1.0),
+        seeds.job(first, **corrective, preflight_failed="runtime_a is not an agent", queued_at=2.0),
+        seeds.job(last, **corrective, queued_at=3.0),
+    )
+    service.store.dispose()
+    head, *rows = printed(capsys).splitlines()
+    assert head.rstrip().endswith("PREFLIGHT_FAILED:")
+    told = {row.split()[0]: row.rstrip() for row in rows}
+    assert told[other].endswith("runtime_a is not an agent")
+    assert told[ROOT].endswith("In memory.  -")
+    [listed] = [each for each in json.loads(printed(capsys, "--json")) if each["job_id"] == other]
+    assert listed["tree"]["preflight_failed"] == "runtime_a is not an agent"
+
+
 def test_json_has_the_keys_of_the_first_job_and_the_tree(answered: None, capsys: pytest.CaptureFixture[str]) -> None:
     [tree] = json.loads(printed(capsys, "--json"))
     jobs = json.loads(printed(capsys, "--json", "--jobs"))

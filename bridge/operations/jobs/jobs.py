@@ -26,7 +26,7 @@ from workflows.model.errors import NotFoundError, ServiceError, UsageError, with
 from workflows.model.rows import EventRecord, JobRecord, RoundRecord, TaskRecord
 from workflows.model.settings import Bounds
 from workflows.model.spend import Ledger
-from workflows.model.states import JobState
+from workflows.model.states import JobState, TaskState
 from workflows.policy.bounds import ledger_of
 from workflows.policy.decisions import state_label
 from workflows.policy.tree_states import TreeState, tree_state
@@ -91,8 +91,9 @@ class JobFilter:
 def find(service: Service, wanted: JobFilter) -> list[JobRecord]:
     """Return the newest jobs that match."""
     if wanted.state is not None and wanted.state not in list(JobState):
-        error = UsageError(f"{wanted.state!r} is not a job state; they are {', '.join(JobState)}")
-        raise with_nearest(error, wanted.state, JobState)
+        way = f"service job list --state {wanted.state}" if wanted.state in list(TaskState) else ""
+        error = UsageError(f"{wanted.state!r} is not a job state; they are {', '.join(JobState)}", way)
+        raise error if way else with_nearest(error, wanted.state, JobState)
     check_search(wanted.text)
     found = stored.find(
         service.store,

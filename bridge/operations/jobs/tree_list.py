@@ -11,7 +11,7 @@ from bridge.operations.jobs.jobs import check_search
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError, with_nearest
 from workflows.model.rows import JobRecord, RoundRecord
-from workflows.model.states import JobState
+from workflows.model.states import JobState, TaskState
 from workflows.policy.tree_states import TreeState, tree_state
 from workflows.text.durations import clock
 
@@ -63,6 +63,8 @@ class TreeSummary:
     ended_at: float | None
     elapsed_seconds: float
     """Without the time it waited for people."""
+    preflight_failed: str = ""
+    """Why its last set of delegations that could not be routed was refused; empty if every set could be."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +76,11 @@ class TreeRow:
 
 
 def state_named(name: str | None) -> TreeState | None:
-    """Return the state with this name; None for no name."""
+    """Return the state with this name, which may be that of a paused task; None for no name."""
     if not name:
         return None
+    if name == TaskState.AWAITING_HUMAN:
+        return TreeState.WAITING
     if name in list(TreeState):
         return TreeState(name)
     way = f"service job list --jobs --state {name}" if name in list(JobState) else ""
@@ -111,6 +115,7 @@ def _row(tree: ListedTree, now: float) -> TreeRow:
         opened_at=task.opened_at,
         ended_at=task.ended_at,
         elapsed_seconds=task.elapsed(now),
+        preflight_failed=tree.preflight_failed,
     )
     return TreeRow(hosts.with_reason(tree.root, tree.host), summary)
 
