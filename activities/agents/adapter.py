@@ -100,8 +100,12 @@ class Adapter(Protocol):
         """Make the program's folder, and return how to start it, in a new session or a resumed one."""
         ...
 
-    def renew_login(self, call: ProgramCall) -> None:
-        """Bring the running program's login up to date with the operator's."""
+    def renew_login(self) -> None:
+        """Have the operator's own program renew its login if that is about to expire, and wait for that."""
+        ...
+
+    def follow_login(self, call: ProgramCall) -> None:
+        """Bring the running program's login up to date with the operator's, which is renewed in the background."""
         ...
 
     def only_sessions(self, call: ProgramCall) -> Path | None:

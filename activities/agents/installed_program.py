@@ -10,7 +10,7 @@ from signal import SIGKILL
 from typing import Any
 
 from activities.agents import program_folder
-from activities.agents.adapter import CannotLaunchError, Launch, ProgramCall, ProgramReport, environment
+from activities.agents.adapter import CannotLaunchError, Launch, ProgramCall, ProgramReport, environment, passed
 from activities.agents.faults import (
     Blocker,
     BlockerKind,
@@ -22,6 +22,7 @@ from activities.agents.faults import (
     kind_of,
     reset_time,
 )
+from activities.agents.login_renewal import LoginRenewal
 from activities.runs.output import read_bounded
 from activities.runs.regular_files import NotRegularError, size_of
 from activities.runs.supervised_run import RunEnd
@@ -45,6 +46,8 @@ class InstalledProgram:
     granted: Sequence[str] = ()
     mcp_servers: Sequence[str] = ()
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    renews_login: bool = True
+    """True if the operator's own program may be started to renew its login."""
 
     @property
     def start(self) -> tuple[str, ...]:
@@ -59,6 +62,12 @@ class InstalledProgram:
     def users(self) -> Path:
         """Return the operator's own folder of the program."""
         return self.program.home(self.environ)
+
+    @property
+    def login_renewal(self) -> LoginRenewal | None:
+        """Return the renewal of the operator's login, unless the settings forbid it."""
+        environ = passed((*self.program.passes, *self.granted), self.environ)
+        return LoginRenewal(self.program, self.start, environ) if self.renews_login else None
 
     def servers(self, among: object, path: Path) -> dict[str, Any]:
         """Return the MCP servers that jobs have, of those in the operator's settings."""
@@ -188,9 +197,16 @@ class Driver:
         del call
         return command
 
-    def renew_login(self, call: ProgramCall) -> None:
-        """Bring the running program's login up to date with the operator's."""
-        program_folder.renew(call.home, self._installed.program, self._installed.users)
+    def renew_login(self) -> None:
+        """Have the operator's own program renew its login if that is about to expire, and wait for that."""
+        if renewal := self._installed.login_renewal:
+            renewal.run()
+
+    def follow_login(self, call: ProgramCall) -> None:
+        """Bring the running program's login up to date with the operator's, which is renewed in the background."""
+        if renewal := self._installed.login_renewal:
+            renewal.run_in_background()
+        program_folder.follow(call.home, self._installed.program, self._installed.users)
 
     def only_sessions(self, call: ProgramCall) -> Path | None:
         """Leave nothing but sessions in an ended program's folder. Return where the rest is now."""

@@ -5,7 +5,8 @@ it, some of the settings, and instructions. Of a run, only the sessions stay in 
 the tree. Nothing is written to the operator's folder, and no memory is read from it.
 
 A token that renews a login can often be used once only. A job that used it would end the login of the operator, whose
-file it cannot write. So the operator's program alone renews, and the copy follows it, also while a job runs.
+file it cannot write. So the operator's program alone renews it (`login_renewal`), and the copy follows, also while a
+job runs.
 """
 
 import contextlib
@@ -64,7 +65,7 @@ def besides_sessions(folder: Path, program: Program) -> tuple[Path, ...]:
     return tuple(folder / name for name in names if name not in program.writes)
 
 
-def renew(folder: Path, program: Program, users: Path) -> None:
+def follow(folder: Path, program: Program, users: Path) -> None:
     """Bring the login of a running program up to date, after the operator's program has renewed its own.
 
     The files stay the same, because a box shows a file, not its name. A shorter login is filled up with spaces, so that

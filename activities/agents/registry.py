@@ -40,7 +40,14 @@ def adapters_of(settings: Settings, environ: Mapping[str, str]) -> dict[str, Ada
             adapters[name] = Shell(section.env, environ, section.command)
         else:
             installed = InstalledProgram(
-                name, program, section.command, section.arguments, section.env, section.mcp_servers, environ
+                name,
+                program,
+                section.command,
+                section.arguments,
+                section.env,
+                section.mcp_servers,
+                environ,
+                section.renew_login,
             )
             adapters[name] = ADAPTERS[program.name](installed)
     return adapters

@@ -41,7 +41,10 @@ class Shell:
         del stdout
         return False
 
-    def renew_login(self, call: ProgramCall) -> None:
+    def renew_login(self) -> None:
+        """Do nothing: a command has no login that is known."""
+
+    def follow_login(self, call: ProgramCall) -> None:
         """Do nothing: a command has no login that is known."""
 
     def only_sessions(self, call: ProgramCall) -> None:

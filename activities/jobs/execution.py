@@ -18,6 +18,7 @@ from activities.host.boxing import Wanted
 from activities.host.context import Context
 from activities.host.disk_space import GIB
 from activities.host.helper_process import FILL_SECONDS, TooMuchError, apart
+from activities.host.slots import out_of_turn
 from activities.jobs.session import EarlierSession
 from activities.jobs.workspace import branch_name
 from activities.runs import supervised_run as runs
@@ -170,7 +171,7 @@ class Execution:
         def see(progress: Progress) -> None:
             nonlocal looked
             self.on_progress(progress)
-            self.adapter.renew_login(begun.call)
+            self.adapter.follow_login(begun.call)
             if progress.stdout_bytes != looked and not ending:
                 looked = progress.stdout_bytes
                 if self.adapter.tries_in_vain(run_dir / "stdout.log"):
@@ -196,6 +197,8 @@ class Execution:
         call = replace(call, runs=Claim.read(call.run_dir) is not None)
         if not call.runs:
             self.adapter.require()
+            with out_of_turn():  # the operator's program may take a minute
+                self.adapter.renew_login()
         launch = self.adapter.launch(call)
         worker = call.run.assignment.worker
         section = self.context.settings.runtime(worker.runtime)

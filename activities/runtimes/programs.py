@@ -3,6 +3,9 @@
 `table` lists the programs. Nothing here runs a program: `find` and `logged_in` look at files and variables.
 """
 
+import base64
+import contextlib
+import json
 import os
 import re
 import shutil
@@ -11,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from workflows.contract.models import AutonomyPolicy
 
@@ -39,6 +43,23 @@ class Counts(StrEnum):
     """This run."""
     SESSION = "session"
     """The whole session so far: a run's usage is the difference to the last report."""
+
+
+@dataclass(frozen=True)
+class Renewal:
+    """How a program is made to renew its login before the login expires."""
+
+    expires: tuple[str, ...]
+    """Keys that lead to the moment in the login's file: a number, or a JSON Web Token that has it."""
+    arguments: tuple[str, ...]
+    """The call that renews a login in its last minutes."""
+    text: str = ""
+    """Content of `RENEWAL_FILE` in the call's folder, which is also its standard input."""
+    asks: bool = False
+    """True if the call asks the model for a word."""
+
+
+RENEWAL_FILE = "input.md"
 
 
 @dataclass(frozen=True)
@@ -82,6 +103,8 @@ class Program:
     """Keys of the login's file that jobs get; empty: all."""
     renews: tuple[tuple[str, str | int], ...] = ()
     """Keys in the login's file that let the program renew the login, with the values that jobs get in their place."""
+    renewal: Renewal | None = None
+    """None: the service never renews its login."""
     settings: tuple[str, ...] = ()
     """Further variables of its own, passed on if the service has them."""
 
@@ -155,6 +178,36 @@ def logged_in(
     if any(environ.get(name) for name in granted) or platform == "darwin":
         return None
     return None if _has_its_own_way(program, started_as) or any(map(_names_another, _settings(home))) else False
+
+
+def login_expires(program: Program, environ: Mapping[str, str] = os.environ) -> float | None:
+    """Return when the login expires unless the program renews it, in seconds since the epoch; of several, the last.
+
+    None: a key replaces the login, or no file has both a moment and what renews the login.
+    """
+    if program.renewal is None or any(environ.get(name) for name in program.keys):
+        return None
+    home, moments = program.home(environ), list[float]()
+    token = (*program.renewal.expires[:-1], program.renews[0][0])
+    for path in (path for pattern in program.credentials for path in home.glob(pattern)):
+        with contextlib.suppress(OSError, ValueError, RecursionError, LookupError, TypeError):
+            login = json.loads(path.read_text())
+            if _inner(login, token):
+                moments.append(_moment(_inner(login, program.renewal.expires)))
+    return max(moments, default=None)
+
+
+def _inner(login: Any, keys: Iterable[str]) -> Any:
+    for key in keys:
+        login = login[key]
+    return login
+
+
+def _moment(value: float | str) -> float:
+    """Return a moment in seconds: given in seconds or in milliseconds, or in the payload of a JSON Web Token."""
+    if isinstance(value, str):
+        value = json.loads(base64.urlsafe_b64decode(value.split(".")[1] + "=="))["exp"]
+    return float(value) / (1000 if float(value) > 1e11 else 1)
 
 
 def _has_its_own_way(program: Program, started_as: Sequence[str]) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from activities.runtimes.programs import Counts, Program
+from activities.runtimes.programs import RENEWAL_FILE, Counts, Program, Renewal
 from workflows.contract.models import AutonomyPolicy
 from workflows.contract.models import Runtime as Name
 
@@ -36,6 +36,14 @@ CODEX = Program(
         *("shell_environment_policy", "sandbox_workspace_write", "tool_output_token_limit", "*_agent_reasoning"),
     ),
     renews=(("refresh_token", ""),),
+    renewal=Renewal(
+        expires=("tokens", "access_token"),
+        arguments=("app-server",),
+        text="""{"id":1,"method":"initialize","params":{"clientInfo":{"name":"service","version":"1"}}}
+{"method":"initialized"}
+{"id":2,"method":"account/read","params":{"refreshToken":true}}
+""",
+    ),
     counts=Counts.SESSION,
     builds_with=AutonomyPolicy.WORKSPACE_WRITE,  # its sandbox then allows writing in the worktree, but not in `.git`
 )
@@ -61,6 +69,7 @@ CLAUDE = Program(
     ),
     login_used=("claudeAiOauth",),
     renews=(("refreshToken", ""),),
+    renewal=Renewal(expires=("claudeAiOauth", "expiresAt"), arguments=("auth", "status")),
     settings=("ANTHROPIC_BASE_URL", "API_TIMEOUT_MS", "CLAUDE_CODE_MAX_RETRIES"),
     lost_session=re.compile("No conversation found with session ID"),
     # it retries for three minutes; two refusals may be a login that it is renewing
@@ -84,6 +93,12 @@ KIMI = Program(
         *("telemetry", "merge_all_available_skills"),
     ),
     renews=(("refresh_token", ""), ("expires_at", 0)),  # 0: it uses the token without a look at its age
+    renewal=Renewal(
+        expires=("expires_at",),
+        arguments=("--agent-file", RENEWAL_FILE, "-p", "yes"),
+        text="---\nname: renewal\ndescription: Says one word.\ntools: []\n---\nAnswer with the one word yes.\n",
+        asks=True,
+    ),
     settings=(
         *("KIMI_MODEL_NAME", "KIMI_MODEL_BASE_URL", "KIMI_MODEL_PROVIDER_TYPE"),
         *("KIMI_LOOP_MAX_ATTEMPTS_PER_STEP", "KIMI_MODEL_THINKING_EFFORT"),

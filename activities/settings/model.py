@@ -82,6 +82,8 @@ class RuntimeSection(Section):
     """Names of variables passed to the agent, beside the fixed allow-list."""
     mcp_servers: list[str] = []
     """Names of MCP servers in the program's own settings that its jobs have; all others are left out."""
+    renew_login: bool = True
+    """True: the operator's own program is started to renew its login when that is about to expire."""
     rate_limit_retries: int = Field(default=8, ge=0)
     """Retries of a run that met a rate limit or a used-up quota; 0 is none."""
     rate_limit_backoff: Duration = 60.0

@@ -52,7 +52,11 @@ THEIRS = {
         ".claude/skills/style/SKILL.md": "indent with tabs",
     },
     "kimi": {
-        ".kimi-code/credentials/kimi.json": {"access_token": "token", "refresh_token": RENEWS, "expires_at": 1},
+        ".kimi-code/credentials/kimi.json": {
+            "access_token": "token",
+            "refresh_token": RENEWS,
+            "expires_at": 9_999_999_999,
+        },
         ".kimi-code/sessions/wd_shop/session_1/agents/main/wire.jsonl": MARK,
         ".kimi-code/session_index.jsonl": MARK,
         ".kimi-code/mcp.json": {"mcpServers": {"theirs": {"command": MARK}}},

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from activities.runtimes.table import KNOWN, PROGRAMS, RUNTIMES, SHELL, program_
 from activities.settings.model import RuntimeSection
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, with_nearest
+from workflows.text.durations import clock
 
 SECONDS = 20.0
 SAID = 200
@@ -106,6 +108,9 @@ def _program(name: str, program: Program, section: RuntimeSection, path: str, en
     logged_in = programs.logged_in(program, section.env, environ, started_as=started_as)
     login = {True: "logged in", False: "not logged in", None: "whether it is logged in cannot be told from here"}
     says, fix = login[logged_in], program.way_in if logged_in is False else ""
+    if (expires := programs.login_expires(program, environ)) is not None:
+        says += f"{' until' if expires > time.time() else '; its login expired at'} {clock(expires)}"
+        says += " (the service renews it)" if section.renew_login else f" (to renew it, use {program.name})"
     if version < program.minimum:
         says += f"; older than {'.'.join(map(str, program.minimum))}, with which it is known to work"
         fix = "; ".join(filter(None, (program.update(path), fix)))

@@ -21,7 +21,10 @@ HOMES = {name: program.home_folder for name, program in PROGRAMS.items()}
 LOGINS: dict[str, tuple[str, dict[str, Any]]] = {
     "codex": ("auth.json", {"tokens": {"access_token": "old", "refresh_token": "renews"}, "last_refresh": "then"}),
     "claude": (".credentials.json", {"claudeAiOauth": {"accessToken": "old", "refreshToken": "renews"}, "mcpOAuth": 1}),
-    "kimi": ("credentials/kimi-code.json", {"access_token": "old", "refresh_token": "renews", "expires_at": 9}),
+    "kimi": (
+        "credentials/kimi-code.json",
+        {"access_token": "old", "refresh_token": "renews", "expires_at": 9_999_999_999},
+    ),
 }
 LEFT: dict[str, dict[str, Any]] = {
     "codex": {"tokens": {"access_token": "old", "refresh_token": ""}, "last_refresh": "then"},
@@ -62,14 +65,14 @@ def test_the_login_of_a_running_program_follows_the_operator_s(tmp_path: Path, p
     driver.launch(call)
     own = call.home / name
     before = own.stat()
-    driver.renew_login(call)
+    driver.follow_login(call)
     assert own.stat().st_mtime_ns == before.st_mtime_ns
     written(theirs.with_suffix(".new"), json.dumps(login).replace("old", renewed)).replace(theirs)
-    driver.renew_login(call)
+    driver.follow_login(call)
     assert json.loads(own.read_text()) == json.loads(json.dumps(LEFT[program]).replace("old", renewed))
     assert own.stat().st_ino == before.st_ino, "a box shows the file, not its name"
     theirs.write_text("{cut o")
-    driver.renew_login(call)
+    driver.follow_login(call)
     assert renewed in own.read_text()
 
 
@@ -84,7 +87,7 @@ def test_no_link_that_an_agent_left_is_written_through(tmp_path: Path) -> None:
         (call.home / name).unlink()
         (call.home / name).symlink_to(precious)
     (call.home / "sessions").symlink_to(tmp_path)
-    driver.renew_login(call)
+    driver.follow_login(call)
     launch = driver.launch(call)
     assert precious.read_text() == "precious"
     assert not any(path.is_symlink() for path in call.home.iterdir())
@@ -227,7 +230,7 @@ def test_settings_that_cannot_be_read_are_said_before_a_start_and_hold_up_no_run
     shutil.rmtree(call.home, ignore_errors=True)
     running = replace(call, runs=True)
     assert driver.launch(running).settings == (), "as of one that an older release started"
-    driver.renew_login(running)
+    driver.follow_login(running)
     assert driver.only_sessions(running) is None
 
 

@@ -296,3 +296,28 @@ async def test_a_context_that_is_too_long_names_the_next_command(stage: Stage, u
         f"the work does not fit into the model's context (codex on runtime_a: {says}): give it a smaller part, or a "
         'model with a larger context (try: service agent ask scout "A SMALLER PART" --repo acme/shop --model MODEL)'
     )
+
+
+@pytest.mark.ruling("N2")
+async def test_a_login_that_expired_is_renewed_before_the_program_starts_by_the_operator_s_own(
+    stage: Stage, users_home: Path
+) -> None:
+    """Without that, a service that nobody attends to is blocked when the first login runs out."""
+    path = users_home / ".claude" / ".credentials.json"
+    path.parent.mkdir()
+    login = {"accessToken": "old", "refreshToken": "renews", "expiresAt": 1}
+    path.write_text(json.dumps({"claudeAiOauth": login}))
+    script = f"""
+own = pathlib.Path(os.environ.get("CLAUDE_CONFIG_DIR", here / ".claude"), ".credentials.json")
+login = json.loads(own.read_text())["claudeAiOauth"]
+if words == ["auth", "status"]:
+    assert not [name for name in os.environ if name.startswith("SERVICE_")] and own.parent.parent == here
+    own.write_text(json.dumps({{"claudeAiOauth": login | {{"accessToken": "new", "expiresAt": 9_999_999_999_000}}}}))
+    sys.exit()
+assert login["accessToken"] == "new" and not login["refreshToken"] and own.parent.parent != here
+{SAYS["runtime_b"]}
+"""
+    driven = driving(stage, "runtime_b", script)
+    outcome = await driven.play(a_job(driven, "runtime_b"))
+    assert outcome.state is JobState.SUCCEEDED, outcome.reason
+    assert calls(users_home) == 2

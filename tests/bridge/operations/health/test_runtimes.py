@@ -182,3 +182,18 @@ def test_codex_is_told_to_run_the_build_in_its_own_sandbox(
 def test_a_list_of_runtimes_builds_nothing(home: Home, install: Install, key: str) -> None:
     install(GOOD)
     assert seen(home).checks is None
+
+
+@pytest.mark.ruling("N2")
+def test_a_login_that_expires_is_said_with_the_moment_and_who_renews_it(home: Home, install: Install) -> None:
+    program = install(GOOD)
+    path = program.parent.parent / "user" / ".claude" / ".credentials.json"
+    path.parent.mkdir()
+    for expires, says in ((4_000_000_000_000, "logged in until 2096-"), (1, "logged in; its login expired at 1970-")):
+        path.write_text(json.dumps({"claudeAiOauth": {"refreshToken": "renews", "expiresAt": expires}}))
+        found = seen(home)
+        assert found.says.startswith(says)
+        assert found.says.endswith("UTC (the service renews it)")
+        home.config.write_text("[runtimes.claude]\nrenew_login = false\n")
+        assert seen(home).says.endswith("UTC (to renew it, use claude)")
+        home.config.write_text("")
