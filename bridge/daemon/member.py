@@ -119,9 +119,11 @@ class MemberProcess:
 
     async def _until_missing(self, sign: Callable[[], Awaitable[object]]) -> None:
         """Return once the member has given no such sign for the time of its patience."""
-        signs = SignsOfLife(self.pid)
-        while not await asyncio.to_thread(signs.are_missing, await sign()):  # noqa: ASYNC110
-            await asyncio.sleep(self.member.patience / LOOKS)
+        signs, clock = SignsOfLife(self.pid), asyncio.get_running_loop().time
+        began = clock()
+        while not await asyncio.to_thread(signs.are_missing, await sign()):
+            await asyncio.sleep(self.member.patience / LOOKS - (clock() - began))  # a frozen server is asked for long
+            began = clock()
 
     async def _progress(self) -> object:
         """Return what grows while the member starts: seconds of processor time, and bytes in its log."""

@@ -1,13 +1,13 @@
 """The supervised group, with small programs as members."""
 
 import asyncio
-import contextlib
 import logging
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from bridge.daemon.member import Member, MemberFailedError, MemberProcess, until
 from bridge.daemon.supervision import Backoff, Group
 from bridge.machine.daemon_state import ChildPhase, ChildState, Phase
 from tests.bridge.daemon.conftest import is_gone, pid_in
+from tests.starved import starved
 from tests.waiting import wait_for
 
 SAY = "import os, pathlib, signal, subprocess, sys, time\nme = pathlib.Path(sys.argv[1])\n"
@@ -311,9 +312,30 @@ async def test_a_frozen_member_is_ended_and_started_again_and_that_is_said(
     assert (watcher.child("b").restarts, watcher.child("b").frozen_at) == (0, None)
 
 
+async def test_looks_at_a_member_whose_server_does_not_answer_follow_one_another_at_once(tmp_path: Path) -> None:
+    """A look may take as long as the pause between two: a frozen server is asked until a timeout."""
+    began, ended = list[float](), list[float]()
+
+    async def unanswered() -> object:
+        began.append(time.monotonic())
+        await asyncio.sleep(PATIENCE / signs_of_life.LOOKS)
+        ended.append(time.monotonic())
+        return None
+
+    watcher = Watcher()
+    frozen = replace(member(tmp_path, "a", GOOD, patience=PATIENCE), beat=unanswered)
+
+    def is_restarted() -> bool:
+        return bool(watcher.said) and watcher.child("a").restarts > 0
+
+    await while_running(Group([frozen], watcher, QUICK), lambda: wait_for(is_restarted, "a restart"))
+    pauses = [then - before for before, then in zip(ended, began[1:], strict=False)]
+    assert min(pauses) < PATIENCE / signs_of_life.LOOKS / 2
+
+
 async def test_a_member_with_three_percent_of_a_processor_beats_late_and_is_left_alone(tmp_path: Path) -> None:
     watcher = Watcher()
-    with three_percent() as starve:
+    with starved(3) as starve:
 
         def starve_it() -> None:
             wait_for(lambda: watcher.phase is Phase.RUNNING, "the member")
@@ -327,29 +349,6 @@ async def test_a_member_with_three_percent_of_a_processor_beats_late_and_is_left
 
 def has_beaten_since(path: Path, last: int | None) -> bool:
     return ready.beat_of(path) != last
-
-
-@contextlib.contextmanager
-def three_percent() -> Iterator[Callable[[int], None]]:
-    """Make a control group with 3 % of a processor; yield what puts a process into it."""
-    for root, limits in (
-        ("/sys/fs/cgroup/cpu", {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "3000"}),
-        ("/sys/fs/cgroup", {"cpu.max": "3000 100000"}),
-    ):
-        group = Path(root, f"test-starved-{os.getpid()}")
-        with contextlib.suppress(OSError):
-            group.mkdir()
-            for name, value in limits.items():
-                (group / name).write_text(value)
-            break
-    else:
-        pytest.skip("this account may make no control group with a limit of processor time here")
-    members = group / "cgroup.procs"
-    try:
-        yield lambda pid: print(pid, file=members.open("w"), flush=True)
-    finally:
-        wait_for(lambda: not members.read_text().strip(), "the end of its processes")
-        group.rmdir()
 
 
 async def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
