@@ -20,7 +20,7 @@ from activities.store.attempts import AttemptRow, Deferral
 from activities.store.github import facts
 from activities.store.registry import agents
 from workflows.contract.canonical import canonical, canonical_json
-from workflows.contract.models import Delegation, Notice, ServiceResult
+from workflows.contract.models import Action, Decision, Delegation, Notice, ServiceResult
 from workflows.contract.parse import Accepted, Rejected
 from workflows.contract.redact_result import redact_result
 from workflows.contract.render import render_findings
@@ -30,7 +30,7 @@ from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.long_texts import LongPrompt
 from workflows.model.spend import Usage
-from workflows.model.states import JobState
+from workflows.model.states import Continuation, JobState
 from workflows.model.workers import Worker
 from workflows.policy.decisions import state_of
 from workflows.policy.loops import folded, side_effects
@@ -253,6 +253,24 @@ def of_evidence(run: JobRun, evidence: Evidence) -> tuple[Notice, ...]:
     )
     message = f"{run.job_id} left files in its work folder that are ignored: {shown}"
     return (Notice(kind=EventKind.WORK_LEFT_OUT, message=message, data={"found": list(evidence.odd[:MOST])}),)
+
+
+def of_edits(run: JobRun, verdict: Settled, evidence: Evidence) -> tuple[Notice, ...]:
+    """Return a notice of a result that speaks of changes where none are kept, or where there are none."""
+    if not isinstance(verdict, Accepted) or evidence.touched is None or not evidence.touched.complete:
+        return ()
+    result, action = verdict.result, run.assignment.action
+    files = [without_words(name) for name in evidence.touched.files]
+    implemented = result.decision is Decision.IMPLEMENTED
+    if action is not Action.IMPLEMENT and files and (implemented or result.changes_made):
+        named = f"{', '.join(files[:SHOWN])}{f' and {len(files) - SHOWN} more' if files[SHOWN:] else ''}"
+        message = f"{run.job_id} changed files, which are thrown away, because its action is {action}: {named}"
+        return (Notice(kind=EventKind.EDITS_DISCARDED, message=message, data={"files": files[:MOST]}),)
+    own = run.continuation is Continuation.NONE and not result.delegations and not evidence.joined
+    if action is Action.IMPLEMENT and own and implemented and not files:
+        message = f"{run.job_id} says that it implemented its task, and changed no file"
+        return (Notice(kind=EventKind.NOTHING_CHANGED, message=message, data={"claims": len(result.changes_made)}),)
+    return ()
 
 
 def of_repair(run: JobRun, runs: Sequence[Executed]) -> tuple[Notice, ...]:

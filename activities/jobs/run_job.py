@@ -133,6 +133,7 @@ class JobAttempt:
         usage = sum(usages, Usage())
         outcome = attempt_outcome.outcome(self.context, self.run, verdict, evidence, usage, self.place.worktree.branch)
         told = (*outcome.notices, *attempt_outcome.of_evidence(self.run, evidence))
+        told += attempt_outcome.of_edits(self.run, verdict, evidence)
         told += attempt_outcome.of_repair(self.run, runs)
         told += attempt_outcome.of_output(self.run, runs[-1] if runs else None)
         told += attempt_outcome.of_attempt(self.run, self.row, self.before, self.execution.resumes)

@@ -193,7 +193,7 @@ def in_words(detail: "JobDetail", program: str, page: str = "") -> list[str]:
         ("worktree", Line(path(detail.worktree)) if detail.worktree and not job.ended_at else ""),
         ("next", Line(job.next or (stuck.next if stuck else ""))),
     ]
-    return [*in_fields(fields), *_result(detail.payload or {}), *_diagnostics(detail.diagnostics or {})]
+    return [*in_fields(fields), *_result(detail.payload or {}), *_diagnostics(job.job_id, detail.diagnostics or {})]
 
 
 def _live(live: "RunStatus") -> str:
@@ -231,7 +231,7 @@ def way_out_in_words(way: "WayOut") -> list[str]:
     ]
 
 
-def _diagnostics(diagnostics: dict[str, Any]) -> list[str]:
+def _diagnostics(job_id: str, diagnostics: dict[str, Any]) -> list[str]:
     from workflows.contract.faults import first
 
     lines: list[str] = []
@@ -239,6 +239,8 @@ def _diagnostics(diagnostics: dict[str, Any]) -> list[str]:
         lines += ["", prose(forged)]
     if faults := diagnostics.get("faults"):
         lines += ["", "faults of the result:", *(prose(f"  - {fault}") for fault in first(faults))]
+    if diagnostics.get("discarded_diff"):
+        lines += ["", f"it changed files, which are thrown away: service job diff {job_id}"]
     if tail := diagnostics.get("stderr"):
         lines += ["", "last words of the agent:", *prefixed(str(tail).rstrip("\n"))[-10:]]
     return lines

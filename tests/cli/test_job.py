@@ -104,3 +104,12 @@ def test_a_result_that_no_host_sealed_is_not_shown(service: Service, capsys: pyt
     shown = " ".join(capsys.readouterr().out.split())
     assert "forged" not in shown
     assert "Its result is not shown: what the store has of its end was not sealed with a key of this service." in shown
+
+
+@pytest.mark.ruling("I2")
+def test_edits_that_were_thrown_away_name_the_command_that_shows_them(
+    service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seeds.payload(service, seeds.ROOT, {}, diagnostics={"discarded_diff": "+x"})
+    assert main(["job", "show", seeds.ROOT]) == 0
+    assert f"it changed files, which are thrown away: service job diff {seeds.ROOT}" in capsys.readouterr().out

@@ -209,6 +209,12 @@ SCENES: dict[EventKind, Callable[[], World]] = {
     EventKind.WORK_LEFT_OUT: lambda: tree(
         notices=(Notice(kind="work_left_out", message="a pipe", data={"found": ["x: a named pipe"]}),)
     ),
+    EventKind.EDITS_DISCARDED: lambda: tree(
+        notices=(Notice(kind="edits_discarded", message="thrown away", data={"files": ["a.py"]}),)
+    ),
+    EventKind.NOTHING_CHANGED: lambda: tree(
+        notices=(Notice(kind="nothing_changed", message="no file", data={"claims": 0}),)
+    ),
     EventKind.AGENT_REFUSED: refused_to_an_agent,
     EventKind.RUN_STARTED_AGAIN: lambda: tree(
         notices=(Notice(kind="run_started_again", message="once more", data={"attempt": 1}),)

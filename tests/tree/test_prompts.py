@@ -5,6 +5,7 @@ import pytest
 from tests.fenced import blocks, unmarked
 from tests.tree.prompted import BODIES, answered_leg, normal, start, told
 from tests.tree.simulator import delegation
+from workflows.contract.models import Notice
 from workflows.policy.prompts.render import BODIES_LIMIT, BODY_LIMIT, render_continuation, wanted_digests
 from workflows.text.fences import excerpt, inline, written
 from workflows.text.invisible import visible
@@ -86,3 +87,14 @@ def test_a_text_that_cannot_be_read_is_said_to_be_missing() -> None:
     brief = told(normal())
     text = f"[not available: the stored text {brief.goal.digest} could not be read]"
     assert text in render_continuation(brief, {})
+
+
+@pytest.mark.ruling("E6", "P3")
+def test_a_coordinator_whose_edits_were_thrown_away_is_told_in_its_continuation() -> None:
+    notice = Notice(kind="edits_discarded", message="thrown away", data={"files": ["src/a.py"]})
+    for notices, shown in (((notice,), True), ((), False)):
+        tree = start()
+        tree.coordinator("approved", delegation("a"), notices=notices, touched_files=("src/a.py",), summary="Did it.")
+        tree.leg("a", "approved")
+        line = "Files you changed in that run, which are thrown away: `src/a.py`."
+        assert (line in render_continuation(told(tree), BODIES)) is shown

@@ -95,6 +95,8 @@ class ContinuationBrief(Wire):
     legs: tuple[BriefLeg, ...] = ()
     previous_decision: Decision | None = None
     previous_summary: str = ""
+    previous_discarded: tuple[str, ...] = ()
+    """Files that the last run changed and spoke of, although none of its changes are kept (ruling I2)."""
     notes: tuple[str, ...] = ()
     """Skipped or refused things, with the reasons."""
     refused: tuple[RefusedSet, ...] = ()

@@ -19,6 +19,7 @@ from workflows.model.event_payloads import (
     DelegationsPayload,
     DepthPayload,
     DollarsPayload,
+    EditsPayload,
     FinalizePayload,
     JobBegunPayload,
     JobBudgetPayload,
@@ -29,6 +30,7 @@ from workflows.model.event_payloads import (
     LeftOutPayload,
     LoopPayload,
     MovedPayload,
+    NothingChangedPayload,
     Payload,
     PreflightPayload,
     QuestionsPayload,
@@ -110,6 +112,8 @@ class EventKind(StrEnum):
     it.
     """
     WORK_LEFT_OUT = "work_left_out"
+    EDITS_DISCARDED = "edits_discarded"
+    NOTHING_CHANGED = "nothing_changed"
     AGENT_REFUSED = "agent_refused"
     """An agent called an operation that only people may order (ruling N5)."""
 
@@ -179,6 +183,8 @@ PAYLOADS: dict[EventKind, type[Payload]] = {
     EventKind.TREE_CAVEAT: CaveatPayload,
     EventKind.BRANCH_PUT_BACK: BranchesPayload,
     EventKind.WORK_LEFT_OUT: LeftOutPayload,
+    EventKind.EDITS_DISCARDED: EditsPayload,
+    EventKind.NOTHING_CHANGED: NothingChangedPayload,
     EventKind.AGENT_REFUSED: AgentRefusedPayload,
 }
 

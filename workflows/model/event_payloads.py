@@ -65,6 +65,18 @@ class LeftOutPayload(Payload):
     found: list[str]
 
 
+class EditsPayload(Payload):
+    """Files that a job changed and names as its work, although its action is only ask or review (ruling I2)."""
+
+    files: list[str]
+
+
+class NothingChangedPayload(Payload):
+    """The number of changes that an implement job claims, of which no file shows any (ruling I4)."""
+
+    claims: int
+
+
 class SessionPayload(Payload):
     """A continuation started a session of its own instead of resuming one (ruling K3)."""
 

@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from workflows.contract.models import Decision
 from workflows.contract.size_limits import BOUNDS, Bound, cut_to, fitted, size
+from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobOutcome
 from workflows.model.long_texts import RefusedSet
 from workflows.model.rounds import Asked
@@ -116,6 +117,12 @@ def needs(outcome: JobOutcome) -> str:
 def findings_beside(text: str, legs: int) -> str:
     """Return a dependency's findings, cut to its share of a leg's prompt."""
     return cut_to(text, Bound(BEFORE_BYTES // legs, BEFORE_BYTES // legs))
+
+
+def discarded(outcome: JobOutcome) -> tuple[str, ...]:
+    """Return the files of edits that are thrown away although the result speaks of them, cut like `files` (I2)."""
+    spoke = any(notice.kind == EventKind.EDITS_DISCARDED for notice in outcome.notices)
+    return files(outcome) if spoke else ()
 
 
 def files(outcome: JobOutcome) -> tuple[str, ...]:

@@ -253,6 +253,8 @@ class Coordinator(Memory):
     """Work of the chain's jobs and legs, in dispatch order: its line, and input of its leg's dependents (I1, O2)."""
     branch: str = ""
     """Branch that the chain's own jobs write on (ruling O5)."""
+    discarded: tuple[str, ...] = ()
+    """Files that the chain's latest job changed and spoke of, although none of its changes are kept (ruling I2)."""
     held: JobOutcome | None = None
     """The result that is held back."""
     left_out: int = 0

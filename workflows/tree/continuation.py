@@ -179,6 +179,7 @@ def _brief(step: Step, chain: Coordinator, cause: Cause, depth: int, replies: Re
         legs=tuple(_legs(step, chain, cause.flavour)),
         previous_decision=last.decision,
         previous_summary=last.summary,
+        previous_discarded=chain.discarded,
         notes=(*_skipped(chain.batch), *cause.notes, *((f"{caveat}: say so in your summary",) if caveat else ())),
         refused=cause.refused,
         valid_agents=cause.valid_agents,

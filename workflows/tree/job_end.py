@@ -122,6 +122,7 @@ def _chain_job_ended(step: Step, chain: Coordinator, outcome: JobOutcome, ended:
     """End a job of the root or a continuation: dispatch its delegations, or end its chain."""
     pause_rounds.ask(step, chain, outcome.job_id, outcome.human_questions)
     chain.wrote(step.state.jobs[outcome.job_id])
+    chain.discarded = state_limits.discarded(outcome)
     found = step.state.leg_of(chain)
     if found is not None:
         _absorb(found[1], outcome, found[0].batch, chain.ladder.history)
@@ -169,6 +170,7 @@ def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcom
         chain = Coordinator(coordinator_id=leg.job_id, run=run, job_id=leg.job_id)
         step.state.coordinators[leg.job_id] = chain
         chain.wrote(step.state.jobs[leg.job_id])
+        chain.discarded = state_limits.discarded(outcome)
         pause_rounds.ask(step, chain, outcome.job_id, outcome.human_questions)
         if _hold(step, chain, outcome) or _hand_out(step, chain, outcome, ended) in {
             Dispatch.DISPATCHED,

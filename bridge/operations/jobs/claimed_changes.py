@@ -48,6 +48,8 @@ def in_sum(seen: dict[str, Any]) -> str:
     if not seen["captured"]:
         return "nothing; the worktree could not be read, so every claim is only reported"
     graded = seen["claims"]
+    if seen["complete"] and not seen["touched_files"]:
+        return f"it changed nothing{', whatever it claims' if graded else ''}"
     observed = sum(claim["grade"] == "observed" for claim in graded)
     parts = [
         f"{observed} of {len(graded)} claims are in the diff of {len(seen['touched_files'])} file(s)",

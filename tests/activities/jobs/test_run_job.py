@@ -115,6 +115,39 @@ async def test_an_implement_job_gets_a_branch_its_leftovers_are_committed_and_cl
     assert (observed["claimed_only"], observed["unclaimed_files"]) == (["other.py"], ["new.py"])
 
 
+def saying(decision: str, *changes: str) -> str:
+    result = {"decision": decision, "summary": "s", "changes_made": changes}
+    return f"print({json.dumps(json.dumps({'service_result': result}))})\n"
+
+
+@pytest.mark.ruling("I2", "P3")
+@pytest.mark.parametrize(("decision", "changes"), [("implemented", ()), ("approved", ("limiter.py: raised",))])
+async def test_a_reader_that_says_it_changed_files_gets_an_event(
+    stage: Stage, decision: str, changes: tuple[str, ...]
+) -> None:
+    edit = "open('limiter.py', 'w').write('limit = 3\\n')\n"
+    (notice,) = (await stage.play(stage.job(edit + saying(decision, *changes)))).notices
+    assert (notice.kind, notice.data) == ("edits_discarded", {"files": ["limiter.py"]})
+    assert notice.message.endswith("changed files, which are thrown away, because its action is ask: limiter.py")
+
+
+@pytest.mark.ruling("I2")
+async def test_a_reader_that_does_not_speak_of_its_edits_or_has_none_gets_no_event(stage: Stage) -> None:
+    edit = "open('limiter.py', 'w').write('limit = 3\\n')\n"
+    for number, script in enumerate((edit + saying("approved"), saying("implemented", "limiter.py: raised"))):
+        outcome = await stage.play(stage.job(script, job_id=f"job-0123456789ab.{number + 1}"))
+        assert outcome.notices == ()
+
+
+@pytest.mark.ruling("I4", "P3")
+async def test_implemented_without_a_change_is_an_event(stage: Stage) -> None:
+    (notice,) = (await stage.play(stage.job(saying("implemented"), Action.IMPLEMENT))).notices
+    assert (notice.kind, notice.data) == ("nothing_changed", {"claims": 0})
+    assert notice.message == "job-0123456789ab says that it implemented its task, and changed no file"
+    skipped = await stage.play(stage.job(saying("skipped"), Action.IMPLEMENT, job_id="job-0123456789ab.2"))
+    assert skipped.notices == ()
+
+
 @pytest.mark.ruling("L10", "I2")
 async def test_the_commits_that_a_reader_is_given_are_recorded(stage: Stage) -> None:
     """Its verdict is about these commits, even if the branches move later."""

@@ -189,10 +189,12 @@ def _minutes(seconds: float) -> str:
 
 def _outcomes(brief: ContinuationBrief, inlined: Inlined, fences: Fences) -> str:
     parts = [leg_outcome(leg, fences) + inlined.get((leg.id, leg.job_id), "") for leg in brief.legs]
+    lost = ", ".join(map(inline, brief.previous_discarded))
     if brief.previous_summary:
         decision = f" ({brief.previous_decision})" if brief.previous_decision else ""
         own = fences.block(brief.previous_summary, "you, in your last run")
-        parts.append(f"### Your own last result{decision}\n\n{own}")
+        discarded = f"\n\nFiles you changed in that run, which are thrown away: {lost}." if lost else ""
+        parts.append(f"### Your own last result{decision}\n\n{own}{discarded}")
     return "\n\n".join(parts)
 
 

@@ -1,0 +1,21 @@
+"""The sentence on what a job really changed, beside what it claims."""
+
+import pytest
+
+from bridge.operations.jobs.claimed_changes import in_sum
+from workflows.policy.observation import Touched, observe
+
+pytestmark = pytest.mark.ruling("I4", "spec:result.observation")
+
+
+def summed_up(claims: tuple[str, ...], *files: str) -> str:
+    return in_sum(observe(claims, Touched(files=files)).model_dump(mode="json"))
+
+
+def test_a_job_that_changed_nothing_is_told_as_such() -> None:
+    assert summed_up(()) == "it changed nothing"
+    assert summed_up(("src/a.py: raised",)) == "it changed nothing, whatever it claims"
+
+
+def test_claims_are_counted_where_something_changed() -> None:
+    assert summed_up(("src/a.py: raised",), "src/a.py") == "1 of 1 claims are in the diff of 1 file(s)"
