@@ -111,6 +111,8 @@ def _program(name: str, program: Program, section: RuntimeSection, path: str, en
     if (expires := programs.login_expires(program, environ)) is not None:
         says += f"{' until' if expires > time.time() else '; its login expired at'} {clock(expires)}"
         says += " (the service renews it)" if section.renew_login else f" (to renew it, use {program.name})"
+        if expires <= time.time() and not section.renew_login:
+            fix = program.way_in
     if version < program.minimum:
         says += f"; older than {'.'.join(map(str, program.minimum))}, with which it is known to work"
         fix = "; ".join(filter(None, (program.update(path), fix)))

@@ -182,7 +182,7 @@ def test_nothing_is_started_where_no_login_expires_or_it_is_not_to_be_renewed(tm
 def test_after_a_failure_the_next_try_waits_twice_as_long_and_a_new_login_begins_afresh(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(login_renewal, "SECONDS", 20.0 if ends != "hangs" else 3.0)
+    monkeypatch.setattr(login_renewal, "SECONDS", 5.0 if ends == "hangs" else login_renewal.SECONDS)
     operator = Operator(tmp_path, "claude", time.time() - 60, ends)
     driver, now = operator.driver(), time.monotonic()
     driver.renew_login()

@@ -195,5 +195,7 @@ def test_a_login_that_expires_is_said_with_the_moment_and_who_renews_it(home: Ho
         assert found.says.startswith(says)
         assert found.says.endswith("UTC (the service renews it)")
         home.config.write_text("[runtimes.claude]\nrenew_login = false\n")
-        assert seen(home).says.endswith("UTC (to renew it, use claude)")
+        unrenewed = seen(home)
+        assert unrenewed.says.endswith("UTC (to renew it, use claude)")
+        assert unrenewed.fix == (CLAUDE.way_in if expires == 1 else "")
         home.config.write_text("")
