@@ -123,7 +123,8 @@ class JobAttempt:
         if (moved := self._moved()) is not None:
             return moved
         result = verdict.result if not isinstance(verdict, Failure | Rejected) else None
-        evidence = workspace.collect(self.place, self.run, result)
+        models = [executed.report.model for executed in runs if executed.report.model]
+        evidence = workspace.collect(self.place, self.run, result, models[-1] if models else None)
         with until_hub(partial(self.context.reports.held_up, self.run), done=True):
             evidence = workspace.publish(self.context, self.run, self.place, evidence)
         remarks = (f"not in its snapshots: {row}" for row in self.snapshots.left_out if row not in evidence.odd)
@@ -139,9 +140,8 @@ class JobAttempt:
         told += attempt_outcome.of_attempt(self.run, self.row, self.before, self.execution.resumes)
         outcome = outcome.model_copy(update={"begun_at": self.row.started_at, "notices": told})
         if runs:
-            said = [executed.report.model for executed in runs if executed.report.model]
-            session = runs[-1].report.session
-            outcome = outcome.model_copy(update={"session": session, "model": said[-1] if said else None})
+            model = models[-1] if models else None
+            outcome = outcome.model_copy(update={"session": runs[-1].report.session, "model": model})
         outcome = attempt_outcome.travelling(outcome)
         payload = attempt_outcome.payload(self.context, verdict, evidence)
         diagnostics = attempt_outcome.diagnostics(verdict, runs, evidence) | {"start_sha": self.place.worktree.base}

@@ -215,10 +215,13 @@ def task_branch(run: JobRun) -> str:
     return run.assignment.task_branch or f"service/{run.task_id}"
 
 
-def collect(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evidence:
-    """Observe, then commit the agent's work (ruling I4); if that takes too long, leave it where it is."""
+def collect(place: Workspace, run: JobRun, result: ServiceResult | None, model: str | None = None) -> Evidence:
+    """Observe, then commit the agent's work (ruling I4); if that takes too long, leave it where it is.
+
+    The commit names the model that the program reported, else the one that was asked for.
+    """
     try:
-        return apart(LOOK_SECONDS, collected, place, run, result)
+        return apart(LOOK_SECONDS, collected, place, run, result, model)
     except TooMuchError as fault:
         return _unread(run, result, fault)
 
@@ -232,7 +235,7 @@ def _unread(run: JobRun, result: ServiceResult | None, fault: ServiceError | OSE
 
 
 @kept_open()
-def collected(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evidence:
+def collected(place: Workspace, run: JobRun, result: ServiceResult | None, model: str | None) -> Evidence:
     """Observe and commit the agent's work, in this process; `collect` calls this in a helper."""
     try:
         worktrees.repair(place.repo, place.worktree.path)
@@ -254,7 +257,7 @@ def collected(place: Workspace, run: JobRun, result: ServiceResult | None) -> Ev
     try:
         worker = run.assignment.worker
         summary = result.summary if result else f"{run.assignment.action} for {run.job_id} by {worker.name}"
-        trailers = {"Agent": worker.name, "Model": run.assignment.model or "", "Task": run.task_id}
+        trailers = {"Agent": worker.name, "Model": model or run.assignment.model or "", "Task": run.task_id}
         head = commit_all(place.worktree, run.job_id, summary, seen, trailers)
         if run.own_branch:  # the commit represents the chain's own work, even without changes by this job
             head = head or place.worktree.base

@@ -23,6 +23,7 @@ from activities.settings.in_use import File, Reading
 from activities.settings.model import Section, Settings
 from workflows.contract.faults import did_you_mean, first
 from workflows.model.errors import UsageError
+from workflows.text.demands import demand
 
 ENVIRONMENT: dict[str, tuple[str, str]] = {
     "SERVICE_MAX_DELEGATION_DEPTH": ("orchestrate", "max_delegation_depth"),
@@ -139,7 +140,7 @@ def _variable(fault: ErrorDetails, environ: Mapping[str, str]) -> str:
 
 
 def _sentence(fault: ErrorDetails, environ: Mapping[str, str]) -> str:
-    text = fault["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    text = demand(fault["msg"], "should")
     if not fault["loc"]:  # two sections that conflict: the message names them
         return text
     *section, key = [str(part) for part in fault["loc"]]
@@ -149,7 +150,7 @@ def _sentence(fault: ErrorDetails, environ: Mapping[str, str]) -> str:
         known = _known_keys(section)
         hint = did_you_mean(key, known) or f"; known here: {', '.join(known)}"
         return f"{where} is not a setting{hint}"
-    return f"{where}: {text}" if fault["type"] == "value_error" else f"{where} should be {text}, not {fault['input']!r}"
+    return f"{where}: {text}" if fault["type"] == "value_error" else f"{where} {text}, not {fault['input']!r}"
 
 
 def _known_keys(section: list[str]) -> list[str]:

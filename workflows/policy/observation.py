@@ -18,6 +18,9 @@ _QUOTED = re.compile(r"`([^`\n]+)`|\"([^\"\n]+)\"")
 _TOKEN = re.compile(r"[^\s,;()\[\]{}<>\"`|]+")
 _WITH_EXTENSION = re.compile(r"[^/]\.[A-Za-z][A-Za-z0-9]{0,9}$")
 
+_NAMED_FILE = re.compile(r"[A-Z][a-z]*file|LICENSE|README|CODEOWNERS|\.[A-Za-z][\w.-]*")
+"""Names of files without an extension: `Makefile`, `.gitignore`."""
+
 MAX_CLAIM_CHARS = 10_000
 MAX_PATH_CHARS = 1000
 
@@ -171,9 +174,10 @@ def _paths_in_prose(text: str, files: _Files) -> Iterator[str]:
     """Yield paths in prose. Leading and quoted words may contain blanks; their paths are not split into words again."""
     text = _BULLET.sub("", text[:MAX_CLAIM_CHARS])
     lead = text[: match.start()] if (match := _LEAD_END.search(text)) else text
+    named = lead.strip('`"* ')
     quoted = ["".join(found) for found in _QUOTED.findall(text)]
     for span in (text, lead, *quoted):
-        if files.exact(span) is not None or (span != text and _looks_like_path(span, unqualified=span == lead)):
+        if files.exact(span) is not None or _looks_like_path(span, unqualified=span in (lead, named)):
             yield span
             text = text.replace(span, " ")
     for token in _TOKEN.findall(text):
@@ -187,4 +191,6 @@ def _looks_like_path(text: str, *, unqualified: bool) -> bool:
     text = _bare(text)
     if "://" in text or any(character.isspace() for character in text):
         return False
+    if unqualified and _NAMED_FILE.fullmatch(text):
+        return True
     return _WITH_EXTENSION.search(text) is not None and (unqualified or "/" in text)

@@ -28,12 +28,16 @@ class Contribution:
     summary: str = ""
     forwards: bool = False
     """The branch is moved to it where that loses nothing, without a merge commit (ruling O6)."""
+    agent: str = ""
+    model: str = ""
+    task_id: str = ""
 
     @property
     def message(self) -> str:
         what = "the line" if self.forwards else f"leg {self.leg}"
         said = f"Merge {what}: {self.summary}" if self.summary else f"Merge {what} ({self.branch})"
-        return message(said, {"Job": self.job_id, "Branch": self.branch})
+        who = {"Job": self.job_id, "Agent": self.agent, "Model": self.model, "Task": self.task_id}
+        return message(said, who | {"Branch": self.branch})
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from bridge.http.wire.call import Scope, call_of
 from workflows.contract.faults import SHOWN, did_you_mean, first
 from workflows.contract.size_limits import short_line
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError
+from workflows.text.demands import demand
 
 log = logging.getLogger(__name__)
 
@@ -217,8 +218,7 @@ def sentence(fault: Mapping[str, Any]) -> str:
         case "value_error":
             return f"{field} {fault['ctx']['error']}"
         case _:
-            text = str(fault["msg"]).removeprefix("Input should be ").removeprefix("Value should have ")
-            return f"{field} must be {text}"
+            return f"{field} {demand(str(fault['msg']))}"
 
 
 def unknown(name: str, known: Sequence[str]) -> str:

@@ -177,8 +177,17 @@ def _merge_line(service: Service, tree: Branches, actor: str, anyway: bool, mine
 
 
 def _contribution(service: Service, leg: LegBranch) -> Contribution:
-    summary = jobs.get(service, leg.job_id).summary
-    return Contribution(leg.leg, leg.job_id, leg.branch, leg.head_sha or "", summary)
+    job = jobs.get(service, leg.job_id)
+    return Contribution(
+        leg.leg,
+        leg.job_id,
+        leg.branch,
+        leg.head_sha or "",
+        job.summary,
+        agent=job.agent,
+        model=job.model or "",
+        task_id=job.task_id,
+    )
 
 
 def _tell(

@@ -29,6 +29,7 @@ from bridge.operations.home.home_lock import by_itself
 from bridge.operations.service import Service
 from workflows.contract.faults import first
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError
+from workflows.text.demands import demand
 
 MANIFEST = "backup.json"
 _PAGES = 4096
@@ -278,7 +279,8 @@ def _read(folder: Path) -> Manifest:
     except (FileNotFoundError, NotADirectoryError):
         raise NotFoundError(f"{folder} is not a backup: it has no {MANIFEST}", "service backup FOLDER") from None
     except ValidationError as error:
-        why = "; ".join(first([f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]))
+        faults = [f"{'.'.join(map(str, each['loc']))}: {demand(each['msg'])}" for each in error.errors()]
+        why = "; ".join(first(faults))
         raise BackupError(f"{folder / MANIFEST} cannot be read: {why}", "service backup FOLDER") from None
     except ValueError as error:
         raise BackupError(f"{folder / MANIFEST} cannot be read: {error}", "service backup FOLDER") from None

@@ -148,9 +148,9 @@ async def test_what_an_agent_wrote_is_the_service_s_afterwards(
     seen = list[int]()
     collect = workspace.collect
 
-    def looked(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evidence:
+    def looked(place: Workspace, run: JobRun, result: ServiceResult | None, model: str | None) -> Evidence:
         seen.extend(path.lstat().st_uid for path in place.worktree.path.rglob("*"))
-        return collect(place, run, result)
+        return collect(place, run, result, model)
 
     monkeypatch.setattr(workspace, "collect", looked)
     job = stage.job(script, Action.IMPLEMENT)
@@ -167,10 +167,10 @@ async def test_a_reader_s_folder_is_the_service_s_before_it_is_looked_at_and_del
     seen = list[tuple[int, str]]()
     collect = workspace.collect
 
-    def looked(place: Workspace, run: JobRun, result: ServiceResult | None) -> Evidence:
+    def looked(place: Workspace, run: JobRun, result: ServiceResult | None, model: str | None) -> Evidence:
         seen.append((place.worktree.path.stat().st_uid, (place.worktree.path / "new").read_text()))
         assert stat.S_IMODE(place.worktree.path.parent.stat().st_mode) == 0o700
-        return collect(place, run, result)
+        return collect(place, run, result, model)
 
     monkeypatch.setattr(workspace, "collect", looked)
     outcome = await boxed(stage, box=kind).play(

@@ -99,8 +99,9 @@ async def test_the_prompt_names_the_job_the_task_and_the_contract(stage: Stage) 
 async def test_an_implement_job_gets_a_branch_its_leftovers_are_committed_and_claims_are_graded(stage: Stage) -> None:
     result = {"decision": "implemented", "summary": "s", "changes_made": ["limiter.py: limit", "other.py: nothing"]}
     script = "open('limiter.py', 'w').write('limit = 2\\n'); open('new.py', 'w').write('')\n"
+    script += 'print(\'{"type":"usage","input_tokens":5,"model":"large-2"}\')\n'
     script += f"print({json.dumps(json.dumps({'service_result': result}))})"
-    outcome = await stage.play(stage.job(script, Action.IMPLEMENT))
+    outcome = await stage.play(stage.job(script, Action.IMPLEMENT, model="large"))
     branch = outcome.branch or ""
     assert (outcome.state, branch) == (JobState.SUCCEEDED, "service/job-0123456789ab")
     assert sorted(outcome.touched_files) == ["limiter.py", "new.py"]
@@ -108,7 +109,7 @@ async def test_an_implement_job_gets_a_branch_its_leftovers_are_committed_and_cl
     assert git(stage.repo, "show", f"{branch}:limiter.py") == "limit = 2\n"
     message = git(stage.repo, "log", "-1", "--format=%B", branch).split("\n")
     assert message[0] == "s"
-    assert {"Job: job-0123456789ab", "Agent: scripted", "Task: task-1"} <= {*message}
+    assert {"Job: job-0123456789ab", "Agent: scripted", "Model: large-2", "Task: task-1"} <= {*message}
     assert git(stage.repo, "status", "--porcelain") == ""
     observed = (kept(stage, outcome).payload or {})["result_observation"]
     assert [claim["grade"] for claim in observed["claims"]] == ["observed", "reported"]
