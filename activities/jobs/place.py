@@ -54,6 +54,9 @@ def place_of(context: Context, run: JobRun, workspace: Workspace) -> Place:
         at_base=run.at_base,
         target=_target(workspace, run),
         left_out=tuple(LeftOut(each.leg, _reference(each, worktree.branch), each.against, each.files) for each in out),
+        merging=tuple(
+            LeftOut(each.leg, _reference(each, None), each.against, each.files) for each in workspace.merging
+        ),
         references=tuple(worktree.names),
     )
 

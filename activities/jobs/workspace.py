@@ -7,6 +7,7 @@ from pathlib import Path
 from activities.git import branches, hub
 from activities.git.branches import ref_part
 from activities.git.library import kept_open
+from activities.git.merges import begun_merge
 from activities.git.merges.into_worktree import MergeConflict, merge
 from activities.git.merges.task_line import LeftOut, Line, draw
 from activities.git.registered_repository import lent
@@ -29,12 +30,13 @@ from activities.store.attempts import AttemptRow
 from activities.store.registry import repos
 from activities.store.registry.repos import Repo
 from workflows.contract.models import Action, ServiceResult
-from workflows.model.errors import ServiceError
+from workflows.model.errors import RefusedError, ServiceError
 from workflows.model.event_payloads import BranchEvent, BranchEventKind
 from workflows.model.jobs import JobRun
-from workflows.model.states import Continuation
+from workflows.model.states import Continuation, JobState
 from workflows.model.workers import UNRESOLVED
 from workflows.policy.ci_files import is_ci_file
+from workflows.policy.decisions import state_of
 from workflows.policy.observation import Observation, Touched, observe
 
 
@@ -48,6 +50,8 @@ class Workspace:
     """Folders of objects that its repository reads; the box permits only reading them."""
     line: Line | None = None
     """The line it begins from; None once its agent has begun."""
+    merging: tuple[LeftOut, ...] = ()
+    """The work whose merge is begun in the work folder (ruling O6)."""
     snapshot: tuple[str, ...] | None = None
     """Remarks on files that the laid-out snapshot lacks; None without a snapshot (ruling Q6)."""
     through: hub.Hub | None = None
@@ -118,10 +122,28 @@ def _prepared(
     given = [worktrees.commit_of(repo, each) for each in wanted]  # before they are merged: never more than it sees
     if wanted and snapshot is None:
         worktree = apart(FILL_SECONDS, merge, worktree, wanted)
-    merged = replace(_workspace(repo, worktree), line=_without_merged(repo, line, given))
+    line = _without_merged(repo, line, given)
+    merging = _begun(run, worktree, line, fill=snapshot is None)
+    left_out = tuple(each for each in line.left_out if each not in merging)
+    merged = replace(_workspace(repo, worktree), line=replace(line, left_out=left_out), merging=merging)
     if run.branch_deps:
         attempts.give(context.store, row, given)
     return _going_on(merged, snapshot) if snapshot else merged
+
+
+def _begun(run: JobRun, worktree: Worktree, line: Line, *, fill: bool) -> tuple[LeftOut, ...]:
+    """Begin the merge that the job is to resolve; return the work that is merged (ruling O6)."""
+    if not run.merges:
+        return ()
+    if unknown := [leg for leg in run.merges if leg not in line.legs]:
+        there = ", ".join(line.legs) or "none"
+        raise RefusedError(
+            f"leg {unknown[0]} left no work that could be merged here; there is: {there}",
+            f"service job branches {run.root_job_id}",
+        )
+    merging = tuple(part for part in line.left_out if part.leg in run.merges and part.files)
+    apart(FILL_SECONDS, begun_merge.begin, worktree, merging, fill=fill)
+    return merging
 
 
 def _going_on(place: Workspace, snapshot: str) -> Workspace:
@@ -254,6 +276,8 @@ def collected(place: Workspace, run: JobRun, result: ServiceResult | None, model
             "[git].hub names a repository where they may be pushed to"
         )
         return Evidence(touched, observation=observed, odd=odd, problem=problem)
+    if not seen.refused and (left := begun_merge.unresolved(place.worktree, seen)):
+        return _unfinished(place, run, result, Evidence(touched, observation=observed, odd=odd), left)
     try:
         worker = run.assignment.worker
         summary = result.summary if result else f"{run.assignment.action} for {run.job_id} by {worker.name}"
@@ -267,6 +291,20 @@ def collected(place: Workspace, run: JobRun, result: ServiceResult | None, model
     except (ServiceError, OSError) as error:
         problem = f"the work could not be committed: {said(error)}"
         return Evidence(touched, observation=observed, odd=odd, problem=problem)
+
+
+def _unfinished(
+    place: Workspace, run: JobRun, result: ServiceResult | None, evidence: Evidence, left: tuple[str, ...]
+) -> Evidence:
+    """Return the evidence of a job that left its merge unfinished, of which nothing is committed (ruling O6).
+
+    One that says so itself ends as it says; the next attempt begins the merge anew.
+    """
+    why = f"the merge is not finished: {'; '.join(left)}"
+    if result and state_of(result.decision) is JobState.SUCCEEDED:
+        return replace(evidence, problem=why)
+    head = place.worktree.base if run.own_branch else None
+    return replace(evidence, head_sha=head, odd=(*evidence.odd, why))
 
 
 def publish(context: Context, run: JobRun, place: Workspace, evidence: Evidence) -> Evidence:

@@ -267,6 +267,16 @@ class TestDelegations:
     def test_a_worktree_is_a_relative_name(self, name: str) -> None:
         assert leg_faults(worktree=name) == []
 
+    @pytest.mark.ruling("O2", "O6")
+    def test_reserved_names_of_a_worktree(self) -> None:
+        for name in ("@base", "@merge:docs", "@merge:a.b-c_d"):
+            assert leg_faults(worktree=name, action="implement") == []
+        for name in ("@", "@merge", "@merge:", "@merge:../x", "@Base"):
+            (line,) = leg_faults(worktree=name, action="implement")
+            assert line.startswith('worktree is not known: "@base" and "@merge:LEG"'), name
+        (line,) = leg_faults(worktree="@merge:docs", action="review")
+        assert line == "worktree begins a merge, which takes the action implement"
+
     @pytest.mark.ruling("I3")
     @pytest.mark.parametrize(
         "name",

@@ -44,7 +44,7 @@ FIRST = [
     leg("docs", "kimi-dev", "implement"),
     check("verify", "code"),
 ]
-SECOND = [leg("fix", "codex-dev", "implement"), leg("resolve", "kimi-free-dev", "implement")]
+SECOND = [leg("fix", "codex-dev", "implement"), leg("resolve", "kimi-dev", "implement", worktree="@merge:docs")]
 FAILED = {"title": "allowed(3) is refused", "severity": "high", "file": "limits.py"}
 SCENARIOS: dict[str, list[dict[str, Any]]] = {
     "lead": [LOOK, result(summary="code, docs and a check", delegations=FIRST)],
@@ -70,8 +70,8 @@ SCENARIOS: dict[str, list[dict[str, Any]]] = {
     ],
     "resolve": [
         LOOK,
-        {"run": "git merge leg/docs; git status --short"},
-        {"run": "git checkout --theirs NOTES.md && echo 'It is in limits.py.' >> NOTES.md && git commit -qa --no-edit"},
+        {"run": "grep -q '<<<<<<<' NOTES.md && git show leg/docs:NOTES.md > NOTES.md"},
+        {"run": "echo 'It is in limits.py.' >> NOTES.md"},
         LOOK,
         implemented("bring both notes together", "NOTES.md: both"),
     ],
@@ -168,7 +168,7 @@ def test_it_is_done_after_the_second_check(walk: Walk) -> None:
         ("replan", "with the work of `code`, merged in this order."),
         ("replan", "Not on the line: leg `docs`, because it conflicts with `service/"),
         ("fix", "with the work of `code`, merged in this order."),
-        ("resolve", "can resolve that: `git merge leg/docs`"),
+        ("resolve", "The merge of `leg/docs` is begun in your folder"),
         ("again", "with the work of `code`, merged in this order. Merged on top of it for you: `service/"),
         ("normal", "with the work of `code`, `docs`, `fix`, `resolve`, merged in this order."),
     ],

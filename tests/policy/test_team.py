@@ -48,14 +48,6 @@ def test_where_nobody_is_there_it_says_so() -> None:
     assert NOBODY in render_team([], [], Action.ASK)
 
 
-@pytest.mark.ruling("P1", "O3")
-def test_an_agent_that_may_write_git_can_merge() -> None:
-    merger = BUILDER.model_copy(update={"name": "merger", "autonomy_policy": AutonomyPolicy.DANGER_FULL_ACCESS})
-    text = render_team([BUILDER, merger], [], Action.ASK)
-    assert next(row for row in text.splitlines() if "can merge" in row).startswith("- `merger` (")
-    assert "- `builder` (runtime_a; ask, implement; runs builds and tests)" in text
-
-
 @pytest.mark.ruling("P1", "C1")
 def test_a_coordinator_is_told_its_own_tree_s_limits() -> None:
     line = BudgetLine(

@@ -142,6 +142,16 @@ def test_a_leg_asks_for_the_base() -> None:
     assert (world.last.at_base, world.last.line, world.last.shared_worktree) == (True, (), None)
 
 
+@pytest.mark.ruling("O6")
+def test_a_leg_asks_for_the_merge_of_another() -> None:
+    world = World(tree_input()).begin()
+    world.coordinator("approved", delegation("a"))
+    world.leg("a", branch="b-a")
+    world.end(world.last.job_id, "approved", delegation("fresh", worktree="@merge:a"))
+    assert (world.last.merges, world.last.shared_worktree, world.last.at_base) == (("a",), None, False)
+    assert names(world.last.line) == [("a", "b-a")]
+
+
 @pytest.mark.ruling("O2", "engine:nested")
 def test_what_a_chain_was_given_is_on_the_line_once_however_deep_below_it() -> None:
     """It is there as the leg's work at its commit; a leg that begins at the base sees none of it."""

@@ -17,7 +17,7 @@ from workflows.contract.models import (
     SynthesisRule,
 )
 from workflows.contract.strict_reader import Clean, Scope, kind, set_only
-from workflows.contract.worktree_names import worktree_fault
+from workflows.contract.worktree_names import merged_leg, worktree_fault
 from workflows.text.durations import DurationError, parse_duration
 
 
@@ -107,6 +107,8 @@ def read_delegation(scope: Scope, siblings: Siblings, index: int) -> Clean:
         "artifacts": _read_artifacts(scope),
         **{name: scope.text(name, of=name) for name in ("fingerprint", "model", "effort", "phase")},
     }
+    if merged_leg(clean["worktree"]) and clean["action"] not in (None, Action.IMPLEMENT):
+        scope.fault("worktree", "begins a merge, which takes the action implement")
     scope.close(Delegation.model_fields)
     return set_only(clean)
 

@@ -127,7 +127,8 @@ class Delegation(_Value):
     timeout: str | None = Field(default=None, description="Positive duration such as 30m or 1h30m.")
     retry: int = Field(default=0, ge=0, description="How often a failing child is run again.")
     worktree: str | None = Field(
-        default=None, description="Legs that name the same share it; @base: begin at the base."
+        default=None,
+        description="Legs that name the same share it; @base: begin at the base; @merge:ID: with leg ID's merge.",
     )
     artifacts: tuple[str, ...] = Field(
         default=(), description="Named artifact handles; the result must then set artifact_body."

@@ -9,7 +9,10 @@ import re
 from workflows.contract.size_limits import BOUNDS
 
 AT_BASE = "@base"
-"""The one name that is no worktree: the leg starts from the base of its tree (ruling O2)."""
+"""A name that is no worktree: the leg starts from the base of its tree (ruling O2)."""
+
+MERGE = "@merge:"
+"""Beginning of a name that is no worktree: the leg starts with the merge of the leg named behind it (ruling O6)."""
 
 RULE = (
     'must be a relative name such as "shared" or "team/api": parts of letters, digits, ".", "_" and "-", each '
@@ -17,7 +20,13 @@ RULE = (
 )
 
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_LEG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _NOT_FOR_GIT = re.compile(r"\.\.|\.\Z|\.lock\Z")
+
+
+def merged_leg(name: object) -> str:
+    """Return the leg that `@merge:LEG` names; empty for any other name."""
+    return name.removeprefix(MERGE) if isinstance(name, str) and name.startswith(MERGE) else ""
 
 
 def stays_below(name: str) -> bool:
@@ -27,8 +36,10 @@ def stays_below(name: str) -> bool:
 
 def worktree_fault(name: str) -> str | None:
     """Return the rest of the sentence "worktree ..." for an invalid name."""
-    if name == AT_BASE:
+    if name == AT_BASE or _LEG.fullmatch(merged_leg(name)):
         return None
+    if name.startswith("@"):
+        return f'is not known: "{AT_BASE}" and "{MERGE}LEG" (the id of a leg that is not on the line) begin with "@"'
     if len(name) > BOUNDS["worktree"].characters:
         return f"{RULE}, at most {BOUNDS['worktree'].characters} characters in all"
     if not stays_below(name) or any(map(_NOT_FOR_GIT.search, name.split("/"))):

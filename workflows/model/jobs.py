@@ -55,6 +55,8 @@ class JobRun(Wire):
     """The work of its chain before it, in order of dispatch: it starts from all of that which merges (ruling O2)."""
     at_base: bool = False
     """True if it starts from the base of its tree on purpose, and not from the line (ruling O2)."""
+    merges: tuple[str, ...] = ()
+    """Legs that are not on the line, whose merge is begun in its folder for it to resolve (ruling O6)."""
     own_branch: str = ""
     """The branch it continues, because an earlier job of its chain wrote there (ruling O5)."""
     shared_worktree: str | None = None

@@ -44,6 +44,8 @@ class Leg(Memory):
     worktree: str | None = None
     at_base: bool = False
     """True if the leg begins from the tree's base (ruling O2)."""
+    merges: tuple[str, ...] = ()
+    """Legs whose merge is begun for it (ruling O6)."""
     own_branch: str = ""
     """Branch of the previous attempt, which asked people: this attempt continues on it (ruling O5)."""
     artifacts: tuple[str, ...] = ()

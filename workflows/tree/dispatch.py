@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from workflows.contract.graph import twins
 from workflows.contract.models import Delegation, SynthesisRule
-from workflows.contract.worktree_names import AT_BASE
+from workflows.contract.worktree_names import AT_BASE, merged_leg
 from workflows.model.briefs import Correction
 from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import Data
@@ -176,8 +176,9 @@ def _leg(step: Step, delegation: Delegation, outcome: JobOutcome, twin: str | No
         rules=(delegation.synthesis_rule,) if delegation.synthesis_rule else (),
         quorum=delegation.quorum,
         retry=delegation.retry,
-        worktree=None if delegation.worktree == AT_BASE else delegation.worktree,
+        worktree=None if (delegation.worktree or "").startswith("@") else delegation.worktree,
         at_base=delegation.worktree == AT_BASE,
+        merges=tuple(filter(None, [merged_leg(delegation.worktree)])),
         artifacts=delegation.artifacts,
         twin=twin,
     )
@@ -223,6 +224,7 @@ def _run(step: Step, chain: Coordinator, leg: Leg, depth: int) -> JobRun:
         deps=step.state.work_given(batch, leg),
         line=() if leg.at_base else step.state.line_of(chain),
         at_base=leg.at_base,
+        merges=leg.merges,
         own_branch=leg.own_branch,
         shared_worktree=leg.worktree,
         leaf=depth >= tree.settings.bounds.max_delegation_depth,

@@ -48,6 +48,7 @@ def root_run(start: TreeInput) -> JobRun:
         assignment=resolved(asked, start.settings),
         branch_deps=start.branch_deps,
         line=start.line,
+        merges=start.merges,
         budget=budget_line(start.settings.bounds, Ledger(), 0),
         require=start.require,
         prefer=start.prefer,

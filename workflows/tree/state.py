@@ -37,6 +37,8 @@ class TreeInput(Wire):
     """A recipe's legs: dispatched at once in place of a first run of the root job."""
     line: tuple[Work, ...] = ()
     """The work of another tree, whose conflicts it resolves: its jobs begin from what of that goes together (O6)."""
+    merges: tuple[str, ...] = ()
+    """The parts of that line which conflict: their merge is begun for the root job (ruling O6)."""
     caveat: str = ""
     """Caveat of the result: recorded at the start, passed to the job that sums up, and part of the end's reason."""
     require: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,8 @@ class Conflict:
     """The files of two commits that conflict."""
 
     files: tuple[str, ...]
+    tree: str = field(default="", compare=False)
+    """The tree of the merge, with conflict markers; empty if git is missing."""
 
 
 def merged_tree(repo: Path, ours: str, theirs: str) -> str | Conflict:
@@ -58,7 +60,8 @@ def _by_git(repo: Path, ours: str, theirs: str) -> str | Conflict:
     if clean:
         return tree
     # if one side has a file and the other a folder, git adds the file's commit to its name
-    return Conflict(tuple(dict.fromkeys(each.removesuffix(f"~{ours}").removesuffix(f"~{theirs}") for each in files)))
+    names = dict.fromkeys(each.removesuffix(f"~{ours}").removesuffix(f"~{theirs}") for each in files)
+    return Conflict(tuple(names), tree)
 
 
 def _conflict(repo: Path, ours: str, theirs: str) -> Conflict:

@@ -8,7 +8,6 @@ from pathlib import Path
 from activities.git import command as program
 from activities.git.merges.task_line import LeftOut, Part, draw, name_of
 from activities.host import checkouts
-from activities.jobs.place import may_commit
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
 from activities.store.registry import agents as stored_agents
@@ -68,7 +67,8 @@ async def resolve(
     if root is None or stored_jobs.get(service.store, root) is None:
         message = "\n".join(_message(whole, conflicts))
         start = going_on(service, tree, chosen.worker, message, parts, root)
-        start = start.model_copy(update={"title": titled("Resolve the conflicts of", whole)})
+        names = tuple(dict.fromkeys(part.leg for part in conflicts))
+        start = start.model_copy(update={"title": titled("Resolve the conflicts of", whole), "merges": names})
         if with_mine:
             hub_work.share(service, repo, start.root_job_id, parts[-1].commit)
         root = await trees.start(service, start, repo.host)
@@ -113,31 +113,20 @@ def _agent(service: Service, whole: Tree, conflicts: Sequence[LeftOut], repo: Re
     if wanted:
         agent = agents.get(service, wanted)
         agent.check(Action.IMPLEMENT, repo.name)
-        if not may_commit(service.settings, agent.worker):
-            policy = agent.worker.autonomy_policy
-            raise RefusedError(
-                f"{wanted} ({policy}) can't write .git, and so can't merge", f"service agent show {wanted}"
-            )
         return agent
     left_out = {each.branch for each in conflicts}
-    able = [*implementers(service, whole, [job.agent for job in whole.jobs if job.branch in left_out])]
-    chosen = next((each for each in able if may_commit(service.settings, each.worker)), None)
-    if chosen is None:
-        runtime = service.settings.program_name(able[0].worker.runtime) if able else "RUNTIME"
-        raise UsageError(
-            f"no agent can merge on {repo.name}: it takes the capability implement and a policy that may write .git",
-            f"service agent add merger --runtime {runtime} --capabilities implement --autonomy danger-full-access"
-            f" --repo {repo.name}",
-        )
-    return chosen
+    for able in implementers(service, whole, [job.agent for job in whole.jobs if job.branch in left_out]):
+        return able
+    raise UsageError(
+        f"no agent can resolve conflicts on {repo.name}: it takes the capability implement",
+        f"service agent add merger --runtime RUNTIME --capabilities implement --autonomy workspace-write"
+        f" --repo {repo.name}",
+    )
 
 
 def possible(service: Service, repo: str) -> bool:
     """Return whether any agent can resolve conflicts in a repository."""
-    return any(
-        _may_implement(each, repo) and may_commit(service.settings, each.worker)
-        for each in stored_agents.every(service.store)
-    )
+    return any(_may_implement(agent, repo) for agent in stored_agents.every(service.store))
 
 
 def implementers(service: Service, whole: Tree, first: Sequence[str]) -> Iterator[Agent]:
@@ -174,11 +163,11 @@ def titled(doing: str, whole: Tree) -> str:
 def _message(whole: Tree, conflicts: Sequence[LeftOut]) -> Iterator[str]:
     """Yield the agent's message: which work to merge. Where that is, its prompt says (ruling P2)."""
     yield f"Bring together the work of the task {inline(whole.task.title)}."
-    yield "You begin from all of it that goes together. The rest conflicts with that: merge each of these, and commit."
+    yield "You begin from all of it that goes together. The rest conflicts with that, and its merge is begun for you:"
     yield ""
     for each in conflicts:
         against = f" with {', '.join(map(inline, each.against))}" if each.against else ""
         files = ", ".join(map(inline, each.files))
-        yield f"- {inline(f'git merge {name_of(each.leg)}')}, which conflicts{against} in {files}"
+        yield f"- {inline(name_of(each.leg))} conflicts{against} in {files}"
     yield ""
     yield "Resolve the conflicts so that what both sides are for is kept, and change nothing else. Run the tests."

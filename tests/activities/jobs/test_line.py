@@ -130,6 +130,103 @@ async def test_a_leg_resolves_a_conflict_by_the_names_it_has(stage: Stage) -> No
     assert "Not on the line" not in await told_to(stage, line=(*both, work("fix", solved)))
 
 
+RESOLVED = "open('limiter.py', 'w').write('both\\n')\n" + IMPLEMENTED
+SEEN = """\
+import pathlib, subprocess
+marked = pathlib.Path("limiter.py").read_text()
+assert "<<<<<<<" in marked and "2\\n=======\\n3\\n" in marked, marked
+state = subprocess.run(["git", "status"], capture_output=True, text=True).stdout
+assert "still merging" in state, state
+"""
+
+
+@pytest.mark.ruling("O3", "O6")
+class TestMergeThatIsBegun:
+    """A job whose folder has a merge in progress: the agent only edits files."""
+
+    async def both(self, stage: Stage) -> tuple[Work, ...]:
+        a, b = await wrote(stage, 1, "limiter.py", "2\n"), await wrote(stage, 2, "limiter.py", "3\n")
+        return work("a", a), work("b", b)
+
+    async def merges(self, stage: Stage, script: str, **changes: Any) -> tuple[JobOutcome, tuple[Work, ...]]:
+        both = await self.both(stage)
+        run = later(stage, script, Action.IMPLEMENT, job_id=f"{ROOT}.3", line=both, merges=("b",), **changes)
+        return await stage.play(run), both
+
+    async def test_the_service_commits_what_the_agent_resolved(self, stage: Stage) -> None:
+        solved, both = await self.merges(stage, SEEN + RESOLVED)
+        assert solved.state is JobState.SUCCEEDED, solved.reason
+        assert git(stage.repo, "show", f"{solved.head_sha}:limiter.py") == "both\n"
+        assert git(stage.repo, "rev-parse", f"{solved.head_sha}^2").strip() == both[1].head
+        assert "Not on the line" not in await told_to(stage, line=(*both, work("fix", solved)))
+
+    async def test_an_agent_that_may_write_git_can_commit_it_itself(self, stage: Stage) -> None:
+        commit = "import subprocess\nsubprocess.run(['git', 'commit', '-q', '-a', '--no-edit'], check=True)\n"
+        solved, both = await self.merges(stage, SEEN + RESOLVED.replace(IMPLEMENTED, commit + IMPLEMENTED))
+        assert solved.state is JobState.SUCCEEDED, solved.reason
+        assert git(stage.repo, "rev-parse", f"{solved.head_sha}^2").strip() == both[1].head
+
+    @pytest.mark.parametrize(
+        ("script", "why"),
+        [
+            (IMPLEMENTED, "limiter.py has conflict markers"),
+            ("import subprocess\nsubprocess.run(['git', 'merge', '--abort'], check=True)\n" + IMPLEMENTED, "given up"),
+        ],
+        ids=["markers", "abort"],
+    )
+    async def test_an_unfinished_merge_fails_the_job(self, stage: Stage, script: str, why: str) -> None:
+        end, _ = await self.merges(stage, script)
+        assert (end.state, end.head_sha) == (JobState.FAILED, None)
+        assert "the merge is not finished" in end.reason
+        assert why in end.reason
+
+    async def test_an_agent_that_could_not_do_it_says_why(self, stage: Stage) -> None:
+        end, _ = await self.merges(stage, APPROVED.replace("approved", "blocked"))
+        assert (end.state, end.head_sha) == (JobState.BLOCKED, None)
+        [notice] = [each for each in end.notices if each.kind == "work_left_out"]
+        assert "limiter.py has conflict markers" in notice.message
+
+    async def test_several_are_merged_into_one_commit(self, stage: Stage) -> None:
+        both = await self.both(stage)
+        third = work("c", await wrote(stage, 3, "limiter.py", "4\n"))
+        run = later(stage, RESOLVED, Action.IMPLEMENT, job_id=f"{ROOT}.4", line=(*both, third), merges=("b", "c"))
+        solved = await stage.play(run)
+        assert solved.state is JobState.SUCCEEDED, solved.reason
+        assert git(stage.repo, "rev-parse", f"{solved.head_sha}^2", f"{solved.head_sha}^3").split() == [
+            both[1].head,
+            third.head,
+        ]
+
+    async def test_a_file_that_only_one_side_has_is_kept(self, stage: Stage) -> None:
+        both = await self.both(stage)
+        more = "open('new.py', 'w').write('x')\nopen('limiter.py', 'w').write('5\\n')\n" + IMPLEMENTED
+        new = await stage.play(stage.job(more, Action.IMPLEMENT, job_id=f"{ROOT}.5", root_job_id=ROOT))
+        line = (both[0], work("new", new))
+        solved = await stage.play(
+            later(stage, RESOLVED, Action.IMPLEMENT, job_id=f"{ROOT}.6", line=line, merges=("new",))
+        )
+        assert git(stage.repo, "ls-tree", "--name-only", solved.head_sha or "").split() == ["limiter.py", "new.py"]
+
+    async def test_work_that_merged_meanwhile_needs_nothing(self, stage: Stage) -> None:
+        a = work("a", await wrote(stage, 1, "a.py"))
+        end = await stage.play(later(stage, IMPLEMENTED, Action.IMPLEMENT, line=(a,), merges=("a",)))
+        assert (end.state, end.head_sha) == (JobState.SUCCEEDED, None)
+
+    async def test_an_unknown_leg_is_named(self, stage: Stage) -> None:
+        a = work("a", await wrote(stage, 1, "a.py"))
+        end = await stage.play(later(stage, IMPLEMENTED, Action.IMPLEMENT, line=(a,), merges=("x",)))
+        assert end.state is not JobState.SUCCEEDED
+        assert "leg x left no work that could be merged here; there is: a" in end.reason
+
+    async def test_its_prompt_says_what_is_begun(self, stage: Stage) -> None:
+        both = await self.both(stage)
+        script = PROMPT.replace("approved", "blocked")
+        await stage.play(later(stage, script, Action.IMPLEMENT, job_id=f"{ROOT}.7", line=both, merges=("b",)))
+        prompt = (stage.tmp / "told.txt").read_text()
+        assert "The merge of `leg/b` is begun in your folder" in prompt
+        assert "Not on the line" not in prompt
+
+
 @pytest.mark.ruling("O1", "O4")
 async def test_what_it_merges_of_a_leg_with_several_branches_is_recorded_as_the_services(stage: Stage) -> None:
     """The branch `leg/b` is a merge that is on no line, since a part of it conflicts."""
@@ -220,7 +317,7 @@ async def test_the_prompt_says_where_the_job_is_and_what_was_left_out(stage: Sta
     )
     assert "with the work of `a`, merged in this order" in place
     assert f"Not on the line: leg `b`, because it conflicts with `{a.branch}` in `limiter.py`." in place
-    assert "`git merge leg/b`" in place
+    assert '`"worktree": "@merge:b"`' in place
     assert (
         "Local branches: `base` (where the task began), `line` (with the work merged since), `leg/a`, `leg/b`." in place
     )

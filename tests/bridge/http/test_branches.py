@@ -127,7 +127,7 @@ async def test_a_conflict_is_given_to_an_agent(home: Home, tmp_path: Path, monke
     made = grown(Service(home), tmp_path)
     monkeypatch.setattr(trees, "start", start)
     refused = await post(made.service, f"{ROOT}/resolve")
-    assert (refused.status_code, "no agent can merge" in refused.text) == (400, True)
+    assert (refused.status_code, "no agent can resolve conflicts" in refused.text) == (400, True)
     can: dict[str, Any] = {"capabilities": "implement", "autonomy": "workspace-write", "repos": ("acme/shop",)}
     agents.add(made.service, NewAgent("dev", "shell", command="true", **can))
     told = (await post(made.service, f"{ROOT}/resolve", {"agent": "dev"})).json()

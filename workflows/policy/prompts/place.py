@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from workflows.contract.worktree_names import MERGE
 from workflows.text.durations import format_duration
 from workflows.text.fences import inline
 
@@ -68,6 +69,8 @@ class Place:
     given: tuple[str, ...] = ()
     """Branches of the job's dependencies that were merged in for it."""
     left_out: tuple[LeftOut, ...] = ()
+    merging: tuple[LeftOut, ...] = ()
+    """Work whose merge is begun in the folder, for the job to resolve (ruling O6)."""
     at_base: bool = False
     """True if it begins from the base on purpose, without the line's work."""
     target: str = ""
@@ -111,18 +114,28 @@ def _commits(place: Place) -> str:
         said = f"- You begin from the task's line, commit {line}: {made}."
     if place.given:
         said += f" Merged on top of it for you: {_names(place.given)}."
-    return "\n".join([said, *map(_left_out, place.left_out)])
+    return "\n".join([said, *map(_merging, place.merging), *map(_left_out, place.left_out)])
+
+
+def _merging(leg: LeftOut) -> str:
+    against = f" with {_names(leg.against)}" if leg.against else ""
+    return (
+        f"  - The merge of {inline(leg.branch)} is begun in your folder. It conflicts{against} in {_names(leg.files)}:"
+        " what you began from stands at `<<<<<<<`, the merged work at `>>>>>>>`. Edit the files until both are kept and"
+        " no marker is left. The service commits the merge when you end; with a marker left, your job fails."
+    )
 
 
 def _left_out(leg: LeftOut) -> str:
     against = f" with {_names(leg.against)}" if leg.against else ""
     files = f" in {_names(leg.files)}" if leg.files else ""
     who = f"leg {inline(leg.leg)}" if leg.leg else "your own work"
-    return (
-        f"  - Not on the line: {who}, because it conflicts{against}{files}."
-        f" To bring it there: an implement leg by an agent that can merge, whose task is"
-        f" {inline(f'git merge {leg.branch}')}, to resolve what conflicts, and to run the tests."
-    )
+    if leg.leg:
+        how = f'an implement leg with `"worktree": "{MERGE}{leg.leg}"`, whose task is to resolve what conflicts, and to'
+        how += " run the tests. The service begins the merge for it, and commits it."
+    else:
+        how = f"an implement leg that may write `.git`, whose task is {inline(f'git merge {leg.branch}')}."
+    return f"  - Not on the line: {who}, because it conflicts{against}{files}. To bring it there: {how}"
 
 
 def _references(place: Place) -> str:

@@ -10,7 +10,6 @@ from workflows.model.workers import Worker
 from workflows.text.fences import inline
 
 _ORDER = list(AutonomyPolicy)
-_WRITES = (AutonomyPolicy.WORKSPACE_WRITE, AutonomyPolicy.DANGER_FULL_ACCESS)
 _OWN = {
     Action.ASK: "answer yourself what you can answer by reading",
     Action.REVIEW: "judge yourself what you can judge by reading",
@@ -103,18 +102,14 @@ def _limits(budget: BudgetLine) -> str:
 
 def _agent(worker: Worker, builds_with: AutonomyPolicy | None) -> str:
     what = f": {inline(worker.role)}" if worker.role else ""
-    facts = [worker.runtime, ", ".join(worker.capabilities), *_abilities(worker, builds_with)]
+    facts = [worker.runtime, ", ".join(worker.capabilities), _abilities(worker, builds_with)]
     return f"- {inline(worker.name)} ({'; '.join(facts)}){what}"
 
 
-def _abilities(worker: Worker, builds_with: AutonomyPolicy | None) -> tuple[str, ...]:
+def _abilities(worker: Worker, builds_with: AutonomyPolicy | None) -> str:
     policy = worker.autonomy_policy
     builds = builds_with is None or _ORDER.index(policy) >= _ORDER.index(builds_with)
-    edits = Action.IMPLEMENT in worker.capabilities and policy in _WRITES
-    return (
-        "runs builds and tests" if builds else "runs no builds or tests",
-        *(("can merge",) if edits and policy is AutonomyPolicy.DANGER_FULL_ACCESS else ()),
-    )
+    return "runs builds and tests" if builds else "runs no builds or tests"
 
 
 def _runtime(each: Installed) -> str:

@@ -10,17 +10,17 @@ from activities.store import trees as stored_trees
 from activities.store.registry import agents as stored_agents
 from bridge.operations.branches import branches, drops, merges
 from bridge.operations.orders import resolving
-from bridge.operations.registry import agents
-from bridge.operations.registry.agents import NewAgent
+from bridge.operations.registry import agents, team
 from tests.activities.git.conftest import commit_file, run_git
 from tests.bridge import seeds
 from tests.bridge.grown import DOCS, FILE, TASK_BRANCH, Grown
 from tests.bridge.operations.orders.team import add
 from tests.bridge.seeds import ROOT
 from tests.bridge.typist import of_hint, type_all
-from workflows.contract.models import Action
+from workflows.contract.models import Action, AutonomyPolicy
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError
 from workflows.model.states import JobState, TaskState
+from workflows.tree.reducer import root_run
 from workflows.tree.state import TreeInput
 
 pytestmark = pytest.mark.ruling("O6", "O7")
@@ -35,7 +35,8 @@ async def test_it_begins_from_all_of_the_tree_and_is_told_what_to_merge(tree: Gr
     assert (started.job_id, started.agent, started.task_branch) == (start.root_job_id, "dev", TASK_BRANCH)
     [conflict] = started.conflicts
     assert (conflict.leg, conflict.files) == ("docs", (FILE,))
-    assert "- `git merge leg/docs`, which conflicts with `service/" in (asked.prompt.inline or "")
+    assert "- `leg/docs` conflicts with `service/" in (asked.prompt.inline or "")
+    assert root_run(start).merges == start.merges == ("docs",)
 
 
 async def test_one_that_was_started_is_found_again(tree: Grown, begun: list[TreeInput]) -> None:
@@ -51,7 +52,7 @@ async def refused(tree: Grown, **asked: object) -> tuple[str, ...]:
 
 
 async def test_who_does_it(tree: Grown, begun: list[TreeInput]) -> None:
-    """The agent whose work conflicts comes first, if it is there and can merge."""
+    """The agent whose work conflicts comes first, if it is there."""
     add(tree.service, "another")
     row = stored_jobs.get(tree.service.store, DOCS)
     assert row is not None
@@ -64,19 +65,23 @@ async def test_who_does_it(tree: Grown, begun: list[TreeInput]) -> None:
         await resolving.resolve(tree.service, ROOT, agent="nobody")
 
 
-async def test_who_cannot_merge_is_not_asked(tree: Grown, begun: list[TreeInput]) -> None:
+async def test_who_does_not_write_is_not_asked(tree: Grown, begun: list[TreeInput]) -> None:
     stored_agents.remove(tree.service.store, "dev")
-    agents.add(
-        tree.service,
-        NewAgent("held", "runtime_b", capabilities="implement", autonomy="workspace-write", repos=("acme/shop",)),
-    )
     add(tree.service, "reader", can="review", autonomy="read-only")
     add_one = await refused(tree)
-    assert add_one[0].startswith("service agent add merger --runtime claude --capabilities implement ")
-    type_all(add_one)
-    type_all(await refused(tree, agent="held"))
+    assert add_one[0].startswith("service agent add merger --runtime RUNTIME --capabilities implement ")
     type_all(await refused(tree, agent="reader"))
     assert begun == []
+
+
+@pytest.mark.parametrize("builds", [AutonomyPolicy.WORKSPACE_WRITE, AutonomyPolicy.DANGER_FULL_ACCESS])
+async def test_the_team_of_init_can_do_it(tree: Grown, begun: list[TreeInput], builds: AutonomyPolicy) -> None:
+    stored_agents.remove(tree.service.store, "dev")
+    for member in team.members(team.Programs("runtime_a", "runtime_b"), "acme/shop", [], lambda _: builds):
+        agents.add(tree.service, member.new)
+    assert resolving.possible(tree.service, "acme/shop")
+    assert (await resolving.resolve(tree.service, ROOT)).agent == "builder"
+    assert begun[0].assignment.worker.autonomy_policy is builds
 
 
 async def test_where_nothing_conflicts_it_is_merged(tree: Grown, begun: list[TreeInput]) -> None:
