@@ -154,7 +154,7 @@ _FIXED: "Mapping[str, Sequence[str]]" = {
     "--session": ("fresh", "tree"),
     "--autonomy": ("auto", "read-only", "workspace-write", "danger-full-access"),
     "job list --state": (  # of trees, and of jobs
-        *("queued", "running", "waiting", "awaiting_human", "ending", "blocked", "failed", "done"),
+        *("queued", "running", "waiting", "ending", "blocked", "failed", "done", "cut_short"),
         *("cancelled", "succeeded", "skipped"),
     ),
     "memory list --state": ("pending", "confirmed", "retired"),

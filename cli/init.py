@@ -128,7 +128,7 @@ def _checked(service: "Service", repo: str, *, json: bool) -> tuple[dict[str, An
         tree = silently(service, job_id)
         last = tree.jobs[-1]
         what = {"job_id": job_id, "state": last.state, "summary": last.summary, "reason": last.reason}
-        code = 0 if tree.task.state == "done" else 1
+        code = 0 if tree.state == "done" else 1
     else:
         what, code = {}, follow(service, job_id, json=False, ends=False)
     if code:

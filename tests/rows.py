@@ -6,7 +6,7 @@ from typing import Any
 from workflows.contract.models import Action
 from workflows.model.rounds import RoundKind
 from workflows.model.rows import EventRecord, JobRecord, QuestionRecord, RoundRecord, TaskRecord
-from workflows.model.states import Continuation, JobState, TaskState
+from workflows.model.states import Continuation, JobState, TaskState, WaitsFor
 
 ROOT = "job-0123456789ab"
 TASK = "task-0123456789ab"
@@ -45,6 +45,16 @@ def task(root: str = ROOT, **fields: Any) -> TaskRecord:
         "opened_at": 1.0,
     }
     return TaskRecord.model_validate(base | fields)
+
+
+CUT: dict[str, Any] = {
+    "state": TaskState.DONE,
+    "waits_for": WaitsFor.START,
+    "reason": "cut short: the lead asked for 60 parts, the limit is 16 (`max_delegation_width`)",
+    "next": "write max_delegation_width = 60 below [orchestrate] in config.toml; then: service agent ask lead x",
+    "ended_at": 9.0,
+}
+"""The fields of a task that a bound cut short."""
 
 
 def event(number: int, job_id: str = ROOT, **fields: Any) -> EventRecord:

@@ -150,6 +150,7 @@ RULES: dict[str, dict[str, str]] = {
     },
     "Finalize and kill": {
         "G1": "One finalize per tree, its last job; it neither delegates nor asks; its decision is the outcome.",
+        "G1.cut": "A tree that a bound ended before its plan ran is cut short on every surface: the limit, and a way on.",
         "G2": "Kill cancels waiting jobs and lets running ones finish, `--now` stops those too; it is idempotent.",
         "G2.stops": "A begun agent is stopped by a kill at once, a cancellation or a move; never by a take-back.",
     },

@@ -110,7 +110,7 @@ async def _update(session: Session, fact: FactRow, what: Publication, told: Told
         what = what.about_to_say(_said(body))
         await _keep(session, fact, what)
         await api.change_pull(session.client, fact.github, there.number, body=body)
-    if what.draft and there.draft and told.task.state is TaskState.DONE:
+    if what.draft and there.draft and told.task.state is TaskState.DONE and not told.task.cut_short:
         if changed:
             raise Later("its text is written; next, that it is ready", time.time() + APART)
         await api.mark_ready(session.client, there.node_id)

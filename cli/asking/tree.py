@@ -25,7 +25,7 @@ _REDRAW = 0.3
 def follow(service: "Service", job_id: str, *, json: bool, ends: bool = True) -> int:
     """Print each change once, then the end; if the command `ends` there, also what to type next.
 
-    Return 0 if the task is done, 1 if it ended otherwise.
+    Return 0 if the tree is done, 1 if it ended otherwise or was cut short.
     """
     from bridge.operations.jobs import jobs, views
     from cli.drawing.progress import progress
@@ -54,7 +54,7 @@ def follow(service: "Service", job_id: str, *, json: bool, ends: bool = True) ->
         say(*in_words(detail, service.settings.program_name(detail.job.runtime)))
     if ends and not json:
         say_what_is_next(service, job_id)
-    return 0 if tree.task.state == "done" else 1
+    return 0 if tree.state == "done" else 1
 
 
 def silently(service: "Service", job_id: str) -> "Tree":

@@ -38,7 +38,9 @@ _STATES = {
     ),
     **dict.fromkeys(("queued", "pending", "skipped", "cancelled", "retired", "closed", "stopped", "-"), Look.QUIET),
     **dict.fromkeys(("not made yet", "no commits", "dropped", "gone"), Look.QUIET),
-    **dict.fromkeys(("failed", "error", "wrong", "no", "rejected", "changes_requested", "unseen", "lost"), Look.BAD),
+    **dict.fromkeys(
+        ("failed", "error", "wrong", "no", "rejected", "changes_requested", "unseen", "lost", "cut short"), Look.BAD
+    ),
     **dict.fromkeys(("awaiting_human", "waiting for you", "asks you", "warning", "warn", "held"), Look.ASKS),
     "blocked": Look.STUCK,
 }

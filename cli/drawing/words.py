@@ -161,6 +161,7 @@ def job_row(job: "JobRecord", label: str) -> tuple[str, ...]:
 
 def in_words(detail: "JobDetail", program: str, page: str = "") -> list[str]:
     """Return a job's lines for a person: state first, evidence last. Its id links to its page."""
+    from workflows.policy.cut_short import task_words
     from workflows.policy.decisions import decided
     from workflows.policy.prices import dollars
 
@@ -178,7 +179,7 @@ def in_words(detail: "JobDetail", program: str, page: str = "") -> list[str]:
         ("agent", f"{job.agent} ({program}), {job.action} on {job.repo}"),
         ("belongs to", Line(Piece(str(detail.belongs_to), link=detail.belongs_to.address))),
         ("model", " ".join(word for word in (job.model, job.effort) if word)),
-        ("task", Line(f"{task.task_id} ", *state(task.state, task.title).pieces, below=FOLDED) if task else ""),
+        ("task", Line(f"{task.task_id} ", *state(task_words(task), task.title).pieces, below=FOLDED) if task else ""),
         ("because", waits.reason if waits else ""),
         ("parent", job.parent_job_id),
         ("attempt", job.attempt if job.attempt > 1 else ""),

@@ -7,9 +7,11 @@ import pytest
 
 from activities.settings.home import Home
 from bridge.operations.service import Service
+from cli.asking.tree import follow
 from cli.main import main
 from tests.bridge import seeds
 from tests.bridge.seeds import ROOT
+from tests.rows import CUT
 from workflows.contract.models import Decision
 from workflows.model.states import Continuation, JobState, TaskState
 
@@ -119,3 +121,24 @@ def test_who_waits_is_told_where_the_commands_are(home: Home, capsys: pytest.Cap
     assert "waiting for you" in out
     assert "you: which?" in out
     assert err == "to see what waits for you, with the commands: service attention\n"
+
+
+@pytest.mark.ruling("G1.cut", "K6")
+def test_a_tree_that_was_cut_short_is_not_done(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    service = Service(home)
+    seeds.write(service, seeds.task(**CUT), seeds.job(state=JobState.SUCCEEDED, summary="Summed up.", ended_at=9.0))
+    _, row = printed(capsys).splitlines()
+    assert [cell.strip() for cell in row.split("  ") if cell][1] == "cut short"
+    assert "cut short: the lead asked for 60 parts" in row
+    assert ROOT in printed(capsys, "--state", "cut_short")
+    assert ROOT not in printed(capsys, "--state", "done")
+    [listed] = json.loads(printed(capsys, "--json"))
+    assert (listed["tree"]["state"], listed["tree"]["waits_for"]["next"]) == ("cut_short", CUT["next"])
+    for words in (["show", ROOT], ["tree", ROOT]):
+        assert main(["job", *words]) == 0
+        shown = " ".join(capsys.readouterr().out.split())
+        assert "cut short: the lead asked for 60 parts, the limit is 16 (`max_delegation_width`)" in shown
+        assert CUT["next"] in shown
+    assert follow(service, ROOT, json=False) == 1, "`--wait` of what is not done"
+    assert CUT["reason"] in " ".join(capsys.readouterr().out.split())
+    service.store.dispose()

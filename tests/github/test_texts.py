@@ -12,6 +12,7 @@ from markdown_it.token import Token
 
 from tests.depth import cases
 from tests.github.bound_trees import NOON, ROOT, ask, event, failure, job, task, tree
+from tests.rows import CUT
 from tests.secrets.redaction_table import TOKENS
 from workflows.contract.models import ServiceResult
 from workflows.github.bound_tree import BoundTree
@@ -347,3 +348,14 @@ def test_the_same_rows_give_the_same_text_and_what_is_not_shown_edits_nothing() 
     assert texts(of) == texts(replace(of, events=(told,)))
     assert texts(of) != texts(replace(of, rounds=(ask(expires_at=NOON),)))
     assert {FactKind.REFUSAL, FactKind.REPORT} & EDITED == set()
+
+
+@pytest.mark.ruling("G1.cut")
+def test_a_tree_that_was_cut_short_says_so() -> None:
+    cut = task(TaskState.DONE, **{name: CUT[name] for name in ("waits_for", "reason", "next")}, ended_at=NOON + 90)
+    written = texts(tree(TaskState.DONE, task=cut, jobs=(job(),), events=(event(2, EventKind.TREE_ENDED),)))
+    head, _, why, way_on, *_ = lines(written[FactKind.END])
+    assert head == "### Cut short: Make the login faster"
+    assert "cut short: the lead asked for 60 parts" in why
+    assert CUT["next"] in "".join((way_on, written[FactKind.END]))
+    assert "cut short" in lines(written[FactKind.STATUS])[2]

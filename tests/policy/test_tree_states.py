@@ -19,11 +19,12 @@ from workflows.policy.tree_states import TreeState, tree_state
         (TaskState.CANCELLED, WaitsFor.START, False, TreeState.FAILED),
         (TaskState.CANCELLED, WaitsFor.NOTHING, False, TreeState.CANCELLED),
         (TaskState.DONE, WaitsFor.NOTHING, False, TreeState.DONE),
+        (TaskState.DONE, WaitsFor.START, False, TreeState.CUT_SHORT),
     ],
 )
 def test_a_tree_has_one_word(task: TaskState, waits_for: WaitsFor, running: bool, state: TreeState) -> None:
     assert tree_state(task, waits_for, running=running) is state
 
 
-def test_only_a_person_s_turn_is_said_in_more_than_a_word() -> None:
-    assert [state.words for state in TreeState if state.words != state] == ["waiting for you"]
+def test_only_a_person_s_turn_and_a_cut_are_said_in_more_than_a_word() -> None:
+    assert [state.words for state in TreeState if state.words != state] == ["waiting for you", "cut short"]

@@ -113,6 +113,7 @@ STORY = frozenset(
     {
         EventKind.TREE_STARTED,
         EventKind.TREE_ENDED,
+        EventKind.TREE_CUT_SHORT,
         EventKind.JOB_QUEUED,
         EventKind.JOB_BEGUN,
         EventKind.JOB_ENDED,

@@ -169,6 +169,7 @@ SCENES: dict[EventKind, Callable[[], World]] = {
     ),
     EventKind.TREE_STARTED: blocked,
     EventKind.TREE_ENDED: told,
+    EventKind.TREE_CUT_SHORT: finalized,
     EventKind.JOB_QUEUED: blocked,
     EventKind.JOB_BEGUN: blocked,
     EventKind.JOB_ENDED: blocked,

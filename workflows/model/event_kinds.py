@@ -72,6 +72,7 @@ class EventKind(StrEnum):
 
     TREE_STARTED = "tree_started"
     TREE_ENDED = "tree_ended"
+    TREE_CUT_SHORT = "tree_cut_short"
     JOB_QUEUED = "job_queued"
     JOB_BEGUN = "job_begun"
     JOB_ENDED = "job_ended"
@@ -125,6 +126,7 @@ TELLS_PEOPLE = frozenset(
         EventKind.ROUND_REMINDER,
         EventKind.ROUND_EXPIRED,
         EventKind.TASK_BLOCKED,
+        EventKind.TREE_CUT_SHORT,
         EventKind.TREE_LOST,
         EventKind.RECORD_REFUSED,
     }
@@ -147,6 +149,7 @@ PAYLOADS: dict[EventKind, type[Payload]] = {
     EventKind.DELEGATION_BUDGET_EXCEEDED: JobBudgetPayload,
     EventKind.TREE_STARTED: TreeStartedPayload,
     EventKind.TREE_ENDED: TreeEndedPayload,
+    EventKind.TREE_CUT_SHORT: FinalizePayload,
     EventKind.JOB_QUEUED: JobQueuedPayload,
     EventKind.JOB_BEGUN: JobBegunPayload,
     EventKind.JOB_ENDED: JobEndedPayload,

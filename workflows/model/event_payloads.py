@@ -324,7 +324,7 @@ class KillPayload(Payload):
 
 
 class FinalizePayload(Payload):
-    """The tree's last job, and the kind of event that caused it."""
+    """The kind of event that caused the tree's last job, and why."""
 
     cause: str
     reason: str

@@ -128,6 +128,11 @@ class TaskRecord(Wire):
         """The reason, if it says more than the state: not of an open task, unless that ends early."""
         return self.reason if self.state is not TaskState.OPEN or self.waits_for is WaitsFor.RUNS else ""
 
+    @property
+    def cut_short(self) -> bool:
+        """Return whether a bound ended the task before what was planned ran; its `next` starts it anew (ruling G1)."""
+        return self.state is TaskState.DONE and self.waits_for is WaitsFor.START
+
     def elapsed(self, now: float) -> float:
         """Return the wall-clock time without pauses (ruling C4)."""
         return max(0.0, (self.ended_at or self.paused_since or now) - self.opened_at - self.paused_seconds)

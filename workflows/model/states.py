@@ -54,7 +54,7 @@ class WaitsFor(StrEnum):
     DISMISS = "dismiss"
     """Nothing can open it again: an operator has to dismiss it."""
     START = "start"
-    """It is lost: an operator has to start its task anew, as a new tree."""
+    """It is lost, or a bound cut it short: an operator has to start its task anew, as a new tree."""
 
 
 class Continuation(StrEnum):

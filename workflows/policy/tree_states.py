@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from workflows.model.states import TaskState, WaitsFor
+from workflows.policy.cut_short import CUT_SHORT
 
 
 class TreeState(StrEnum):
@@ -20,12 +21,14 @@ class TreeState(StrEnum):
     FAILED = "failed"
     """It ended without a result, and nothing opens it again."""
     DONE = "done"
+    CUT_SHORT = "cut_short"
+    """A bound ended it before what was planned ran."""
     CANCELLED = "cancelled"
 
     @property
     def words(self) -> str:
         """Return the state as a label."""
-        return "waiting for you" if self is TreeState.WAITING else self.value
+        return {TreeState.WAITING: "waiting for you", TreeState.CUT_SHORT: CUT_SHORT}.get(self, self.value)
 
 
 _NO_WAY_ON = (WaitsFor.DISMISS, WaitsFor.START)
@@ -35,7 +38,7 @@ def tree_state(task: TaskState, waits_for: WaitsFor, *, running: bool) -> TreeSt
     """Return the state of a tree."""
     match task:
         case TaskState.DONE:
-            return TreeState.DONE
+            return TreeState.CUT_SHORT if waits_for is WaitsFor.START else TreeState.DONE
         case TaskState.AWAITING_HUMAN:
             return TreeState.WAITING
         case TaskState.OPEN | TaskState.BLOCKED if waits_for is WaitsFor.RUNS:

@@ -17,6 +17,8 @@ FINALIZED_TELLS = "finalized-tells"
 """A patch: trees of an earlier release sent no notification of a finalize that ended badly, and must not in a
 replay.
 """
+CUT_SHORT_TELLS = "cut-short-tells"
+"""A patch: trees of an earlier release recorded no event of being cut short, and must not tell of it in a replay."""
 
 PATIENCE = timedelta(days=7)
 _RETRIES = RetryPolicy(initial_interval=timedelta(seconds=2), maximum_interval=timedelta(minutes=10))
@@ -44,6 +46,8 @@ async def tell_people(rows: Records, shift: int) -> None:
     for event in (event for event in rows.events if event.kind in TELLS_PEOPLE):
         finalized = event.kind == EventKind.TASK_BLOCKED and not event.data.get("retry")
         if finalized and not workflow.patched(FINALIZED_TELLS):
+            continue
+        if event.kind == EventKind.TREE_CUT_SHORT and not workflow.patched(CUT_SHORT_TELLS):
             continue
         stored = shifted(event, shift).event_id
         with suppress(WorkflowAlreadyStartedError):

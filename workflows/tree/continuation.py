@@ -49,7 +49,7 @@ def proceed(step: Step, chain: Coordinator, cause: Cause) -> bool:
     """Enqueue a continuation. Return False if it exceeds the job budget, which trips instead."""
     refusal = bounds.jobs(step.state.input.settings.bounds, step.state.ledger(), 1, "a continuation")
     if refusal is not None:
-        finalize.tripped(step, refusal, chain.job_id)
+        finalize.tripped(step, refusal, chain.job_id, unrun=cause.flavour is not Continuation.NORMAL)
         return False
     _enqueue(step, chain, cause)
     return True

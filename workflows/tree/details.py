@@ -11,6 +11,7 @@ from workflows.model.settings import Bounds
 from workflows.model.spend import Ledger
 from workflows.model.states import JobState
 from workflows.policy import belongs_to
+from workflows.policy.cut_short import CUT_SHORT, task_words
 from workflows.policy.decisions import decided
 from workflows.policy.prices import dollars
 from workflows.text import durations
@@ -49,10 +50,10 @@ _BELOW = {"": "", "├─ ": "│  ", "└─ ": "   "}
 def details(state: TreeState) -> str:
     """Return Markdown: the task with its state and reason, the spend against every bound, the tree of jobs."""
     task = state.task
-    why = f": {plain(task.why)}" if task.why else ""
+    why = f": {plain(task.why.removeprefix(f'{CUT_SHORT}: '))}" if task.why else ""
     asked = state.input.assignment
     related = belongs_to.in_words(asked.pull_request, asked.issue, asked.github)
-    parts = [f"**{plain(task.title)}**", *([related] if related else []), f"**{task.state}**{why}"]
+    parts = [f"**{plain(task.title)}**", *([related] if related else []), f"**{task_words(task)}**{why}"]
     waiting = open_rounds(state)
     if task.next and not waiting:
         parts.append(f"Next: `{plain(task.next)}`")

@@ -18,6 +18,7 @@ from workflows.model.refusals import Refusal
 from workflows.model.states import Continuation
 from workflows.policy import bounds, loops, preflight, state_limits
 from workflows.policy.assignments import delegated
+from workflows.policy.cut_short import Cut
 from workflows.policy.prompts.render import answer_to
 from workflows.tree import continuation, finalize, job_offers
 from workflows.tree.chains import Batch, Coordinator, Leg
@@ -38,6 +39,7 @@ def delegate(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
     handed = _checked(step, chain, outcome)
     pending = step.state.finalize
     if handed is Dispatch.DROPPED and pending is not None:
+        pending.unrun = True
         whole = not outcome.not_kept and has_room(step, outcome)
         pending.refused.append(
             state_limits.as_shown(outcome) if whole else state_limits.left_out(outcome.job_id, outcome.delegated)
@@ -105,9 +107,8 @@ def _unroutable(step: Step, chain: Coordinator, outcome: JobOutcome, refusal: Re
     chain.ladder = chain.ladder.set_unroutable()
     if chain.ladder.streak > step.state.input.settings.bounds.max_delegation_non_progress_streak:
         if not step.state.blocked:
-            finalize.request(
-                step, refusal.kind, f"{chain.ladder.streak} sets in a row did not get on: {refusal.message}"
-            )
+            why = f"{chain.ladder.streak} sets in a row did not get on: {refusal.message}"
+            finalize.request(step, refusal.kind, why, Cut(why))
         return Dispatch.DROPPED
     valid = tuple(sorted(agent.name for agent in outcome.agents))
     faults = refusal.data.get("faults")

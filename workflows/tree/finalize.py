@@ -7,6 +7,7 @@ from workflows.model.refusals import Refusal
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import DISMISS, KILL, RETRY
 from workflows.model.states import JobState, TaskState, WaitsFor
+from workflows.policy.cut_short import CUT_SHORT, Cut, cut_by
 from workflows.tree import job_offers, pause_rounds
 from workflows.tree.chains import Batch, Coordinator, Leg, Phase
 from workflows.tree.commands import CancelTimer, CloseTree
@@ -22,20 +23,24 @@ def ending(step: Step) -> bool:
     return step.state.finalize is not None
 
 
-def tripped(step: Step, refusal: Refusal, job_id: str) -> None:
+def tripped(step: Step, refusal: Refusal, job_id: str, *, unrun: bool = True) -> None:
     """Record that a bound tripped, and request the tree's finalize. Running jobs finish, nothing new starts.
 
-    A blocked task has no continuation (ruling D4): it only gets the event.
+    `unrun` is false if all that was planned has run, as far as the caller knows. A blocked task has no continuation
+    (ruling D4): it only gets the event.
     """
     step.refused(refusal, job_id)
     if not step.state.blocked:
-        request(step, refusal.kind, refusal.message)
+        path = step.state.path_of(step.state.homes[job_id])
+        cut = cut_by(refusal, "the lead" if path == "root" else f"the lead of {path}")
+        request(step, refusal.kind, refusal.message, cut, unrun=unrun)
 
 
-def request(step: Step, kind: str, reason: str) -> None:
+def request(step: Step, kind: str, reason: str, cut: Cut | None = None, *, unrun: bool = True) -> None:
     """Request the finalize, keeping the first reason (G1); close all rounds (F9), take back all offers (B5)."""
     if step.state.finalize is None:
-        step.state.finalize = Finalize(kind=kind, reason=reason)
+        words, raised = (cut.words, cut.raised) if cut else ("", "")
+        step.state.finalize = Finalize(kind=kind, reason=reason, bound=words, raised=raised, unrun=unrun)
     pause_rounds.close_all(step, RoundEnd.KILLED if step.state.killed_by else RoundEnd.OVERTAKEN, reason)
     job_offers.take_back(step)
     for chain in step.state.coordinators.values():
@@ -61,6 +66,8 @@ def stop_waiting(step: Step, batch: Batch) -> None:
             step.command(CancelTimer(key=leg.timer))
             leg.timer = None
         if leg.unstarted and leg.job_id not in step.state.offers:
+            if step.state.finalize is not None:
+                step.state.finalize.unrun = True
             end_unstarted(step, leg, become, reason)
             if batch.stopped and leg.failing and leg.policy is FailurePolicy.BLOCK_PARENT:
                 batch.blocked_by.append(leg.id)
@@ -165,6 +172,11 @@ def finalized(step: Step, job_state: JobState, reason: str) -> None:
     finalize.done = True
     if step.state.killed_by is not None:
         step.task(TaskState.CANCELLED, finalize.reason)
+    elif job_state is JobState.SUCCEEDED and finalize.bound and finalize.unrun:
+        reason = f"{CUT_SHORT}: {finalize.bound}"
+        way_on = Cut(finalize.bound, finalize.raised).way_on(step.state.input.anew)
+        step.task(TaskState.DONE, _read_with(step, reason), way_on, WaitsFor.START)
+        step.event(EventKind.TREE_CUT_SHORT, step.state.root_id, reason, {"cause": finalize.kind, "reason": reason})
     elif job_state is JobState.SUCCEEDED:
         step.task(TaskState.DONE, _read_with(step, f"finalized: {finalize.reason}"))
     else:
@@ -198,7 +210,7 @@ def close(step: Step) -> None:
     finalize = state.finalize
     last = state.jobs[finalize.job_id if finalize and finalize.job_id else state.root.job_id]
     state.closed, state.closed_at = True, state.now
-    message = f"the tree is {state.task.state}: {state.task.reason}"
+    message = f"the tree {'was' if state.task.cut_short else f'is {state.task.state}:'} {state.task.reason}"
     data: Data = {
         "state": state.task.state.value,
         "jobs": len(state.jobs),

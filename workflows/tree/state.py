@@ -71,6 +71,12 @@ class Finalize(Memory):
     done: bool = False
     refused: list[RefusedSet] = []
     """Sets that were not dispatched because of the finalize, which gets them in its prompt (ruling E6)."""
+    bound: str = ""
+    """The bound that tripped, in words; empty if a person or a deadline ended the tree."""
+    raised: str = ""
+    """The setting that would have let the tree go on."""
+    unrun: bool = False
+    """True if something that was planned did not run: the tree was cut short."""
 
 
 class Offer(Memory):

@@ -23,7 +23,7 @@ from workflows.model.rows import TaskRecord
 from workflows.policy.tree_states import TreeState, tree_state
 from workflows.text.durations import DurationError, abbreviated, parse_duration
 
-DROPPABLE = (TreeState.DONE, TreeState.FAILED, TreeState.CANCELLED)
+DROPPABLE = (TreeState.DONE, TreeState.CUT_SHORT, TreeState.FAILED, TreeState.CANCELLED)
 """The states of trees that nothing opens again: all others may still need their branches."""
 
 _OURS = re.compile(r"refs/heads/service/(?:job|task)-([0-9a-v]{12})(?![0-9a-v])")

@@ -130,6 +130,8 @@ def _waits(tree: ListedTree) -> TreeWait:
             next=f"service resume {tree.waiting.coordinator_id}",
             until=tree.waiting.expires_at,
         )
+    if task.cut_short:
+        return TreeWait(what=task.reason, next=task.next)
     if task.state.closed:
         return TreeWait(who=Awaited.PERSON, what=task.reason, next=task.next) if task.next else TreeWait()
     state = JobState.RUNNING if tree.running else JobState.QUEUED

@@ -19,6 +19,7 @@ from activities.store.outbox import Notification
 from tests.bridge import seeds
 from tests.bridge.seeds import ROOT
 from tests.evil import EVIL, forged, raw
+from tests.rows import CUT
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.rows import FailingRecord, QuestionRecord, Records, RoundRecord
 from workflows.model.spend import Usage
@@ -139,3 +140,11 @@ def test_no_line_is_told_that_others_wrote(store: Engine) -> None:
     told = complete(store, replace(TOLD, message=f"round 1 asks {EVIL}"))
     assert "FORGED" in told.text
     assert (raw(told.text), forged(told.text), len(told.text.splitlines())) == ([], [], 6)
+
+
+@pytest.mark.ruling("G1.cut")
+def test_a_tree_that_was_cut_short_is_told_with_the_way_on(store: Engine) -> None:
+    jobs.write(store, Records(task=seeds.task(**CUT, revision=2)))
+    told = complete(store, replace(TOLD, kind="tree_cut_short", message=CUT["reason"]))
+    assert told.text.splitlines()[0] == CUT["reason"]
+    assert told.commands == (CUT["next"],)

@@ -20,7 +20,9 @@ def end(tree: BoundTree, fact_id: str) -> str:
 
 def _parts(tree: BoundTree) -> Iterator[Part]:
     all_of_it = views.everything(tree)
-    yield Part([views.heading(tree, _TITLES.get(tree.task.state, "Ended"))], 2_000, "")
+    yield Part(
+        [views.heading(tree, "Cut short" if tree.task.cut_short else _TITLES.get(tree.task.state, "Ended"))], 2_000, ""
+    )
     yield Part([each for said in views.why(tree) for each in (said, "")], 4_000, all_of_it)
     if tree.caveat and tree.caveat not in tree.task.reason:
         yield Part([f"Read it with this in mind: {line(tree.caveat, 600)}"], 3_000, "")

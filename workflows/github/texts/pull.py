@@ -47,6 +47,8 @@ def body(told: Told, fact_id: str) -> str:
 def _parts(told: Told) -> Iterator[Part]:
     if told.running:
         yield Part([RUNNING], 400, "")
+    elif told.task.cut_short:
+        yield Part([f"The task was {line(told.task.reason, 600)}"], 4_000, CUT)
     elif told.task.state is not TaskState.DONE:
         yield Part([f"The task ended {told.task.state}. {line(told.task.reason, 600)}".rstrip()], 4_000, CUT)
     yield Part(_result(told), RESULT_BYTES, CUT)

@@ -29,7 +29,7 @@ def report(fact_id: str, trees: Sequence[BoundTree]) -> str:
 
 def _parts(tree: BoundTree, table: int) -> Iterator[Part]:
     all_of_it = views.everything(tree)
-    yield Part([views.heading(tree, "Task"), "", f"**{views.STATES[tree.task.state]}**"], 2_000, "")
+    yield Part([views.heading(tree, "Task"), "", f"**{views.state(tree)}**"], 2_000, "")
     waits = list(_waits(tree)) or list(views.why(tree))
     if waits:
         yield Part(waits, WAITS_BYTES, all_of_it)

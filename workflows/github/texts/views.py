@@ -7,6 +7,7 @@ from workflows.github.texts.parts import cell, code, line
 from workflows.model.rows import JobRecord
 from workflows.model.states import Continuation, TaskState
 from workflows.policy.bounds import ledger_of
+from workflows.policy.cut_short import task_words
 from workflows.policy.decisions import decided
 from workflows.text.durations import clock
 from workflows.text.inert import address
@@ -21,6 +22,11 @@ STATES = {
     TaskState.CANCELLED: "○ cancelled",
 }
 """The shape and word of each state."""
+
+
+def state(tree: BoundTree) -> str:
+    """Return the shape and word of the tree's state."""
+    return f"✘ {task_words(tree.task)}" if tree.task.cut_short else STATES[tree.task.state]
 
 
 def heading(tree: BoundTree, what: str) -> str:

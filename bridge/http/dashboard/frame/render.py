@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from activities.redaction.redact import redacted
 from workflows.contract.faults import first
+from workflows.policy.cut_short import task_words
 from workflows.policy.prices import dollars
 from workflows.text.invisible import visible
 from workflows.text.sizes import format_size
@@ -45,7 +46,7 @@ def environment() -> Environment:
     made.filters["without_secrets"] = redacted
     made.filters["first_faults"] = first
     made.filters["size"] = format_size
-    made.globals["asset"] = asset
+    made.globals |= {"asset": asset, "task_words": task_words}
     return made
 
 

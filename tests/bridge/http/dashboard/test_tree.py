@@ -21,6 +21,7 @@ from tests.bridge import seeds
 from tests.bridge.http.dashboard import planted
 from tests.bridge.http.dashboard.planted import ROOT, leg
 from tests.bridge.http.dashboard.surfer import Surfer
+from tests.rows import CUT
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import QuestionRecord
 from workflows.model.settings import Bounds
@@ -352,3 +353,13 @@ async def test_what_it_belongs_to_is_a_link(service: Service, ann: Surfer, page:
     shown = await ann.open(f"{page}{ROOT}")
     assert "github.com" not in shown.html
     assert "pull request #7" in shown.words
+
+
+@pytest.mark.ruling("G1.cut")
+async def test_a_tree_that_was_cut_short_says_so_with_the_way_on(service: Service, ann: Surfer) -> None:
+    seeds.write(service, seeds.task(**CUT), seeds.job(state=JobState.SUCCEEDED, ended_at=9.0))
+    for page in (f"/ui/trees/{seeds.ROOT}", f"/ui/jobs/{seeds.ROOT}", "/ui/trees"):
+        shown = await ann.open(page)
+        assert "cut short" in shown.words, page
+        assert page.startswith("/ui/jobs") or "the lead asked for 60 parts, the limit is 16" in shown.words, page
+    assert CUT["next"] in (await ann.open(f"/ui/trees/{seeds.ROOT}")).words
