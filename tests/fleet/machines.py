@@ -73,8 +73,7 @@ class Machine(Installed):
         state = daemon_state.status(self.seen.home).state
         assert state is not None
         os.kill(state.pid, signal.SIGSTOP)  # it starts nothing again
-        for pid in _of_home(self.home):
-            os.kill(pid, signal.SIGKILL)
+        _kill_all_of(self.home)
 
 
 @dataclass
@@ -130,8 +129,7 @@ class Fleet:
         for machine in self.machines:
             machine.connect()
             machine("daemon", "stop")
-            for pid in _of_home(machine.home):
-                os.kill(pid, signal.SIGKILL)
+            _kill_all_of(machine.home)
             for line in machine.lines:
                 line.close()
 
@@ -153,6 +151,12 @@ def checkout(machine: Machine) -> Path:
     subprocess.run([*GIT, "init", "-q", "-b", "main", str(machine.repo)], check=True)
     subprocess.run([*GIT, "-C", str(machine.repo), "commit", "-q", "--allow-empty", "-m", "first"], check=True)
     return machine.repo
+
+
+def _kill_all_of(home: Path) -> None:
+    for pid in _of_home(home):
+        with contextlib.suppress(ProcessLookupError):  # it ended with one that was killed before it
+            os.kill(pid, signal.SIGKILL)
 
 
 def _of_home(home: Path) -> list[int]:
