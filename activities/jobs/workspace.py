@@ -6,6 +6,7 @@ from pathlib import Path
 
 from activities.git import branches, hub
 from activities.git.branches import ref_part
+from activities.git.command import all_printable
 from activities.git.library import kept_open
 from activities.git.merges import begun_merge
 from activities.git.merges.into_worktree import MergeConflict, merge
@@ -39,6 +40,9 @@ from workflows.policy.ci_files import is_ci_file
 from workflows.policy.decisions import state_of
 from workflows.policy.observation import Observation, Touched, observe
 
+MOST_PRODUCTS = 10
+"""Most build products that are named."""
+
 
 @dataclass(frozen=True)
 class Workspace:
@@ -54,6 +58,8 @@ class Workspace:
     """The work whose merge is begun in the work folder (ruling O6)."""
     snapshot: tuple[str, ...] | None = None
     """Remarks on files that the laid-out snapshot lacks; None without a snapshot (ruling Q6)."""
+    products: bool = False
+    """True if build products are committed like other files (`[git].build_products`)."""
     through: hub.Hub | None = None
     """The hub to which its work is pushed; None for a repository without a remote."""
 
@@ -90,7 +96,7 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
     if through is not None:
         through.check_allowed()
     place = _prepared(context, run, row, run_dir, folder, repo, registered)
-    return replace(place, through=through)
+    return replace(place, through=through, products=context.settings.git.build_products)
 
 
 def _prepared(
@@ -261,7 +267,7 @@ def collected(place: Workspace, run: JobRun, result: ServiceResult | None, model
     """Observe and commit the agent's work, in this process; `collect` calls this in a helper."""
     try:
         worktrees.repair(place.repo, place.worktree.path)
-        seen = look(place.worktree)
+        seen = look(place.worktree, products=place.products)
     except (ServiceError, OSError) as error:
         return _unread(run, result, error)
     touched, odd = touched_files(place.worktree, seen=seen), tuple(each.told for each in seen.odd)
@@ -269,6 +275,9 @@ def collected(place: Workspace, run: JobRun, result: ServiceResult | None, model
         refused = (f"what was committed there: {seen.refused.message}",) if seen.refused else ()
         diff = capture_diff(place.worktree, seen=seen) if touched.files else None
         return Evidence(touched, diff, odd=odd + refused)
+    if seen.products:
+        named = ", ".join(all_printable(seen.products[:MOST_PRODUCTS]))
+        odd = (*odd, f"build products: {named} (they are committed with [git].build_products = true)")
     observed = observe(result.changes_made, touched) if result else None
     if place.through and place.through.has_branches and (names := [name for name in touched.files if is_ci_file(name)]):
         problem = (

@@ -299,6 +299,8 @@ class Git(Section):
     """URL or path of a bare repository of your own, through which hosts exchange commits; empty: each one's remote."""
     hub_branches: bool = False
     """Push work to branches `service/...` of a remote that takes no other references; its forge may run them."""
+    build_products: bool = False
+    """Commit what builds leave (`__pycache__`, `node_modules`), too, where the repository does not ignore it."""
 
 
 class Price(Section):

@@ -10,7 +10,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,7 @@ from activities.git.work_folder.service_git_dir import side_of_submodule
 from activities.git.work_folder.take_commits import LARGEST_FILE
 from activities.git.work_folder.walk import Folder, Odd, Walk, folders_above, is_gits, kind
 from workflows.model.errors import RefusedError
+from workflows.policy.build_products import is_product_file, is_product_folder
 from workflows.text.sizes import format_size
 
 if TYPE_CHECKING:
@@ -49,6 +50,11 @@ class Limits:
     largest: int
     leaves_out: bool = False
     """Leave out the files that are too much, in place of a refusal."""
+    products: bool = True
+    """Take build products that are not ignored, too."""
+
+
+WHOLE = Limits(MOST_NEW_FILES, MOST_NEW_BYTES, LARGEST_FILE)
 
 
 @dataclass
@@ -61,6 +67,8 @@ class Snapshot:
     nested: list[str] = field(default_factory=list)
     """Repositories inside the work folder, and changed submodules: no commit holds their files."""
     odd: list[Odd] = field(default_factory=list)
+    products: list[str] = field(default_factory=list)
+    """Build products that no commit had: they are left out, and no change."""
     kept: set[str] = field(default_factory=set)
     """Paths that stay as in the commit, with all below: they were not looked at."""
     read: dict[str, Row] = field(default_factory=dict)
@@ -91,7 +99,7 @@ def snapshot(
     """
     known = {row.path: row for row in rows((side / "index").read_bytes())} if (side / "index").is_file() else {}
     tracked = frozenset(tracked) | known.keys()
-    limits = limits or Limits(MOST_NEW_FILES, MOST_NEW_BYTES, LARGEST_FILE)
+    limits = limits or WHOLE
     known |= {name: row for name, row in before.items() if row is not None}
     for name in [name for name, row in before.items() if row is None]:
         known.pop(name, None)
@@ -132,7 +140,12 @@ class _Look:
                 for name, found in folder.entries:
                     self._entry(folder, name, found)
         self._seen.odd += self._walk.odd
-        self._seen.kept |= left_out(self._side) | {each.path for each in self._seen.odd} | set(self._seen.nested)
+        self._seen.kept |= (
+            {name.rstrip("/") for name in self._seen.products}
+            | left_out(self._side)
+            | {each.path for each in self._seen.odd}
+            | set(self._seen.nested)
+        )
         self._seen.gone = {name for name in self._known if name not in self._there and not self._seen.keeps(name)}
         return self._seen
 
@@ -191,21 +204,26 @@ class _Look:
         elif what := kind(found):
             self._odd(path, what)
         elif stat.S_ISDIR(found.st_mode):
-            self._folder(path)
+            self._folder(path, lambda: is_product_folder(name, {there for there, _ in folder.entries}))
         elif name == ".gitmodules" and stat.S_ISLNK(found.st_mode):
             self._odd(path, "a link where git reads a file")
         else:
             self._file(folder, name, path, found)
 
-    def _folder(self, path: str) -> None:
+    def _folder(self, path: str, is_product: Callable[[], bool]) -> None:
         row = self._known.get(path)
         if row is not None and row.mode == GITLINK:
             self._there.add(path)
             self._seen.kept.add(path)
             if self._is_dirty(path):
                 self._seen.nested.append(path)
-        elif path in self._above or not self._ignored(f"{path}/"):
+        elif path in self._above:
             self._walk.enter(path)
+        elif not self._ignored(f"{path}/"):
+            if not self._limits.products and is_product():
+                self._seen.products.append(f"{path}/")
+            else:
+                self._walk.enter(path)
 
     def _is_dirty(self, name: str) -> bool:
         """Return whether a submodule's files differ from its checkout."""
@@ -222,8 +240,12 @@ class _Look:
             self._there.add(path)
             self._seen.same[path] = row
             return
-        if path not in self._tracked and self._ignored(path):
-            return
+        if path not in self._tracked:
+            if self._ignored(path):
+                return
+            if not self._limits.products and is_product_file(name):
+                self._seen.products.append(path)
+                return
         try:
             self._take(folder, name, path, found, row)
         except OSError as error:

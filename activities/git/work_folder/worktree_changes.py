@@ -6,7 +6,7 @@ of one `Seen`.
 
 import contextlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from activities.git.command import all_printable
 from activities.git.library import ADDRESS, let_go, library, opened
 from activities.git.work_folder.agent_git_dir import AgentsSide, read
 from activities.git.work_folder.service_git_dir import place_at, side_of
-from activities.git.work_folder.snapshot import Snapshot, snapshot
+from activities.git.work_folder.snapshot import WHOLE, Snapshot, snapshot
 from activities.git.work_folder.take_commits import Bounds, take_over
 from activities.git.work_folder.walk import Odd
 from activities.git.work_folder.worktrees import Worktree
@@ -56,19 +56,26 @@ class Seen:
     dirty: tuple[str, ...] = ()
     """The files that differ from the head."""
     odd: tuple[Odd, ...] = ()
+    products: tuple[str, ...] = ()
+    """Build products that were left out."""
     refused: ServiceError | None = None
     """The reason why the agent's commits are not taken over."""
 
 
-def look(worktree: Worktree) -> Seen:
-    """Look at the files, and take over the agent's commits into the service's side only."""
+def look(worktree: Worktree, *, products: bool = False) -> Seen:
+    """Look at the files, and take over the agent's commits into the service's side only.
+
+    Without `products`, build products that nobody has committed are left out, although they are not ignored.
+    """
     path, place = worktree.path, place_at(worktree.path)
     agents = read(path, worktree.branch)
     with faults_said(path):
-        seen = snapshot(path, side_of(path), agents.tracked)
+        seen = snapshot(path, side_of(path), agents.tracked, limits=replace(WHOLE, products=products))
         base, tree = worktree.base, place.tree if place.base == worktree.base else ""
         if worktree.branch is None and tree and agents.is_at(base) and not seen.anything:
-            return Seen(place.common, head=base, own=base, merging=(), tree=tree, touched=())
+            return Seen(
+                place.common, head=base, own=base, merging=(), tree=tree, touched=(), products=tuple(seen.products)
+            )
         repository = opened(side_of(path))
         try:
             agents, refused = _taken_over(repository, worktree, place.common, agents)
@@ -89,6 +96,7 @@ def look(worktree: Worktree) -> Seen:
         touched=tuple(sorted(names | {each.path for each in seen.odd})),
         dirty=tuple(sorted(dirty)),
         odd=tuple(sorted(odd, key=lambda each: each.path)),
+        products=tuple(sorted(seen.products)),
         refused=refused,
     )
 

@@ -1,9 +1,13 @@
 """Jobs that begin from the line of their chain (rulings O2 to O5)."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from activities.agents.shell import Shell
+from activities.host.slots import Slots
+from activities.jobs.run_job import Jobs
 from activities.store import attempts
 from activities.store import branches as branch_events
 from activities.store.github import facts
@@ -404,3 +408,47 @@ async def test_the_pull_request_of_a_job_is_the_one_its_branch_was_published_as(
     run = later(stage, IMPLEMENTED, Action.IMPLEMENT, own_branch=first.branch, continuation=Continuation.ANSWERED)
     second = await stage.play(run)
     assert (first.pull_request, second.pull_request) == (None, 12)
+
+
+BUILT = """\
+import os
+for name in ("__pycache__/a.pyc", "pkg/__pycache__/b.pyc", "node_modules/x/y.js", "target/z", "sub/target/w", "c.pyc"):
+    os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+    open(name, "w").write("x")
+open("sub/Cargo.toml", "w").write("x")
+"""
+
+
+@pytest.mark.ruling("I4")
+class TestBuildProducts:
+    """What builds leave behind is not a job's work, although the repository does not ignore it."""
+
+    async def test_they_are_left_out_of_its_commit_and_told_once(self, stage: Stage) -> None:
+        end = await stage.play(stage.job(BUILT + IMPLEMENTED, Action.IMPLEMENT))
+        files = git(stage.repo, "ls-tree", "-r", "--name-only", end.head_sha or "").split()
+        assert files == ["limiter.py", "sub/Cargo.toml", "target/z"], "a folder named target may be anybody's"
+        assert end.touched_files == ("sub/Cargo.toml", "target/z")
+        [notice] = [each for each in end.notices if each.kind == "work_left_out"]
+        assert "build products: __pycache__/, c.pyc, node_modules/, pkg/__pycache__/, sub/target/" in notice.message
+
+    async def test_they_are_no_observed_files_of_a_reader(self, stage: Stage) -> None:
+        script = "import os\nos.mkdir('__pycache__')\nopen('__pycache__/a.pyc', 'w')\n"
+        end = await stage.play(stage.job(script + APPROVED))
+        assert (end.touched_files, end.notices) == ((), ())
+
+    async def test_a_file_of_the_repository_counts(self, stage: Stage) -> None:
+        (stage.repo / "node_modules").mkdir()
+        (stage.repo / "node_modules" / "kept.js").write_text("x")
+        git(stage.repo, "add", ".")
+        git(stage.repo, "commit", "-q", "-m", "vendored")
+        script = "open('node_modules/kept.js', 'w').write('y')\n" + IMPLEMENTED
+        end = await stage.play(stage.job(script, Action.IMPLEMENT))
+        assert end.touched_files == ("node_modules/kept.js",)
+
+    async def test_a_setting_takes_them(self, stage: Stage) -> None:
+        settings = stage.context.settings
+        git_too = settings.git.model_copy(update={"build_products": True})
+        context = replace(stage.context, settings=settings.model_copy(update={"git": git_too}))
+        stage = replace(stage, context=context, jobs=Jobs(context, {"shell": Shell(())}, Slots(context.settings)))
+        end = await stage.play(stage.job("open('c.pyc', 'w').write('x')\n" + IMPLEMENTED, Action.IMPLEMENT))
+        assert (end.touched_files, end.notices) == (("c.pyc",), ())
