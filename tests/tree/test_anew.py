@@ -19,6 +19,15 @@ pytestmark = pytest.mark.ruling("B3", "engine:outside")
             "service orchestrate verifier 'reach the goal' --repo repo",
         ),
         (tree_input(worker=LEAD.model_copy(update={"ephemeral": True})), "service pipeline run PIPELINE"),
+        (tree_input(pull_request=7).model_copy(update={"pipeline": "nightly"}), "service pipeline run nightly --pr 7"),
+        (
+            tree_input().model_copy(update={"options": "--model large --budget 2"}),
+            "service agent implement lead 'reach the goal' --repo repo --model large --budget 2",
+        ),
+        (
+            tree_input(legs=(delegation("a"),)).model_copy(update={"options": "--legs 2"}),
+            "service orchestrate lead 'reach the goal' --repo repo --legs 2",
+        ),
     ],
 )
 def test_each_kind_of_root(start: TreeInput, command: str) -> None:

@@ -219,6 +219,7 @@ class _Step:
             branch_deps=self.run.branches_for(stage),
             require=plan.require,
             prefer=plan.prefer,
+            pipeline=start.pipeline,
         )
 
     def _settle(self) -> None:

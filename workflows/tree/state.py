@@ -47,16 +47,24 @@ class TreeInput(Wire):
     read_only: bool = False
     """True if no job of the tree may implement: whoever started it may only ask (ruling N5)."""
 
+    options: str = ""
+    """Options of the command that started it, as typed, without those of its repository, pull request or issue."""
+    pipeline: str = ""
+    """The pipeline whose stage it is."""
+
     @property
     def anew(self) -> str:
         """Return the command that starts the tree from its beginning, with its message if it fits into a line."""
         asked, message = self.assignment, self.assignment.prompt.inline or ""
         fits = 0 < len(message) <= LONGEST_MESSAGE and message.isprintable()
-        to = f"--repo {self.repo}{belongs_to.options(asked.pull_request, asked.issue)}"
+        binding = belongs_to.options(asked.pull_request, asked.issue)
+        to = f"--repo {self.repo}{binding}{f' {self.options}' if self.options else ''}"
+        if self.pipeline:
+            return f"service pipeline run {self.pipeline}{binding}"
         if self.legs:
             goal = shlex.quote(message) if fits else '"GOAL"'
             return f"service orchestrate {asked.worker.name} {goal} {to}"
-        if asked.worker.ephemeral:  # only a pipeline's stage begins with an ephemeral agent
+        if asked.worker.ephemeral:  # a pipeline's stage, of a release that did not record the pipeline
             return "service pipeline run PIPELINE"
         message = shlex.quote(message) if fits else '"MESSAGE"'
         return f"service agent {asked.action} {asked.worker.name} {message} {to}"

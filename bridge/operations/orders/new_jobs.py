@@ -1,5 +1,6 @@
 """Starting work: one agent for one message, or a recipe of several workers for a goal."""
 
+import shlex
 import time
 from dataclasses import dataclass
 from math import isfinite
@@ -97,8 +98,21 @@ async def start(service: Service, new: NewJob, root: str | None = None, token: s
         "assignment": tree.assignment.model_copy(update=means),
         "settings": settings,
         "read_only": new.read_only,
+        "options": options(new),
     }
     return await trees.start(service, tree.model_copy(update=update), repo.host)
+
+
+def options(new: NewJob | NewRecipe) -> str:
+    """Return the options of the command for this request, without those of its repository, pull request or issue."""
+    match new:
+        case NewJob():
+            own = {"model": new.model, "effort": new.effort, "runtime": new.runtime}
+        case NewRecipe():
+            own = {"runtimes": ",".join(new.runtimes) or None, "legs": None if new.legs is None else f"{new.legs}"}
+    budget = None if new.budget is None else f"{new.budget:g}"
+    typed = own | {"base": new.base, "timeout": new.timeout, "budget": budget}
+    return " ".join(f"--{name} {shlex.quote(value)}" for name, value in typed.items() if value)
 
 
 async def _bound(service: Service, repo: Repo, new: "NewJob | NewRecipe", token: str | None) -> "Bound":
@@ -173,7 +187,7 @@ async def orchestrate(
     binding = await _bound(service, repo, new, token)
     tree = tree_of(service, worker, Action.ASK, goal, repo, legs, root)
     asked = tree.assignment.model_copy(update=binding.fields | {"timeout_seconds": seconds})
-    update = {"assignment": asked, "settings": _within(tree.settings, new.budget)}
+    update = {"assignment": asked, "settings": _within(tree.settings, new.budget), "options": options(new)}
     tree = tree.model_copy(update=update | {"caveat": caveat(new.recipe, runtimes)})
     return Orchestrated(await trees.start(service, tree, repo.host), tree.caveat)
 
