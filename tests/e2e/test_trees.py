@@ -340,3 +340,15 @@ def test_a_token_that_may_only_ask_starts_no_implementation_by_way_of_a_lead(scr
     ]
     assert "token of scope ask" in refused["message"]
     assert "never `implement`" in script.prompt(root)
+
+
+@pytest.mark.ruling("G1.cut", "K6", "spec:limits.width")
+def test_a_tree_that_asked_for_too_many_parts_is_cut_short_and_not_done(script: Script) -> None:
+    script.answers(none={"delegations": [leg(f"part-{number}") for number in range(60)]})
+    waited = script.service("agent", "ask", "lead", "do it all", "--repo", "acme/shop", "--wait", code=1).stdout
+    said = "cut short: the lead asked for 60 parts, the limit is 16 (`max_delegation_width`)"
+    assert said in " ".join(waited.split())
+    [listed] = [row for row in script.service.json("job", "list") if row["tree"]["state"] == "cut_short"]
+    assert listed["tree"]["waits_for"]["what"] == said
+    assert "write max_delegation_width = 60 below [orchestrate] in config.toml" in listed["tree"]["waits_for"]["next"]
+    assert script.tree(listed["job_id"])["task"]["state"] == "done"
