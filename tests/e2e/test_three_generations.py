@@ -44,7 +44,7 @@ FIRST = [
     leg("docs", "kimi-dev", "implement"),
     check("verify", "code"),
 ]
-SECOND = [leg("fix", "codex-dev", "implement"), leg("resolve", "kimi-dev", "implement", worktree="@merge:docs")]
+SECOND = [leg("fix", "codex-dev", "implement"), leg("resolve", "codex-dev", "implement", worktree="@merge:docs")]
 FAILED = {"title": "allowed(3) is refused", "severity": "high", "file": "limits.py"}
 SCENARIOS: dict[str, list[dict[str, Any]]] = {
     "lead": [LOOK, result(summary="code, docs and a check", delegations=FIRST)],
@@ -70,8 +70,8 @@ SCENARIOS: dict[str, list[dict[str, Any]]] = {
     ],
     "resolve": [
         LOOK,
-        {"run": "grep -q '<<<<<<<' NOTES.md && git show leg/docs:NOTES.md > NOTES.md"},
-        {"run": "echo 'It is in limits.py.' >> NOTES.md"},
+        {"run": "cat NOTES.md; git status"},
+        {"run": "git show leg/docs:NOTES.md > NOTES.md; echo 'It is in limits.py.' >> NOTES.md"},
         LOOK,
         implemented("bring both notes together", "NOTES.md: both"),
     ],
@@ -194,7 +194,7 @@ def events(walk: Walk, job: str) -> list[str]:
     [
         ("verify", ["1 failed", "limits.py", "write the limit"]),
         ("fix", ["return calls < LIMIT", "write the limit", "leg/docs"]),
-        ("resolve", ["CONFLICT (add/add): Merge conflict in NOTES.md", "write the notes"]),
+        ("resolve", ["<<<<<<<", "still merging"]),
         ("again", ["1 passed", "NOTES.md", "Three calls are allowed.", "It is in limits.py.", "write the limit"]),
         ("normal", ["write the limit", "write the notes", "allow the third call", "leg/resolve"]),
     ],
