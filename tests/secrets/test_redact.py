@@ -1,10 +1,13 @@
 import base64
+import itertools
 import json
+import math
 import random
 import re
 import sysconfig
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from importlib.metadata import distributions
 from pathlib import Path
 
@@ -329,14 +332,34 @@ _HOSTILE = (
 
 
 @pytest.mark.ruling("N7")
-def test_time_grows_with_the_text_and_no_faster() -> None:
-    """Eight times the text takes about eight times as long; quadratic code would take sixty-four times."""
+def test_twice_the_text_takes_twice_as_long() -> None:
+    """Quadratic code would take four times as long; a busy machine disturbs all measures but the best."""
 
-    def is_linear(unit: str, tries: int) -> bool:
-        few, many = ((unit * (size // len(unit) + 1))[:size] for size in (2_000, 16_000))
-        return _took(many, tries) < 30 * max(_took(few, tries), 0.0004)
+    def growth(text: Callable[[int], str]) -> float:
+        few = many = math.inf
+        for _ in range(12):
+            few, many = min(few, _took(text(8_000), 1)), min(many, _took(text(16_000), 1))
+            if many < 2.3 * max(few, 0.002):
+                break
+        return many / max(few, 0.002)
 
-    assert [unit for unit in _HOSTILE if not is_linear(unit, 1) and not is_linear(unit, 5)] == []
+    def repeated(size: int, begin: str, unit: str) -> str:
+        return f"{(begin + unit * (size // len(unit) + 1))[:size]}-"
+
+    texts = (*(("", unit) for unit in _HOSTILE), *itertools.product(("password=", 'token: "'), _VALUES))
+    growths = {text: growth(partial(repeated, begin=text[0], unit=text[1])) for text in texts}
+    assert {text: ratio for text, ratio in growths.items() if ratio >= 2.3} == {}
+
+
+_VALUES = ("_a", "a.", "a_", "a->", "a::", "%a", "%", "0.", "a", "1", "a1", "a-", "{a", "\\", "[", "•", "/a/", "~")
+"""What the values of names may consist of."""
+
+
+@pytest.mark.ruling("N7")
+@pytest.mark.parametrize("name", ["password=", "token = ", "secret: "])
+def test_a_value_that_nearly_is_a_name_takes_no_second(name: str) -> None:
+    """Each further `_a` doubled the time: 48 characters took seconds, and 80 would have taken a week."""
+    assert _took(f"{name}a{'_a' * 24}-", 3) < 0.5
 
 
 @pytest.mark.ruling("N7")

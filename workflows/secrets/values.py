@@ -14,7 +14,8 @@ HARMLESS = compiled(
     r"|(?:dummy|fake|sample|example|insert|enter|replace|put|the|some|any)[-_ ].*|#.*|!\w+)"
 )
 _EXPRESSION = compiled(
-    r"[A-Za-z_]+(?:_[A-Za-z_]+|(?:\??\.|->|::)\w+)+[!;]?|[A-Za-z_][\w.:>?!-]*[(\[].*|[\w.]+\|\|.*|!?!\w+"
+    r"[A-Za-z_](?:[A-Za-z]*+_[A-Za-z_]++|[A-Za-z_]*+(?:(?:\??\.|->|::)\w++)+)[!;]?"
+    r"|[A-Za-z_][\w.:>?!-]*[(\[].*|[\w.]+\|\|.*|!?!\w+"
 )
 
 _SHORT = re.compile(r"[\w.+/=:@-]+")

@@ -9,7 +9,7 @@ import re
 import sys
 
 WRONG = sys.version_info < (3, 11, 5)
-_POSSESSIVE = re.compile(r"([*+?]|\{\d*,?\d*\})\+")
+_POSSESSIVE = re.compile(r"([*+?]|\{\d*+(?:,\d*+)?\})\+")
 _PART = re.compile(r"\\.|\[\^?\]?(?:[^\]\\]|\\.)*\]|[()]|[^\\\[()]+", re.DOTALL)
 
 

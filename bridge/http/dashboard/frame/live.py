@@ -40,7 +40,7 @@ Twice as many are held while those that make room have not ended; one more is re
 KEPT = 64
 """Rendered pages in the cache."""
 
-_TIMES = re.compile("(<time [^>]*>)[^<]*")
+_TIMES = re.compile("(<time [^<>]*>)[^<]*")
 
 Told = Callable[[Exception], str]
 """Describes an error in a sentence."""
