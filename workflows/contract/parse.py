@@ -13,6 +13,7 @@ from workflows.contract.locate import KEY, Broken, Candidate, locate, slip
 from workflows.contract.models import Notice, ServiceResult
 from workflows.contract.validate import WRAPPERS, Verdict, validate
 from workflows.text.fences import marks
+from workflows.text.patterns import compiled
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ def _written(value: dict[str, JsonValue]) -> str:
         return ""
 
 
-_WRAPPED = re.compile(rf'"({"|".join(WRAPPERS)})"\s*+:\s*+"\s*+\{{(?:\\n|\s)*+\\"{KEY}')
+_WRAPPED = compiled(rf'"({"|".join(WRAPPERS)})"\s*+:\s*+"\s*+\{{(?:\\n|\s)*+\\"{KEY}')
 _DELEGATIONS = re.compile(r'"delegations"\s*+:\s*+\[\s*+[^\s\]]')
 _EXAMPLES = frozenset(json.dumps({KEY: each}, sort_keys=True) for each in (MINIMAL, DELEGATING))
 
