@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum, auto
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic import BaseModel
@@ -53,25 +53,25 @@ def redacted_end(text: str, limit: int) -> str:
 
 def redacted_between(before: str, text: str, after: str) -> str:
     """Return the text without secrets, also without those parts of secrets that begin before it or end after it."""
-    from workflows.secrets.redact import MARK, secrets_in
+    from workflows.secrets.redact import MARK
     from workflows.secrets.spans import replaced
 
     _look()
     begin, end = len(before), len(before) + len(text)
-    spans = (
-        (max(first, begin) - begin, min(last, end) - begin)
-        for first, last in secrets_in(before + text + after, detected)
-        if first < end and last > begin
+    try:
+        found = _spans(before + text + after)
+    except RefusedError as fault:
+        return LEFT_OUT.format(len(text), fault.message)
+    inside = (
+        (max(first, begin) - begin, min(last, end) - begin) for first, last in found if first < end and last > begin
     )
-    return _clean(replaced(text, spans, lambda _: MARK))
+    return _clean(replaced(text, inside, lambda _: MARK))
 
 
 def secrets_of(text: str) -> frozenset[str]:
     """Return the secrets in a text."""
-    from workflows.secrets.redact import secrets_in
-
     _look()
-    return frozenset(text[begin:end] for begin, end in secrets_in(text, detected))
+    return frozenset(text[begin:end] for begin, end in _spans(text))
 
 
 def redacted_all(value: T) -> T:
@@ -182,14 +182,16 @@ def without_secrets(text: str, by: Callable[[str], str] | None = None) -> str:
     """Replace each secret, by `[redacted]` if `by` is left out; a text that takes too long is left out whole (N7)."""
     from workflows.secrets.redact import redact
 
-    known = known_values.process()
-    if len(text) <= LONG or _apart is None:
-        return redact(text, known.find, by)
-    search = partial(_apart, known=known)
     try:
-        return redact(text, by=by, search=lambda part, _: search(part))
+        return redact(text, by=by, search=lambda part, _: _spans(part))
     except RefusedError as fault:
         return LEFT_OUT.format(len(text), fault.message)
+
+
+def _spans(text: str) -> "list[Span]":
+    """Return the spans of secrets, of a long text from another process. Raise RefusedError at its deadline."""
+    known = known_values.process()
+    return spans(text, known) if len(text) <= LONG or _apart is None else _apart(text, known)
 
 
 def spans(text: str, known: known_values.KnownValues) -> "list[Span]":
@@ -212,8 +214,3 @@ def search_apart(search: Search) -> None:
     """Let another process search the long texts of this one."""
     global _apart
     _apart = search
-
-
-def detected(text: str) -> "Iterable[Span]":
-    """Yield the spans of secrets that are known to this process."""
-    return known_values.process().find(text)

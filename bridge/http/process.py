@@ -10,7 +10,9 @@ from contextlib import suppress
 import uvicorn
 from starlette.types import ASGIApp
 
+from activities.host import helper_process
 from activities.process import loud
+from activities.redaction.redact import search_apart
 from activities.settings import ready as ready_file
 from bridge.http.app import create_app
 from bridge.http.connections import Connection
@@ -30,6 +32,7 @@ _REDACTION = "workflows.secrets.redact"
 
 def serve(service: Service, addr: str | None, *, allow_remote: bool, announce: Callable[[str], None]) -> None:
     """Serve in the foreground until SIGTERM or SIGINT; call `announce` with the URL once it accepts calls."""
+    search_apart(helper_process.secrets)
     with bind(wanted(service.settings.bridge, addr, allow_remote=allow_remote)) as listening:
         beside: set[asyncio.Task[None]] = set()
 

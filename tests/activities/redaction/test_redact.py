@@ -64,3 +64,19 @@ class TestLongTexts:
         text = f"{_TOKENS['Apify']} {'word ' * LONG}"
         assert redacted(text) == redact.LEFT_OUT.format(len(text), "it took longer than 60 s, and was ended")
         assert redacted("short") == "short"
+
+    def test_also_part_of_a_file_and_a_file_are_searched_apart(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        searched: list[int] = []
+
+        def search(text: str, known: KnownValues) -> list[tuple[int, int]]:
+            searched.append(len(text))
+            if "slow" in text:
+                raise RefusedError("it took longer than 60 s, and was ended")
+            return redact.spans(text, known)
+
+        monkeypatch.setattr(redact, "_apart", search)
+        text = f"{_TOKENS['Apify']} {'word ' * (LONG // 5)}"
+        assert redact.redacted_between("a ", text, " b") == text.replace(_TOKENS["Apify"], "[redacted]")
+        assert redact.secrets_of(text) == {_TOKENS["Apify"]}
+        assert redact.redacted_between("slow ", text, "").startswith("[left out: ")
+        assert min(searched) > LONG
