@@ -92,7 +92,6 @@ MEANT = {
     "fixed": "implemented",
     "lgtm": "approved",
     "ok": "approved",
-    "pass": "approved",
     "passed": "approved",
     "accepted": "approved",
     "answered": "approved",

@@ -1,7 +1,6 @@
 """Parsing of raw agent output to a result or its faults: the one entry point (rulings A1 to A5)."""
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -94,7 +93,7 @@ def _written(value: dict[str, JsonValue]) -> str:
 
 
 _WRAPPED = compiled(rf'"({"|".join(WRAPPERS)})"\s*+:\s*+"\s*+\{{(?:\\n|\s)*+\\"{KEY}')
-_DELEGATIONS = re.compile(r'"delegations"\s*+:\s*+\[\s*+[^\s\]]')
+_DELEGATIONS = compiled(r'"delegations"\s*+:\s*+\[\s*+[^\s\]]')
 _EXAMPLES = frozenset(json.dumps({KEY: each}, sort_keys=True) for each in (MINIMAL, DELEGATING))
 
 

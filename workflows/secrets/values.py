@@ -11,6 +11,7 @@ HARMLESS = compiled(
     r"|unset|changeme|change[-_]me|example|placeholder|bearer|basic|token|password|passwd|secret|redacted|hidden|masked"
     r"|todo|tbd|n/a|erforderlich|ungültig|falsch|vergessen|fehlt|richiesta|obbligatoria|errata|same-origin|include|omit|x{3,}|\*+|\.{3,}|(?:•)+|your[_-]?.*|my[_-]?(?:secret|token|password|api[_-]?key)|<.*|\$.*|\{.*|%.*%"
     r"|(?:%[a-z]\W?)+|[0-9]{1,9}(?:\.[0-9]{1,9}){2,}|@.*@|[a-z+]+://[^@]*|(?:~|\.{0,2})/[\w.@-]+/.*|[a-z]:\\.*|\[redacted.*|(?:\w{1,12}:)?redacted-[0-9a-f]{20}|(?:env|file|arn|vault|op|secretref)[:.].*"
+    r"|(?:[A-Z]{2,}[ _-]){0,3}(?:PASSWORD|PASSPHRASE|TOKEN|SECRET)"
     r"|(?:dummy|fake|sample|example|insert|enter|replace|put|the|some|any)[-_ ].*|#.*|!\w+)"
 )
 _EXPRESSION = compiled(
