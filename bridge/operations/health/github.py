@@ -135,7 +135,7 @@ def _rows(service: Service) -> Iterator[Finding]:
         since = f", since {clock(known.failing_since)}" if known.failing_since else ""
         until = f"; asked again at {clock(known.blocked_until)}" if known.blocked_until else ""
         yield _finding(Level.WARNING, f"{known.problem}{since}{until}", STATUS)
-    if known.checks_refused and service.settings.github.check:
+    if known.checks_refused and service.settings.github.check and service.settings.github.app_id:
         says = "it may not make check runs: the verdict is given as the commit status service/gate"
         yield _finding(Level.WARNING, says, "let the GitHub App write checks, then: service github sync")
     if failed := facts.failed(service.store):

@@ -77,6 +77,18 @@ def test_a_user_gives_the_verdict_as_a_commit_status(home: Home, hub: Hub, monke
     assert said(made(home, hub, "check = true\n"))[-1].startswith("only a GitHub App may make check runs")
 
 
+def test_a_token_is_not_told_to_let_an_app_write_checks(
+    home: Home, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GitHub refuses check runs of every token: the commit status is all there is to have."""
+    monkeypatch.setenv("DESK_TOKEN", hub.tokens["ann"])
+    service = made(home, hub, "check = true\n")
+    account.note(service.store, login="ann", kind="user", seen_at=time.time(), checks_refused=True)
+    assert "App" not in "".join(each.fix for each in found(service))
+    assert doctor.healthy(found(service))
+    assert said(service, Level.WARNING) == []
+
+
 def test_a_repository_it_cannot_see_is_wrong(home: Home, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DESK_TOKEN", hub.tokens["ann"])
     service = made(home, hub)
