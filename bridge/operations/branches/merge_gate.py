@@ -57,11 +57,13 @@ def of_tree(
     )
     if tree.task.state is not TaskState.DONE:
         return judge(Seen(tree.task, tree.jobs, Head(f"service/{tree.task.task_id}"), rounds))
-    found = found or branches.of_tree(service, root, typed=f"service job gate {root}")
+    command = f"service job gate {root}"
+    found = found or branches.of_tree(service, root, typed=f"{command} --pr {pull_request}" if pull_request else command)
     if pull_request:
         head = _head_of_pull(service, tree, pull_request, token if fetch else None, fetch)
     else:
-        head = _without_foreign(service, found, _head(replace(found, head=None) if at_line else found))
+        bound = tree.jobs[0].pull_request
+        head = _without_foreign(service, found, _head(replace(found, head=None) if at_line else found, bound))
     given = attempts.given_in(service.store, root)
     seen = Seen(
         tree.task,
@@ -105,8 +107,11 @@ def _later(service: Service, root: str, repo: Path, head: Head) -> LaterReview |
     return LaterReview(last, tree.task.state.ended, asked.head_sha, facts)
 
 
-def _head(found: Branches) -> Head:
-    """Choose the head to judge: the task's branch; before any merge the tree's line, else the tree's only branch."""
+def _head(found: Branches, bound: int | None) -> Head:
+    """Choose the head to judge: the task's branch; before any merge the tree's line, else the tree's only branch.
+
+    `bound` is the pull request that the tree belongs to.
+    """
     root = found.root_job_id
     if found.problem or found.stale:
         why = f"the repository cannot be read: {found.problem or found.stale}"
@@ -124,8 +129,9 @@ def _head(found: Branches) -> Head:
         return Head(found.task_branch, None, f"nothing is merged into {found.task_branch} yet", command)
     if any(leg.state is BranchState.MERGED for leg in found.legs):
         return Head(found.task_branch, None, f"the branch {found.task_branch} is gone", f"service job branches {root}")
-    wrote = "there is nothing to merge: no job of the tree left a branch; for a pull request it looked at, say which"
-    return Head(found.task_branch, None, wrote, f"service job gate {root} --pr N")
+    wrote = "there is nothing to merge: no job of the tree left a branch"
+    asks = "" if bound else "; for a pull request it looked at, say which"
+    return Head(found.task_branch, None, f"{wrote}{asks}", f"service job gate {root} --pr {bound or 'N'}")
 
 
 def _without_foreign(service: Service, found: Branches, head: Head) -> Head:

@@ -87,6 +87,14 @@ def test_without_a_task_branch_the_only_branch_is_the_head(tree: Reviewed) -> No
     assert judged(tree) == Verdict(GateState.PASSING, (), tree.heads["a"])
 
 
+def test_a_tree_without_branches_is_asked_about_with_its_own_pull_request(tree: Reviewed) -> None:
+    lost = {"head_sha": None, "branch": None}
+    tree.write(2, a=lost, b=lost)
+    assert only(judged(tree)).endswith(f"; next: service job gate {ROOT} --pr N")
+    seeds.write(tree.service, seeds.job(revision=9, state=JobState.SUCCEEDED, action="review", pull_request=7))
+    assert only(judged(tree)).endswith(f"; next: service job gate {ROOT} --pr 7")
+
+
 def test_a_task_that_is_not_done_is_not_looked_up_in_git(tree: Reviewed) -> None:
     tree.repo.rename(tree.repo.with_name("moved"))
     seeds.write(tree.service, seeds.task(revision=2, state=TaskState.AWAITING_HUMAN), seeds.round_())
