@@ -12,7 +12,7 @@ from activities.store.github import account, facts, threads
 from activities.store.github.facts import FactRow
 from bridge.github import checks, comments, pulls
 from bridge.github.session import APART, Gone, Later, Needless, Never, Session, Wrote
-from workflows.github.facts import FactKind, status_id
+from workflows.github.facts import FactKind
 from workflows.policy.backoff import backoff
 
 log = logging.getLogger(__name__)
@@ -86,9 +86,9 @@ def _written(session: Session, fact: FactRow, wrote: Wrote) -> None:
         facts.again(session.store, fact.fact_id)
     if fact.kind == FactKind.PUBLISH and wrote.url != fact.url:
         threads.look_again(session.store, fact.root_job_id)
-    status = facts.get(session.store, status_id(fact.root_job_id))
-    if fact.kind == FactKind.PUBLISH and wrote.url != fact.url and status and status.state == facts.DONE:
-        facts.again(session.store, status.fact_id)
+        for row in facts.of_root(session.store, fact.root_job_id):
+            if row.kind in {FactKind.STATUS, FactKind.END} and row.state == facts.DONE:
+                facts.again(session.store, row.fact_id)
 
 
 def _declined(session: Session, fact: FactRow, why: str, *, final: bool = False) -> list[str]:

@@ -130,6 +130,7 @@ def test_the_end() -> None:
         jobs=(job(), job(1, branch="service/a"), job(2, branch="service/b")),
         result=result,
         merged=frozenset({"service/b"}),
+        published=("https://github.com/acme/shop/pull/12",),
         events=(event(1, EventKind.TREE_CAVEAT, message="not independent"), event(2, EventKind.TREE_ENDED)),
     )
     assert lines(texts(of)[FactKind.END]) == [
@@ -144,6 +145,7 @@ def test_the_end() -> None:
         "#### Branches", "",
         f"- `service/a` not merged: `service job merge {ROOT}.1`",
         "- `service/b` merged", "",
+        "- Published as https://github.com/acme/shop/pull/12", "",
         "Used: jobs 2 of 64, time 1m30s of 2h, tokens 3,600, cost $0.75.", "",
         f"The whole of it: `service job tree {ROOT}`. As of 2027-01-15 08:01:30 UTC.", "",
         f"<!-- service:{ROOT}-e2-end -->",

@@ -58,7 +58,9 @@ def of_tree(
     if tree.task.state is not TaskState.DONE:
         return judge(Seen(tree.task, tree.jobs, Head(f"service/{tree.task.task_id}"), rounds))
     command = f"service job gate {root}"
-    found = found or branches.of_tree(service, root, typed=f"{command} --pr {pull_request}" if pull_request else command)
+    found = found or branches.of_tree(
+        service, root, typed=f"{command} --pr {pull_request}" if pull_request else command
+    )
     if pull_request:
         head = _head_of_pull(service, tree, pull_request, token if fetch else None, fetch)
     else:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,8 @@ async def test_it_names_the_thread_it_was_asked_for_on_and_is_named_there(tree: 
     tree.task()
     tree.run(pull_request=7)
     status = facts.FactRow(status_id(ROOT), "status", ROOT, SHOP, 7, state=facts.DONE, github_id="1", digest="old")
-    facts.declare(tree.service.store, [status])
+    end = replace(status, fact_id=f"{ROOT}-e5-end", kind="end")
+    facts.declare(tree.service.store, [status, end])
     threads.bind_new(tree.service.store)
     threads.told(tree.service.store, ROOT, 5, over=False)
     publish.publish(tree.service, ROOT, actor="ann (cli)")
@@ -110,6 +112,7 @@ async def test_it_names_the_thread_it_was_asked_for_on_and_is_named_there(tree: 
         again = facts.get(tree.service.store, status_id(ROOT))
         assert again is not None
         assert again.state == facts.OPEN, "its comment is written anew"
+        assert facts.get(tree.service.store, end.fact_id).state == facts.OPEN, "so is the end's"  # type: ignore[union-attr]
         assert [each.root_job_id for each in threads.open_ones(tree.service.store) if each.told_seq < 0] == [ROOT]
         assert f"Published as {said(tree)['html_url']}" in body_of(session, again).text
     assert "asked for on #7" in said(tree)["body"]

@@ -30,6 +30,7 @@ def _parts(tree: BoundTree) -> Iterator[Part]:
     branches = list(_branches(tree))
     if branches:
         yield Part(["#### Branches", "", *branches], BRANCHES_BYTES, all_of_it)
+    yield views.published(tree)
     yield Part([views.used(tree), "", f"{all_of_it} {views.updated(tree)}"], 2_000, "")
 
 

@@ -34,7 +34,7 @@ def _parts(tree: BoundTree, table: int) -> Iterator[Part]:
     if waits:
         yield Part(waits, WAITS_BYTES, all_of_it)
     yield Part(views.legs(tree), table, all_of_it)
-    yield Part([f"- Published as {url}" for url in tree.published], 4_000, all_of_it)
+    yield views.published(tree)
     yield Part([views.used(tree), "", f"{all_of_it} {views.updated(tree)}"], 2_000, "")
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from workflows.github.bound_tree import BoundTree
-from workflows.github.texts.parts import cell, code, line
+from workflows.github.texts.parts import Part, cell, code, line
 from workflows.model.rows import JobRecord
 from workflows.model.states import Continuation, TaskState
 from workflows.policy.bounds import ledger_of
@@ -48,6 +48,11 @@ def legs(tree: BoundTree) -> Lines:
 def used(tree: BoundTree) -> str:
     """Return the use of each bound."""
     return f"Used: {spend(tree.bounds, ledger_of(tree.task, tree.jobs, tree.changed_at))}."
+
+
+def published(tree: BoundTree) -> Part:
+    """Return the list of the tree's pull requests."""
+    return Part([f"- Published as {url}" for url in tree.published], 4_000, everything(tree))
 
 
 def updated(tree: BoundTree) -> str:

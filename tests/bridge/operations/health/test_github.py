@@ -77,9 +77,7 @@ def test_a_user_gives_the_verdict_as_a_commit_status(home: Home, hub: Hub, monke
     assert said(made(home, hub, "check = true\n"))[-1].startswith("only a GitHub App may make check runs")
 
 
-def test_a_token_is_not_told_to_let_an_app_write_checks(
-    home: Home, hub: Hub, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_token_is_not_told_to_let_an_app_write_checks(home: Home, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     """GitHub refuses check runs of every token: the commit status is all there is to have."""
     monkeypatch.setenv("DESK_TOKEN", hub.tokens["ann"])
     service = made(home, hub, "check = true\n")
