@@ -373,6 +373,17 @@ def test_the_verdict(case: Case) -> None:
     assert verdict.head == case.seen.head.sha
 
 
+@pytest.mark.parametrize("look", [Look.ELSEWHERE, Look.UNKNOWN])
+def test_a_review_of_a_head_that_was_pushed_over_is_not_waited_for(look: Look) -> None:
+    """Commits beside the reviewed ones can be looked at still; a replaced head needs another review."""
+    over = replace(ELSEWHERE, look=look, replaced=True)
+    verdict = judge(of(A, V, END, a=MERGED, v=over))
+    assert verdict.state is FAILING
+    assert "reviewed an older head, before def5678 was pushed over it: order a review" in verdict.reasons[0]
+    assert verdict.reasons[0].endswith("; next: look again")
+    assert verdict.unseen == (V.job_id,)
+
+
 UNSEEN = replace(ELSEWHERE, unseen="1 commit in later.txt")
 
 
@@ -393,8 +404,12 @@ def later(decision: str | None, head: str = HEAD, look: Look = Look.HERE, *, ove
         (later("approved", "b" * 40, Look.ELSEWHERE), PENDING, (V.job_id,)),
         (later(None, "b" * 40, Look.UNKNOWN, over=False), PENDING, (V.job_id,)),
         (replace(later("approved"), jobs=(LEAD, A, reader(2, "v", "changes_requested"), END)), FAILING, ()),
+        (replace(later("approved"), facts={A.job_id: MERGED, V.job_id: replace(UNSEEN, replaced=True)}), PASSING, ()),
     ],
-    ids=["approves", "rejects", "runs", "abstains", "of another head", "runs on another head", "against a rejection"],
+    ids=[
+        *("approves", "rejects", "runs", "abstains", "of another head", "runs on another head", "against a rejection"),
+        "after a force push",
+    ],
 )
 def test_a_later_review_decides_about_its_head_alone(seen: Seen, state: GateState, unseen: tuple[str, ...]) -> None:
     verdict = judge(seen)

@@ -17,8 +17,8 @@ _LEFT_TO_COORDINATOR = frozenset({FailurePolicy.CONTINUE, FailurePolicy.ESCALATE
 
 
 class GateState(StrEnum):
-    """Pending: something is still to come, or a person can still do it. Failing: something says no. Unknown: this host
-    cannot see what is to be judged.
+    """Pending: something is still to come, or a person can still do it. Failing: something says no, or a force push
+    replaced what was approved. Unknown: this host cannot see what is to be judged.
     """
 
     PENDING = "pending"
@@ -190,6 +190,9 @@ def _verdict(seen: Seen, job: JobRecord, outcome: JobRecord) -> Iterator[_Reason
         yield _Reason(f"{_named(job)} {_ended(outcome)}", _show(outcome))
     elif facts.look is Look.HERE or _settles(seen):
         return
+    elif facts.replaced:
+        says = f"{_named(job)} reviewed an older head, before {(head.sha or '')[:7]} was pushed over it: order a review"
+        yield _Reason(says, facts.look_again or _show(job), unseen_by=job.job_id)
     elif facts.look is Look.ELSEWHERE:
         says = f"{_named(job)} looked at {facts.looked_at or 'something else'}, the head is {(head.sha or '')[:7]}"
         says += f": it has not seen {facts.unseen}" if facts.unseen else ""

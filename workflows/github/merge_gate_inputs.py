@@ -43,6 +43,8 @@ class JobFacts:
     """The reason it is unknown what the job looked at."""
     unseen: str = ""
     """The commits and files of the head that it has not seen, for people."""
+    replaced: bool = False
+    """True if the head of its pull request that it looked at was replaced: a force push."""
     look_again: str = ""
     """The command to continue with if the head has changed."""
 

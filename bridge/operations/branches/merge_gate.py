@@ -223,15 +223,19 @@ def _look(
     commits = _seen(job, given) if given else ()
     if not commits:
         return replace(facts, problem="its run tells no commits")
+    began_there = pull_request is not None and job.pull_request == pull_request  # at its head then
+    facts = replace(facts, look_again=_again(job, pull_request) if pull_request else "")
     try:
         look = Look.HERE if saw_all(repo, head.sha or "", commits) else Look.ELSEWHERE
         beyond = str(unseen(repo, head.sha or "", commits)) if look is Look.ELSEWHERE else ""
+        replaced = began_there and not holds(repo, head.sha or "", commits[0])
     except ServiceError:
-        return replace(facts, problem="git does not know all of its commits any more")
+        gone = "git does not know all of its commits any more"
+        return replace(facts, problem=gone, replaced=began_there)
     *merged, first = (each[:SHORT] for each in reversed(commits))
     looked_at = f"{first} with {' and '.join(reversed(merged))}" if merged else first
-    again = _again(job, pull_request) if beyond or pull_request else ""
-    return replace(facts, look=look, looked_at=looked_at, unseen=beyond, look_again=again)
+    again = facts.look_again or (_again(job, None) if beyond else "")
+    return replace(facts, look=look, looked_at=looked_at, unseen=beyond, replaced=replaced, look_again=again)
 
 
 def _again(job: JobRecord, pull_request: int | None) -> str:

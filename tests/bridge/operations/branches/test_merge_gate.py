@@ -200,6 +200,23 @@ class TestPullRequests:
         self.propose(tree, tree.commit(TASK_BRANCH))
         assert only(judged(tree, 7)).endswith('next: service agent review scout "MESSAGE" --repo acme/shop --pr 7')
 
+    def test_a_review_of_a_head_that_was_pushed_over_says_to_order_another(self, tree: Reviewed, remote: Path) -> None:
+        """Its tree is done: nothing is to come that could change this verdict."""
+        tree.merge("a", "b")
+        tree.write(2, v={"pull_request": 7})
+        pushed_over = run_git(tree.repo, "commit-tree", "-m", "anew", f"{TASK_BRANCH}^{{tree}}")
+        self.propose(tree, pushed_over)
+        verdict = judged(tree, 7)
+        assert verdict.state is GateState.FAILING
+        assert verdict.reasons[0] == (
+            f"review leg v ({V}) reviewed an older head, before {pushed_over[:7]} was pushed over it: order a review; "
+            'next: service agent review scout "MESSAGE" --repo acme/shop --pr 7'
+        )
+        with tree.service.store.begin() as connection:
+            gone = update(schema.attempts).where(schema.attempts.c.job_id == V).values(base_sha="0123456789" * 4)
+            connection.execute(gone)
+        assert judged(tree, 7).reasons[0] == verdict.reasons[0], "git removes the older commits after a while"
+
     def test_what_is_merged_here_has_to_be_published(self, tree: Reviewed, remote: Path) -> None:
         tree.merge("a", "b")
         self.propose(tree, tree.heads["a"])
