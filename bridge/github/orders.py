@@ -139,6 +139,7 @@ async def _start(session: Session, asked: Asked, said: Start) -> Did:
         repo=repo,
         pull_request=row.number if on_pull else None,
         issue=None if on_pull else row.number,
+        goal=said.text,
         read_only=Action.IMPLEMENT not in session.service.settings.github.commands,
     )
     return Did(f"{await new_jobs.start(session.service, new, root, session.client.token)} is started", root)

@@ -31,7 +31,7 @@ def test_the_whole_message() -> None:
 @given(st.text() | st.text(alphabet="`~\n #>x\r\u2028"), st.text(max_size=60))
 @settings(max_examples=cases(100, 2_000))
 def test_its_text_is_only_ever_in_one_fence(text: str, author: str) -> None:
-    """The title consists of our words only, whatever was written."""
+    """The first line consists of our words only, whatever was written."""
     message = task_from_comment(replace(COMMENT, author=author), f"marker {text}", "acme/shop")
     [said] = said_in(message)
     assert said.startswith("marker")

@@ -8,7 +8,7 @@ _OBEYED = "The exception is your task: do what they ask."
 
 
 def task_from_comment(comment: Comment, text: str, repo: str) -> str:
-    """Write the message. Its first line, which becomes the title, has no text of the comment: that is always fenced."""
+    """Write the message. Its first line has no text of the comment: that is always fenced."""
     return written(f"{comment.author}\0{text}", lambda fences: _whole(comment, text, repo, fences))
 
 

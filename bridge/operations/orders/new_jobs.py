@@ -22,6 +22,7 @@ from workflows.model.errors import RefusedError, UsageError, argument, with_near
 from workflows.model.settings import TreeSettings
 from workflows.model.workers import Assignment, Worker
 from workflows.policy.recipes import Recipe, caveat, expand
+from workflows.text.inert import visible
 from workflows.tree.state import TreeInput
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ class NewJob:
     """The dollars its tree may cost; at most the configured bound, which it replaces (ruling C4)."""
     read_only: bool = False
     """True if whoever asks may start nothing that implements: then no job of its tree does (ruling N5)."""
+    goal: str = ""
+    """The text whose first line is the title, where the message begins with other words."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,8 @@ async def start(service: Service, new: NewJob, root: str | None = None, token: s
         "read_only": new.read_only,
         "options": options(new),
     }
+    if goal := visible(new.goal).strip():
+        update["title"] = titled(checked(service, goal))
     return await trees.start(service, tree.model_copy(update=update), repo.host)
 
 
@@ -203,11 +208,10 @@ def tree_of(
 ) -> TreeInput:
     """Return the input of a tree, with the fields that every kind of work has."""
     root = root or trees.new_root_id()
-    title = message.strip().splitlines()[0]
     return TreeInput(
         root_job_id=root,
         task_id=ids.task_id(root),
-        title=title if len(title) <= TITLE_LENGTH else title[: TITLE_LENGTH - 1] + "…",
+        title=titled(message),
         repo=repo.name,
         assignment=Assignment(
             worker=service.artifacts.travelling(worker), action=action, prompt=service.artifacts.text(message)
@@ -231,6 +235,12 @@ def _on_runtime(service: Service, worker: Worker, runtime: str | None) -> Worker
         known = ", ".join(service.settings.configured_runtimes) or "none"
         raise RefusedError(f"{runtime} is not configured; configured: {known}", "service config show")
     return worker.model_copy(update={"runtime": runtime, "command": (), "model": None, "effort": None})
+
+
+def titled(text: str) -> str:
+    """Return the first line of a text, cut to the length of a title."""
+    title = text.strip().splitlines()[0].strip()
+    return title if len(title) <= TITLE_LENGTH else title[: TITLE_LENGTH - 1] + "…"
 
 
 def checked(service: Service, message: str) -> str:

@@ -109,6 +109,17 @@ async def test_a_comment_that_may_only_ask_starts_a_tree_that_only_reads(
     assert new.read_only is read_only
 
 
+@pytest.mark.ruling("L9")
+async def test_a_tree_of_a_comment_is_titled_with_its_goal(home: Home) -> None:
+    """The title of its pull request is that of the tree."""
+    with Hub() as hub:
+        hub.repo("acme/tool")
+        hub.user("ann", role="write")
+        async with working(home, hub, 'commands = ["ask"]') as office:
+            [new] = await commanded(office, "why is it slow?\nTell me all.")
+    assert new.goal == "marker why is it slow?\nTell me all."
+
+
 @given(TEXTS)
 @example("GH-1<!-- service:x -->")
 @settings(max_examples=cases(6, 150))

@@ -154,6 +154,16 @@ class TestStarting:
         assert (asked.pull_request, asked.issue, asked.github, asked.base) == (7, None, "acme/shop", head)
         assert asked.web == ""
 
+    async def test_a_goal_that_the_message_only_quotes_is_its_title(
+        self, service: Service, checkout: Path, started: list[TreeInput]
+    ) -> None:
+        with_scout(service, checkout)
+        look = new_jobs.NewJob("scout", "ask", "Request of ann", "acme/shop", goal="\n\u200b Fix it\nsoon")
+        await new_jobs.start(service, look)
+        await new_jobs.start(service, replace(look, goal=""))
+        await new_jobs.start(service, replace(look, goal="x" * 90))
+        assert [tree.title for tree in started] == ["Fix it", "Request of ann", "x" * 79 + "…"]
+
     async def test_a_job_on_an_issue_starts_from_what_is_checked_out(
         self, service: Service, checkout: Path, started: list[TreeInput]
     ) -> None:
