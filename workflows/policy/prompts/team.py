@@ -32,7 +32,8 @@ commands to run, and what they should show. Legs that run at once must not chang
 the whole: an agent that can run the tests and did none of the work. Give it the goal and the commands, not opinions.
 
 A leg that fails blocks the task, and you are not asked. With `"failure_policy": "escalate"` you are told every \
-outcome, and decide."""
+outcome, and decide. A leg whose `deps` conflict blocks it in any case: where legs might change the same file after \
+all, put the check of both into your next set."""
 NOBODY = "There is no agent for this repository and no program for workers of your own: do the work yourself."
 _AGENTS = "Agents, by the name that `agent` takes:"
 _EPHEMERAL = (
