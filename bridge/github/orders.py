@@ -85,7 +85,7 @@ async def is_for_us(session: Session, asked: Asked, said: Said) -> bool:
 
 
 async def _resume(session: Session, asked: Asked, said: Resume) -> Did:
-    job, number = await _meant(session, asked, said.job)
+    job, number = await _meant(session, asked, said)
     order = ResumeOrder(
         actor=asked.comment.author,
         channel=COMMENT,
@@ -101,16 +101,16 @@ async def _resume(session: Session, asked: Asked, said: Resume) -> Did:
     return Did(verdict.message, job)
 
 
-async def _meant(session: Session, asked: Asked, named: str) -> tuple[str, int | None]:
+async def _meant(session: Session, asked: Asked, said: Resume) -> tuple[str, int | None]:
     """Return the job that a command means, and the number of its round that was open when the comment was written."""
-    if named:
-        job = await _job(session, asked, named)
+    if said.job:
+        job = await _job(session, asked, said.job)
         found = await open_then(session, asked.row, [ids.root_of(job) or job])
         return job, _round_of(job, found)
     here = await asyncio.to_thread(_threads, session, asked.row)
     if not here:
         raise NotOursError
-    only = _only_round(asked, await open_then(session, asked.row, [each.root_job_id for each in here]))
+    only = _only_round(asked, said, await open_then(session, asked.row, [each.root_job_id for each in here]))
     return only.coordinator_id, only.number
 
 
@@ -173,12 +173,12 @@ async def _is_anothers(session: Session, asked: Asked, root: str) -> bool:
     return any((marked(each.body) or "").startswith(root) for each in thread)
 
 
-def _only_round(asked: Asked, found: Pauses) -> RoundRecord:
+def _only_round(asked: Asked, said: Resume, found: Pauses) -> RoundRecord:
     """Return the only round that was open on this thread."""
     if len(found.mine) == 1 and not found.others:
         return found.mine[0]
     if found.mine:
-        raise RefusedError("several pauses were open here when this was written: name the job", found.lines)
+        raise RefusedError("several pauses were open here when this was written: name the job", found.lines_for(said))
     if found.others:
         raise NotOursError
     raise RefusedError(f"nothing on #{asked.row.number} waited for a person when this was written", found.lines)

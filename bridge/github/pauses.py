@@ -14,8 +14,10 @@ from activities.store import jobs as stored_jobs
 from activities.store.github.comments import CommentRow
 from bridge.github.session import Session
 from bridge.operations.jobs import rounds
+from workflows.github.commands import Resume
 from workflows.github.facts import fact_of, marked, pause_id
 from workflows.model.rows import RoundRecord
+from workflows.policy.answers import Meant, Verb, line_to_type, refuse_duration
 
 _PAUSE = re.compile(r"(job-[0-9a-z]++).*-r[0-9]+-pause")
 """The marker of a pause comment; while the pause is open, the comment says which command to write."""
@@ -38,6 +40,20 @@ class Pauses:
     def lines(self) -> str:
         """The corrected commands to suggest, each with its job."""
         return "\n".join(each.commands[0] for each in self.now if each.commands)
+
+    def lines_for(self, said: Resume) -> str:
+        """Return the commands that keep what is right in an order which lacks only the job."""
+        return "\n".join(_line(each, said) for each in self.now if each.commands)
+
+
+def _line(row: RoundRecord, said: Resume) -> str:
+    """Return the command for a round that keeps the order's verb and words where the round takes them."""
+    if said.verb not in row.verbs or (said.verb == Verb.EXTEND and refuse_duration(said.text)):
+        return row.commands[0]
+    if said.verb == Verb.ANSWER:
+        asks = {question.id: question.choices for question in row.questions}
+        return line_to_type(said.text, asks, Meant(said.partial, said.other), row.coordinator_id)
+    return f"service resume {row.coordinator_id} {said.verb} {said.text}".rstrip()
 
 
 async def open_then(session: Session, row: CommentRow, roots: list[str]) -> Pauses:

@@ -5,8 +5,8 @@ A surface that can ask back takes an answer completely or not at all.
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from workflows.contract.faults import nearest
@@ -247,7 +247,7 @@ def refuse_incomplete(text: str, asks: Asks, meant: Meant, job_id: str, what: st
         f"{name} ({' | '.join(map(short_line, choices))})" if choices else name for name, choices in asks.items()
     )
     message = f"nothing is recorded: {'; '.join(found)}. {what} asks {questions}"
-    return Refusal(ResumeFault.NOT_WHOLE, message, {"commands": list(_lines_to_type(text, asks, job_id))})
+    return Refusal(ResumeFault.NOT_WHOLE, message, {"commands": list(_lines_to_type(text, asks, meant, job_id))})
 
 
 def is_choice(text: str, choices: Sequence[str]) -> bool:
@@ -280,17 +280,23 @@ def _outside(said: Answers, asks: Asks, meant: Meant) -> Iterator[str]:
             yield f"`{short_line(text)}` is not one of the choices of `{name}`{hint}"
 
 
-def _lines_to_type(text: str, asks: Asks, job_id: str) -> Iterator[str]:
+def _lines_to_type(text: str, asks: Asks, meant: Meant, job_id: str) -> Iterator[str]:
     """Yield the complete answer with the valid parts filled in, then the lines that confirm the deviations."""
+    ways = [meant]
+    if not strange_ids(text, list(asks)):
+        ways += [replace(meant, partial=True), replace(meant, other=True)]
+    yield from dict.fromkeys(line_to_type(text, asks, way, job_id) for way in ways)
+
+
+def line_to_type(text: str, asks: Asks, meant: Meant, job_id: str) -> str:
+    """Return the command of an answer: its valid parts, the flags they need, and placeholders for the rest."""
     said = _put_right(text, asks).by_id
-    good = {each: found for each, found in said.items() if not asks[each] or is_choice(found, asks[each])}
-    yield _typed(job_id, (_word(each, good.get(each)) for each in asks))
-    if strange_ids(text, list(asks)):
-        return
-    if good and len(good) < len(asks):
-        yield _typed(job_id, (_word(each, found) for each, found in good.items())) + " --partial"
-    if len(good) < len(said):
-        yield _typed(job_id, (_word(each, said.get(each)) for each in asks)) + " --other"
+    chosen = {name for name, found in said.items() if not asks[name] or is_choice(found, asks[name])}
+    good = {name: found for name, found in said.items() if meant.other or name in chosen}
+    names = good if meant.partial and good else asks
+    words = [_word(name, good.get(name)) for name in asks if name in names]
+    partial, other = len(names) < len(asks), len(good) > len(chosen)
+    return " ".join([f"service resume {job_id} answer", *words, *["--partial"] * partial, *["--other"] * other])
 
 
 def _put_right(text: str, asks: Asks) -> Answers:
@@ -298,10 +304,6 @@ def _put_right(text: str, asks: Asks) -> Answers:
     ids = list(asks)
     slips = {name: near for name in strange_ids(text, ids) if (near := nearest(name, ids))}
     return parse(with_ids(text, slips), ids)
-
-
-def _typed(job_id: str, words: Iterable[str]) -> str:
-    return " ".join([f"service resume {job_id} answer", *words])
 
 
 def _word(name: str, text: str | None) -> str:

@@ -58,6 +58,10 @@ async def test_an_answer_to_what_was_not_asked_yet_is_refused(
     assert f"/service resume {ROOT} answer" in office.hub.bodies(number)[-1]
 
 
+def commands(root: str) -> tuple[str, ...]:
+    return (f'service resume {root} answer "store: <text>" "limit: <text>"', f"service resume {root} extend <duration>")
+
+
 QUESTIONS = (
     QuestionRecord(id="store", prompt="which?", choices=("redis", "it's in memory"), job_id=ROOT),
     QuestionRecord(id="limit", prompt="how many?", job_id=ROOT),
@@ -73,7 +77,7 @@ QUESTIONS = (
         ("store: redis\nLimit: 5", "did you mean `limit`?", "'store: redis' 'limit: 5'"),
         ("store: big\nlimit: 5", "`big` is not one of the choices of `store`", "\"store: <text>\" 'limit: 5'"),
         ("--partial store: big", "`big` is not one of the choices of `store`", '"store: <text>" "limit: <text>"'),
-        ("--other store: big", "nothing answers `limit`", '"store: <text>" "limit: <text>"'),
+        ("--other store: big", "nothing answers `limit`", "'store: big' \"limit: <text>\" --other"),
     ],
 )
 async def test_an_answer_that_is_not_whole_is_refused_with_the_complete_line(
@@ -113,6 +117,36 @@ async def test_what_is_meant_goes_on_to_the_tree(office: Office, text: str) -> N
     await heard(office)
     assert answers(office, number) == []
     assert comments.get(office.session.store, comment).state == comments.TAKEN  # type: ignore[union-attr]
+
+
+@pytest.mark.ruling("F5.whole", "L6")
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("answer store: redis\nlimit: 5", "answer 'store: redis' 'limit: 5'"),
+        ("answer --other store: big\nLimit: 5", "answer 'store: big' 'limit: 5' --other"),
+        ("answer --partial limit: 5", "answer 'limit: 5' --partial"),
+        ("answer 5", 'answer "store: <text>" "limit: <text>"'),
+        ("extend 3h", "extend 3h"),
+        ("retry", 'answer "store: <text>" "limit: <text>"'),
+    ],
+)
+async def test_the_lines_for_several_pauses_keep_what_was_written(office: Office, text: str, line: str) -> None:
+    """Only the job was missing."""
+    number = office.hub.pull()
+    for root in (ROOT, OTHER):
+        bind(office, number, root)
+        asked = seeds.round_(
+            root, questions=QUESTIONS, opened_at=time.time(), expires_at=time.time() + 60, commands=commands(root)
+        )
+        seeds.write(office.service, asked, seeds.event(2, root, kind="round_opened"))
+    await office.turns()
+    office.hub.comment(as_="ann", number=number, body=f"/service resume {text}")
+    await heard(office)
+    refusal = office.hub.bodies(number)[-1]
+    assert "name the job" in refusal
+    for root in (ROOT, OTHER):
+        assert f"\n/service resume {root} {line}\n" in refusal
 
 
 class TestRetry:
