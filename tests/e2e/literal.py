@@ -27,15 +27,20 @@ TABLE = {
     "may run": "commands run, builds and tests too",
     "runs or is blocked": "If you could not run them, it is not checked: `blocked`",
     "keeps both": "Edit the files until both are kept and no marker is left",
+    "tries again": "A leg that failed may be issued again with a narrower prompt",
     "says implemented": "`implemented` when the goal asked for changes, and the line has them",
 }
 """The words of a prompt, by the habit that they teach."""
+WITHOUT = "[without: {}]"
+SLIPS = "[the notes fail at first]"
+"""Words of an order that this model, and no other, understands."""
 AGENT = re.compile(r"^- `(?P<name>[\w-]+)` \(\w+; (?P<can>[a-z, ]+); (?P<more>[^)]*)\)", re.MULTILINE)
 LEFT_OUT = re.compile(
     r'Not on the line: leg `(\S+?)`.*?To bring it there: an implement leg with `"worktree": "(\S+?)"`'
 )
 MERGING = re.compile(r"The merge of `\S+` is begun in your folder\. It conflicts.*? in (`.*?`): what you began from")
 CHECKED = re.compile(r"^### Leg `check-\S+`: succeeded, approved$", re.MULTILINE)
+LOST = re.compile(r"^### Leg `(\w+)`: failed, failed$", re.MULTILINE)
 FAILED = re.compile(r"^- \*\*(.*?)\*\* \(high\)", re.MULTILINE)
 IMPORTED = "`python3 -c 'import limits'` ends with exit code 0"
 PARTS = {
@@ -60,7 +65,8 @@ class Prompt:
     text: str
 
     def says(self, habit: str) -> bool:
-        return TABLE[habit] in self.text
+        """Return whether the prompt teaches a habit; an order may name one that the model does not take up."""
+        return TABLE[habit] in self.text and WITHOUT.format(habit) not in self.text
 
     def section(self, title: str) -> str:
         """Return what stands under a title, up to the next title of its rank."""
@@ -96,7 +102,7 @@ def leading(prompt: Prompt, name: str) -> Result:
             }
         return planned(prompt, "Repair it, and check again.", legs, checked=prompt.says("checks again"))
     if legs or (checks and not CHECKED.search(prompt.text)):
-        return planned(prompt, "Bring it together, and check it.", legs, checked=True)
+        return planned(prompt, "Bring it together, and check it.", legs, checked=checks)
     decision = "implemented" if prompt.says("says implemented") else "approved"
     return {
         "decision": "blocked" if name == "finalize" else decision,
@@ -105,13 +111,15 @@ def leading(prompt: Prompt, name: str) -> Result:
 
 
 def left(prompt: Prompt) -> list[Result]:
-    """Return a leg for each part that is named as left out, and one for what a check found."""
+    """Return a leg for each part that is named as left out, and one for what a check found, or what failed."""
     legs = []
     for part, worktree in LEFT_OUT.findall(prompt.text):
         task = "Resolve what conflicts, and keep both."
         legs.append(leg(prompt, f"resolve-{part}", task, worktree=worktree))
     if faults := FAILED.findall(prompt.text):
         legs.append(leg(prompt, "repair", f"Repair `limits.py`: {'; '.join(faults)}. Done when {IMPORTED}."))
+    if prompt.says("tries again"):
+        legs += [leg(prompt, f"{part}-again", PARTS[part]) for part in LOST.findall(prompt.text)]
     return legs
 
 
@@ -156,8 +164,10 @@ def building(prompt: Prompt, name: str) -> Result:
         written = {path: MARKER.sub("", Path(path).read_text()) for path in re.findall("`(.+?)`", merging[1])}
     elif "Repair `limits.py`" in prompt.task:
         written = {"limits.py": Path("limits.py").read_text().replace("calls < LIMIT", "calls <= LIMIT")}
-    elif name in FILES:
-        written = FILES[name]
+    elif name == "notes" and SLIPS in prompt.text:
+        return {"decision": "failed", "summary": "I don't know how many calls pass."}
+    elif name.removesuffix("-again") in FILES:
+        written = FILES[name.removesuffix("-again")]
     for path, text in written.items():
         Path(path).write_text(text)
     ran = run(prompt.task.partition("Done when")[2])

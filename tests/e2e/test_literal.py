@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +24,6 @@ pytestmark = [pytest.mark.ruling("P2", "P3", "P5", "O6")]
 
 ORDER = "Build a rate limiter, and have it verified"
 PROGRAMS = team.Programs("runtime_a", "runtime_b")
-GOLDEN = Path(__file__).parents[1] / "activities" / "jobs" / "golden"
 TEST = """\
 import unittest
 
@@ -75,11 +73,16 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walk]:
         service("agent", "add", new.name, "--runtime", new.runtime, "--repo", "acme/shop", *can)
     service("daemon", "start")
     try:
-        root = service.json("agent", "ask", "lead", ORDER, "--repo", "acme/shop")["job_id"]
-        service.wait_for(lambda: service.tree(root)["over"])
-        yield Walk(service, root)
+        yield ordered(service, ORDER)
     finally:
         service("daemon", "stop")
+
+
+def ordered(service: Installed, order: str) -> Walk:
+    """Order it of the lead, and wait for the end."""
+    root = service.json("agent", "ask", "lead", order, "--repo", "acme/shop")["job_id"]
+    service.wait_for(lambda: service.tree(root)["over"])
+    return Walk(service, root)
 
 
 def settings(service: Installed) -> None:
@@ -127,14 +130,32 @@ def test_its_work_is_merged_by_one_command(walk: Walk) -> None:
 
 def test_every_habit_of_the_table_is_taught_on_the_way(walk: Walk) -> None:
     prompts = [walk.service("job", "prompt", job["job_id"]).stdout for job in walk.tree["jobs"]]
-    untold = [habit for habit, words in literal.TABLE.items() if not any(words in prompt for prompt in prompts)]
-    assert untold == []
+    untaught = [habit for habit, words in literal.TABLE.items() if not any(words in prompt for prompt in prompts)]
+    assert untaught == []
+
+
+@pytest.mark.long
+@pytest.mark.ruling("P1")
+@pytest.mark.parametrize(
+    ("habit", "state", "last"),
+    [
+        ("changes by a leg", "done", ["none"]),
+        ("checks later", "blocked", ["notes", "check-limiter-notes"]),
+        ("looks for commands", "blocked", ["check-resolve-notes", "replan"]),
+        ("may run", "blocked", ["check-resolve-notes", "replan"]),
+        ("has it checked", "done", ["resolve-notes", "normal"]),
+        ("checks again", "done", ["repair", "normal", "check-all", "normal"]),
+    ],
+)
+def test_without_a_word_of_the_table_it_ends_elsewhere(walk: Walk, habit: str, state: str, last: list[str]) -> None:
+    other = ordered(walk.service, f"{ORDER} {literal.WITHOUT.format(habit)}")
+    assert other.tree["task"]["state"] == state, other.jobs
+    assert [name for name, *_ in other.jobs][-len(last) :] == last
 
 
 @pytest.mark.ruling("P1")
-def test_without_the_word_on_conflicts_the_first_set_has_a_check_that_depends_on_both() -> None:
-    text = GOLDEN.joinpath("root-ask.md").read_text().replace("`coder`", "`builder`")
-    later = literal.answer(text.replace("`reader`", "`lead`"), "none")
-    at_once = literal.answer(text.replace("`reader`", "`lead`").replace(literal.TABLE["checks later"], ""), "none")
-    assert [each["id"] for each in later["delegations"]] == ["limiter", "notes"]
-    assert at_once["delegations"][-1]["deps"] == ["limiter", "notes"]
+@pytest.mark.parametrize(("without", "state"), [("", "done"), (literal.WITHOUT.format("asks to be told"), "blocked")])
+def test_a_leg_that_fails_is_issued_again_by_a_coordinator_that_is_told(walk: Walk, without: str, state: str) -> None:
+    other = ordered(walk.service, f"{ORDER} {literal.SLIPS} {without}")
+    assert other.tree["task"]["state"] == state, other.jobs
+    assert ("notes", "failed", "failed") in other.jobs
