@@ -179,8 +179,8 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ),
         (
             "G1",
-            "if step.state.finalize is None:\n        step.state.finalize = Finalize(kind=",
-            "if True:\n        step.state.finalize = Finalize(kind=",
+            "if step.state.finalize is None:\n        words, raised",
+            "if True:\n        words, raised",
         ),
         ("G2", "JobState.CANCELLED if step.state.killed_by else JobState.SKIPPED", "JobState.SKIPPED"),
         ("G2.stops", "if immediate:\n        job_offers.stop_all(step)", "job_offers.stop_all(step)"),

@@ -275,7 +275,7 @@ def of_edits(run: JobRun, verdict: Settled, evidence: Evidence) -> tuple[Notice,
 
 def of_repair(run: JobRun, runs: Sequence[Executed]) -> tuple[Notice, ...]:
     """Return a notice of a result that the agent was asked to correct, with its faults (ruling A5)."""
-    if len(runs) == 1 or not isinstance(first := runs[0].result, Rejected):
+    if len(runs) < 2 or not isinstance(first := runs[0].result, Rejected):
         return ()
     faults, accepted = [redacted(fault.message) for fault in first.faults], isinstance(runs[-1].result, Accepted)
     more = f" (and {len(faults) - 1} more)" if faults[1:] else ""

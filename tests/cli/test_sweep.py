@@ -64,7 +64,7 @@ def test_on_a_terminal_one_question_shows_what_would_go(tree: Grown, answer: str
 
 def test_a_wrong_choice_is_refused(tree: Grown, capsys: pytest.CaptureFixture[str]) -> None:
     for words, code, says in (
-        (["--state", "blocked"], 2, "not dropped; only of done, failed, cancelled"),
+        (["--state", "blocked"], 2, "not dropped; only of done, cut_short, failed, cancelled"),
         (["--older-than", "x"], 2, "--older-than"),
         (["--tree", "job-ffffffffffff"], 4, "no job job-ffffffffffff"),
     ):

@@ -264,7 +264,7 @@ class _Look:
             where = printable(str(self._path))
             raise RefusedError(
                 f"{where} has too many new or changed files to take over "
-                f"(at most {MOST_NEW_FILES} files, {MOST_NEW_BYTES >> 30} GiB)",
+                f"(at most {most.files} files, {format_size(most.bytes)})",
                 f"git -C {where} status --short | head; list files that are not part of the work in .gitignore, then: "
                 "service job retry <job>",
             )

@@ -10,12 +10,13 @@ import signal
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from activities.git.merges.into_worktree import merge
-from activities.git.work_folder import snapshot, walk
+from activities.git.work_folder import snapshot, walk, worktree_changes
 from activities.git.work_folder.commit import commit_all
 from activities.git.work_folder.leftovers import worth_keeping
 from activities.git.work_folder.worktree_changes import capture_diff, look, touched_files
@@ -398,14 +399,14 @@ class TestFiles:
         assert sorted(each.split(":")[0] for each in told) == ["core", "readme.md"]
         assert run_git(repo, "diff", "--name-only", "main", leg.branch or "") == "x"
 
-    @pytest.mark.parametrize(("bound", "most"), [("MOST_NEW_FILES", 3), ("MOST_NEW_BYTES", 100)])
+    @pytest.mark.parametrize("limits", [replace(snapshot.WHOLE, files=3), replace(snapshot.WHOLE, bytes=100)])
     def test_more_files_or_bytes_than_are_taken_over_are_refused_with_the_way_out(
-        self, leg: Worktree, monkeypatch: pytest.MonkeyPatch, bound: str, most: int
+        self, leg: Worktree, monkeypatch: pytest.MonkeyPatch, limits: snapshot.Limits
     ) -> None:
         for number in range(3):
             (leg.path / f"{number}.txt").write_text("x")
         look(leg)
-        monkeypatch.setattr(snapshot, bound, most)
+        monkeypatch.setattr(worktree_changes, "WHOLE", limits)
         (leg.path / "more.txt").write_text("x" * 200)
         with pytest.raises(RefusedError, match="too many new or changed files to take over") as caught:
             look(leg)

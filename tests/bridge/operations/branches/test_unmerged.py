@@ -88,7 +88,10 @@ def test_trees_are_chosen_by_id_age_and_state(tree: Grown) -> None:
     assert not found(state="failed")
     becomes(tree, TaskState.BLOCKED, 91, waits_for=WaitsFor.DISMISS)
     assert found(state="failed")
-    for choice, why in (({"state": "running"}, "only of done, failed, cancelled"), ({"older_than": "x"}, "older-than")):
+    for choice, why in (
+        ({"state": "running"}, "only of done, cut_short, failed, cancelled"),
+        ({"older_than": "x"}, "older-than"),
+    ):
         with pytest.raises(UsageError, match=why):
             found(**choice)
 
