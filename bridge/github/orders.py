@@ -110,7 +110,13 @@ async def _meant(session: Session, asked: Asked, said: Resume) -> tuple[str, int
     here = await asyncio.to_thread(_threads, session, asked.row)
     if not here:
         raise NotOursError
-    only = _only_round(asked, said, await open_then(session, asked.row, [each.root_job_id for each in here]))
+    roots = [thread.root_job_id for thread in here]
+    found = await open_then(session, asked.row, roots)
+    tasks = await asyncio.to_thread(stored_jobs.tasks_of, session.store, roots)
+    if not (found.mine or found.others) and tasks and all(task.state.closed for task in tasks.values()):
+        over = ", ".join(f"{root} is {task.state}" for root, task in tasks.items())
+        raise RefusedError(f"nothing on #{asked.row.number} waits for a person any more: {over}")
+    only = _only_round(asked, said, found)
     return only.coordinator_id, only.number
 
 

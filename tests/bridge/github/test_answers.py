@@ -58,6 +58,20 @@ async def test_an_answer_to_what_was_not_asked_yet_is_refused(
     assert f"/service resume {ROOT} answer" in office.hub.bodies(number)[-1]
 
 
+@pytest.mark.ruling("L6", "F4")
+async def test_an_answer_where_every_task_is_over_says_so(office: Office, said: list[ResumeOrder]) -> None:
+    """The repository is read still, for another tree waits elsewhere."""
+    number, elsewhere = office.hub.pull(), office.hub.pull("other-topic")
+    bind(office, number)
+    bind(office, elsewhere, OTHER)
+    await office.turns()
+    seeds.write(office.service, seeds.task(state=TaskState.DONE, revision=2, ended_at=time.time()))
+    office.hub.comment(as_="ann", number=number, body="/service resume answer red")
+    await heard(office)
+    assert said == []
+    assert f"#\u200b{number} waits for a person any more: {ROOT} is done" in office.hub.bodies(number)[-1]
+
+
 def commands(root: str) -> tuple[str, ...]:
     return (f'service resume {root} answer "store: <text>" "limit: <text>"', f"service resume {root} extend <duration>")
 
