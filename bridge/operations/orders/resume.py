@@ -4,6 +4,7 @@ The order is one value from the surface to the tree: `ResumeOrder`.
 """
 
 import asyncio
+import shlex
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ from workflows.model.event_kinds import EventKind
 from workflows.model.orders import ResumeOrder
 from workflows.model.refusals import Refusal, ResumeFault
 from workflows.model.rows import RoundRecord
-from workflows.policy.answers import ASKS_BACK, TAKES, Verb, clean, refuse_length, refuse_order
+from workflows.policy.answers import ASKS_BACK, SHOWN, TAKES, Verb, clean, refuse_length, refuse_order
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.text.durations import abbreviated
 from workflows.tree.commands import CloseTree
@@ -63,8 +64,10 @@ async def resume(service: Service, order: ResumeOrder) -> Verdict:
     """Send an order to a pause; return the verdict at once if a worker can give it."""
     if order.verb not in list(Verb):
         near = nearest(order.verb, list(Verb))
-        hint = f"service resume {order.job_id} {near}" if near else f"service resume {order.job_id}"
-        raise UsageError(f"{short_line(redacted(order.verb))!r} is not a verb; use one of {', '.join(Verb)}", hint)
+        hint = f"service resume {order.job_id} {f'{near} {_words(order)}' if near else ''}".rstrip()
+        raise UsageError(
+            f"{short_line(redacted(order.verb))!r} is not a verb; use one of {', '.join(Verb)}", hint.rstrip()
+        )
     if order.verb == Verb.EXTEND:
         order = order.model_copy(update={"text": abbreviated(order.text)})
     root = jobs.get(service, order.job_id).root_job_id
@@ -78,6 +81,12 @@ async def resume(service: Service, order: ResumeOrder) -> Verdict:
     _check_answer(order, found)
     by = order.request_id or f"{order.channel}-{int(time.time())}-{uuid4().hex[:12]}"
     return await _carried(service, root, order.model_copy(update={"request_id": by, "text": clean(order.text)}))
+
+
+def _words(order: ResumeOrder) -> str:
+    """Return the words behind a verb as they are typed; nothing for long ones."""
+    lines = redacted(order.text).splitlines() if len(order.text) <= SHOWN else []
+    return lines[0] if order.channel == COMMENT and len(lines) == 1 else shlex.join(lines)
 
 
 def _taken_before(service: Service, root: str, order: ResumeOrder) -> Verdict | None:

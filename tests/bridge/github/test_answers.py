@@ -163,6 +163,24 @@ async def test_the_lines_for_several_pauses_keep_what_was_written(office: Office
         assert f"\n/service resume {root} {line}\n" in refusal
 
 
+@pytest.mark.ruling("L6")
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("answr store: redis\nlimit: 5", "answer 'store: redis' 'limit: 5'"),
+        ("answr --other 'store: big' 'limit: 5'", "answer --other 'store: big' 'limit: 5'"),
+        ("extned 3h", "extend 3h"),
+        ("answr", "answer"),
+    ],
+)
+async def test_a_mistyped_verb_is_put_right_in_the_whole_line(office: Office, text: str, line: str) -> None:
+    number = office.hub.pull()
+    await waiting(office, number)
+    office.hub.comment(as_="ann", number=number, body=f"/service resume {text}")
+    await heard(office)
+    assert f"\n/service resume {ROOT} {line}\n" in office.hub.bodies(number)[-1]
+
+
 class TestRetry:
     @pytest.fixture
     def settings(self) -> str:
