@@ -65,9 +65,7 @@ async def resume(service: Service, order: ResumeOrder) -> Verdict:
     if order.verb not in list(Verb):
         near = nearest(order.verb, list(Verb))
         hint = f"service resume {order.job_id} {f'{near} {_words(order)}' if near else ''}".rstrip()
-        raise UsageError(
-            f"{short_line(redacted(order.verb))!r} is not a verb; use one of {', '.join(Verb)}", hint.rstrip()
-        )
+        raise UsageError(f"{short_line(redacted(order.verb))!r} is not a verb; use one of {', '.join(Verb)}", hint)
     if order.verb == Verb.EXTEND:
         order = order.model_copy(update={"text": abbreviated(order.text)})
     root = jobs.get(service, order.job_id).root_job_id
