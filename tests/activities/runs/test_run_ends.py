@@ -29,7 +29,7 @@ if os.fork() == 0:
         pathlib.Path("escaped").write_text(str(os.getpid()))
         time.sleep(600)
     os._exit(0)
-while not pathlib.Path("escaped").exists():
+while not (pathlib.Path("escaped").exists() and pathlib.Path("escaped").read_text()):
     time.sleep(0.01)
 """
 
