@@ -28,8 +28,8 @@ FEW, MANY = 16_000, 32_000
 QUICK = 0.006
 """Seconds for `FEW` characters that need no second look; 128 million steps of a quadratic pattern take longer."""
 
-GROWTH = 2.3
-"""The most that twice the text may cost."""
+GROWTH = 2.8
+"""The most that twice the text may cost: 2 for a linear pattern, 4 for a quadratic one, a machine's noise between."""
 
 SLOWEST = 8e-6
 """Seconds that a pattern may take per character of the worst text."""
