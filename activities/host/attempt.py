@@ -22,7 +22,6 @@ from activities.runs import run_folders
 from activities.runs.supervised_run import Claim, give_up
 from activities.store import attempts, permanent_errors
 from activities.store.attempts import AttemptRow, Offered
-from activities.store.objects import ObjectsAwayError
 from workflows.model.errors import ServiceError
 
 DESCRIBE_TIMEOUT = timedelta(seconds=5)
@@ -158,8 +157,6 @@ class Attempts:
             return _Over(work.taken_back())
         try:
             attempt = work.prepare(row, beat)
-        except ObjectsAwayError:
-            raise  # as while the database is away: Temporal offers the attempt again
         except ServiceError as fault:
             return _Over(work.refuse(row, fault))
         attempt.start()

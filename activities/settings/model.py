@@ -16,7 +16,7 @@ from activities.settings.values import (
     Duration,
     Label,
     Listener,
-    ObjectStore,
+    NoObjectStore,
     RepositoryUrl,
     Timeout,
     VariableName,
@@ -148,10 +148,8 @@ class Store(Section):
 class ArtifactsSection(Section):
     """`[artifacts]`: long texts and results, where several hosts share a PostgreSQL store."""
 
-    url: ObjectStore = ""
-    """An object store in place of the database: `s3://BUCKET/FOLDER`, `gs://...`, `az://...`, or a folder that all
-    hosts share, `file:///FOLDER`. The same on all hosts; credentials as its own tools read them from the environment.
-    """
+    url: NoObjectStore = ""
+    """Gone: the database has all content."""
 
 
 class WorkerSection(Section):

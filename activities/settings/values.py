@@ -39,9 +39,6 @@ def _away(seconds: float) -> float:
     return seconds
 
 
-_STORE = re.compile(r"(file:///|(s3|s3a|gs|az|azure|abfs|abfss|adl)://[^/\s?#@])")
-
-
 def _label(value: str) -> str:
     if not re.fullmatch(OWN_LABEL, value):
         raise PydanticCustomError("label", "Input should be letters, digits, dots, dashes and underscores")
@@ -76,10 +73,10 @@ def _listener(value: str) -> str:
     return value
 
 
-def _object_store(value: str) -> str:
-    if value and not _STORE.match(value):
-        known = "s3://..., gs://..., az://... or file:///FOLDER"
-        raise ValueError(f"{value!r} is not an object store: write {known}")
+def _no_object_store(value: str) -> str:
+    if value:
+        bring = f"bring what is kept in {without_credentials(value)} there (service help sizing says how)"
+        raise ValueError(f"object stores are gone, PostgreSQL has all artifacts: {bring}, then leave this out")
     return value
 
 
@@ -108,7 +105,7 @@ AdapterName = Annotated[str, AfterValidator(_adapter_name)]
 AllowedHost = Annotated[str, AfterValidator(_allowed_host)]
 BoxPath = Annotated[str, AfterValidator(_box_path)]
 Listener = Annotated[str, AfterValidator(_listener)]
-ObjectStore = Annotated[str, AfterValidator(_object_store)]
+NoObjectStore = Annotated[str, AfterValidator(_no_object_store)]
 RepositoryUrl = Annotated[str, AfterValidator(_repository_url)]
 WebOrigin = Annotated[str, Field(pattern=r"^$|^https?://[^/\s?#@]+$")]
 VariableName = Annotated[str, Field(pattern=r"^$|^[A-Za-z_][A-Za-z0-9_]*$")]

@@ -216,21 +216,6 @@ def fleet(service: Service) -> Iterator[Finding]:
         yield Finding("fleet", Level.OK, f"{says}: {', '.join(working)}" if working else says)
 
 
-def artifacts(service: Service) -> Iterator[Finding]:
-    """Check that the object store answers, where hosts share one."""
-    url = service.settings.artifacts.url
-    if not url:
-        return
-    if not service.settings.store.url:
-        says = "[artifacts].url is not used: the store is this host's own SQLite"
-        yield Finding("artifacts", Level.WARNING, says, "set [store].url to a PostgreSQL database, or remove it")
-        return
-    from activities.store.objects import Objects
-
-    Objects(url).require()
-    yield Finding("artifacts", Level.OK, f"{url} answers")
-
-
 def temporal(service: Service) -> Iterator[Finding]:
     from activities import cluster
     from activities.temporal import connect_to_look, external_config
@@ -384,7 +369,7 @@ def releases(service: Service) -> Iterator[Finding]:
 
 
 CHECKS: tuple[Check, ...] = (
-    *(python, git, home, disk, settings, stale, store, fleet, artifacts, temporal, releases, seals, daemon, stalls),
+    *(python, git, home, disk, settings, stale, store, fleet, temporal, releases, seals, daemon, stalls),
     *(github, libgit2, repositories, runtimes, boxes, leftovers),
 )
 READ_THE_STORE = (fleet, stalls, releases, github, repositories)

@@ -170,8 +170,7 @@ def _left_out(service: Service) -> list[str]:
     """
     elsewhere = []
     if service.settings.store.url:
-        objects = service.settings.artifacts.url
-        elsewhere.append(f"the store is a PostgreSQL database: pg_dump{f', and a copy of {objects}' * bool(objects)}")
+        elsewhere.append("the store is a PostgreSQL database: pg_dump")
     if external_config(service.settings):
         elsewhere.append("Temporal is a cluster of your own: its operator's backup")
     if elsewhere and len(elsewhere) < 2:

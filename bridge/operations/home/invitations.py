@@ -22,7 +22,7 @@ from workflows.policy.host_availability import UNSEEN_SECONDS, lacks_worker
 from workflows.text.durations import clock
 
 INVITE = "on a host of the fleet: service host invite"
-SHARED = ("orchestrate", "temporal", "store", "artifacts", "git", "fleet", "prices")
+SHARED = ("orchestrate", "temporal", "store", "git", "fleet", "prices")
 """Sections of the settings that a new host gets."""
 OWN = {("temporal", "port"), ("temporal", "ui_port")}
 """Settings in these sections that it does not get: they are each host's own."""

@@ -16,14 +16,13 @@ from temporalio.testing import ActivityEnvironment
 from activities.agents.shell import Shell
 from activities.git.work_folder.worktrees import add_branch, add_detached
 from activities.host.slots import Slots
-from activities.jobs import run_job, workspace
+from activities.jobs import workspace
 from activities.jobs.run_job import Jobs
 from activities.runs.os_processes import marked
 from activities.runs.supervised_run import mark_of
 from activities.settings.home import Home
 from activities.store import attempts
 from activities.store.attempts import Offered
-from activities.store.objects import ObjectsAwayError
 from activities.store.registry import repos
 from activities.store.secret_hosts import kept_secrets
 from tests import keys
@@ -342,20 +341,6 @@ async def test_a_job_whose_text_is_missing_or_needs_a_secret_of_another_host_is_
     assert outcome.state is JobState.FAILED
     assert f"({hidden[4:]}) that only the host there keeps, and this is here (try: scp -p there:" in outcome.reason
     assert list((context.home.root / "worktrees").iterdir()) == []
-
-
-@pytest.mark.ruling("Q2")
-async def test_a_job_waits_for_an_object_store_that_is_away(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    def away(*_: object) -> str:
-        raise ObjectsAwayError("the object store s3://x cannot be used: no route")
-
-    run = stage.job(COUNT + APPROVED)
-    with monkeypatch.context() as while_away:
-        while_away.setattr(run_job, "prompt_of", away)
-        with pytest.raises(ObjectsAwayError):
-            await stage.play(run)
-    outcome = await stage.play(run)
-    assert (outcome.state, times_run(stage)) == (JobState.SUCCEEDED, 1), "Temporal offers it again"
 
 
 @pytest.mark.ruling("I1", "I2")

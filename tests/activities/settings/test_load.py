@@ -106,8 +106,11 @@ def test_the_file_is_read_and_empty_timeouts_are_not_set(home: Home) -> None:
             "[orchestrate].max_delegation_depth should be a valid integer, not '3'",
         ),
         (
-            "[artifacts]\nurl = 'team-agents'",
-            "[artifacts].url: 'team-agents' is not an object store: write s3://..., gs://..., az://... or file:///FOLDER",
+            "[artifacts]\nurl = 's3://team/agents'",
+            (
+                "[artifacts].url: object stores are gone, PostgreSQL has all artifacts: bring what is kept in "
+                "s3://team/agents there (service help sizing says how), then leave this out"
+            ),
         ),
         (
             "[worker]\nmetrics = '9464'",

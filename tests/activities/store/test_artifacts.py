@@ -1,15 +1,11 @@
 """Artifacts of hosts that share a store: written by one, read by all, removed by any (ruling Q2)."""
 
 import os
-import re
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -17,15 +13,14 @@ from sqlalchemy import Engine, event, func, select, update
 
 from activities.host.context import Context
 from activities.settings.home import Home
-from activities.settings.model import ArtifactsSection, Settings, Store, WorkerSection
-from activities.store import objects, schema, shared_artifacts
+from activities.settings.model import Settings, Store, WorkerSection
+from activities.store import schema
 from activities.store.artifacts import INLINE_LIMIT, MARGIN, Artifacts, OldArtifact
 from activities.store.database import now, open_store
-from activities.store.objects import Objects, ObjectsAwayError
 from activities.store.secret_hosts import SecretElsewhereError
-from activities.store.shared_artifacts import PART, SharedArtifacts
+from activities.store.shared_artifacts import PART
 from tests import keys
-from workflows.model.errors import NotFoundError, UsageError
+from workflows.model.errors import NotFoundError
 
 pytestmark = pytest.mark.ruling("Q2")
 
@@ -39,22 +34,12 @@ class Hosts:
 
     folder: Path
     url: str
-    objects: str
-
     made: dict[str, Context] = field(default_factory=dict)
 
-    @property
-    def bucket(self) -> Path:
-        return self.folder / "bucket"
-
-    def __call__(self, name: str, **changes: str) -> Context:
+    def __call__(self, name: str) -> Context:
         if name not in self.made:
             home = keys.give(Home(self.folder / name).ensure())
-            settings = Settings(
-                store=Store(url=self.url),
-                worker=WorkerSection(host=name),
-                artifacts=ArtifactsSection(url=changes.get("objects", self.objects)),
-            )
+            settings = Settings(store=Store(url=self.url), worker=WorkerSection(host=name))
             self.made[name] = Context(home, settings, open_store(home, self.url))
         return self.made[name]
 
@@ -79,30 +64,14 @@ class Hosts:
 
 
 @pytest.fixture
-def table(tmp_path: Path, postgres: str) -> Iterator[Hosts]:
-    """Hosts with all content in the database."""
-    made = Hosts(tmp_path, postgres, "")
+def hosts(tmp_path: Path, postgres: str) -> Iterator[Hosts]:
+    made = Hosts(tmp_path, postgres)
     with made("one").store.begin() as connection:
         for each in (schema.artifacts, schema.kept_secrets):
             connection.execute(each.delete())
     yield made
     for context in made.made.values():
         context.store.dispose()
-
-
-@pytest.fixture
-def folder(table: Hosts) -> Hosts:
-    """Hosts with all content in a shared folder."""
-    table.bucket.mkdir()
-    table.made.pop("one").store.dispose()
-    table.objects = f"file://{table.bucket}"
-    return table
-
-
-@pytest.fixture(params=["table", "folder"])
-def hosts(request: pytest.FixtureRequest) -> Hosts:
-    made: Hosts = request.getfixturevalue(request.param)
-    return made
 
 
 def cached(context: Context, digest: str) -> Path:
@@ -143,13 +112,13 @@ def counted(store: Engine) -> Callable[[], int]:
     return lambda: len(sent)
 
 
-def test_a_known_text_is_written_by_one_statement_and_renewed_once_an_hour(table: Hosts) -> None:
-    digest = table("one").artifacts.put(b"a" * 5000)
-    table.age(digest, 2)
-    statements = counted(table("two").store)
-    table("two").artifacts.put(b"a" * 5000)
+def test_a_known_text_is_written_by_one_statement_and_renewed_once_an_hour(hosts: Hosts) -> None:
+    digest = hosts("one").artifacts.put(b"a" * 5000)
+    hosts.age(digest, 2)
+    statements = counted(hosts("two").store)
+    hosts("two").artifacts.put(b"a" * 5000)
     assert statements() == 1
-    assert table.old("one", 0.5) == []
+    assert hosts.old("one", 0.5) == []
 
 
 def test_content_that_was_changed_in_a_home_or_in_the_store_is_not_used(hosts: Hosts) -> None:
@@ -157,11 +126,8 @@ def test_content_that_was_changed_in_a_home_or_in_the_store_is_not_used(hosts: H
     hosts("two").artifacts.get(digest)
     cached(hosts("two"), digest).write_bytes(b"wrong")
     assert hosts("two").artifacts.get(digest) == b"right" * 1000
-    if hosts.objects:
-        (hosts.bucket / digest[:2] / digest[2:]).write_bytes(b"wrong")
-    else:
-        with hosts("one").store.begin() as connection:
-            connection.execute(update(schema.artifacts).values(body=b"wrong"))
+    with hosts("one").store.begin() as connection:
+        connection.execute(update(schema.artifacts).values(body=b"wrong"))
     with pytest.raises(NotFoundError, match="was changed"):
         hosts("three").artifacts.get(digest)
     assert not cached(hosts("three"), digest).exists()
@@ -171,7 +137,7 @@ def test_content_that_was_changed_in_a_home_or_in_the_store_is_not_used(hosts: H
 def test_a_missing_artifact_is_named_with_a_command(hosts: Hosts) -> None:
     with pytest.raises(NotFoundError, match="neither in this host's home nor in the store") as missing:
         hosts("one").artifacts.get("00ff")
-    assert missing.value.hint.startswith("service daemon status --all")
+    assert missing.value.hint.startswith("service daemon start  (on the host that wrote it")
 
 
 def test_what_nothing_needs_is_removed_by_either_of_two_hosts_at_once(hosts: Hosts) -> None:
@@ -194,8 +160,6 @@ def test_what_nothing_needs_is_removed_by_either_of_two_hosts_at_once(hosts: Hos
     assert sum(removed) == 20, "each is counted by the host that removed it"
     assert [digest for digest in digests if hosts.known(digest)] == []
     assert hosts("three").artifacts.get(used) == b"used" * 2000
-    if hosts.objects:
-        assert len([path for path in hosts.bucket.rglob("*") if path.is_file()]) == 1
 
 
 def test_what_is_used_at_the_last_moment_stays(hosts: Hosts) -> None:
@@ -240,128 +204,70 @@ def race(hosts: Hosts, content: bytes) -> None:
     assert hosts("four").artifacts.get(digest) == content
 
 
-def test_the_margin_is_by_the_clock_of_the_database(table: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
-    digest = table("one").artifacts.put(b"x" * 5000)
-    table.age(digest, 30 + (MARGIN - 60) / DAY)
+def test_the_margin_is_by_the_clock_of_the_database(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    digest = hosts("one").artifacts.put(b"x" * 5000)
+    hosts.age(digest, 30 + (MARGIN - 60) / DAY)
     monkeypatch.setattr(time, "time", lambda: 0.0)
-    assert table.old("one") == []
-    table.age(digest, 120 / DAY)
-    assert table.old("one") == [f"artifact {digest}"]
+    assert hosts.old("one") == []
+    hosts.age(digest, 120 / DAY)
+    assert hosts.old("one") == [f"artifact {digest}"]
 
 
-def test_what_a_crash_leaves_of_an_object_is_stored_again_or_removed(
-    folder: Hosts, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    content = b"x" * 5000
-
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as while_storing:
-        while_storing.setattr(Objects, "put", killed)
-        with pytest.raises(KeyboardInterrupt):
-            folder("one").artifacts.put(content)
-    digest = folder("two").artifacts.put(content)
-    assert folder("three").artifacts.get(digest) == content
-    folder.age(digest, 31)
-    (old,) = folder.collected("one")
-    with monkeypatch.context() as while_removing:
-        while_removing.setattr(shared_artifacts, "delete", killed)
-        with pytest.raises(KeyboardInterrupt):
-            old.remove()
-    assert folder.known(digest)
-    assert not (folder.bucket / digest[:2] / digest[2:]).exists()
-    folder("two").artifacts.put(content)
-    assert folder("four").artifacts.get(digest) == content
-    folder.age(digest, 31)
-    (again,) = folder.collected("one")
-    again.remove()
-    assert not folder.known(digest)
-    assert not [path for path in folder.bucket.rglob("*") if path.is_file()]
-
-
-def test_a_home_of_an_earlier_release_hands_over_what_it_has_once(table: Hosts) -> None:
-    own = Artifacts(table("one").home.artifacts)
+def test_a_home_hands_over_what_it_alone_has_once(hosts: Hosts) -> None:
+    own = Artifacts(hosts("one").home.artifacts)
     digest = own.put(f"use {TOKEN} ".encode() * 500)
-    table("one").kept.hide(TOKEN)
+    hosts("one").kept.hide(TOKEN)
     with pytest.raises(NotFoundError):
-        table("two").artifacts.get(digest)
-    os.utime(cached(table("one"), digest), (time.time() - 40 * DAY,) * 2)
-    assert table.old("one") == [], "it is nowhere else"
-    table("one").artifacts.hand_over()
-    assert table("two").artifacts.get(digest) == own.get(digest)
-    assert table.old("one") == [str(cached(table("one"), digest))], "it is a copy now"
-    statements = counted(table("one").store)
-    table("one").artifacts.hand_over()
+        hosts("two").artifacts.get(digest)
+    os.utime(cached(hosts("one"), digest), (time.time() - 40 * DAY,) * 2)
+    assert hosts.old("one") == [], "it is nowhere else"
+    hosts("one").artifacts.hand_over()
+    assert hosts("two").artifacts.get(digest) == own.get(digest)
+    assert hosts.old("one") == [str(cached(hosts("one"), digest))], "it is a copy now"
+    statements = counted(hosts("one").store)
+    hosts("one").artifacts.hand_over()
     assert statements() == 0
 
 
-def test_a_secret_stays_with_its_host_and_another_one_says_where_it_is(table: Hosts) -> None:
-    hidden = table("one").kept.hide(f"use {TOKEN}")
-    assert table("one").kept.show(hidden) == f"use {TOKEN}"
+def test_a_secret_stays_with_its_host_and_another_one_says_where_it_is(hosts: Hosts) -> None:
+    hidden = hosts("one").kept.hide(f"use {TOKEN}")
+    assert hosts("one").kept.show(hidden) == f"use {TOKEN}"
     with pytest.raises(SecretElsewhereError) as refused:
-        table("two").kept.show(hidden)
+        hosts("two").kept.show(hidden)
     name = hidden.removeprefix("use redacted-")
-    here, there = (table(each).home.root / "kept-secrets" for each in ("one", "two"))
+    here, there = (hosts(each).home.root / "kept-secrets" for each in ("one", "two"))
     assert refused.value.message == (
         f"the text needs a secret (redacted-{name}) that only the host one keeps, and this is two"
     )
     assert refused.value.hint == f"scp -p one:{here / name} {there}/"
     (there / name).write_bytes((here / name).read_bytes())
-    assert table("two").kept.show(hidden) == f"use {TOKEN}"
-    assert table("two").kept.show("redacted-" + "0" * 20) == "redacted-" + "0" * 20, "no host has that"
+    assert hosts("two").kept.show(hidden) == f"use {TOKEN}"
+    assert hosts("two").kept.show("redacted-" + "0" * 20) == "redacted-" + "0" * 20, "no host has that"
 
 
-@contextmanager
-def missing_bucket() -> Iterator[str]:
-    """Answer like S3 without the bucket, at the yielded address."""
-
-    class Answer(BaseHTTPRequestHandler):
-        def do_PUT(self) -> None:
-            body = b'<?xml version="1.0"?><Error><Code>NoSuchBucket</Code></Error>'
-            self.send_response(404)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Print nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+@pytest.mark.parametrize("size", [5000, PART + 1])
+def test_what_a_release_kept_in_an_object_store_is_brought_into_the_database(hosts: Hosts, size: int) -> None:
+    content = b"x" * size
+    digest = hosts("one").artifacts.put(content)
+    in_object_store(hosts, digest)
+    with pytest.raises(NotFoundError, match="in an object store, which this release does not read") as elsewhere:
+        hosts("two").artifacts.get(digest)
+    assert elsewhere.value.hint.startswith("service help sizing")
+    hosts("one").artifacts.hand_over()  # its folder has what the operator has copied there
+    assert hosts("two").artifacts.get(digest) == content
 
 
-def test_an_object_store_that_cannot_be_used_is_named_with_a_command(
-    table: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    away = table("away", objects=f"file://{tmp_path}/not-mounted")
-    with pytest.raises(ObjectsAwayError, match="not-mounted, is missing on this host") as missing:
-        away.artifacts.put(b"x" * 5000)
-    assert missing.value.hint == f"mount it, or: mkdir -p {tmp_path}/not-mounted"
-    for name, value in (("ENDPOINT", "http://127.0.0.1:1"), ("ACCESS_KEY_ID", "a"), ("SECRET_ACCESS_KEY", "b")):
-        monkeypatch.setenv(f"AWS_{name}", value)
-    monkeypatch.setattr(objects, "RETRIES", 0)
-    with pytest.raises(ObjectsAwayError, match="the object store s3://bucket/x cannot be used: ") as unreachable:
-        SharedArtifacts(away.store, "s3://bucket/x").put("00ff", b"x")
-    assert unreachable.value.hint == "service doctor"
-    with missing_bucket() as address:
-        monkeypatch.setenv("AWS_ENDPOINT", address)
-        with pytest.raises(ObjectsAwayError, match=r"the object store s3://none cannot be used: .* 404 Not Found\n"):
-            SharedArtifacts(away.store, "s3://none").put("00fe", b"x")
-    monkeypatch.setitem(sys.modules, "obstore.store", None)
-    with pytest.raises(UsageError, match="not installed") as absent:
-        SharedArtifacts(away.store, "s3://other").put("00ff", b"x")
-    assert absent.value.hint.endswith("-m pip install 'delegation-service[objects]'")
+def test_gc_forgets_what_is_in_an_object_store_and_leaves_it_there(hosts: Hosts) -> None:
+    digest = hosts("one").artifacts.put(b"x" * 5000)
+    in_object_store(hosts, digest)
+    hosts.age(digest, 31)
+    (old,) = hosts.collected("two")
+    old.remove()
+    assert not hosts.known(digest)
 
 
-def test_an_artifact_in_an_object_store_that_this_host_does_not_name_is_said_to_be_there(folder: Hosts) -> None:
-    digest = folder("one").artifacts.put(b"x" * 5000)
-    with pytest.raises(NotFoundError, match=re.escape("this host has no [artifacts].url")):
-        folder("two", objects="").artifacts.get(digest)
-    folder.age(digest, 31)
-    (old,) = folder.collected("two")
-    with pytest.raises(NotFoundError, match=re.escape("this host has no [artifacts].url")):
-        old.remove()
-    assert folder("three").artifacts.get(digest) == b"x" * 5000
+def in_object_store(hosts: Hosts, digest: str) -> None:
+    """Make the row what release 0.2.0 wrote where `[artifacts].url` was set."""
+    with hosts("one").store.begin() as connection:
+        connection.execute(schema.artifact_parts.delete().where(schema.artifact_parts.c.digest == digest))
+        connection.execute(update(schema.artifacts).where(schema.artifacts.c.digest == digest).values(body=None))

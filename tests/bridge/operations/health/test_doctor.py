@@ -250,15 +250,3 @@ def test_the_key_is_told_by_a_fingerprint_that_hosts_can_compare(home: Home) -> 
     key.unlink()
     assert "no seal.key yet" in found(home)["seals"].says
     assert not key.exists()
-
-
-@pytest.mark.ruling("Q2")
-def test_an_object_store_that_does_not_answer_is_named(home: Home, tmp_path: Path) -> None:
-    folder = tmp_path / "shared"
-    home.config.write_text(f'[artifacts]\nurl = "file://{folder}"\n')
-    assert found(home)["artifacts"].level is Level.WARNING, "SQLite has no use for it"
-    home.config.write_text(f'[artifacts]\nurl = "file://{folder}"\n[store]\nurl = "sqlite:///{home.store}"\n')
-    told = found(home)["artifacts"]
-    assert (told.level, told.fix) == (Level.WRONG, f"mount it, or: mkdir -p {folder}")
-    folder.mkdir()
-    assert found(home)["artifacts"].level is Level.OK
