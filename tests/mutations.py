@@ -127,7 +127,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("C6", "if worker.template and worker.template not in templates:", "if worker.template and not templates:"),
     ),
     "policy/prices.py": (("K5", "cost(usage, said or asked, overrides)", "cost(usage, asked or said, overrides)"),),
-    "policy/prompts/place.py": (
+    "policy/prompts/surroundings.py": (
         ("P2", "{format_duration(allowed.seconds)}", "{format_duration(2 * allowed.seconds)}"),
     ),
     "policy/prompts/render.py": (

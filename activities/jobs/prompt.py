@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from activities.host.context import Context
-from activities.jobs.place import place_of
+from activities.jobs.surroundings import surroundings_of
 from activities.jobs.workspace import Workspace
 from activities.runtimes.table import program_of
 from activities.sealing import seal_key
@@ -16,18 +16,18 @@ from workflows.model.jobs import JobRun
 from workflows.model.long_texts import Text
 from workflows.model.states import Continuation
 from workflows.model.workers import Worker
-from workflows.policy.prompts.place import Place
 from workflows.policy.prompts.render import render_continuation, text_of, wanted_digests
+from workflows.policy.prompts.surroundings import Surroundings
 from workflows.policy.prompts.task import Artifact, render_task
 from workflows.policy.prompts.team import Installed, render_team
 
 
 def prompt_of(context: Context, run: JobRun, workspace: Workspace) -> str:
     """Return the whole prompt of a run, with secrets that are stored apart in their places (ruling N7)."""
-    return context.kept.show(_prompt_of(context, run, place_of(context, run, workspace)))
+    return context.kept.show(_prompt_of(context, run, surroundings_of(context, run, workspace)))
 
 
-def _prompt_of(context: Context, run: JobRun, place: Place) -> str:
+def _prompt_of(context: Context, run: JobRun, surroundings: Surroundings) -> str:
     worker = run.assignment.worker.model_copy(update={"template": _template(context, run.assignment.worker)})
     run = run.model_copy(update={"assignment": run.assignment.model_copy(update={"worker": worker})})
     if run.brief:
@@ -35,7 +35,7 @@ def _prompt_of(context: Context, run: JobRun, place: Place) -> str:
         bodies = _texts(context, wanted_digests(run.brief))
         root, seed = str(context.artifacts.root), seed_of(context, run)
         about = _text(context, run.assignment.about)
-        text = render_continuation(run.brief, bodies, root, seed=seed, run=run, place=place, about=about)
+        text = render_continuation(run.brief, bodies, root, seed=seed, run=run, surroundings=surroundings, about=about)
         return f"{text.strip()}\n\n{_ending(context, run)}"
     instructions = context.artifacts.read(run.assignment.prompt)
     return render_task(
@@ -43,7 +43,7 @@ def _prompt_of(context: Context, run: JobRun, place: Place) -> str:
         instructions,
         _ending(context, run),
         _artifact(context, run),
-        place=place,
+        surroundings=surroundings,
         goal=_text(context, run.goal),
         about=_text(context, run.assignment.about),
         seed=seed_of(context, run),

@@ -95,8 +95,8 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
     through = checkouts.hub_of(context, registered)
     if through is not None:
         through.check_allowed()
-    place = _prepared(context, run, row, run_dir, folder, repo, registered)
-    return replace(place, through=through, products=context.settings.git.build_products)
+    workspace = _prepared(context, run, row, run_dir, folder, repo, registered)
+    return replace(workspace, through=through, products=context.settings.git.build_products)
 
 
 def _prepared(
@@ -108,13 +108,13 @@ def _prepared(
     # A writer's worktree also counts as begun by an earlier try, whose work is kept. A reader's later try begins anew,
     # and so does one whose folder is missing: it wrote nothing.
     if row.base_sha and begun and (branch or path.exists()):
-        _place(context, run, row, path, row.base_sha)
+        _record(context, run, row, path, row.base_sha)
         return _workspace(repo, worktrees.find(path) or Worktree(path, row.base_sha, branch))
     _fetch(context, run, registered)
     line = _line(context, repo, run, registered)
     snapshot = _snapshot(context, run, registered)
     base = row.base_sha or (branches.commit(repo, f"{snapshot}^") if snapshot else None) or line.commit
-    _place(context, run, row, path, base)
+    _record(context, run, row, path, base)
     worktree = _added(repo, path, branch, base, line.names)
     if run.shared_worktree:
         worktree = worktrees.mark_base(path, line.names)
@@ -152,10 +152,10 @@ def _begun(run: JobRun, worktree: Worktree, line: Line, *, fill: bool) -> tuple[
     return merging
 
 
-def _going_on(place: Workspace, snapshot: str) -> Workspace:
+def _going_on(workspace: Workspace, snapshot: str) -> Workspace:
     """Lay out the files of a snapshot in a new work folder."""
-    mark_pushed(place.worktree, snapshot)
-    return replace(place, snapshot=apart(FILL_SECONDS, lay_out, place.worktree, snapshot))
+    mark_pushed(workspace.worktree, snapshot)
+    return replace(workspace, snapshot=apart(FILL_SECONDS, lay_out, workspace.worktree, snapshot))
 
 
 def _snapshot(context: Context, run: JobRun, repo: Repo) -> str | None:
@@ -195,7 +195,7 @@ def _fetch(context: Context, run: JobRun, repo: Repo) -> None:
         checkouts.fetch(context, repo, names, [each for each in commits if each not in ("", UNRESOLVED)])
 
 
-def _place(context: Context, run: JobRun, row: AttemptRow, path: Path, base: str) -> None:
+def _record(context: Context, run: JobRun, row: AttemptRow, path: Path, base: str) -> None:
     branch, alone = branch_name(run), not run.branch_deps
     attempts.record_worktree(context.store, row, worktree=str(path), branch=branch, base_sha=base, alone=alone)
 
@@ -243,13 +243,13 @@ def task_branch(run: JobRun) -> str:
     return run.assignment.task_branch or f"service/{run.task_id}"
 
 
-def collect(place: Workspace, run: JobRun, result: ServiceResult | None, model: str | None = None) -> Evidence:
+def collect(workspace: Workspace, run: JobRun, result: ServiceResult | None, model: str | None = None) -> Evidence:
     """Observe, then commit the agent's work (ruling I4); if that takes too long, leave it where it is.
 
     The commit names the model that the program reported, else the one that was asked for.
     """
     try:
-        return apart(LOOK_SECONDS, collected, place, run, result, model)
+        return apart(LOOK_SECONDS, collected, workspace, run, result, model)
     except TooMuchError as fault:
         return _unread(run, result, fault)
 
@@ -263,39 +263,40 @@ def _unread(run: JobRun, result: ServiceResult | None, fault: ServiceError | OSE
 
 
 @kept_open()
-def collected(place: Workspace, run: JobRun, result: ServiceResult | None, model: str | None) -> Evidence:
+def collected(workspace: Workspace, run: JobRun, result: ServiceResult | None, model: str | None) -> Evidence:
     """Observe and commit the agent's work, in this process; `collect` calls this in a helper."""
     try:
-        worktrees.repair(place.repo, place.worktree.path)
-        seen = look(place.worktree, products=place.products)
+        worktrees.repair(workspace.repo, workspace.worktree.path)
+        seen = look(workspace.worktree, products=workspace.products)
     except (ServiceError, OSError) as error:
         return _unread(run, result, error)
-    touched, odd = touched_files(place.worktree, seen=seen), tuple(each.told for each in seen.odd)
+    touched, odd = touched_files(workspace.worktree, seen=seen), tuple(each.told for each in seen.odd)
     if run.assignment.action is not Action.IMPLEMENT:
         refused = (f"what was committed there: {seen.refused.message}",) if seen.refused else ()
-        diff = capture_diff(place.worktree, seen=seen) if touched.files else None
+        diff = capture_diff(workspace.worktree, seen=seen) if touched.files else None
         return Evidence(touched, diff, odd=odd + refused)
     if seen.products:
         named = ", ".join(all_printable(seen.products[:MOST_PRODUCTS]))
         odd = (*odd, f"build products: {named} (they are committed with [git].build_products = true)")
     observed = observe(result.changes_made, touched) if result else None
-    if place.through and place.through.has_branches and (names := [name for name in touched.files if is_ci_file(name)]):
+    through, ci_files = workspace.through, [name for name in touched.files if is_ci_file(name)]
+    if through and through.has_branches and ci_files:
         problem = (
-            f"{', '.join(names)}: CI files are not pushed to branches of {place.through.shown}, where they would run; "
+            f"{', '.join(ci_files)}: CI files are not pushed to branches of {through.shown}, where they would run; "
             "[git].hub names a repository where they may be pushed to"
         )
         return Evidence(touched, observation=observed, odd=odd, problem=problem)
-    if not seen.refused and (left := begun_merge.unresolved(place.worktree, seen)):
-        return _unfinished(place, run, result, Evidence(touched, observation=observed, odd=odd), left)
+    if not seen.refused and (left := begun_merge.unresolved(workspace.worktree, seen)):
+        return _unfinished(workspace, run, result, Evidence(touched, observation=observed, odd=odd), left)
     try:
         worker = run.assignment.worker
         summary = result.summary if result else f"{run.assignment.action} for {run.job_id} by {worker.name}"
         trailers = {"Agent": worker.name, "Model": model or run.assignment.model or "", "Task": run.task_id}
-        head = commit_all(place.worktree, run.job_id, summary, seen, trailers)
+        head = commit_all(workspace.worktree, run.job_id, summary, seen, trailers)
         if run.own_branch:  # the commit represents the chain's own work, even without changes by this job
-            head = head or place.worktree.base
-        joined = service_git_dir.joined(place.worktree.path) or ()
-        lines = tuple(each for each in joined if each in place.worktree.names.values())
+            head = head or workspace.worktree.base
+        joined = service_git_dir.joined(workspace.worktree.path) or ()
+        lines = tuple(each for each in joined if each in workspace.worktree.names.values())
         return Evidence(touched, observation=observed, head_sha=head, odd=odd, joined=joined, lines=lines)
     except (ServiceError, OSError) as error:
         problem = f"the work could not be committed: {said(error)}"
@@ -303,7 +304,7 @@ def collected(place: Workspace, run: JobRun, result: ServiceResult | None, model
 
 
 def _unfinished(
-    place: Workspace, run: JobRun, result: ServiceResult | None, evidence: Evidence, left: tuple[str, ...]
+    workspace: Workspace, run: JobRun, result: ServiceResult | None, evidence: Evidence, left: tuple[str, ...]
 ) -> Evidence:
     """Return the evidence of a job that left its merge unfinished, of which nothing is committed (ruling O6).
 
@@ -312,16 +313,16 @@ def _unfinished(
     why = f"the merge is not finished: {'; '.join(left)}"
     if result and state_of(result.decision) is JobState.SUCCEEDED:
         return replace(evidence, problem=why)
-    head = place.worktree.base if run.own_branch else None
+    head = workspace.worktree.base if run.own_branch else None
     return replace(evidence, head_sha=head, odd=(*evidence.odd, why))
 
 
-def publish(context: Context, run: JobRun, place: Workspace, evidence: Evidence) -> Evidence:
+def publish(context: Context, run: JobRun, workspace: Workspace, evidence: Evidence) -> Evidence:
     """Push the job's work to the hub before its end is recorded (ruling Q3), so that every host has what it builds on.
 
     A job without work of its own pushes the line that it began from, if that is nowhere else.
     """
-    through, branch = place.through, place.worktree.branch
+    through, branch = workspace.through, workspace.worktree.branch
     if through is None:
         return evidence
     row = attempts.get(context.store, run.job_id, run.attempt)
@@ -334,7 +335,7 @@ def publish(context: Context, run: JobRun, place: Workspace, evidence: Evidence)
             line = f"{hub.LINES}{run.job_id}"
             checkouts.keep(context, repo, commit, line, f"{line}{hub.AT_HOST}{run.attempt}")
             return evidence
-        kept = hub.keep(place.repo, through, commit, branch, f"{branch}{hub.AT_HOST}{ref_part(context.host)}")
+        kept = hub.keep(workspace.repo, through, commit, branch, f"{branch}{hub.AT_HOST}{ref_part(context.host)}")
     if kept == branch:
         return evidence
     remark = f"{branch} has other commits at {through.shown}: this work is kept there as {through.ref(kept)}"
@@ -346,16 +347,16 @@ def said(error: ServiceError | OSError) -> str:
     return with_way_out(error.message, error.hint) if isinstance(error, ServiceError) else str(error)
 
 
-def dispose(place: Workspace, run: JobRun, evidence: Evidence) -> None:
+def dispose(workspace: Workspace, run: JobRun, evidence: Evidence) -> None:
     """Remove the worktree, unless an implement job's commit failed; a branch stays until it is merged or dropped."""
     if run.assignment.action is not Action.IMPLEMENT or not evidence.problem:
-        worktrees.dispose(place.repo, place.worktree.path, later=True)
+        worktrees.dispose(workspace.repo, workspace.worktree.path, later=True)
 
 
-def rest(place: Workspace) -> None:
+def rest(workspace: Workspace) -> None:
     """Remove the worktree of a deferred reader, whose changes would be discarded anyway; keep a writer's."""
-    if place.worktree.branch is None:
-        worktrees.dispose(place.repo, place.worktree.path, later=True)
+    if workspace.worktree.branch is None:
+        worktrees.dispose(workspace.repo, workspace.worktree.path, later=True)
 
 
 def abandon(context: Context, run: JobRun, row: AttemptRow) -> None:

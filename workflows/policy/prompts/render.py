@@ -12,7 +12,7 @@ from workflows.model.states import Continuation
 from workflows.policy import belongs_to
 from workflows.policy.prices import dollars
 from workflows.policy.prompts.instructions import TITLES, ask, decisions
-from workflows.policy.prompts.place import HASH, Place, render_place
+from workflows.policy.prompts.surroundings import HASH, Surroundings, render_surroundings
 from workflows.text.fences import Fences, excerpt, inline, written
 from workflows.text.invisible import one_line
 
@@ -67,18 +67,18 @@ def render_continuation(
     *,
     seed: str = "",
     run: JobRun | None = None,
-    place: Place | None = None,
+    surroundings: Surroundings | None = None,
     about: str = "",
 ) -> str:
     """Render the whole prompt. A text missing from `bodies` is reported as missing, never left out silently."""
 
     def write(fences: Fences) -> str:
-        sections = _sections(brief, bodies, artifact_root, fences, run, place, about)
+        sections = _sections(brief, bodies, artifact_root, fences, run, surroundings, about)
         people, *rest = (f"## {title}\n\n{text}" if text else "" for title, text in sections)
         intro = f"{who(run)}\n{rule(run)}\n\n{_INTRODUCTION}" if run else _INTRODUCTION
         parts = [f"# {TITLES[brief.flavour]}", f"{intro} {fences.meaning(obeyed=_OBEYED)}"]
         template = (run.assignment.worker.template or "").strip() if run else ""
-        parts += [*standing(template, fences), people, render_place(place) if place else "", *rest]
+        parts += [*standing(template, fences), people, render_surroundings(surroundings) if surroundings else "", *rest]
         return "\n\n".join(part for part in parts if part) + "\n"
 
     return written(seed, write)
@@ -103,17 +103,17 @@ def _sections(
     artifact_root: str,
     fences: Fences,
     run: JobRun | None,
-    place: Place | None,
+    surroundings: Surroundings | None,
     about: str,
 ) -> tuple[tuple[str, str], ...]:
     """Return the sections; people's answers come first."""
     goal = fences.block(text_of(brief.goal, bodies), STARTER)
-    related = (belonging(run, place, about, fences) if run else "") or belongs_to.sentence(brief.belongs_to)
+    related = (belonging(run, surroundings, about, fences) if run else "") or belongs_to.sentence(brief.belongs_to)
     goal = f"The task's original instructions, which this job still serves:\n\n{goal}"
     last = brief.flavour is Continuation.FINALIZE
     decide = ""
     if run and not last:
-        commands = place is None or place.allowed.commands
+        commands = surroundings is None or surroundings.allowed.commands
         asked = run.assignment.action
         decide = f"\n\nDecide {decisions(asked, run.rules, run.quorum, delegated=True, commands=commands)}"
     return (
@@ -279,7 +279,7 @@ def text_of(text: Text, bodies: Mapping[str, str]) -> str:
     return bodies.get(text.digest, f"[not available: the stored text {text.digest} could not be read]")
 
 
-def belonging(run: JobRun, place: Place | None, about: str, fences: Fences) -> str:
+def belonging(run: JobRun, surroundings: Surroundings | None, about: str, fences: Fences) -> str:
     """Return the section for a job that reviews the pull request, or that works on the tree's whole goal."""
     asked = run.assignment
     reviews = asked.action is Action.REVIEW and asked.pull_request is not None
@@ -289,15 +289,16 @@ def belonging(run: JobRun, place: Place | None, about: str, fences: Fences) -> s
     author = f"the author of {what}, on GitHub"
     quoted = f"Its title and text, as data:\n\n{fences.block(about.strip(), author)}" if about else UNREAD
     if reviews:
-        return f"You review {what}. {_changes(run, place)}\n\n{quoted}"
+        return f"You review {what}. {_changes(run, surroundings)}\n\n{quoted}"
     return f"This work belongs to {what}. {quoted}"
 
 
-def _changes(run: JobRun, place: Place | None) -> str:
+def _changes(run: JobRun, surroundings: Surroundings | None) -> str:
     head = run.assignment.head[:HASH]
-    target = place.target if place else ""
+    target = surroundings.target if surroundings else ""
     into = target if target == shlex.quote(target) else "BRANCH"  # never a command that contains a branch's name
-    command = inline(f"git diff {into}...{head or (place.named('base', place.base) if place else 'HEAD')}")
+    since = surroundings.named("base", surroundings.base) if surroundings else "HEAD"
+    command = inline(f"git diff {into}...{head or since}")
     which = "" if into == target else ", with the branch that it goes into: `git branch -a` lists them"
     at = f"commit `{head}`, and the task begins from another one" if head else "the task's base"
     return f"Its head is {at}. The command that shows its changes: {command}{which}."

@@ -8,8 +8,8 @@ from workflows.model.briefs import BriefLeg
 from workflows.model.jobs import JobRun
 from workflows.policy import belongs_to
 from workflows.policy.prompts.instructions import decisions
-from workflows.policy.prompts.place import Place, render_place
 from workflows.policy.prompts.render import STARTER, belonging, leg_outcome, rule, said_block, standing, who
+from workflows.policy.prompts.surroundings import Surroundings, render_surroundings
 from workflows.text.fences import Fences, excerpt, inline, written
 
 ARTIFACT_LIMIT = 32_000
@@ -38,27 +38,27 @@ def render_task(
     contract: str,
     artifact: Artifact | None = None,
     *,
-    place: Place | None = None,
+    surroundings: Surroundings | None = None,
     goal: str = "",
     about: str = "",
     seed: str = "",
 ) -> str:
-    """Render the whole prompt: role, place, task, material, and the contract last, where it is best remembered."""
+    """Render the whole prompt: role, surroundings, task, material; the contract last, where it is best remembered."""
 
     def write(fences: Fences) -> str:
-        github = belonging(run, place, about, fences)
-        commands = place is None or place.allowed.commands
+        github = belonging(run, surroundings, about, fences)
+        commands = surroundings is None or surroundings.allowed.commands
         parts = (
             f"{_job(run, named=bool(github))}\n{fences.meaning(obeyed=_OBEYED)}",
             *standing((run.assignment.worker.template or "").strip(), fences),
-            render_place(place) if place else "",
+            render_surroundings(surroundings) if surroundings else "",
             _goal(goal, instructions, run, fences),
             f"# Task\n\nWhat you are asked to do:\n\n{fences.block(instructions.strip(), _asker(run))}",
-            _looked_at(run, place, fences),
+            _looked_at(run, surroundings, fences),
             f"# The {'issue' if run.assignment.pull_request is None else 'pull request'}\n\n{github}" if github else "",
             _before(run),
             _guidance(run, fences),
-            _material(artifact, place, fences) if artifact else "",
+            _material(artifact, surroundings, fences) if artifact else "",
             f"# What to decide\n\n{decisions(run.assignment.action, run.rules, run.quorum, commands=commands)}",
             contract,
         )
@@ -89,23 +89,23 @@ def _goal(goal: str, instructions: str, run: JobRun, fences: Fences) -> str:
     )
 
 
-def _looked_at(run: JobRun, place: Place | None, fences: Fences) -> str:
+def _looked_at(run: JobRun, surroundings: Surroundings | None, fences: Fences) -> str:
     """Return the section on the work that a job builds on or reviews, with the commands that show it."""
     if not run.follows:
         return ""
     title = "What you review" if run.assignment.action is Action.REVIEW else "What was done before"
     legs = "\n\n".join(leg_outcome(leg, fences) for leg in run.follows)
     merged = "Their changes are merged in your working folder. " if run.branch_deps else ""
-    shown = "; ".join(_diffs(run.follows, place)) if place else ""
+    shown = "; ".join(_diffs(run.follows, surroundings)) if surroundings else ""
     how = f"{merged}The commands that show them: {shown}." if shown else merged
     return "\n\n".join(part for part in (f"# {title}", legs, how.strip()) if part)
 
 
-def _diffs(legs: tuple[BriefLeg, ...], place: Place) -> Iterator[str]:
-    base, line = place.named("base", place.base), place.named("line", place.line)
+def _diffs(legs: tuple[BriefLeg, ...], surroundings: Surroundings) -> Iterator[str]:
+    base, line = surroundings.named("base", surroundings.base), surroundings.named("line", surroundings.line)
     yield f"{inline(f'git diff {base}...HEAD')} (all of the task so far)"
     for leg in [each for each in legs if each.branch][:MOST_DIFFS]:
-        branch = f"leg/{leg.id}" if f"leg/{leg.id}" in place.references else leg.branch
+        branch = f"leg/{leg.id}" if f"leg/{leg.id}" in surroundings.references else leg.branch
         yield f"{inline(f'git diff {line}...{branch}')} (leg {inline(leg.id)})"
 
 
@@ -132,9 +132,9 @@ def _guidance(run: JobRun, fences: Fences) -> str:
     )
 
 
-def _material(artifact: Artifact, place: Place | None, fences: Fences) -> str:
+def _material(artifact: Artifact, surroundings: Surroundings | None, fences: Fences) -> str:
     """Return the artifact, with its file's path if the job's box shows it."""
-    boxed = place is not None and place.allowed.boxed
+    boxed = surroundings is not None and surroundings.allowed.boxed
     handles = ", ".join(inline(handle) for handle in artifact.handles)
     file = "" if boxed else f" All of it is also in the file `{artifact.path}`."
     text = excerpt(artifact.body, ARTIFACT_LIMIT, "a file that your box does not show" if boxed else artifact.path)

@@ -40,7 +40,7 @@ class Allowed:
     network: str
     """Network access, in words."""
     temporary: str
-    """Place of temporary files, in words."""
+    """Where temporary files go, in words."""
     write: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
     """Places outside the system that the operator allows, besides the work folder."""
@@ -52,7 +52,7 @@ class Allowed:
 
 
 @dataclass(frozen=True)
-class Place:
+class Surroundings:
     """A job's work folder, and the commits it is based on."""
 
     repo: str
@@ -83,38 +83,38 @@ class Place:
         return reference if reference in self.references else commit[:HASH]
 
 
-def render_place(place: Place) -> str:
+def render_surroundings(surroundings: Surroundings) -> str:
     """Return the section on the job's folder and permissions: five lines, and one for each leg that was left out."""
-    lines = [_folder(place), _commits(place), _references(place), _allowed(place.allowed), _tools(place.allowed)]
-    return "\n".join(["# Where you are", "", *lines])
+    where = [_folder(surroundings), _commits(surroundings), _references(surroundings)]
+    return "\n".join(["# Where you are", "", *where, _allowed(surroundings.allowed), _tools(surroundings.allowed)])
 
 
-def _folder(place: Place) -> str:
+def _folder(surroundings: Surroundings) -> str:
     on = (
-        f"on the branch {inline(place.branch)}, which stays"
-        if place.branch
+        f"on the branch {inline(surroundings.branch)}, which stays"
+        if surroundings.branch
         else "on no branch (detached), for this job alone"
     )
-    return f"- Repository {inline(place.repo)}, working folder {inline(place.folder)}, {on}."
+    return f"- Repository {inline(surroundings.repo)}, working folder {inline(surroundings.folder)}, {on}."
 
 
-def _commits(place: Place) -> str:
-    base, line = f"`{place.base[:HASH]}`", f"`{place.line[:HASH]}`"
-    works = (["what people put on the task's branch"] if place.people else []) + (
-        [f"the work of {_names(place.merged)}, merged in this order"] if place.merged else []
+def _commits(surroundings: Surroundings) -> str:
+    base, line = f"`{surroundings.base[:HASH]}`", f"`{surroundings.line[:HASH]}`"
+    works = (["what people put on the task's branch"] if surroundings.people else []) + (
+        [f"the work of {_names(surroundings.merged)}, merged in this order"] if surroundings.merged else []
     )
     made = f"its base, commit {base}, with {' and '.join(works) or 'the work so far'}"
-    if any(each.branch == LINE for each in place.left_out):
+    if any(each.branch == LINE for each in surroundings.left_out):
         said = f"- You begin from what your branch has; the line is not merged into it: commit {line}, {made}."
-    elif place.at_base:
+    elif surroundings.at_base:
         said = f"- You begin from the task's base, commit {base}, on purpose: the work of other jobs is not here."
-    elif place.base == place.line:
+    elif surroundings.base == surroundings.line:
         said = f"- You begin from the task's base, commit {base}; no other job's work is merged yet."
     else:
         said = f"- You begin from the task's line, commit {line}: {made}."
-    if place.given:
-        said += f" Merged on top of it for you: {_names(place.given)}."
-    return "\n".join([said, *map(_merging, place.merging), *map(_left_out, place.left_out)])
+    if surroundings.given:
+        said += f" Merged on top of it for you: {_names(surroundings.given)}."
+    return "\n".join([said, *map(_merging, surroundings.merging), *map(_left_out, surroundings.left_out)])
 
 
 def _merging(leg: LeftOut) -> str:
@@ -138,9 +138,10 @@ def _left_out(leg: LeftOut) -> str:
     return f"  - Not on the line: {who}, because it conflicts{against}{files}. To bring it there: {how}"
 
 
-def _references(place: Place) -> str:
-    names = f"Local branches: {', '.join(map(_reference, place.references[:MOST_NAMES]))}. " if place.references else ""
-    since = inline(f"git diff {place.named('base', place.base)}...HEAD")
+def _references(surroundings: Surroundings) -> str:
+    listed = ", ".join(map(_reference, surroundings.references[:MOST_NAMES]))
+    names = f"Local branches: {listed}. " if listed else ""
+    since = inline(f"git diff {surroundings.named('base', surroundings.base)}...HEAD")
     return f"- {names}{since} shows what was done since the task began."
 
 

@@ -1,4 +1,4 @@
-"""A job's place in its prompt: the commits of its work folder, and what its box permits (ruling P2)."""
+"""A job's surroundings in its prompt: the commits of its work folder, and what its box permits (ruling P2)."""
 
 import shutil
 from pathlib import Path
@@ -20,7 +20,7 @@ from workflows.contract.models import AutonomyPolicy
 from workflows.model.jobs import JobRun
 from workflows.model.workers import Worker
 from workflows.policy.belongs_to import WEB
-from workflows.policy.prompts.place import Allowed, LeftOut, Place
+from workflows.policy.prompts.surroundings import Allowed, LeftOut, Surroundings
 from workflows.text.fences import inline
 
 _ORDER = list(AutonomyPolicy)
@@ -36,12 +36,12 @@ _NETWORKS = {
 _MOST_HOSTS = 8
 
 
-def place_of(context: Context, run: JobRun, workspace: Workspace) -> Place:
-    """Return the place of a run that is about to start."""
+def surroundings_of(context: Context, run: JobRun, workspace: Workspace) -> Surroundings:
+    """Return the surroundings of a run that is about to start."""
     worktree = workspace.worktree
     line = workspace.line or Line(worktree.base, worktree.base)
     out = line.left_out
-    return Place(
+    return Surroundings(
         repo=run.repo,
         folder=str(worktree.path),
         branch=worktree.branch,

@@ -12,15 +12,15 @@ from activities.boxes.box import BoxKind
 from activities.git.merges.task_line import Line
 from activities.git.work_folder.worktrees import Worktree
 from activities.host import boxing
-from activities.jobs.place import place_of
 from activities.jobs.prompt import prompt_of
+from activities.jobs.surroundings import surroundings_of
 from activities.jobs.workspace import Workspace
 from activities.settings.model import Settings
 from tests.activities.jobs.conftest import Stage
 from tests.assigned import changed
 from workflows.contract.models import Action, AutonomyPolicy
 from workflows.model.workers import Worker
-from workflows.policy.prompts.place import render_place
+from workflows.policy.prompts.surroundings import render_surroundings
 
 pytestmark = pytest.mark.ruling("P2")
 A, B = "a" * 40, "b" * 40
@@ -47,7 +47,8 @@ def said(
     worker = Worker(name="x", runtime=runtime, command=("x",), autonomy_policy=policy)
     run = changed(stage.job("", Action.REVIEW), worker=worker, **fields)
     context = replace(stage.context, settings=settings)
-    return render_place(place_of(context, run, Workspace(stage.repo, Worktree(Path("/srv/work"), B), line=Line(A, B))))
+    workspace = Workspace(stage.repo, Worktree(Path("/srv/work"), B), line=Line(A, B))
+    return render_surroundings(surroundings_of(context, run, workspace))
 
 
 @pytest.mark.parametrize(
