@@ -59,10 +59,8 @@ class Box:
     """The account to become first, when the service is root and may make mounts for that account."""
     own_network: bool = True
     """True if this machine lets a run have its own network namespace."""
-    own_root: bool = False
-    """True if a service that is root may make the box itself, as bubblewrap would."""
     program: str = "bwrap"
-    """The bubblewrap that makes the box, if one is needed."""
+    """The bubblewrap that makes the box."""
     leaks: tuple[str, ...] = ()
     """Actions that a box should prevent, but this one was found to allow on this machine."""
 

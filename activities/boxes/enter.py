@@ -1,8 +1,7 @@
 """Start a command in a box: leave the network, lay out the files that the account of agents may see, become that
 account.
 
-A supervisor that is root enters a box with its own root itself, spawns the command or bubblewrap there, and goes back.
-Otherwise a forked child enters, and becomes the command: it cannot leave what it enters.
+A forked child enters, and becomes the command: it cannot leave what it enters.
 """
 
 import contextlib
@@ -12,7 +11,7 @@ import resource
 import socket
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,10 +21,8 @@ from activities.boxes import (
     kernel,
     landlock,
     network,
-    own_root,
     proxy,
     seccomp,
-    start,
     syscall_decisions,
 )
 from activities.boxes.box import Box, BoxKind, Network
@@ -36,11 +33,6 @@ from activities.boxes.start import Streams, places_of
 PR_SET_SECUREBITS = 28
 NO_ROOT_LOCKED = 0b11
 
-OWN_ROOT = "own_root"
-"""Key of a described box: the layout of its root, where the service makes the box without bubblewrap."""
-
-Laid = agent_mounts.Layout | own_root.Root
-
 
 @dataclass(frozen=True)
 class Boxed:
@@ -50,11 +42,6 @@ class Boxed:
     env: dict[str, str]
     enter: Callable[[Streams], None] | None = None
     """Run by the child, before it becomes the command."""
-    visit: Callable[[Streams], AbstractContextManager[None]] | None = None
-    """A context in which this process itself is in the box, with the account of agents as its real account. A
-    program spawned there with its effective account reset to the real one is in the box. None if this process
-    could not go back.
-    """
     in_bwrap: bool = False
     waiting: Callable[[], proxy.Waiting | None] = lambda: None
     """Returns the proxy's sockets, to call once the command is started; None if the network needs no proxy."""
@@ -65,29 +52,20 @@ def described(box: Box, command: Sequence[str]) -> dict[str, Any]:
 
     If planning fails, the supervisor tries it again, and says why.
     """
-    root = layout = None
+    layout = None
     if box.uid is not None:
         with contextlib.suppress(OSError):
-            root = own_root.planned(box)
-            layout = None if root else agent_mounts.planned(box)
-    argv = bwrap.argv(box, command) if box.kind is BoxKind.BWRAP and not root else command
-    laid = {OWN_ROOT: root and vars(root), "layout": layout and vars(layout)}
-    return {"box": box.as_json(), "argv": list(argv), **laid}
-
-
-def takes_first(told: Mapping[str, Any] | None) -> bool:
-    """Return whether the supervisor itself makes the box, as the first process of its own pid namespace."""
-    return bool(told and told.get(OWN_ROOT))
+            layout = agent_mounts.planned(box)
+    argv = bwrap.argv(box, command) if box.kind is BoxKind.BWRAP else command
+    return {"box": box.as_json(), "argv": list(argv), "layout": layout and vars(layout)}
 
 
 @contextmanager
-def boxed(
-    told: Mapping[str, Any] | None, command: Sequence[str], env: Mapping[str, str], *, first: bool = False
-) -> Iterator[Boxed]:
+def boxed(told: Mapping[str, Any] | None, command: Sequence[str], env: Mapping[str, str]) -> Iterator[Boxed]:
     """Prepare a command's start in its box; without a box, return the command unchanged.
 
     Start the command inside this context, and nothing else: when it ends, calls that the box's filter hands over are
-    answered. `told` is the return value of `described`. `first`: this process is the first of its pid namespace.
+    answered. `told` is the return value of `described`.
     """
     if told is None:
         yield Boxed(tuple(command), dict(env))
@@ -96,9 +74,8 @@ def boxed(
     program = os.path.join(box.cwd, command[0]) if "/" in command[0] else command[0]
     if not any(map(_can_be_run, places_of(program, env))):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
-    root = own_root.Root(**told[OWN_ROOT]) if first and takes_first(told) else None
-    layout = root or _layout(box, told)
-    in_bwrap = box.kind is BoxKind.BWRAP and root is None
+    layout = _layout(box, told)
+    in_bwrap = box.kind is BoxKind.BWRAP
     with contextlib.ExitStack() as stack:
         ours = theirs = None
         here, ports, variables = [], network.local_ports(box), dict(env)
@@ -121,26 +98,7 @@ def boxed(
                 _become(box)
                 _hold(box, ports, outside, in_bwrap=in_bwrap)
 
-        @contextmanager
-        def visit(streams: Streams) -> Iterator[None]:
-            with start.way_back():
-                with _telling():
-                    _lay_out(box, layout, theirs, streams)
-                    _hold(box, ports, None, in_bwrap=in_bwrap)
-                    _really_become(box)
-                yield
-
-        can_leave = box.kind is BoxKind.BWRAP and box.uid is not None
-        way_in = visit if can_leave else None
-        argv = _argv(box, told, command) if in_bwrap else command
-        yield Boxed(tuple(argv), variables, enter, way_in, in_bwrap, waiting)
-
-
-def _argv(box: Box, told: Mapping[str, Any], command: Sequence[str]) -> Sequence[str]:
-    """Return bubblewrap's command line, also for boxes planned without it and for specifications of earlier
-    releases.
-    """
-    return bwrap.argv(box, command) if takes_first(told) or told.get("root") else told["argv"]
+        yield Boxed(tuple(told["argv"]), variables, enter, in_bwrap, waiting)
 
 
 def _layout(box: Box, told: Mapping[str, Any]) -> agent_mounts.Layout | None:
@@ -163,7 +121,7 @@ def _can_be_run(path: str) -> bool:
     return os.access(path, os.X_OK) and os.path.isfile(path)
 
 
-def _lay_out(box: Box, layout: Laid | None, channel: socket.socket | None, streams: Streams) -> None:
+def _lay_out(box: Box, layout: agent_mounts.Layout | None, channel: socket.socket | None, streams: Streams) -> None:
     """Set up the box's network, mounts and limits."""
     network.enter(box)
     if channel is not None:
@@ -185,10 +143,7 @@ def _deciding(box: Box) -> Iterator[socket.socket]:
 
 
 def _hold(box: Box, ports: Sequence[int], outside: socket.socket | None, *, in_bwrap: bool) -> None:
-    """Restrict this process and its children for good: no new privileges, Landlock, seccomp.
-
-    A supervisor that goes back out of the box keeps these restrictions.
-    """
+    """Restrict this process and its children for good: no new privileges, Landlock, seccomp."""
     kernel.no_new_privileges()
     places = [os.open(path, os.O_PATH | os.O_CLOEXEC) for path in landlock.writable(box)] if outside else []
     if box.kind is BoxKind.LANDLOCK or (box.network is Network.FULL and landlock.abi() >= 6):
@@ -225,17 +180,6 @@ def _become(box: Box) -> None:
     elif os.geteuid() == 0:
         kernel.checked(kernel.libc().prctl(PR_SET_SECUREBITS, NO_ROOT_LOCKED, 0, 0, 0), "prctl")
         kernel.give_no_capabilities()
-
-
-def _really_become(box: Box) -> None:
-    """Become the account of agents in all but the effective account, which stays root so that this process can go back.
-
-    A program that is spawned with `resetids` takes the real account as its effective one, and has no rights of root.
-    """
-    assert box.uid is not None
-    os.setgroups([])
-    os.setresgid(box.uid, -1, -1)
-    os.setresuid(box.uid, -1, -1)
 
 
 JOIN_SESSION_KEYRING = 1

@@ -11,28 +11,23 @@ from pathlib import Path
 from activities.boxes import system_files
 
 PREFIX = "etc-"
-NAME = "agents"
-NAMED = {"passwd": "{name}:x:{uid}:{uid}::/nonexistent:/bin/sh\n", "group": "{name}:x:{uid}:\n"}
 KEPT_SECONDS = 30 * 86_400.0
 """Age from which no run uses a copy that is out of date."""
 
 
-def current(folder: Path, uid: int | None) -> Path:
-    """Return the copy of /etc as it is now. A changed file makes a new copy; runs keep the one they began with.
-
-    The copy names the account of agents, since some programs ask for it.
-    """
-    copy = folder / f"{PREFIX}{_state(uid)}"
+def current(folder: Path) -> Path:
+    """Return the copy of /etc as it is now. A changed file makes a new copy; runs keep the one they began with."""
+    copy = folder / f"{PREFIX}{_state()}"
     if not copy.is_dir():
         folder.mkdir(mode=0o755, parents=True, exist_ok=True)
-        _make(copy, uid)
+        _make(copy)
         _forget_old(folder, copy)
     return copy
 
 
-def _state(uid: int | None) -> str:
+def _state() -> str:
     """Return a digest of the files' inode, size and time. A file replaced in a folder changes the folder."""
-    told = [f"{NAME} {uid}"]
+    told = []
     for name in system_files.ETC:
         with contextlib.suppress(OSError):
             found = os.stat(f"/etc/{name}")
@@ -40,11 +35,11 @@ def _state(uid: int | None) -> str:
     return hashlib.sha256("\0".join(told).encode()).hexdigest()[:16]
 
 
-def _make(copy: Path, uid: int | None) -> None:
+def _make(copy: Path) -> None:
     """Make the copy atomically, as another process may do the same. If it can't be made, nothing of it is left."""
     fresh = Path(tempfile.mkdtemp(prefix=f"{copy.name}.", dir=copy.parent))
     try:
-        _fill(fresh, uid)
+        _fill(fresh)
         fresh.rename(copy)
     except OSError as error:
         shutil.rmtree(fresh, ignore_errors=True)
@@ -54,7 +49,7 @@ def _make(copy: Path, uid: int | None) -> None:
             raise
 
 
-def _fill(fresh: Path, uid: int | None) -> None:
+def _fill(fresh: Path) -> None:
     """Copy the files. Links in folders stay links, others become files."""
     fresh.chmod(0o755)
     for path in system_files.files():
@@ -65,17 +60,6 @@ def _fill(fresh: Path, uid: int | None) -> None:
         elif _for_everybody(path):
             shutil.copyfile(path, target)
             target.chmod(0o644)
-    for file, line in NAMED.items() if uid is not None else ():
-        _name(fresh / file, line.format(name=NAME, uid=uid), str(uid))
-
-
-def _name(file: Path, line: str, uid: str) -> None:
-    """Append the line to the file, unless an entry already names this number."""
-    known = file.read_bytes() if file.exists() else b""
-    if not any(each.split(b":")[2:3] == [uid.encode()] for each in known.splitlines()):
-        ended = known if not known or known.endswith(b"\n") else known + b"\n"
-        file.write_bytes(ended + line.encode())
-        file.chmod(0o644)
 
 
 def _unreadable(folder: str, names: list[str]) -> list[str]:

@@ -8,13 +8,11 @@ import os
 import socket
 import struct
 
-CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x4000000, 0x8000000
-CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
-CLONE_NEWCGROUP, CLONE_FS = 0x2000000, 0x200
+CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER = 0x20000, 0x8000000, 0x10000000
+CLONE_NEWNET, CLONE_FS = 0x40000000, 0x200
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
-MS_NOSUID, MS_NODEV, MS_NOEXEC = 2, 4, 8
-PLAIN = MS_NOSUID | MS_NODEV
-"""Mounts without set-uid programs and devices."""
+PLAIN = 2 | 4
+"""MS_NOSUID and MS_NODEV: a mount without set-uid programs and devices."""
 
 MNT_DETACH = 2
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP = 1, 4, 24
@@ -24,8 +22,7 @@ CAPABILITIES_OF_64 = 0x20080522
 """Version of the format in which the kernel reads and writes a process's capabilities."""
 
 SIOCSIFFLAGS, IFF_UP_RUNNING = 0x8914, 0x41
-MOUNT_SETATTR, AT_FDCWD, AT_RECURSIVE = 442, -100, 0x8000
-MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID, MOUNT_ATTR_NODEV = 1, 2, 4
+AT_FDCWD = -100
 
 
 @functools.cache
@@ -61,59 +58,15 @@ def mount(source: str, target: str, kind: str | None, flags: int, data: str = ""
     checked(libc().mount(*what, ctypes.c_ulong(flags), data.encode() or None), f"mount on {target}")
 
 
-def fork_as_first() -> int:
-    """Fork a child as the first process (pid 1) of a new pid namespace.
-
-    Orphans in the namespace become its children, none can leave, and the kernel kills them all when the child ends.
-    """
-    own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
-    pid = -1
-    try:
-        unshare(CLONE_NEWPID)
-        try:
-            pid = os.fork()
-        finally:
-            if pid != 0:
-                enter_namespace(own)
-    finally:
-        os.close(own)
-    return pid
-
-
-def own_mounts(more: int = 0) -> None:
-    """Enter a new mount namespace: later mounts are visible only to this process and its children. `more`: further
-    namespaces.
-    """
-    unshare(CLONE_NEWNS | more)
+def own_mounts() -> None:
+    """Enter a new mount namespace: later mounts are visible only to this process and its children."""
+    unshare(CLONE_NEWNS)
     mount("none", "/", None, MS_REC | MS_PRIVATE)
-
-
-def restrict_mounts(target: str, *, read_only: bool) -> None:
-    """Forbid devices and set-uid programs in this mount and its submounts, and writing if `read_only`.
-
-    Calls mount_setattr(2), of Linux 5.12.
-    """
-    _restrict(target, AT_RECURSIVE, read_only=read_only)
-
-
-def _restrict(target: str, flags: int, *, read_only: bool) -> None:
-    attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (MOUNT_ATTR_RDONLY if read_only else 0)
-    told = struct.pack("4Q", attributes, 0, 0, 0)
-    done = libc().syscall(MOUNT_SETATTR, AT_FDCWD, os.fsencode(target), flags, told, len(told))
-    checked(done, f"mount_setattr on {target}")
 
 
 def detach(target: str) -> None:
     """Detach this mount and its submounts in the current mount namespace."""
     checked(libc().umount2(os.fsencode(target), MNT_DETACH), f"umount {target}")
-
-
-def change_root(folder: str) -> None:
-    """Make this folder the read-only root of the current mount namespace, and detach the old root (pivot_root(2))."""
-    os.chdir(folder)
-    checked(libc().pivot_root(b".", b"."), f"pivot_root to {folder}")
-    detach(".")
-    _restrict("/", 0, read_only=True)
 
 
 def give_no_capabilities() -> None:

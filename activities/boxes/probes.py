@@ -13,18 +13,16 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 if __name__ == "__main__":  # isolated mode knows the standard library only
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from activities.boxes import etc_copy, kernel
+from activities.boxes import kernel
 from activities.boxes.box import Box, BoxKind, Network
-from activities.boxes.enter import boxed, described, takes_first
+from activities.boxes.enter import boxed, described
 from activities.boxes.ownership import hand_over
 from activities.boxes.programs import needed
 from activities.boxes.start import start
@@ -140,45 +138,22 @@ def tried(kind: BoxKind, network: Network, there: Machine) -> list[str]:
             home=work.parent,
             tmp=tmp,
             read=read,
-            etc=etc_copy.current(Path(folder, "etc"), there.uid) if there.own_root else None,
             uid=there.uid,
             own_network=there.own_network,
-            own_root=there.own_root,
             program=there.program,
         )
         if there.uid is not None:
             hand_over((work, box.tmp), there.uid)
         probes = {WORKS: "open('made', 'w').write('x')", **PROBES}
         command = (sys.executable, "-I", "-S", "-c", _PROGRAM, json.dumps(at), json.dumps(probes))
-        told = described(box, command)
-        first = takes_first(told)
+        env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin")}
         with Path(folder, "said").open("w+b") as said:
-            play = partial(_play, told, command, said.fileno(), first=first)
-            _in_first(play) if first else play()
+            with boxed(described(box, command), command, env) as held:
+                streams = os.open(os.devnull, os.O_RDONLY), said.fileno(), sys.stderr.fileno()
+                pid = start(held.argv, str(work), held.env, streams, held.enter)
+            _end(pid)
             said.seek(0)
             return said.read().decode().splitlines()
-
-
-def _play(told: Mapping[str, Any], command: Sequence[str], said: int, *, first: bool) -> None:
-    """Start the probes as a supervisor starts a command, and wait for them."""
-    env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin")}
-    with boxed(told, command, env, first=first) as held:
-        streams = os.open(os.devnull, os.O_RDONLY), said, sys.stderr.fileno()
-        pid = start(held.argv, told["box"]["cwd"], held.env, streams, held.enter, held.visit)
-    _end(pid)
-
-
-def _in_first(what: Callable[[], None]) -> None:
-    """Run a function as the first process of a new pid namespace."""
-    if (pid := kernel.fork_as_first()) == 0:
-        try:
-            what()
-        except BaseException:
-            sys.excepthook(*sys.exc_info())
-        finally:
-            sys.stderr.flush()
-            os._exit(0)
-    os.waitpid(pid, 0)
 
 
 def _end(pid: int) -> None:

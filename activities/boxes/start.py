@@ -1,8 +1,7 @@
 """Start a program as a child, in its own session, with its streams, and in its box.
 
 No `subprocess`: in a forked process it touches, and so copies, more memory, and it loads `threading`, which makes its
-locks anew in every forked process. A program without a box is spawned, which copies nothing; so is one whose box this
-process can leave again (`way_back`): to fork a loaded Python costs more than to enter the box and go back.
+locks anew in every forked process. A program without a box is spawned, which copies nothing.
 """
 
 import contextlib
@@ -10,11 +9,8 @@ import errno
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
-
-from activities.boxes import kernel
 
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
@@ -38,29 +34,24 @@ def start(
     env: Mapping[str, str],
     streams: Streams,
     enter: Callable[[Streams], None] | None = None,
-    visit: Callable[[Streams], AbstractContextManager[None]] | None = None,
 ) -> int:
     """Start a process in its own session, with these three streams and no other descriptor. Return its pid.
 
-    A forked child calls `enter` before it becomes the program. With `visit`, the program is spawned inside of it, in
-    this process's folder there, and `enter` is the fallback. Raise OSError with the reason if that fails; then no child
-    is left.
+    With `enter`, a forked child calls it before it becomes the program. Raise OSError with the reason if that fails;
+    then no child is left.
     """
-    if visit is not None:
-        with contextlib.suppress(NoWayBackError), visit(streams):
-            return _spawned(argv, ".", env, streams, resetids=True)
     if enter is None and os.path.isdir(DESCRIPTORS):
         with contextlib.suppress(NotImplementedError):  # spawned processes can't have their own session on this system
             return _spawned(argv, cwd, env, streams)
     return _forked(argv, cwd, env, streams, enter or (lambda _: None))
 
 
-def _spawned(argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams, *, resetids: bool = False) -> int:
+def _spawned(argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams) -> int:
     """Spawn the program, without copying this process's memory. This process is in the child's folder for a moment."""
     actions = [(os.POSIX_SPAWN_DUP2, descriptor, number) for number, descriptor in enumerate(streams)]
     others = (int(name) for name in os.listdir(DESCRIPTORS))
     closing = [(os.POSIX_SPAWN_CLOSE, each) for each in others if each >= FIRST_OTHER]
-    how: dict[str, Any] = {"setsid": True, "setsigdef": IGNORED_BY_PYTHON, "resetids": resetids}
+    how: dict[str, Any] = {"setsid": True, "setsigdef": IGNORED_BY_PYTHON}
     here = os.open(".", os.O_RDONLY)
     try:
         os.chdir(cwd)
@@ -135,60 +126,3 @@ def places_of(program: str, env: Mapping[str, str]) -> Iterator[str]:
     if os.path.dirname(program):
         return iter((program,))
     return (os.path.join(folder, program) for folder in os.get_exec_path(env))
-
-
-FOLDERS = ("/", ".")
-NAMESPACES = ("/proc/self/ns/mnt", "/proc/self/ns/net", "/proc/self/ns/cgroup")
-
-
-class NoWayBackError(Exception):
-    """This process could not return from the box's namespaces and accounts later, so it has not entered the box."""
-
-
-@contextlib.contextmanager
-def way_back() -> Iterator[None]:
-    """Let this process change its mounts, network, control group namespace, groups and account inside the context, and
-    restore them afterwards. Its effective account must stay root.
-
-    Raise RuntimeError if it cannot go back: no caller takes that for a failed start, and the process has to end.
-    """
-    with contextlib.ExitStack() as stack:
-        try:
-            back = _way_back(stack)
-            back()
-        except OSError as error:
-            raise NoWayBackError(str(error)) from None
-        try:
-            yield
-        finally:
-            try:
-                back()
-            except OSError as error:
-                raise RuntimeError(f"the box that was entered cannot be left: {error}") from error
-
-
-def _way_back(stack: contextlib.ExitStack) -> Callable[[], None]:
-    """Return a function that restores the current state. Entering a mount namespace moves to its root, so it also
-    restores the root and current folder.
-    """
-    root, here = (_opened(stack, path, os.O_PATH | os.O_DIRECTORY) for path in FOLDERS)
-    namespaces = [_opened(stack, path, os.O_RDONLY) for path in NAMESPACES]
-    users, own_groups, groups = os.getresuid(), os.getresgid(), os.getgroups()
-
-    def back() -> None:
-        os.setresuid(*users)
-        os.setresgid(*own_groups)
-        os.setgroups(groups)
-        for each in namespaces:
-            kernel.enter_namespace(each)
-        os.fchdir(root)
-        os.chroot(".")
-        os.fchdir(here)
-
-    return back
-
-
-def _opened(stack: contextlib.ExitStack, path: str, flags: int) -> int:
-    descriptor = os.open(path, flags | os.O_CLOEXEC)
-    stack.callback(os.close, descriptor)
-    return descriptor

@@ -17,12 +17,10 @@ from pathlib import Path
 if __name__ == "__main__":  # isolated mode knows the standard library only
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from activities.boxes import agent_mounts, bwrap, kernel, landlock, network, own_root, seccomp
+from activities.boxes import agent_mounts, bwrap, kernel, landlock, network
 from activities.boxes.box import Box, BoxKind, Network
 
 SECONDS, AGAIN_SECONDS = 30.0, 20.0
-SHOWN = Path("/usr")
-"""A folder that every machine has and every box may see."""
 
 INSTALL = "install bubblewrap (Debian, Ubuntu, Fedora: the package bubblewrap)"
 FORBIDS = {
@@ -53,8 +51,6 @@ class Machine:
     """The account of agents when the service is root; None for any other service, and where root may not change
     accounts.
     """
-    own_root: bool = False
-    """True if a service that is root may make a box like bubblewrap's without it, as long as the box can be planned."""
     program: str = "bwrap"
     """The bubblewrap that works."""
 
@@ -67,7 +63,7 @@ class Machine:
         """Return why this machine can't make such a box; empty if it can."""
         match kind:
             case BoxKind.BWRAP:
-                if self.bwrap and not self.own_root:
+                if self.bwrap:
                     return self.bwrap
                 own = network is Network.FULL or self.own_network
                 return "" if own else f"network {network} needs a network namespace, which this machine refuses"
@@ -113,14 +109,12 @@ def tried(uid: int, programs: Sequence[str]) -> Machine:
     box = Box(BoxKind.BWRAP, Network.NONE, Path("/"), Path("/"), Path("/tmp"), cwd_writable=False)  # noqa: S108
     account = uid if os.geteuid() == 0 and not _in_a_child(lambda: _become(agent_mounts.planned(box), uid)) else None
     own_network = not _in_a_child(lambda: network.enter(replace(box, kind=BoxKind.LANDLOCK)))
-    shown = replace(box, cwd=SHOWN, home=Path("/root"), etc=SHOWN, uid=account, own_root=True)
-    whole = account is not None and _takes_own_root(shown)
     said = {program: _bwrap(replace(box, program=program), account) for program in programs} or {bwrap.PROGRAM: INSTALL}
     best = min(said, key=lambda program: bool(said[program]))
-    return Machine(said[best], landlock.abi(), own_network, account, whole, best)
+    return Machine(said[best], landlock.abi(), own_network, account, best)
 
 
-def _become(layout: agent_mounts.Layout | own_root.Root, uid: int) -> None:
+def _become(layout: agent_mounts.Layout, uid: int) -> None:
     layout.lay()
     os.setgroups([])
     os.setresgid(uid, uid, uid)
@@ -142,26 +136,10 @@ def _bwrap(box: Box, uid: int | None) -> str:
     return _in_a_child(start)
 
 
-def _takes_own_root(box: Box) -> bool:
-    if (layout := own_root.planned(box)) is None:
-        return False
-
-    def start() -> None:
-        _become(layout, layout.uid)
-        kernel.no_new_privileges()
-        seccomp.install(box)
-        os.execvp("true", ("true",))  # noqa: S606
-
-    try:
-        return not _in_a_child(start, kernel.fork_as_first)
-    except OSError:
-        return False
-
-
-def _in_a_child(what: Callable[[], None], fork: Callable[[], int] = os.fork) -> str:
+def _in_a_child(what: Callable[[], None]) -> str:
     """Run a function in a forked child. Return its error; empty if it succeeded."""
     read, write = os.pipe()
-    pid = fork()
+    pid = os.fork()
     if pid == 0:
         status = 1
         try:

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from activities.agents.adapter import CannotLaunchError, Launch
-from activities.boxes import bwrap, etc_copy, own_root, ownership, probes, system_files, try_boxes
+from activities.boxes import bwrap, etc_copy, ownership, probes, system_files, try_boxes
 from activities.boxes.allowed_hosts import ANY, Entry
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.network import LOOPBACK
@@ -68,7 +68,7 @@ def box_of(home: Home, settings: Settings, environ: Mapping[str, str], wanted: W
     read = (*_said(section.read, home, wanted.runtime, users_home), *own_read, *wanted.lent)
     write = (*_said(section.write, home, wanted.runtime, users_home), *map(_made, own_write))
     parts = _needed(wanted.command, wanted.launch.env.get("PATH"), users_home, root, system_files.moment())
-    box = Box(
+    return Box(
         kind=kind,
         network=network,
         cwd=wanted.cwd,
@@ -78,21 +78,14 @@ def box_of(home: Home, settings: Settings, environ: Mapping[str, str], wanted: W
         read=_there([*parts, *read]),
         write=_there(write),
         scratch=wanted.launch.scratch,
-        etc=_etc(home, kind, there.uid, (*read, *write)),
+        etc=_etc(home, kind, (*read, *write)),
         hosts=(*hosts, *_addressed(wanted.launch.env)) if network is Network.MODEL else (),
         upstream=next((environ[name] for name in WAYS_OUT if environ.get(name)), ""),
         uid=there.uid,
         own_network=there.own_network,
-        own_root=there.own_root,
         program=there.program,
         leaks=leaks,
     )
-    if kind is BoxKind.BWRAP and there.bwrap and not _can_be_planned(box):
-        raise CannotLaunchError(
-            f"for what [runtimes.{wanted.runtime}] lets it read or write, its box takes bubblewrap: {there.bwrap}",
-            f'{there.remedy}, or set [runtimes.{wanted.runtime}].box = "landlock"; then: service doctor',
-        )
-    return box
 
 
 def kind_of(section: RuntimeSection, runtime: str, network: Network, there: Machine) -> tuple[BoxKind, tuple[str, ...]]:
@@ -137,14 +130,6 @@ def prove(settings: Settings) -> None:
     """Try the boxes of the runtimes before their first jobs, so that these need not wait for the trial."""
     for name in (*settings.configured_runtimes, SHELL):
         refused(settings, name)
-
-
-def _can_be_planned(box: Box) -> bool:
-    """Return whether a service that is root can make the box without bubblewrap."""
-    try:
-        return own_root.planned(box) is not None
-    except OSError:
-        return False
 
 
 def network_of(section: RuntimeSection, runtime: str) -> tuple[Network, tuple[str, ...]]:
@@ -207,18 +192,18 @@ def take_back(cwd: Path, *, kept: bool) -> None:
         ownership.hand_over((cwd,), 0, within=kept)
 
 
-def _etc(home: Home, kind: BoxKind, uid: int | None, places: Iterable[Path]) -> Path | None:
+def _etc(home: Home, kind: BoxKind, places: Iterable[Path]) -> Path | None:
     """Return the copy of /etc, which serves all boxes but those with more of /etc. A missing home is not made for
     it.
     """
     if kind is not BoxKind.BWRAP or not home.root.exists() or any(path.is_relative_to("/etc") for path in places):
         return None
-    return _etc_copy(home.boxes, uid, system_files.moment())
+    return _etc_copy(home.boxes, system_files.moment())
 
 
 @lru_cache(1)
-def _etc_copy(folder: Path, uid: int | None, moment: int) -> Path:
-    return etc_copy.current(folder, uid)
+def _etc_copy(folder: Path, moment: int) -> Path:
+    return etc_copy.current(folder)
 
 
 @lru_cache(256)

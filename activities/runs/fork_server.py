@@ -3,8 +3,7 @@
 No library, nor `multiprocessing.forkserver`: that one keeps a descriptor for each child and starts its children as
 parts of one program; here each must outlive the server and the worker. A program of its own, standard library only:
 `python -I -S fork_server.py`, with its end of a socket pair as standard input. It ends with the worker. A request is
-one packet: the run's key and folder, with two descriptors, for the supervisor's standard output and its log. With
-`fork_server.py first` each supervisor is the first process of its own pid namespace.
+one packet: the run's key and folder, with two descriptors, for the supervisor's standard output and its log.
 
 Processes of a killed supervisor become children of the fork server, which reports and ends them at once: a process
 without a supervisor must not be taken for a person's.
@@ -17,7 +16,6 @@ import select
 import signal
 import socket
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,12 +37,12 @@ PR_SET_NAME = 15
 STANDARD_OUTPUT = 1
 
 
-def serve(channel: socket.socket, fork: Callable[[], int], group: Group) -> None:
+def serve(channel: socket.socket, group: Group) -> None:
     """Fork a supervisor for each request until the worker closes the channel; wait for none of them.
 
     Each is in a control group of its own, within this group.
     """
-    supervisors = _Supervisors(channel, fork, group)
+    supervisors = _Supervisors(channel, group)
     while supervisors.go_on():
         pass
 
@@ -58,9 +56,8 @@ class _Run:
 class _Supervisors:
     """The living supervisors that were forked here. Any other child was left by a dead one."""
 
-    def __init__(self, channel: socket.socket, fork: Callable[[], int], group: Group) -> None:
+    def __init__(self, channel: socket.socket, group: Group) -> None:
         self._channel = channel
-        self._new = fork
         self._group = group
         self._runs: dict[int, _Run] = {}
         self._over: list[JobGroup] = []
@@ -90,7 +87,7 @@ class _Supervisors:
             return False
         group = self._group.job()
         with contextlib.suppress(OSError):
-            if (pid := self._new()) == 0:
+            if (pid := os.fork()) == 0:
                 _be_supervisor(self._channel, request, group, *descriptors)
             self._runs[pid] = _Run(_run_of(request), group)
         for descriptor in descriptors:
@@ -171,11 +168,10 @@ def main() -> None:
     """
     group = control_group.told()
     group.enter()
-    first = sys.argv[1:] == [supervisor.FIRST]
     _name(b"fork_server")
     gc.collect()
     gc.freeze()
-    serve(socket.socket(fileno=0), kernel.fork_as_first if first else os.fork, group)
+    serve(socket.socket(fileno=0), group)
 
 
 if __name__ == "__main__":

@@ -31,14 +31,6 @@ def this_process() -> int:
         return os.getpid()
 
 
-def is_first() -> bool:
-    """Return whether this process is the first of its own pid namespace, below the namespace of /proc.
-
-    So it is not the first process of a container, and a signal to all processes reaches only its descendants.
-    """
-    return os.getpid() == 1 and this_process() != 1
-
-
 def identity(pid: int) -> str | None:
     """Return when a living process began, which tells it from one with a reused pid; None if it is gone or a zombie."""
     try:

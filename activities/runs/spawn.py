@@ -25,28 +25,25 @@ TAKEN_SECONDS = 20.0
 """A fork server that takes longer is given up."""
 
 
-def spawn(run_dir: Path, key: bytes, *, first: bool = False) -> None:
+def spawn(run_dir: Path, key: bytes) -> None:
     """Start a supervisor. Return once it has closed its standard output: the claim is settled, or the supervisor is
     dead.
-
-    `first` makes it the first process of its own pid namespace, where that is possible.
     """
     _spawned[:] = [process for process in _spawned if process.poll() is None]  # collect zombies
     with appended(run_dir / "supervisor.log") as file:
-        if not any(_forked(run_dir, key, file.fileno(), first=first) for _ in range(TRIES)):
-            directly(run_dir, key, file.fileno(), first=first)
+        if not any(_forked(run_dir, key, file.fileno()) for _ in range(TRIES)):
+            directly(run_dir, key, file.fileno())
 
 
 class ForkServer:
     """The process that forks this process's supervisors. It ends with this process."""
 
-    def __init__(self, *, first: bool) -> None:
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._channel.setblocking(False)
         with theirs:
-            arguments = (supervisor.FIRST,) if first else ()
-            self._process = _isolated(Path(fork_server.__file__), *arguments, stdin=theirs.fileno())
+            self._process = _isolated(Path(fork_server.__file__), stdin=theirs.fileno())
         self._outside = list(_groups)
         """The groups that it is not yet known to have entered."""
 
@@ -92,8 +89,8 @@ class ForkServer:
         return False
 
 
-_servers: dict[bool, ForkServer] = {}
-"""Fork server by whether its supervisors are the first of their namespace."""
+_server: list[ForkServer] = []
+"""The fork server of this process, once it has one."""
 _starting = threading.Lock()
 _spawned: list["subprocess.Popen[bytes]"] = []
 _groups: list[Group] = []
@@ -115,29 +112,29 @@ def group_environment() -> dict[str, str]:
 
 
 def close() -> None:
-    """End the fork servers of this process, and remove the control group. Running runs continue, and keep the group."""
-    for server in _servers.values():
+    """End this process's fork server, and remove the control group. Running runs continue, and keep the group."""
+    for server in _server:
         server.end()
-    _servers.clear()
+    _server.clear()
     for group in _groups:
         group.remove()
 
 
-def current(*, first: bool = False) -> ForkServer:
-    """Return this process's fork server for such supervisors, starting one if none lives."""
+def current() -> ForkServer:
+    """Return this process's fork server, starting one if none lives."""
     with _starting:
-        known = _servers.get(first)
-        if known is not None and known.ended:
+        if _server and _server[0].ended:
+            known = _server.pop()
             log.warning("the fork server %d has ended; the runs go on, and a new one is started", known.pid)
             known.end()
-            known = None
-        _servers[first] = known or ForkServer(first=first)
-        return _servers[first]
+        if not _server:
+            _server.append(ForkServer())
+        return _server[0]
 
 
-def _forked(run_dir: Path, key: bytes, log: int, *, first: bool) -> bool:
+def _forked(run_dir: Path, key: bytes, log: int) -> bool:
     try:
-        server = current(first=first)
+        server = current()
     except OSError:  # no fork server on this system, or no free process
         return False
     if server.fork(run_dir, key, log):
@@ -147,11 +144,10 @@ def _forked(run_dir: Path, key: bytes, log: int, *, first: bool) -> bool:
     return False
 
 
-def directly(run_dir: Path, key: bytes, log: int, *, first: bool = False) -> None:
+def directly(run_dir: Path, key: bytes, log: int) -> None:
     """Start a supervisor like `spawn`, but in a new interpreter: some eight times the work."""
-    arguments = (str(run_dir), supervisor.FIRST) if first else (str(run_dir),)
     process = _isolated(
-        Path(supervisor.__file__), *arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
+        Path(supervisor.__file__), str(run_dir), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
     )
     _spawned.append(process)
     assert process.stdin is not None

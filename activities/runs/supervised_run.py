@@ -19,7 +19,7 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 
 from activities.boxes.box import Box
-from activities.boxes.enter import described, takes_first
+from activities.boxes.enter import described
 from activities.runs import records, supervisor
 from activities.runs.await_process import gone
 from activities.runs.os_processes import identity, kill_all, marked, send
@@ -188,15 +188,12 @@ def give_up(run_dir: Path, why: str) -> None:
     supervisor.claim(run_dir, made_run_key(run_dir), {"at": time.time(), "problem": why})
 
 
-def prepared(request: RunRequest) -> tuple[bytes, bool]:
-    """Write the run's folder for its supervisor. Return the key for it, and if the supervisor is the first in its
-    box.
-    """
+def prepared(request: RunRequest) -> bytes:
+    """Write the run's folder for its supervisor, and return the run's key."""
     run_dir = ready(request.run_dir)
     key = made_run_key(run_dir)
     if request.prompt is not None:
         _publish(run_dir, "prompt", request.prompt)
-    box = described(request.box, request.argv) if request.box else None
     spec = {
         "prompt": None if request.prompt is None else hashlib.sha256(request.prompt).hexdigest(),
         "mark": mark_of(request.run_dir),
@@ -205,11 +202,11 @@ def prepared(request: RunRequest) -> tuple[bytes, bool]:
         "env": dict(request.env),
         "timeout_seconds": request.timeout_seconds,
         "grace_seconds": request.grace_seconds,
-        "box": box,
+        "box": described(request.box, request.argv) if request.box else None,
         "most_bytes": request.most_bytes,
     }
     _publish(run_dir, Kind.SPEC, records.sealed(key, run_dir, Kind.SPEC, json.dumps(spec).encode()))
-    return key, takes_first(box)
+    return key
 
 
 def _start(request: RunRequest) -> Claim:
@@ -217,9 +214,9 @@ def _start(request: RunRequest) -> Claim:
     run_dir = request.run_dir.absolute()
     if (claim := _lost_claim(run_dir)) is not None:
         return claim
-    key, first = prepared(request)
+    key = prepared(request)
     try:
-        spawn(run_dir, key, first=first)
+        spawn(run_dir, key)
     except NotRegularError as error:
         raise RunError(f"the run could not be started: {error}", f"ls -l {run_dir}") from None
     claim = Claim.read(run_dir, key)

@@ -1,8 +1,7 @@
 """Run one command to its end, whatever happens to the caller.
 
 No library: process managers restart what ends; this must start a command once, ever, and leave no process behind. A
-program of its own, standard library only: `python -I -S supervisor.py <run_dir> [first]`; with `first` it goes on as
-the first process of its own pid namespace, if possible.
+program of its own, standard library only: `python -I -S supervisor.py <run_dir>`.
 
 The run directory is the whole interface: `spec.json` and `prompt` go in; `claim`, `stdout.log`, `stderr.log` and
 `exit.json` come out. The claim is made once, before the command starts, and never taken back: so no command ever starts
@@ -35,22 +34,10 @@ from activities.boxes.enter import boxed
 from activities.boxes.proxy import Waiting
 from activities.boxes.start import start as started
 from activities.runs import records
-from activities.runs.os_processes import (
-    KILL_SECONDS,
-    MARK,
-    children,
-    descendants,
-    identity,
-    is_first,
-    kill_all,
-    marked,
-    send,
-    this_process,
-)
+from activities.runs.os_processes import MARK, children, descendants, identity, kill_all, marked, send
 from activities.runs.records import Kind, UnbelievedError
 from activities.runs.regular_files import created, opened
 
-FIRST = "first"
 RESERVED_BYTES = 4096
 ERROR_BYTES = 3000
 """Size limit of an error as JSON. The rest of the record takes a few hundred bytes."""
@@ -59,8 +46,6 @@ PR_SET_CHILD_SUBREAPER = 36
 SIGNALLED = 128
 BOX_SECONDS = 1.0
 """How long to wait for the processes of a box once bubblewrap has ended; then they are killed."""
-AGAIN_SECONDS = 1.0
-"""Interval of repeated kills of processes that don't end at once."""
 MEMORY_SECONDS = 1.0
 """Interval of checks for an out-of-memory kill that left the rest of the job alive."""
 ENDING = frozenset(signal.valid_signals()) - {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH}
@@ -83,7 +68,7 @@ def claim(run_dir: Path, key: bytes, content: dict[str, Any], *, kept: bool = Tr
     The claim's existence survives a power loss. Its content does only if it is to be `kept`; a claim that lost its
     content is not trusted, and nothing is started because of it.
     """
-    draft = run_dir / f"claim.{this_process()}.{time.monotonic_ns()}"
+    draft = run_dir / f"claim.{os.getpid()}.{time.monotonic_ns()}"
     _write(created(draft), records.sealed(key, run_dir, Kind.CLAIM, json.dumps(content).encode()), kept=kept)
     try:
         os.link(draft, run_dir / Kind.CLAIM.value)
@@ -97,7 +82,7 @@ def claim(run_dir: Path, key: bytes, content: dict[str, Any], *, kept: bool = Tr
 
 def reserve(run_dir: Path) -> Path:
     """Reserve the disk space of the exit record: a full disk must not lose the outcome."""
-    path = run_dir / f"exit.{this_process()}.{time.monotonic_ns()}"
+    path = run_dir / f"exit.{os.getpid()}.{time.monotonic_ns()}"
     descriptor = created(path)
     try:
         os.posix_fallocate(descriptor, 0, RESERVED_BYTES)
@@ -175,8 +160,6 @@ class Command:
     """True if no child is left, not even a zombie: then there are no descendants, and none can come any more."""
     in_bwrap: bool = False
     """True if it runs below bubblewrap. A signal to bubblewrap itself would end all of it at once."""
-    first: bool = False
-    """True if this process is the first of its own pid namespace: then all others there are the command's."""
     waiting: Waiting | None = None
     """The sockets of a proxy that has not been started yet."""
     proxy: int | None = None
@@ -202,27 +185,11 @@ class Command:
 
     def kill(self, signals: Signals) -> int:
         """Kill all processes of the command. Return how many could not be killed."""
-        if self.first:
-            return self._end_all(signals)
         if self.in_bwrap and self.status is not None:
             self._await_box(signals)
         survivors = kill_all(self._alive)
         self.reap()
         return survivors
-
-    def _end_all(self, signals: Signals) -> int:
-        """Kill all processes of the namespace by one signal: the kernel lets none fork meanwhile, so that none is
-        missed.
-        """
-        give_up = time.monotonic() + KILL_SECONDS
-        while not self.childless and time.monotonic() < give_up:
-            if not is_first():
-                raise RuntimeError("a signal to all would end the machine's processes")
-            with contextlib.suppress(ProcessLookupError):  # all have ended, but are not collected yet
-                os.kill(-1, signal.SIGKILL)
-            signals.wait(min(give_up, time.monotonic() + AGAIN_SECONDS))
-            self.reap()
-        return 0 if self.childless else len(descendants(this_process()))
 
     def _await_box(self, signals: Signals) -> None:
         """Wait for the box to end: bubblewrap ends a moment before the box's first process, which takes all others
@@ -273,13 +240,13 @@ def start(run_dir: Path, spec: dict[str, Any]) -> Command:
     try:
         streams.append(created(run_dir / "stdout.log"))
         streams.append(created(run_dir / "stderr.log"))
-        with boxed(spec.get("box"), spec["argv"], env, first=is_first()) as held:
-            pid = started(held.argv, spec["cwd"], held.env, streams, held.enter, held.visit)
+        with boxed(spec.get("box"), spec["argv"], env) as held:
+            pid = started(held.argv, spec["cwd"], held.env, streams, held.enter)
             waiting = held.waiting()
     finally:
         for each in streams:
             os.close(each)
-    return Command(pid, spec["mark"], in_bwrap=held.in_bwrap, first=is_first(), waiting=waiting)
+    return Command(pid, spec["mark"], in_bwrap=held.in_bwrap, waiting=waiting)
 
 
 def _prompt(run_dir: Path, digest: str | None) -> int:
@@ -384,7 +351,7 @@ def main(run_dir: Path, key: bytes, group: JobGroup) -> None:
     signals = Signals()
     spec = json.loads(records.read(key, run_dir, Kind.SPEC))
     reserved = reserve(run_dir)
-    pid = this_process()
+    pid = os.getpid()
     ours = {"pid": pid, "start": identity(pid), "at": time.time(), "mark": spec["mark"]}
     if not claim(run_dir, key, ours, kept=False):  # after a power loss this process is gone as well
         reserved.unlink()
@@ -407,16 +374,7 @@ def _key_from_standard_input() -> bytes:
     return key
 
 
-def _become_first() -> None:
-    with contextlib.suppress(OSError):
-        if kernel.fork_as_first():
-            os._exit(0)
-        os.setsid()
-
-
 if __name__ == "__main__":
-    if sys.argv[2:] == [FIRST]:
-        _become_first()
     all_jobs = control_group.told()
     (job := all_jobs.job()).enter()
     try:

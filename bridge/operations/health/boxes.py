@@ -82,7 +82,7 @@ def _in_use(
 ) -> Finding:
     whose = f"{kind}, network {network}, for {', '.join(names)}"
     account = f", as account {there.uid}" if there.uid is not None else ""
-    if kind is BoxKind.BWRAP and not there.own_root:
+    if kind is BoxKind.BWRAP:
         account += f", by {there.program}"
     if leaks:
         says = f"{whose}{account}: your settings name it, and in it a program can {', '.join(leaks)}"

@@ -6,11 +6,7 @@ from pathlib import Path
 import pytest
 
 from activities.boxes.box import BoxKind
-from activities.boxes.try_boxes import look
-from tests.activities.boxes.world import UID, World, built, needs_bubblewrap, why_not
-
-BY_ITSELF = " by itself"
-BY_BUBBLEWRAP = f"{BoxKind.BWRAP}{BY_ITSELF}"
+from tests.activities.boxes.world import World, built, why_not
 
 
 @pytest.fixture
@@ -19,17 +15,9 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield there
 
 
-@pytest.fixture(params=[BoxKind.BWRAP, BoxKind.LANDLOCK, pytest.param(BY_BUBBLEWRAP, marks=pytest.mark.long)])
-def kind(request: pytest.FixtureRequest, world: World) -> BoxKind:
-    """Return each kind of box of this machine; if root makes bubblewrap's box itself, also the one that bubblewrap
-    makes.
-    """
-    world.own_root = request.param != BY_BUBBLEWRAP
-    kind = BoxKind(request.param.removesuffix(BY_ITSELF))
-    if why := why_not(kind):
+@pytest.fixture(params=[BoxKind.BWRAP, BoxKind.LANDLOCK])
+def kind(request: pytest.FixtureRequest) -> BoxKind:
+    """Return each kind of box of this machine."""
+    if why := why_not(request.param):
         pytest.skip(why)
-    if request.param == BY_BUBBLEWRAP:
-        needs_bubblewrap()
-        if not look(UID).own_root:
-            pytest.skip("no other way to lay out a box of bubblewrap here")
-    return kind
+    return BoxKind(request.param)

@@ -9,7 +9,6 @@ import pytest
 
 from activities.boxes import seccomp
 from activities.boxes.box import Box, BoxKind, Network
-from activities.boxes.enter import described, takes_first
 from activities.runs import spawn
 from tests.activities.boxes.attacks import (
     ATTACKS,
@@ -43,10 +42,10 @@ async def worked(world: World, box: Box | None, attack: str) -> bool:
     return "got" in printed or any(world.tmp.rglob("planted"))
 
 
-def started_anew(*, first: bool) -> None:
-    """Restart a fork server: its supervisors inherit the keyring of the thread that started it, which is this one."""
-    spawn.current(first=first).end()
-    spawn.current(first=first)
+def started_anew() -> None:
+    """Restart the fork server: its supervisors inherit the keyring of the thread that started it, which is this one."""
+    spawn.current().end()
+    spawn.current()
 
 
 async def worked_of(world: World, box: Box | None, names: Iterable[str]) -> set[str]:
@@ -59,7 +58,7 @@ async def worked_of(world: World, box: Box | None, names: Iterable[str]) -> set[
 
 async def test_each_works_without_a_box(world: World) -> None:
     put_key()
-    started_anew(first=False)
+    started_anew()
     names = [name for name in ATTACKS if name not in FROM_THE_START]
     failed = {*names} - await worked_of(world, None, names)
     assert failed <= NOT_EVERYWHERE, "only this kernel or file system may lack what they need"
@@ -67,9 +66,8 @@ async def test_each_works_without_a_box(world: World) -> None:
 
 async def test_the_keys_of_the_service_are_out_of_reach(world: World, kind: BoxKind) -> None:
     put_key()
-    box = world.box(kind)
-    started_anew(first=takes_first(described(box, ("true",))))
-    assert not await worked(world, box, KEYS)
+    started_anew()
+    assert not await worked(world, world.box(kind), KEYS)
 
 
 @pytest.mark.long

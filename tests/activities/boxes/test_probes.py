@@ -42,7 +42,7 @@ def test_without_a_box_every_way_out_leads_out(
     """The probes work in their own folder, and leave nothing in the caller's."""
     from activities.boxes.enter import boxed
 
-    monkeypatch.setattr(probes, "boxed", lambda _, command, env, first: boxed(None, command, env))
+    monkeypatch.setattr(probes, "boxed", lambda _, command, env: boxed(None, command, env))
     monkeypatch.chdir(tmp_path)
     worked = probes.tried(BoxKind.BWRAP, Network.NONE, Machine(bwrap="", landlock=0, own_network=True))
     assert set(PROBES) <= set(worked)

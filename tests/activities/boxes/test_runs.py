@@ -3,17 +3,18 @@
 import os
 import signal
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from activities.boxes.box import Box, BoxKind, Network
+from activities.boxes.bwrap import INSIDE_UID
 from activities.boxes.programs import needed
 from activities.runs.os_processes import children, marked
 from activities.runs.supervised_run import Claim, mark_of, run, stop
 from activities.runs.supervisor import EndKind
-from tests.activities.boxes.world import World, begun, needs_bubblewrap, why_not
+from tests.activities.boxes.world import World, begun, why_not
+from tests.activities.runs.processes import without_fork_server
 from tests.waiting import until
 
 pytestmark = pytest.mark.ruling("N2")
@@ -27,9 +28,10 @@ async def test_exit_code_prompt_and_streams(world: World, kind: BoxKind) -> None
     assert end.stderr.read_text() == "oops\n"
 
 
-async def test_death_by_signal_is_told(world: World, kind: BoxKind) -> None:
-    end = await world.play(world.box(kind), "kill -SEGV $$", shell=True)
-    assert (end.kind, end.exit_code, end.signal) == (EndKind.EXITED, None, signal.SIGSEGV)
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGTERM, signal.SIGKILL])
+async def test_death_by_signal_is_told(world: World, kind: BoxKind, number: int) -> None:
+    end = await world.play(world.box(kind), f"kill -{number} $$", shell=True)
+    assert (end.kind, end.exit_code, end.signal) == (EndKind.EXITED, None, number)
 
 
 async def test_a_stop_is_heard_by_the_program(world: World, kind: BoxKind) -> None:
@@ -55,45 +57,63 @@ async def test_a_program_that_ignores_signals_is_killed_with_its_children(world:
     assert not marked(mark_of(request.run_dir))
 
 
-@pytest.mark.parametrize("by_us", [True, False])
-async def test_a_supervisor_that_is_root_goes_into_a_box_with_a_root_of_its_own_itself(
-    world: World, by_us: bool
-) -> None:
-    """The supervisor keeps only `no_new_privs`: no program gains rights by a set-uid bit. Its files, network and
-    account are as before. If it makes a box without bubblewrap, it is the first process there, and stays in its
-    pid and IPC namespaces.
-    """
-    world.own_root = by_us
-    if (box := world.box(BoxKind.BWRAP, Network.FULL)).uid is None or why_not(BoxKind.BWRAP):
-        pytest.skip("only root goes in there itself")
-    if by_us and not box.own_root:
-        pytest.skip("a box is made by bubblewrap only here")
-    if not by_us:
-        needs_bubblewrap()
-    request = world.request(box, "echo up; exec sleep 60", shell=True)
-    task = await begun(request)
-    claim = Claim.read(request.run_dir)
-    assert claim is not None
-    there = Path(f"/proc/{claim.pid}")
-    names = ("mnt", "net", *(() if by_us else ("pid", "ipc", "uts")))
-    ours = namespaces(Path("/proc/self"), names)
-    await until(lambda: namespaces(there, names) == ours)  # it goes back while its program begins
-    told = status_of(there)
-    assert (told["Uid"].split(), told["Gid"].split()) == (["0"] * 4, ["0"] * 4)
-    assert told["Groups"].split() == [str(each) for each in os.getgroups()]
-    assert told["NoNewPrivs"] == "1"
-    assert told["NSpid"].split()[1:] == (["1"] if by_us else [])
-    assert told["CapEff"] == status_of(Path("/proc/self"))["CapEff"]
-    await stop(request.run_dir, 5.0)
-    await task
+SEEN = """
+import os, socket
+with socket.create_connection(("127.0.0.1", 3128)) as proxy:
+    proxy.sendall(b"nonsense\\r\\n\\r\\n")
+    assert proxy.recv(1000)
+others = {int(each) for each in os.listdir("/proc") if each.isdigit()} - {os.getpid()}
+print([open(f"/proc/{pid}/comm").read() for pid in others])
+"""
 
 
-def status_of(process: Path) -> dict[str, str]:
-    return dict(line.split(":\t") for line in (process / "status").read_text().splitlines())
+async def test_a_program_sees_neither_its_supervisor_nor_the_proxy(world: World) -> None:
+    """Both are in the machine's network, which `/proc/<pid>/net` would show."""
+    box = boxed_by_bubblewrap(world, Network.MODEL)
+    assert await said(world, box, SEEN) == ["['bwrap\\n']"]
 
 
-def namespaces(process: Path, names: Iterable[str]) -> list[str]:
-    return [os.readlink(process / "ns" / name) for name in names]
+async def test_a_program_has_no_capability_and_gets_none(world: World) -> None:
+    box = boxed_by_bubblewrap(world, Network.NONE)
+    lines = await said(world, box, "print(open('/proc/self/status').read())")
+    status = dict(line.split(":\t") for line in lines if line)
+    assert {status[f"Cap{name}"] for name in ("Inh", "Prm", "Eff", "Bnd", "Amb")} == {"0" * 16}
+    assert status["NoNewPrivs"] == "1"
+    assert status["Uid"].split() == [str(INSIDE_UID if box.uid is not None else os.getuid())] * 4
+    assert status["Groups"].strip() == ("" if box.uid is not None else status["Groups"].strip())
+
+
+async def test_without_a_fork_server_the_box_is_the_same(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_fork_server(monkeypatch)
+    assert await said(world, boxed_by_bubblewrap(world, Network.MODEL), SEEN) == ["['bwrap\\n']"]
+
+
+KEYS = """
+import ctypes, os, sys
+number = {"x86_64": 250, "aarch64": 219}[os.uname().machine]
+libc = ctypes.CDLL(None, use_errno=True)
+found = libc.syscall(number, 10, -4, b"user", b"boxes-left", 0)  # a search of the account's keyring
+libc.syscall(number - 2, b"user", b"boxes-left", b"open", 4, -4)
+print("found" if found >= 0 else "not found")
+"""
+
+
+async def test_a_run_leaves_no_key_to_the_next_one(world: World, kind: BoxKind) -> None:
+    """All processes of an account share its keyring, and agents share an account."""
+    for _ in range(2):
+        assert await said(world, world.box(kind), KEYS) == ["not found"]
+
+
+def boxed_by_bubblewrap(world: World, network: Network) -> Box:
+    if why := why_not(BoxKind.BWRAP):
+        pytest.skip(why)
+    return world.box(BoxKind.BWRAP, network)
+
+
+async def said(world: World, box: Box, script: str) -> list[str]:
+    end = await world.play(box, script)
+    assert end.exit_code == 0, end.error + end.stderr.read_text()
+    return end.stdout.read_text().splitlines()
 
 
 def mounts_around(world: World) -> list[str]:
@@ -104,10 +124,8 @@ def mounts_around(world: World) -> list[str]:
 
 
 async def test_bubblewrap_is_spared_the_mounts_that_its_boxes_have_no_use_for(world: World) -> None:
-    world.own_root = False
-    if (box := world.box(BoxKind.BWRAP)).uid is None or why_not(BoxKind.BWRAP):
+    if (box := boxed_by_bubblewrap(world, Network.NONE)).uid is None:
         pytest.skip("only root lays anything out before bubblewrap does")
-    needs_bubblewrap()
     if " - sysfs " not in " ".join(ours := mounts_around(world)):
         pytest.skip("this machine has no /sys")
     request = world.request(box, "ls /sys; echo up; sleep 600", shell=True)
@@ -196,5 +214,5 @@ def test_a_box_travels_as_it_is() -> None:
     )
     told = box.as_json()
     assert Box.from_json(told) == box
-    del told["own_root"], told["program"], told["leaks"]
+    del told["program"], told["leaks"]
     assert Box.from_json(told) == box, "a run that an earlier release began"

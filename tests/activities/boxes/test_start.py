@@ -30,7 +30,7 @@ def nothing(streams: Streams) -> None:
 
 @pytest.fixture(params=[None, nothing])
 def enter(request: pytest.FixtureRequest) -> Enter:
-    """Return both ways of starting, which behave alike. The third is in `test_way_back.py`."""
+    """Return both ways of starting, which behave alike."""
     way: Enter = request.param
     return way
 

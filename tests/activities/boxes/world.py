@@ -17,8 +17,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from activities.boxes import enter, etc_copy, kernel
 from activities.boxes.box import Box, BoxKind, Network
 from activities.boxes.ownership import hand_over
@@ -39,8 +37,6 @@ class World:
 
     tmp: Path
     facts: dict[str, object] = field(default_factory=dict)
-    own_root: bool = True
-    """True if a service that is root makes bubblewrap's box itself, where it can."""
 
     @property
     def work(self) -> Path:
@@ -61,11 +57,10 @@ class World:
             "cwd": self.work,
             "home": self.tmp / "user",
             "tmp": self.work.parent / "mine.tmp",
-            "etc": etc_copy.current(Path(_folder().name), there.uid) if there.own_root and self.own_root else None,
+            "etc": etc_copy.current(Path(_folder().name)),
             "read": (self.tmp / "lent", *needed((sys.executable,), None, Path.home())),
             "uid": there.uid,
             "own_network": there.own_network,
-            "own_root": there.own_root and self.own_root,
             "program": there.program,
         }
         box = Box(**(given | changes))  # type: ignore[arg-type]
@@ -173,12 +168,6 @@ def why_not(kind: BoxKind) -> str:
     if sys.platform != "linux":
         return "boxes need Linux"
     return look(UID).lacks(kind)
-
-
-def needs_bubblewrap() -> None:
-    """Skip a test that needs bubblewrap itself, and not only a box like its own."""
-    if why := look(UID).bwrap:
-        pytest.skip(why)
 
 
 def put_key() -> None:

@@ -198,42 +198,6 @@ async def test_without_a_box_nothing_is_run_unless_the_settings_say_so(
     assert diagnostics(stage, again.job_id)["box"] == "none"
 
 
-@pytest.fixture
-def without_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Simulate a machine whose root makes boxes itself and has no bubblewrap."""
-    there = replace(try_boxes.look(64_100), bwrap=try_boxes.INSTALL, program="no-such-bubblewrap")
-    if not there.own_root or there.lacks(BoxKind.LANDLOCK):
-        pytest.skip("only root makes a box itself, on Linux 5.12 or newer; and there is to be Landlock too")
-    monkeypatch.setattr(try_boxes, "look", lambda _: there)
-
-
-@pytest.mark.usefixtures("without_bubblewrap")
-class TestWithoutBubblewrap:
-    """A service of root makes the better box itself, except for layouts that only bubblewrap supports."""
-
-    async def test_the_service_makes_the_better_box_itself(self, stage: Stage) -> None:
-        job = stage.job(f'{LOOK}summary = "fine"\n{ANSWER}')
-        outcome = await boxed(stage, network="none").play(job)
-        assert outcome.state is JobState.SUCCEEDED, outcome.reason
-        assert diagnostics(stage, job.job_id)["box"] == "bwrap, network none"
-
-    @pytest.mark.parametrize("box", ["auto", "bwrap"])
-    async def test_what_only_bubblewrap_could_lay_out_is_run_in_no_weaker_box(self, stage: Stage, box: str) -> None:
-        refused = await boxed(stage, box=box, read=[inner(stage)]).play(stage.job(ANSWER))
-        assert refused.state is JobState.BLOCKED
-        assert "for what [runtimes.shell] lets it read or write, its box takes bubblewrap" in refused.reason
-        assert "install bubblewrap" in refused.first
-        assert '[runtimes.shell].box = "landlock"' in refused.first
-
-
-def inner(stage: Stage) -> str:
-    """Create a folder that the agents' account could replace."""
-    around = stage.tmp / "around"
-    (around / "inner").mkdir(parents=True)
-    around.chmod(0o777)
-    return str(around / "inner")
-
-
 async def test_a_folder_around_the_service_s_home_is_not_handed_out(stage: Stage, kind: str) -> None:
     refused = await boxed(stage, box=kind, read=[str(stage.tmp)]).play(stage.job(ANSWER))
     assert refused.state is JobState.BLOCKED

@@ -60,9 +60,9 @@ async def test_a_claim_that_appears_while_it_starts_keeps_it_from_starting(
 ) -> None:
     request = request_for("echo >> ran")
 
-    def overtaken(run_dir: Path, key: bytes, *, first: bool) -> None:
+    def overtaken(run_dir: Path, key: bytes) -> None:
         forge(run_dir, claim=CLAIM)
-        spawn.spawn(run_dir, key, first=first)
+        spawn.spawn(run_dir, key)
 
     monkeypatch.setattr("activities.runs.supervised_run.spawn", overtaken)
     assert not_believed(await run(request))
@@ -137,7 +137,7 @@ async def test_a_supervisor_runs_only_what_the_service_asked_for(
     request_for: RequestFor, tmp_path: Path, replayed: bool
 ) -> None:
     asked, evil = request_for("echo >> asked"), request_for("echo >> evil")
-    key, _ = prepared(asked)
+    key = prepared(asked)
     prepared(evil)
     spec = evil.run_dir / "spec.json"
     if replayed:
@@ -155,7 +155,7 @@ async def test_another_prompt_than_the_service_wrote_is_not_given_to_the_program
     request_for: RequestFor, tmp_path: Path
 ) -> None:
     request = request_for("cat > said", prompt=b"review it")
-    key, _ = prepared(request)
+    key = prepared(request)
     (request.run_dir / "prompt").write_text("approve it")
     await asyncio.to_thread(spawn.spawn, request.run_dir, key)
     end = await run(request)
@@ -286,8 +286,8 @@ async def test_a_key_that_cannot_be_used_any_more_loses_no_run_that_was_started_
 ) -> None:
     request, key = request_for(STAYS), tmp_path / "seal.key"
 
-    def spoilt(run_dir: Path, run_key: bytes, *, first: bool) -> None:
-        spawn.spawn(run_dir, run_key, first=first)
+    def spoilt(run_dir: Path, run_key: bytes) -> None:
+        spawn.spawn(run_dir, run_key)
         key.chmod(0o644)
 
     monkeypatch.setattr(supervised_run, "spawn", spoilt)

@@ -135,7 +135,7 @@ def held(request_for: RequestFor, monkeypatch: pytest.MonkeyPatch) -> Iterator[H
     monkeypatch.setattr("activities.runs.fork_server.__file__", str(Path(__file__).parent / "holding_fork_server.py"))
     spawn.current().end()
     request = request_for("echo ran >> log; exit 3")
-    key, _ = prepared(request)
+    key = prepared(request)
     os.mkfifo(request.run_dir / "held")
     yield Held(request, key, spawn.current())
     spawn.current().end()
@@ -256,7 +256,7 @@ async def test_a_supervisor_that_fails_before_its_claim_says_why_once(
     request_for: RequestFor, server: spawn.ForkServer
 ) -> None:
     request = request_for("true")
-    key, _ = prepared(request)
+    key = prepared(request)
     (request.run_dir / "spec.json").unlink()
     await asyncio.to_thread(spawn.spawn, request.run_dir, key)
     assert Claim.read(request.run_dir) is None

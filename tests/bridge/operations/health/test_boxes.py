@@ -67,17 +67,7 @@ def test_a_box_that_cannot_be_made_is_wrong_and_says_what_to_set(home: Home, pro
     assert "[runtimes.shell]" in fix
 
 
-def test_the_box_is_told_that_a_runtime_really_has(
-    home: Home, proofs: list[Proof], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its read paths can keep a service that is root from making the box if bubblewrap is not installed."""
-    there = Machine(bwrap=try_boxes.INSTALL, landlock=7, own_network=True, uid=64_100, own_root=True)
-    monkeypatch.setattr(try_boxes, "look", lambda _: there)
-    assert said(home)[0][1].startswith("bwrap, network model, for shell, as account 64100: ")
-    home.config.write_text('[runtimes.shell]\nread = ["/etc/hostname"]\n')
-    [(level, says, _)] = said(home)
-    assert level is Level.WRONG
-    assert "its box takes bubblewrap" in says
+def test_a_folder_that_no_box_may_show_is_wrong(home: Home, proofs: list[Proof]) -> None:
     home.config.write_text(f'[runtimes.shell]\nread = ["{home.root}"]\n')
     [(level, says, _)] = said(home)
     assert level is Level.WRONG
