@@ -1,21 +1,24 @@
-"""A program in place of codex and claude whose model does what its prompt says, literally, and knows nothing else.
+"""A model that does what its prompt says, literally, and knows nothing else: `obey`.
 
 `TABLE` is all it obeys: words of a prompt, and the habit that they teach it. What a model brings along itself stands in
-`PARTS` and `FILES`: its plan for the goal, and code with a fault on purpose.
+`PARTS` and `files`: its plan for the goal, and code with a fault on purpose. As a scenario of the scripted model it
+drives the real programs; as a command, this module is a program in place of codex and claude.
 """
 
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import uuid
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 TABLE = {
+    "answers itself": "delegate nothing",
     "changes by a leg": "a goal that changes files needs a leg with `implement`",
     "asks to be told": 'With `"failure_policy": "escalate"` you are told every outcome',
     "says how to tell": "how to tell that it is done: the commands to run",
@@ -32,7 +35,7 @@ TABLE = {
 }
 """The words of a prompt, by the habit that they teach."""
 WITHOUT = "[without: {}]"
-SLIPS = "[the notes fail at first]"
+SLIPS, RIGHT, APART = "[the notes fail at first]", "[the limit is right at once]", "[the parts keep apart]"
 """Words of an order that this model, and no other, understands."""
 AGENT = re.compile(r"^- `(?P<name>[\w-]+)` \(\w+; (?P<can>[a-z, ]+); (?P<more>[^)]*)\)", re.MULTILINE)
 LEFT_OUT = re.compile(
@@ -48,14 +51,12 @@ PARTS = {
     "notes": "Write `NOTES.md`: how many calls pass. Done when it is there.",
 }
 """The plan that a model makes of the goal."""
-FAULTY = "LIMIT = 3\n\n\ndef allowed(calls):\n    return calls < LIMIT\n"
-FILES = {
-    "limiter": {"limits.py": FAULTY, "NOTES.md": "# Notes\n\nThe limit is in limits.py.\n"},
-    "notes": {"NOTES.md": "# Notes\n\nThree calls are allowed.\n"},
-}
-"""The files that it writes; nobody asked the first leg for notes, and they conflict with the second's."""
-MARKER = re.compile(r"^(<<<<<<<|=======|>>>>>>>).*\n", re.MULTILINE)
+NARROWER = "Write nothing but the number."
+TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+ENDED = re.compile(r"it ended with (\d+)")
 Result = dict[str, Any]
+Work = Generator[dict[str, Any], str, Result]
+"""A job's steps, as those of a scenario: it is sent the output of each call, and returns its result."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,11 @@ class Prompt:
         return self.text.partition(f"\n{title}\n")[2].partition(f"\n{rank} ")[0]
 
     @property
+    def title(self) -> str:
+        title = TITLE.search(self.text)
+        return title[1] if title else ""
+
+    @property
     def task(self) -> str:
         return self.section("# Task").partition(">\n")[2].partition("\n</data-")[0]
 
@@ -85,27 +91,39 @@ class Prompt:
         return (running if runs and running else names)[0]
 
 
-def leading(prompt: Prompt, name: str) -> Result:
+def files(prompt: Prompt, part: str) -> dict[str, str]:
+    """Return the files that a model writes for a part; nobody asked the limiter's leg for notes."""
+    if part == "notes":
+        return {"NOTES.md": "# Notes\n\nThree calls are allowed.\n"}
+    compared = "<=" if RIGHT in prompt.text else "<"
+    code = {"limits.py": f"LIMIT = 3\n\n\ndef allowed(calls):\n    return calls {compared} LIMIT\n"}
+    return code | ({} if APART in prompt.text else {"NOTES.md": "# Notes\n\nThe limit is in limits.py.\n"})
+
+
+def leading(prompt: Prompt) -> Work:
     """Plan, go on with what is left, or end."""
-    if name == "none":
+    if prompt.says("answers itself"):
+        return {"decision": "approved", "summary": "There are no folders."}
+    if prompt.title == "Job":
         if not prompt.says("changes by a leg"):
             return {"decision": "approved", "summary": "Wrote it myself; it needs nobody else."}
         legs = [leg(prompt, part, task) for part, task in PARTS.items()]
-        return planned(prompt, "Two parts.", legs, checked=prompt.says("has it checked"))
-    legs, checks = left(prompt), name == "normal" and prompt.says("has it checked")
-    if "# Continuation: verification failed" in prompt.text:
+        return (yield from planned(prompt, "Two parts.", legs, checked=prompt.says("has it checked")))
+    legs = left(prompt)
+    if "verification failed" in prompt.title:
         if not legs:
             return {
                 "decision": "blocked",
                 "summary": "No finding that a leg can repair.",
                 "needs": ["a check that ran"],
             }
-        return planned(prompt, "Repair it, and check again.", legs, checked=prompt.says("checks again"))
+        return (yield from planned(prompt, "Repair it, and check again.", legs, checked=prompt.says("checks again")))
+    checks = "your delegations have ended" in prompt.title and prompt.says("has it checked")
     if legs or (checks and not CHECKED.search(prompt.text)):
-        return planned(prompt, "Bring it together, and check it.", legs, checked=checks)
+        return (yield from planned(prompt, "Bring it together, and check it.", legs, checked=checks))
     decision = "implemented" if prompt.says("says implemented") else "approved"
     return {
-        "decision": "blocked" if name == "finalize" else decision,
+        "decision": "blocked" if "Final" in prompt.title else decision,
         "summary": "The limiter and its notes are on the line, and checked.",
     }
 
@@ -119,14 +137,15 @@ def left(prompt: Prompt) -> list[Result]:
     if faults := FAILED.findall(prompt.text):
         legs.append(leg(prompt, "repair", f"Repair `limits.py`: {'; '.join(faults)}. Done when {IMPORTED}."))
     if prompt.says("tries again"):
-        legs += [leg(prompt, f"{part}-again", PARTS[part]) for part in LOST.findall(prompt.text)]
+        legs += [leg(prompt, f"{part}-again", f"{PARTS[part]} {NARROWER}") for part in LOST.findall(prompt.text)]
     return legs
 
 
-def planned(prompt: Prompt, summary: str, legs: list[Result], *, checked: bool) -> Result:
+def planned(prompt: Prompt, summary: str, legs: list[Result], *, checked: bool) -> Work:
     """Return a set of legs, with their check unless it is to come in the next set, or in none."""
     if checked and not (len(legs) > 1 and prompt.says("checks later")):
-        task = f"Check the goal: three calls pass, a fourth does not, and NOTES.md says so. Run {commands(prompt)}."
+        commands = yield from commands_of(prompt)
+        task = f"Check the goal: three calls pass, a fourth does not, and NOTES.md says so. Run {commands}."
         agent = prompt.agent("review", runs=prompt.says("checked by one that runs"))
         deps = [each["id"] for each in legs]
         last = {
@@ -150,42 +169,46 @@ def escalating(prompt: Prompt) -> Result:
     return {"failure_policy": "escalate"} if prompt.says("asks to be told") else {}
 
 
-def commands(prompt: Prompt) -> str:
-    """Return the commands that build and test the repository, if the prompt says where they are."""
-    there = prompt.says("looks for commands") and Path("AGENTS.md").exists()
-    return Path("AGENTS.md").read_text().partition("Tests: ")[2].strip() if there else "what you find"
+def commands_of(prompt: Prompt) -> Generator[dict[str, Any], str, str]:
+    """Return the command that tests the repository, if the prompt says where it stands."""
+    page = (yield {"read_file": {"path": "AGENTS.md"}}) if prompt.says("looks for commands") else ""
+    command = re.search("Tests: (`.+?`)", page)
+    return command[1] if command else "what you find"
 
 
-def building(prompt: Prompt, name: str) -> Result:
+def building(prompt: Prompt) -> Work:
     """Write what the task says, resolve the merge that was begun, and run what the task says to run."""
     merging = MERGING.search(prompt.text)
-    written = {}
+    part = next((part for part, task in PARTS.items() if task.partition(" Done when")[0] in prompt.task), None)
+    edits, written = dict[str, str](), dict[str, str]()
     if merging and prompt.says("keeps both"):
-        written = {path: MARKER.sub("", Path(path).read_text()) for path in re.findall("`(.+?)`", merging[1])}
+        edits = dict.fromkeys(re.findall("`(.+?)`", merging[1]), r"/^\(<<<<<<<\|=======\|>>>>>>>\)/d")
     elif "Repair `limits.py`" in prompt.task:
-        written = {"limits.py": Path("limits.py").read_text().replace("calls < LIMIT", "calls <= LIMIT")}
-    elif name == "notes" and SLIPS in prompt.text:
+        edits = {"limits.py": "s/calls < LIMIT/calls <= LIMIT/"}
+    elif part == "notes" and SLIPS in prompt.text and NARROWER not in prompt.task:
         return {"decision": "failed", "summary": "I don't know how many calls pass."}
-    elif name.removesuffix("-again") in FILES:
-        written = FILES[name.removesuffix("-again")]
+    elif part:
+        written = files(prompt, part)
     for path, text in written.items():
-        Path(path).write_text(text)
-    ran = run(prompt.task.partition("Done when")[2])
+        yield {"write_file": {"path": path, "content": text}}
+    for path, edit in edits.items():
+        yield {"run": f"sed -i {shlex.quote(edit)} {shlex.quote(path)}"}
+    changed = [*written, *edits]
+    ran = yield from run(prompt.task.partition("Done when")[2])
     right = all(each["exit_code"] == 0 for each in ran)
-    decision = "skipped" if not written else "implemented" if right else "failed"
-    return {"decision": decision, "summary": f"Wrote {', '.join(written)}.", "tests_run": ran} | {
-        "changes_made": [{"path": path, "summary": "written"} for path in written]
+    decision = "skipped" if not changed else "implemented" if right else "failed"
+    return {"decision": decision, "summary": f"Wrote {', '.join(changed)}.", "tests_run": ran} | {
+        "changes_made": [{"path": path, "summary": "written"} for path in changed]
     }
 
 
-def checking(prompt: Prompt, name: str) -> Result:
+def checking(prompt: Prompt) -> Work:
     """Run the commands of the task, and decide by how they ended."""
-    del name
     if not prompt.says("may run"):
         if prompt.says("runs or is blocked"):
             return {"decision": "blocked", "summary": "Nothing was run.", "needs": ["a policy that runs tests"]}
         return {"decision": "approved", "summary": "Read it; nothing was run."}
-    ran = run(prompt.task.partition("Run ")[2])
+    ran = yield from run(prompt.task.partition("Run ")[2])
     if not ran:
         return {"decision": "blocked", "summary": "I know of no command to run.", "needs": ["the commands"]}
     failed = [each for each in ran if each["exit_code"] != 0]
@@ -195,20 +218,46 @@ def checking(prompt: Prompt, name: str) -> Result:
     return {"decision": "approved", "summary": "All tests pass.", "tests_run": ran}
 
 
-def run(task: str) -> list[Result]:
-    """Run the commands that stand in backticks."""
-    lines = [line for line in re.findall("`(.+?)`", task) if line.startswith("python3 ")]
-    return [
-        {"command": line, "exit_code": subprocess.run(line, shell=True, check=False, capture_output=True).returncode}
-        for line in lines
-    ]
+def run(task: str) -> Generator[dict[str, Any], str, list[Result]]:
+    """Run the commands that stand in backticks. One whose end is not shown was not run."""
+    ran = []
+    for line in re.findall("`(python3 .+?)`", task):
+        shown = ENDED.findall((yield {"run": f'{line}; echo "it ended with $?"'}))
+        ran += [{"command": line, "exit_code": int(shown[-1])}] if shown else []
+    return ran
 
 
-def answer(text: str, name: str) -> Result:
-    """Return what a model that reads literally answers to a prompt, as the worker that the prompt names."""
+def obey(text: str) -> Generator[dict[str, Any], str, None]:
+    """Do what a prompt says, as the worker that it names, and end with the result."""
     prompt = Prompt(text)
     worker = re.search(r"^You are `(\w+)`", text, re.MULTILINE)
-    return {"lead": leading, "builder": building, "checker": checking}[worker[1] if worker else "lead"](prompt, name)
+    result = yield from {"lead": leading, "builder": building, "checker": checking}[worker[1] if worker else "lead"](
+        prompt
+    )
+    yield {"result": result}
+
+
+def answer(text: str) -> Result:
+    """Return the result for a prompt, with its calls done here."""
+    play = obey(text)
+    step = next(play)
+    while "result" not in step:
+        step = play.send(done(step))
+    result: Result = step["result"]
+    return result
+
+
+def done(step: dict[str, Any]) -> str:
+    """Do the call of a step in this folder, and return its output."""
+    match step:
+        case {"write_file": {"path": path, "content": content}}:
+            Path(path).write_text(content)
+            return ""
+        case {"read_file": {"path": path}}:
+            return Path(path).read_text() if Path(path).exists() else ""
+        case _:
+            ran = subprocess.run(step["run"], shell=True, check=False, capture_output=True, text=True)
+            return ran.stdout
 
 
 def main(words: Sequence[str], environ: dict[str, str]) -> None:
@@ -217,8 +266,7 @@ def main(words: Sequence[str], environ: dict[str, str]) -> None:
     if "--version" in words:
         sys.stdout.write("2.1.329 (Claude Code)\n" if environ["LITERAL"] == "claude" else "codex-cli 0.169.0\n")
         return
-    name = environ["SERVICE_DELEGATION_ID"] or environ["SERVICE_CONTINUATION"]
-    text = json.dumps({"service_result": answer(sys.stdin.read(), name)})
+    text = json.dumps({"service_result": answer(sys.stdin.read())})
     usage = {"input_tokens": 100, "output_tokens": 10}
     if claude:
         session = words[words.index("--session-id") + 1] if "--session-id" in words else str(uuid.uuid4())

@@ -7,9 +7,10 @@ It listens on 127.0.0.1 only and implements the protocols of the three programs,
     POST …/v1/chat/completions   kimi
     GET  …/v1/models             for all of them
 
-Its answers follow a scenario: a list of steps. The request itself determines the step: the number of tools that the
-assistant has called since the user's last message. So the server keeps no conversations, a program that asks again gets
-an equal step, and many jobs can use it at the same time. The last step repeats.
+Its answers follow a scenario: a list of steps, or a function that computes them from the prompt. The request itself
+determines the step: the number of tools that the assistant has called since the user's last message. So the server
+keeps no conversations, a program that asks again gets an equal step, and many jobs can use it at the same time. The
+last step repeats.
 
 The scenario is the one that the newest user message names, `[[fake:NAME]]`; otherwise the one in the path,
 `http://127.0.0.1:PORT/s/NAME/v1`; otherwise `answer`. `scenarios.py` describes steps, and defines some scenarios.

@@ -18,6 +18,8 @@ class Chat(Protocol):
                     into.user_said(text)
             elif message.get("role") == "assistant":
                 into.calls += len(message.get("tool_calls") or [])
+            elif message.get("role") == "tool":
+                into.outputs.append(text_of(message.get("content")))
         for tool in body.get("tools") or []:
             function = tool.get("function") or {}
             into.tools[function.get("name") or tool["type"]] = function

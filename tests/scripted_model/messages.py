@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 
-from tests.scripted_model.wire import Answer, Asked, Event, Json, Protocol, new_id, pieces
+from tests.scripted_model.wire import Answer, Asked, Event, Json, Protocol, new_id, pieces, text_of
 
 KINDS = {
     400: "invalid_request_error",
@@ -23,6 +23,8 @@ class Messages(Protocol):
             content = message.get("content")
             blocks = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
             if message.get("role") == "user":
+                outputs = [text_of(block.get("content")) for block in blocks if block.get("type") == "tool_result"]
+                into.outputs += outputs
                 texts = [block.get("text", "") for block in blocks if block.get("type") == "text"]
                 texts = [text for text in texts if not text.lstrip().startswith("<system-reminder>")]
                 if texts:  # results of tools are not messages of the user

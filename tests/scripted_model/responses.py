@@ -32,6 +32,8 @@ class Responses(Protocol):
                     into.user_said(text)
             elif kind in CALLS:
                 into.calls += 1
+            elif kind.endswith("_output"):
+                into.outputs.append(text_of(item.get("output")))
             elif kind == "additional_tools":
                 offered += item.get("tools") or []
         into.tools.update(_by_name(offered))

@@ -24,15 +24,29 @@ Kinds of faults; with `first`, only the first N requests of the step:
     hang        sends nothing until the program disconnects
     slow        waits `delay` seconds, then answers
     drip        waits `delay` seconds between the events of the stream
+
+A scenario may also be computed from the prompt: a function of its text that yields steps, and is sent the output of
+each call.
 """
 
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 Step = dict[str, Any]
-Scenarios = dict[str, list[Step]]
+Play = Generator[Step, str, None]
+Scenario = list[Step] | Callable[[str], Play]
+Scenarios = dict[str, Scenario]
 
 USAGE = {"input": 1000, "cached": 400, "cache_write": 30, "output": 50, "reasoning": 20}
 """Default usage of a step."""
+
+
+def steps_of(scenario: Scenario, prompt: str, outputs: Sequence[str]) -> list[Step]:
+    """Return the steps of a scenario; of one that is computed, those up to the answer to these outputs."""
+    if isinstance(scenario, list):
+        return scenario
+    play = scenario(prompt)
+    return [next(play), *map(play.send, outputs)]  # which ends where the play does
 
 
 def with_texts(value: Any, cwd: str) -> Any:

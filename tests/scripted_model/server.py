@@ -4,12 +4,13 @@ import json
 import re
 import sys
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http.server import ThreadingHTTPServer
 from typing import Any, Self
 
 from tests.scripted_model.handler import Handler
-from tests.scripted_model.scenarios import BUILT_IN, USAGE, Scenarios, Step, with_texts
+from tests.scripted_model.scenarios import BUILT_IN, USAGE, Scenario, Scenarios, Step, steps_of, with_texts
 from tests.scripted_model.tools import planned
 from tests.scripted_model.wire import Answer, Asked, Json, Protocol
 
@@ -35,8 +36,8 @@ class Turn:
 class ScriptedModel:
     """A server of scenarios, used as a context manager."""
 
-    def __init__(self, scenarios: Scenarios | None = None, port: int = 0) -> None:
-        self.scenarios: Scenarios = BUILT_IN | (scenarios or {})
+    def __init__(self, scenarios: Mapping[str, Scenario] | None = None, port: int = 0) -> None:
+        self.scenarios: Scenarios = BUILT_IN | dict(scenarios or {})
         self.closing = threading.Event()
         self._lock = threading.Lock()
         self._requests: list[Json] = []
@@ -67,9 +68,10 @@ class ScriptedModel:
         """Return and record the turn of a request; None if it names an unknown scenario."""
         named = MARKER.findall(asked.user_text)
         name = named[-1] if named else scenario or "answer"
-        steps = self.scenarios.get(name)
-        if not steps:
+        chosen = self.scenarios.get(name)
+        if not chosen:
             return None
+        steps = steps_of(chosen, asked.user_text, asked.outputs)
         number = min(asked.calls, len(steps) - 1)
         step = with_texts(steps[number], asked.cwd)
         turn = _turn(step, asked, self._fault(step, f"{name}#{number}"))

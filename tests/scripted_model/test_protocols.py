@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from tests.scripted_model import ScriptedModel
+from tests.scripted_model.scenarios import Play
 
 PATHS = {"responses": "/v1/responses", "messages": "/v1/messages", "chat": "/v1/chat/completions"}
 SCHEMA = {"type": "object", "properties": {"path": {}, "content": {}}}
@@ -56,6 +57,29 @@ def test_a_step_is_sent_whole_or_in_events_with_its_call_and_its_cost(
     ] in said
     noted = model.requests()[-1]
     assert (noted["protocol"], noted["step"], noted["call"], noted["cwd"]) == (protocol, 0, "Write", "/here")
+
+
+def echo(prompt: str) -> Play:
+    output = yield {"run": f"look at {prompt.split()[-1]}"}
+    yield {"text": f"It shows {output}."}
+
+
+OFFERED: dict[str, Any] = {"name": "Bash", "parameters": {"properties": {"command": {}}}}
+ENDED: dict[str, dict[str, Any]] = {
+    "responses": {"type": "function_call_output", "output": "seven"},
+    "messages": {"role": "user", "content": [{"type": "tool_result", "content": [{"type": "text", "text": "seven"}]}]},
+    "chat": {"role": "tool", "content": "seven"},
+}
+
+
+@pytest.mark.parametrize("protocol", PATHS)
+def test_a_computed_scenario_knows_the_prompt_and_the_output_of_its_calls(model: ScriptedModel, protocol: str) -> None:
+    model.scenarios["echo"] = echo
+    tools = [{"type": "function", "function": OFFERED} if protocol == "chat" else OFFERED | {"type": "function"}]
+    assert "look at this" in ask(model, protocol, "[[fake:echo]] this", tools=tools).text
+    turns = [CALLED[protocol], ENDED[protocol]]
+    for more in ([], turns):
+        assert "It shows seven." in ask(model, protocol, "[[fake:echo]] this", tools=tools, turns=[*turns, *more]).text
 
 
 CALLED: dict[str, dict[str, Any]] = {

@@ -38,6 +38,8 @@ class Asked:
     user_turns: int = 0
     calls: int = 0
     """Number of the assistant's tool calls since."""
+    outputs: list[str] = field(default_factory=list)
+    """Outputs of these calls."""
     hooked: bool = False
     """True if a hook supplied the newest message."""
     tools: dict[str, Json] = field(default_factory=dict)
@@ -49,6 +51,7 @@ class Asked:
         self.hooked = text.startswith(HOOK_RESULT)
         if not referred:
             self.user_text, self.calls, self.user_turns = text, 0, self.user_turns + 1
+            self.outputs = []
 
 
 @dataclass

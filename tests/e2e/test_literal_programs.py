@@ -1,0 +1,47 @@
+"""The table of the literal model behind codex, claude and kimi: init's team ends README's order merged, in each shape.
+
+Each program leads and builds in one team and checks in another one.
+"""
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e import literal
+from tests.e2e.conftest import set_up
+from tests.e2e.limiter import SHAPES, Walk, merge, order, register
+from tests.e2e.programs import need, sections, variables
+from tests.scripted_model import ScriptedModel
+
+pytestmark = [pytest.mark.long, pytest.mark.ruling("P2", "P3", "P5", "O6")]
+
+TEAMS = [("codex", "claude"), ("claude", "kimi"), ("kimi", "codex")]
+
+
+@pytest.fixture(scope="module", params=TEAMS, ids="-".join)
+def walks(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Walk]]:
+    """Give all orders to a team."""
+    builder, checker = request.param
+    need(builder, checker)
+    service = set_up(tmp_path_factory.mktemp("programs"))
+    with ScriptedModel({"answer": literal.obey}) as model:
+        service.extra.update(variables(service.home.parent / "programs", model))
+        service.home.joinpath("config.toml").write_text(sections(model, read=[sys.prefix, sys.base_prefix]))
+        try:
+            tried = register(service, builder, checker)
+            yield {"try": tried} | {shape: order(service, words) for shape, (words, _) in SHAPES.items()}
+        finally:
+            service("daemon", "stop")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_shape_ends_done(walks: dict[str, Walk], shape: str) -> None:
+    _, jobs = SHAPES[shape]
+    assert walks[shape].jobs == jobs
+    assert walks[shape].ended == ("done", "")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_its_work_is_merged_by_one_command(walks: dict[str, Walk], shape: str) -> None:
+    assert "Three calls are allowed." in merge(walks[shape])
