@@ -25,7 +25,7 @@ from workflows.github.comment import Comment as Written
 from workflows.github.comment import why_ignored
 from workflows.github.comment_permission import MAY_COMMAND, refusal, silent
 from workflows.github.facts import FactKind, comment_fact_id
-from workflows.github.texts.refusal import as_comment
+from workflows.github.texts.comments import as_comment
 from workflows.model.errors import ServiceError, UnreachableError
 
 log = logging.getLogger(__name__)

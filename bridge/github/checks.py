@@ -20,8 +20,8 @@ from bridge.operations.github.tree import result_of
 from workflows.github.check_targets import deciding, queued_number
 from workflows.github.facts import FactKind, check_id
 from workflows.github.merge_gate import GateState, Verdict
-from workflows.github.texts import verdict as texts
-from workflows.github.texts.verdict import Annotation
+from workflows.github.texts import pull_requests as texts
+from workflows.github.texts.pull_requests import Annotation
 from workflows.text.digests import digest
 
 NAME = "service/gate"
@@ -155,7 +155,7 @@ def _verdict(session: Session, thread: Thread) -> Verdict:
 
 def _said(session: Session, thread: Thread, fact: FactRow, verdict: Verdict) -> dict[str, Any]:
     """Return the body of a check run."""
-    output = {"title": texts.title(verdict), "summary": texts.summary(verdict)}
+    output = {"title": texts.check_title(verdict), "summary": texts.check_summary(verdict)}
     said: dict[str, Any] = {"name": NAME, "external_id": fact.fact_id, "output": output}
     if session.service.settings.bridge.url:
         said["details_url"] = f"{session.service.settings.bridge.url}/ui/trees/{thread.root_job_id}"

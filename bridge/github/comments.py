@@ -16,9 +16,7 @@ from bridge.operations.github.tree import bound_tree
 from workflows.github.bound_tree import BoundTree
 from workflows.github.commands import Refused
 from workflows.github.facts import FactKind, due, fact_of, marked
-from workflows.github.texts.bodies import body
-from workflows.github.texts.refusal import refusal
-from workflows.github.texts.status import report
+from workflows.github.texts.comments import body, refusal, report
 from workflows.text.digests import digest
 
 

@@ -18,8 +18,8 @@ from workflows.contract.models import ServiceResult
 from workflows.github.bound_tree import BoundTree, last_job
 from workflows.github.facts import marked
 from workflows.github.publication import Publication
-from workflows.github.texts import pull as texts
-from workflows.github.texts.pull import Told
+from workflows.github.texts import pull_requests as texts
+from workflows.github.texts.pull_requests import Told
 from workflows.model.rows import JobRecord
 from workflows.model.states import TaskState
 from workflows.policy.backoff import backoff

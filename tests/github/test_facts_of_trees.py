@@ -9,7 +9,7 @@ from tests.tree.generated import grow
 from workflows.github.bound_tree import BoundTree
 from workflows.github.commands import commands_in
 from workflows.github.facts import FactKind, due, marked
-from workflows.github.texts.bodies import body
+from workflows.github.texts.comments import body
 
 
 @pytest.mark.ruling("L3")

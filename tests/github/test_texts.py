@@ -18,10 +18,8 @@ from workflows.contract.models import ServiceResult
 from workflows.github.bound_tree import BoundTree
 from workflows.github.commands import Resume, commands_in
 from workflows.github.facts import EDITED, Fact, FactKind, due, marked
-from workflows.github.texts.bodies import body
+from workflows.github.texts.comments import body, refusal, report
 from workflows.github.texts.parts import MOST_BYTES, Part, comment, tag
-from workflows.github.texts.refusal import refusal
-from workflows.github.texts.status import report
 from workflows.model.event_kinds import EventKind
 from workflows.model.rows import FailingRecord, QuestionRecord
 from workflows.model.states import JobState, TaskState

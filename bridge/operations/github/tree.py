@@ -11,7 +11,7 @@ from workflows.contract.locate import KEY
 from workflows.contract.models import ServiceResult
 from workflows.github.bound_tree import BoundTree, last_job
 from workflows.github.facts import FactKind, due
-from workflows.github.texts.bodies import body
+from workflows.github.texts.comments import body
 from workflows.model.errors import NotFoundError
 from workflows.model.event_payloads import BranchEventKind
 from workflows.model.rows import JobRecord

@@ -5,7 +5,7 @@ import pytest
 from cli.drawing.lines import OF_MARKS, Look, of_state, tree_line
 from tests.rows import ROOT, job
 from workflows.contract.models import Decision
-from workflows.github.texts.views import STATES
+from workflows.github.texts.comments import STATES
 from workflows.model.states import JobState, TaskState
 from workflows.pipeline import view
 from workflows.pipeline.plan import RunState, StageState

@@ -1,11 +1,13 @@
-"""The parts of comments: capped sections, foreign text made inert, commands to copy, the mark."""
+"""The parts of texts: capped sections, foreign text made inert, commands to copy, a result, the mark."""
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from workflows.contract.render import shown
+from workflows.contract.models import ServiceResult
+from workflows.contract.render import render_comment, shown
 from workflows.github.facts import marker
+from workflows.model.rows import JobRecord
 from workflows.text.inert import inert
 from workflows.text.markdown import Lines, bullet, word, wrapped
 
@@ -23,9 +25,9 @@ class Part:
     """Lines that are cut together, between lines, if they exceed their share."""
 
     lines: Sequence[str]
-    cap: int
+    cap: int = 2_000
     """In bytes."""
-    whole: str
+    whole: str = ""
     """The sentence that says where the full text is."""
 
 
@@ -55,35 +57,44 @@ def item(first: str, text: str, limit: int = TEXT) -> Lines:
 
 def quote(text: str, limit: int = TEXT) -> Lines:
     """Quote foreign text."""
-    return [f"> {each}".rstrip() for each in wrapped(inert(shown(text, limit)))]
+    return [f"> {text}".rstrip() for text in wrapped(inert(shown(text, limit)))]
 
 
 def to_copy(lines: Iterable[str]) -> Lines:
     """Fence commands for copying, so that GitHub comments with them are not taken for commands."""
-    return [f"{_FENCE}text", *(each.replace("`", "'") for each in lines), _FENCE]
+    return [f"{_FENCE}text", *(text.replace("`", "'") for text in lines), _FENCE]
 
 
 def tag(handle: str, owner: str) -> str:
     """Return the mentions for a pause, which notify people: each login of the handle, or else the owner."""
     words = handle.replace(",", " ").split()
-    found = [_LOGIN.fullmatch(each) for each in words] if words else []
-    names = [each[1] for each in found if each] if found and all(found) else []
+    logins = [_LOGIN.fullmatch(word) for word in words]
+    names = [login[1] for login in logins if login] if all(logins) else []
     mine = _LOGIN.fullmatch(owner)
     names = names or ([mine[1]] if mine else [])
     return " ".join(f"@{name}" for name in names)
+
+
+def result_lines(result: ServiceResult | None, job: JobRecord | None, limit: int) -> Lines:
+    """Render a result as `service result render` does; without one, the row of the job that should have it."""
+    if result is not None:
+        return render_comment(result, limit).split("\n")
+    if job is None or not (job.decision or job.summary or job.reason):
+        return []
+    return [f"### Result: {job.decision or job.state}", "", *quote(job.summary or job.reason)]
 
 
 def comment(fact_id: str, parts: Iterable[Part]) -> str:
     """Assemble a comment's whole body from its parts; the last line is the fact's mark."""
     mark = marker(fact_id)
     room = MOST_BYTES - len(mark) - 4
-    said = []
+    texts = []
     for part in parts:
         text = _fitted(part, min(part.cap, room))
         if text:
-            said.append(text)
+            texts.append(text)
             room -= len(text.encode()) + 2
-    return "\n\n".join([*said, mark])
+    return "\n\n".join([*texts, mark])
 
 
 def _fitted(part: Part, cap: int) -> str:
@@ -93,11 +104,11 @@ def _fitted(part: Part, cap: int) -> str:
         return text
     kept: Lines = []
     left = cap - len(part.whole.encode()) - len(_FENCE) - 3
-    for each in part.lines:
-        left -= len(each.encode()) + 1
+    for text in part.lines:
+        left -= len(text.encode()) + 1
         if left < 0:
             break
-        kept.append(each)
-    if sum(each.startswith(_FENCE) for each in kept) % 2:
+        kept.append(text)
+    if sum(text.startswith(_FENCE) for text in kept) % 2:
         kept.append(_FENCE)
     return "\n".join([*kept, "", part.whole]).strip("\n") if kept else ""

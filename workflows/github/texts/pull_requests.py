@@ -1,4 +1,4 @@
-"""The gate's verdict as a check: a title, the reasons, and findings annotated at their lines (ruling L10)."""
+"""The texts of a pull request: title, body, and the gate's verdict as a check (rulings L9 to L11)."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -6,12 +6,17 @@ from dataclasses import asdict, dataclass
 
 from pydantic import JsonValue
 
-from workflows.contract.models import Finding
+from workflows.contract.models import Finding, ServiceResult
 from workflows.github.merge_gate import GateState, Verdict
-from workflows.github.texts.parts import line
+from workflows.github.texts.parts import Part, code, comment, line, result_lines
+from workflows.model.rows import JobRecord, TaskRecord
+from workflows.model.states import TaskState
 from workflows.secrets.redact import redact, redact_value
 from workflows.text.inert import visible
 
+TITLE, RESULT_BYTES = 200, 52_000
+CUT = "The rest does not fit here."
+RUNNING = "The agents are still at work: what follows is how it stands so far, and is replaced at the end."
 TITLES = {
     GateState.PASSING: "Ready to be merged",
     GateState.FAILING: "Not to be merged",
@@ -33,6 +38,25 @@ _LEVELS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """The data of a pull request's text."""
+
+    task: TaskRecord
+    job: JobRecord
+    """The published leg, or the root."""
+    last: JobRecord | None
+    """The job whose result is shown: the leg, or the tree's last one."""
+    result: ServiceResult | None
+    page: str = ""
+    """The tree's page on the dashboard; empty without an address."""
+
+    @property
+    def running(self) -> bool:
+        """True while the tree may still add commits to the pull request."""
+        return not self.task.state.closed
+
+
+@dataclass(frozen=True, slots=True)
 class Annotation:
     """A finding at its place, in GitHub's form."""
 
@@ -48,13 +72,24 @@ class Annotation:
         return asdict(self)
 
 
-def title(verdict: Verdict) -> str:
+def title(told: Told) -> str:
+    """Return the task's title, with the leg's name for a leg's work."""
+    leg = told.job.delegation_id
+    return line(f"{told.task.title}: {leg}" if leg else told.task.title, TITLE) or told.task.task_id
+
+
+def body(told: Told, fact_id: str) -> str:
+    """Render the pull request's whole body; the last line is the fact's mark."""
+    return comment(fact_id, _parts(told))
+
+
+def check_title(verdict: Verdict) -> str:
     """Return the check's title: the verdict's state, and the number of objections."""
     count = len(verdict.reasons)
     return TITLES[verdict.state] + (f": {count} reason{'s' if count > 1 else ''}" if count else "")
 
 
-def summary(verdict: Verdict) -> str:
+def check_summary(verdict: Verdict) -> str:
     """Return the check's summary: one objection per line."""
     shown = [f"- {line(reason, 1_000)}" for reason in verdict.reasons[:MOST_REASONS]]
     more = len(verdict.reasons) - MOST_REASONS
@@ -66,6 +101,24 @@ def annotations(findings: Iterable[Finding]) -> Iterator[Annotation]:
     for finding in findings:
         if isinstance(finding, dict) and (made := _annotation(finding)):
             yield made
+
+
+def _parts(told: Told) -> Iterator[Part]:
+    if told.running:
+        yield Part([RUNNING])
+    elif told.task.cut_short:
+        yield Part([f"The task was {line(told.task.reason, 600)}"], 4_000, CUT)
+    elif told.task.state is not TaskState.DONE:
+        yield Part([f"The task ended {told.task.state}. {line(told.task.reason, 600)}".rstrip()], 4_000, CUT)
+    yield Part(result_lines(told.result, told.last, RESULT_BYTES), RESULT_BYTES, CUT)
+    yield Part([_footer(told)])
+
+
+def _footer(told: Told) -> str:
+    where = told.page or code(f"service job tree {told.task.root_job_id}")
+    number = told.job.pull_request or told.job.issue
+    asked = f", asked for on #{number}" if number else ""
+    return f"The work of {code(told.job.job_id)}{asked}: {where}"
 
 
 def _annotation(finding: dict[str, JsonValue]) -> Annotation | None:
