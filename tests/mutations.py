@@ -43,21 +43,19 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     ),
     "contract/validate.py": (("B6", "> DELEGATIONS_BYTES:", "> 2 * DELEGATIONS_BYTES:"),),
     "contract/worktree_names.py": (("I3", "\\.\\.|\\.\\Z|\\.lock\\Z", "\\.\\.|\\.\\Z"),),
-    "github/check_targets.py": (("L10", "if any(action is not", "if all(action is not"),),
     "github/commands.py": (
         ("L4", '"Cc", "Cf", "Co"', '"Cc", "Co"'),
         ("L4", "return said_of(job) if _plain(job) else None", "return said_of(job)"),
+        ("L5", '{"admin", "maintain", "write"}', '{"admin", "maintain", "triage", "write"}'),
+        ("L6", "refused_in_last_hour >= MOST_REFUSALS", "refused_in_last_hour > MOST_REFUSALS"),
     ),
     "github/facts.py": (("L3", 'body.rstrip("\\r\\n").rpartition("\\n")[2]', 'body.partition("\\n")[0]'),),
     "github/merge_gate.py": (
+        ("L10", "if any(action is not", "if all(action is not"),
         ("L10", "{Decision.CHANGES_REQUESTED, Decision.BLOCKED,", "{Decision.BLOCKED,"),
         ("L10", "frozenset({FailurePolicy.CONTINUE, FailurePolicy.ESCALATE})", "frozenset({FailurePolicy.CONTINUE})"),
         ("L10", "(later.head == seen.head.sha and not later.over)", "not later.over"),
         ("O1", "if head.foreign:", "if head.foreign and head.sha is None:"),
-    ),
-    "github/comment_permission.py": (
-        ("L5", '{"admin", "maintain", "write"}', '{"admin", "maintain", "triage", "write"}'),
-        ("L6", "refused_in_last_hour >= MOST_REFUSALS", "refused_in_last_hour > MOST_REFUSALS"),
     ),
     "model/settings.py": (
         (

@@ -19,7 +19,7 @@ from activities.git.registered_repository import HUB as TRACKED
 from activities.git.registered_repository import common_directory, every_reference
 from activities.git.remotes import remotes, without_credentials
 from activities.redaction.redact import redacted
-from workflows.github.publication import OURS
+from workflows.github.facts import OUR_BRANCHES
 from workflows.model.errors import Commands, NotFoundError, RefusedError, ServiceError, UnreachableError, UsageError
 
 HUB_SECONDS = 120.0
@@ -106,7 +106,7 @@ class Hub:
 
     def ref(self, name: str) -> str:
         """Return the hub's reference for a branch of the service, or another name below the namespace."""
-        return f"{self.refs}{name.removeprefix(OURS)}"
+        return f"{self.refs}{name.removeprefix(OUR_BRANCHES)}"
 
 
 def trees_in(names: Iterable[str]) -> tuple[str, ...]:
@@ -141,7 +141,7 @@ def _tracked(common: Path, trees: Collection[str]) -> dict[str, str]:
 def _follow(repo: Path, before: Mapping[str, str], now: Mapping[str, str], dropped: Collection[str]) -> None:
     """Move the local branches to the hub's commits; one that a person has checked out stays."""
     for name in before.keys() | now.keys():
-        branch, end = OURS + name, now.get(name)
+        branch, end = OUR_BRANCHES + name, now.get(name)
         here = branches.tip(repo, branch)
         if here == end or branches.checkout_of(repo, branch) is not None:
             continue
@@ -154,7 +154,7 @@ def _follow(repo: Path, before: Mapping[str, str], now: Mapping[str, str], dropp
 
 def fetch_one(repo: Path, hub: Hub, name: str) -> str:
     """Fetch one name below the hub's namespace, and return its commit; raise NotFoundError if the hub has none."""
-    ref = TRACKED + name.removeprefix(OURS)
+    ref = TRACKED + name.removeprefix(OUR_BRANCHES)
     with held(common_directory(repo) / LOCK_FILE) as lock:
         fetch(repo, hub.url, [f"+{hub.ref(name)}:{ref}"], lock)
     return branches.commit(repo, ref) or ""
@@ -218,7 +218,7 @@ def keep(repo: Path, hub: Hub, commit: str, name: str, elsewhere: str) -> str:
 def track(repo: Path, name: str, commit: str) -> None:
     """Record locally the commit that the hub has under a name."""
     with branches.reading(repo) as repository:
-        repository.references.create(TRACKED + name.removeprefix(OURS), commit, force=True)
+        repository.references.create(TRACKED + name.removeprefix(OUR_BRANCHES), commit, force=True)
 
 
 def is_only_here(repo: Path, remote: str, commit: str, *, mirror: bool) -> bool:
@@ -249,7 +249,7 @@ class HubBranch:
     @property
     def tip(self) -> str | None:
         """Return its commit at the last fetch or push; None if it was missing."""
-        return branches.commit(self.repo, f"{TRACKED}{self.branch.removeprefix(OURS)}")
+        return branches.commit(self.repo, f"{TRACKED}{self.branch.removeprefix(OUR_BRANCHES)}")
 
     def move(self, commit: str) -> bool:
         """Move it to a commit, if nobody has moved it since; else fetch it, and return False."""

@@ -13,7 +13,7 @@ from activities.git import remotes
 from activities.git.command import GitError, git, printable
 from activities.git.registered_repository import borrowed
 from activities.redaction.redact import redacted
-from workflows.github.publication import OURS
+from workflows.github.facts import OUR_BRANCHES
 from workflows.github.repository_name import github_of_remote, host_of, remote_of
 from workflows.model.errors import RefusedError
 
@@ -64,9 +64,9 @@ def destination(repo: Path, github: str, web: str, token: str) -> Destination:
 
 def push(repo: Path, commit: str, branch: str, to: Destination) -> None:
     """Push the commit to the branch, never by force. Idempotent."""
-    if not branch.startswith(OURS) or ".." in branch:
+    if not branch.startswith(OUR_BRANCHES) or ".." in branch:
         raise RefusedError(
-            f"{branch} is not a branch of the service: only {OURS}... is pushed", "service job branches JOB"
+            f"{branch} is not a branch of the service: only {OUR_BRANCHES}... is pushed", "service job branches JOB"
         )
     options = ("--quiet", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no", "--no-force")
     env = remotes.environment(to.token or None, to.web)

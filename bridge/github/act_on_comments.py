@@ -20,10 +20,9 @@ from activities.store.github.facts import FactRow
 from bridge.github import orders
 from bridge.github.orders import Asked, NotOursError
 from bridge.github.session import Session
-from workflows.github.commands import Refused, spoken_in
+from workflows.github.commands import MAY_COMMAND, Refused, silent, spoken_in, why_refused
 from workflows.github.comment import Comment as Written
 from workflows.github.comment import why_ignored
-from workflows.github.comment_permission import MAY_COMMAND, refusal, silent
 from workflows.github.facts import FactKind, comment_fact_id
 from workflows.github.texts.comments import as_comment
 from workflows.model.errors import ServiceError, UnreachableError
@@ -96,7 +95,7 @@ async def _carried_out(session: Session, row: CommentRow, comment: Comment, perm
     outcome, told = Outcome([], [], [], [], stranger=permission not in MAY_COMMAND), written(comment)
     for number, spoken in enumerate(spoken_in(told.body)):
         asked, said = Asked(row, told, f"comment-{row.comment_id}-{number}"), spoken.said
-        if why := refusal(said, permission, session.settings.commands):
+        if why := why_refused(said, permission, session.settings.commands):
             if await orders.is_for_us(session, asked, said):
                 outcome.refuse(why, spoken.line)
             continue

@@ -17,9 +17,8 @@ from activities.store.github.threads import Thread
 from bridge.github.session import Needless, Session, Wrote
 from bridge.operations.branches import merge_gate
 from bridge.operations.github.tree import result_of
-from workflows.github.check_targets import deciding, queued_number
 from workflows.github.facts import FactKind, check_id
-from workflows.github.merge_gate import GateState, Verdict
+from workflows.github.merge_gate import GateState, Verdict, deciding_tree, queued_number
 from workflows.github.texts import pull_requests as texts
 from workflows.github.texts.pull_requests import Annotation
 from workflows.text.digests import digest
@@ -94,7 +93,7 @@ def _fact(thread: Thread, sha: str) -> FactRow:
 def _decides(session: Session, thread: Thread) -> bool:
     mine = (each.root_job_id for each in threads.of_number(session.store, thread.github, thread.number))
     trees = ((root, [job.action for job in jobs.tree(session.store, root)]) for root in mine)
-    return thread.root_job_id == deciding(trees)
+    return thread.root_job_id == deciding_tree(trees)
 
 
 async def write(session: Session, fact: FactRow) -> Wrote:

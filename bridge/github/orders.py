@@ -18,8 +18,7 @@ from bridge.operations.orders.new_jobs import NewJob
 from bridge.operations.orders.resume import resume
 from workflows.contract.models import Action
 from workflows.github.commands import Kill, Resume, Retry, Said, Start, Status, Unknown
-from workflows.github.comment import Comment
-from workflows.github.comment_request import task_from_comment
+from workflows.github.comment import Comment, task_from_comment
 from workflows.github.facts import COMMENT, marked
 from workflows.model import ids
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError

@@ -21,8 +21,7 @@ from bridge.github.session import Session
 from bridge.operations.branches.publish import publication
 from bridge.operations.branches.published_work import NothingToPublishError, Work, work_of
 from bridge.operations.service import Service
-from workflows.github.facts import FactKind, publish_id
-from workflows.github.publication import BY_ITSELF, OURS, Publication
+from workflows.github.facts import BY_ITSELF, OUR_BRANCHES, FactKind, Publication, publish_id
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError
 from workflows.policy.backoff import backoff
 
@@ -63,7 +62,14 @@ def _served(session: Session) -> list[Repo]:
 def _fact(tree: stored.Finished, repo: Repo) -> FactRow:
     root = tree.root_job_id
     return FactRow(
-        *(publish_id(root), FactKind.PUBLISH, root, repo.github, tree.pull_request or 0, f"{OURS}{tree.task_id}"),
+        *(
+            publish_id(root),
+            FactKind.PUBLISH,
+            root,
+            repo.github,
+            tree.pull_request or 0,
+            f"{OUR_BRANCHES}{tree.task_id}",
+        ),
         text=Publication(job_id=root, actor=BY_ITSELF).model_dump_json(),
         state=facts.PUSH,
         host=repo.host,

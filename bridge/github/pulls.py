@@ -16,8 +16,7 @@ from bridge.github.session import APART, Later, Never, Session, Wrote
 from bridge.operations.branches.publish import publication
 from workflows.contract.models import ServiceResult
 from workflows.github.bound_tree import BoundTree, last_job
-from workflows.github.facts import marked
-from workflows.github.publication import Publication
+from workflows.github.facts import Publication, marked
 from workflows.github.texts import pull_requests as texts
 from workflows.github.texts.pull_requests import Told
 from workflows.model.rows import JobRecord

@@ -1,4 +1,5 @@
-"""Commands in comments: a table of bodies, and the rule that text of ours or of agents never commands."""
+"""Commands in comments: a table of bodies, the rule that text of ours or of agents never commands, and who may
+command."""
 
 import re
 import time
@@ -9,7 +10,23 @@ from hypothesis import strategies as st
 
 from tests.depth import cases
 from workflows.contract.models import Action
-from workflows.github.commands import LONGEST, MOST, Kill, Resume, Retry, Said, Start, Status, Unknown, commands_in
+from workflows.github.commands import (
+    ALLOWED,
+    COMMANDS,
+    LONGEST,
+    MOST,
+    Kill,
+    Resume,
+    Retry,
+    Said,
+    Start,
+    Status,
+    Unknown,
+    commands_in,
+    silent,
+    spoken_in,
+    why_refused,
+)
 from workflows.text.inert import inert
 
 JOB = "job-0123456789ab"
@@ -236,3 +253,72 @@ def test_a_command_on_a_comment_of_its_own_always_counts(text: str) -> None:
     assert [type(each) for each in found] in ([Resume], [])
     if text.isascii() and not set(text) & set("`*_~[]<>&\\|"):
         assert found == (Resume(JOB, "retry", f"now {text}".strip()),)
+
+
+ALL: tuple[Said, ...] = (
+    Resume("", "retry"),
+    Start(Action.ASK, "scout", "why?"),
+    Start(Action.REVIEW, "scout", "it"),
+    Start(Action.IMPLEMENT, "scout", "it"),
+    Kill(),
+    Retry("job-x"),
+    Status(),
+)
+
+
+class TestPermitted:
+    @pytest.mark.ruling("L5")
+    @pytest.mark.parametrize("said", [*ALL, Unknown("x")])
+    @pytest.mark.parametrize("permission", ["read", "none", "triage", "", "Write", "owner"])
+    def test_only_who_may_write_commands(self, said: Said, permission: str) -> None:
+        assert why_refused(said, permission, COMMANDS).startswith("only people who may write to this repository")
+
+    @pytest.mark.ruling("L4", "L5")
+    @pytest.mark.parametrize("permission", ["write", "maintain", "admin"])
+    def test_what_is_allowed_is_carried_out(self, permission: str) -> None:
+        assert [why_refused(each, permission, COMMANDS) for each in ALL] == [""] * len(ALL)
+
+    @pytest.mark.ruling("L4")
+    def test_by_default_only_resume_and_status_are(self) -> None:
+        assert [each.word for each in ALL if not why_refused(each, "admin", ALLOWED)] == ["resume", "status"]
+
+    @pytest.mark.ruling("L6")
+    def test_a_refusal_says_what_to_do_instead(self) -> None:
+        assert why_refused(Kill("job-x"), "write", ALLOWED) == (
+            "`/service kill` is not allowed in comments here: type `service job kill JOB` on the command line, or have"
+            " `kill` added to `commands` under `[github]` in the service's settings"
+        )
+        assert why_refused(Unknown("resme", "resume"), "write", ALLOWED) == (
+            "`/service` knows no such command: write `/service resume`, if that is meant"
+        )
+        assert why_refused(Unknown("x"), "write", ALLOWED) == (
+            "`/service` knows no such command: here it takes `/service resume`, `/service status`"
+        )
+        assert why_refused(Resume("", ""), "write", ALLOWED) == (
+            "the verb is missing: write `/service resume` and one of `answer`, `retry`, `continue`, `abort`, `extend`"
+        )
+        assert why_refused(Retry("job-x"), "write", ALLOWED).startswith(
+            "`/service retry` is not allowed in comments here: type `service job retry JOB` on the command line"
+        )
+        assert why_refused(Retry(""), "write", COMMANDS) == "the job is missing: write `/service retry JOB`"
+        missing = why_refused(Start(Action.ASK, "scout", ""), "write", COMMANDS)
+        assert missing.endswith("write `/service ask AGENT` and the text behind")
+
+    @pytest.mark.ruling("L11")
+    def test_nothing_that_was_written_is_repeated(self) -> None:
+        strange = (Unknown("@everyone"), Kill("@everyone"), Retry("@everyone"), Start(Action.ASK, "@everyone", ""))
+        for said in strange:
+            for permission in ("write", "@everyone"):
+                assert "everyone" not in why_refused(said, permission, ALLOWED)
+
+    @pytest.mark.ruling("L6")
+    def test_after_five_refusals_an_hour_it_falls_silent(self) -> None:
+        assert [silent(count) for count in (0, 4, 5, 6)] == [False, False, True, True]
+
+    @pytest.mark.ruling("L6")
+    def test_one_command_is_read_with_its_line(self) -> None:
+        body = "hello\n/service status  please\nand more\n/service kill"
+        assert [(each.line, each.said) for each in spoken_in(body)] == [
+            ("/service status  please", Status()),
+            ("/service kill", Kill()),
+        ]

@@ -16,8 +16,7 @@ from workflows.contract.explain import Form, explain_contract
 from workflows.contract.faults import Fault
 from workflows.contract.models import Action, Delegation
 from workflows.contract.repair import repair_prompt
-from workflows.github.comment import Comment
-from workflows.github.comment_request import task_from_comment
+from workflows.github.comment import Comment, task_from_comment
 from workflows.model.briefs import Answer, BriefLeg, BudgetLine, ContinuationBrief, Correction
 from workflows.model.jobs import JobRun
 from workflows.model.long_texts import RefusedSet, Text

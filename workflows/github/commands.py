@@ -1,5 +1,5 @@
-"""Parsing of commands in a comment: lines that begin with `/service` and are the person's own words (rulings F7,
-L4).
+"""Commands in a comment: lines that begin with `/service` and are the person's own words (rulings F7, L4), and who may
+give them (ruling L5).
 
 A line counts only if `/service` is its very first text and a blank or the line's end follows, and only outside code,
 quotes, HTML and HTML comments (see `comment`). The lines below it belong to it, up to the next command.
@@ -13,7 +13,7 @@ never gives a command that they could not see.
 import re
 import shlex
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from workflows.contract.faults import nearest
@@ -27,6 +27,12 @@ COMMANDS = ("resume", "ask", "review", "implement", "kill", "retry", "status")
 
 ALLOWED = ("resume", "status")
 """The default of `[github].commands`."""
+
+MAY_COMMAND = frozenset({"admin", "maintain", "write"})
+"""The collaborator's `permission` on GitHub; a custom role reports that of the role it is based on."""
+
+MOST_REFUSALS = 5
+"""Refusals posted on one thread in an hour (ruling L6)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,3 +253,61 @@ def _plain(word: str) -> bool:
 
 def _text(rest: str, below: Sequence[str]) -> str:
     return "\n".join([rest, *below]).strip()
+
+
+def why_refused(said: Said, permission: str, allowed: Collection[str]) -> str:
+    """Return the reason for a refusal and an alternative; empty if the command is allowed. `allowed` is
+    `[github].commands`.
+    """
+    if permission not in MAY_COMMAND:
+        return (
+            "only people who may write to this repository command the service, and your permission is"
+            f" `{permission if permission.isalpha() else 'none'}`: ask one of them to write the comment"
+        )
+    if isinstance(said, Unknown):
+        return _why_unknown(said, allowed)
+    if said.word not in allowed:
+        return (
+            f"`/service {said.word}` is not allowed in comments here: type `{_elsewhere(said)}` on the command line,"
+            f" or have `{said.word}` added to `commands` under `[github]` in the service's settings"
+        )
+    return _why_incomplete(said)
+
+
+def silent(refused_in_last_hour: int) -> bool:
+    """Return whether to skip this refusal's reply: the thread's limit of refusals per hour is used up."""
+    return refused_in_last_hour >= MOST_REFUSALS
+
+
+def _why_unknown(said: Unknown, allowed: Collection[str]) -> str:
+    if said.nearest:
+        return f"`/service` knows no such command: write `/service {said.nearest}`, if that is meant"
+    known = ", ".join(f"`/service {word}`" for word in sorted(allowed))
+    return f"`/service` knows no such command: here it takes {known or 'none'}"
+
+
+def _elsewhere(said: Resume | Start | Kill | Retry | Status) -> str:
+    """Return the equivalent command line, without repeating anything from the comment."""
+    match said:
+        case Resume():
+            return "service resume JOB"
+        case Start():
+            return f"service agent {said.word} AGENT"
+        case Kill():
+            return "service job kill JOB"
+        case Retry():
+            return "service job retry JOB"
+        case Status():
+            return "service job list"
+
+
+def _why_incomplete(said: Resume | Start | Kill | Retry | Status) -> str:
+    match said:
+        case Resume(verb=""):
+            return f"the verb is missing: write `/service resume` and one of {', '.join(f'`{verb}`' for verb in Verb)}"
+        case Start(agent="") | Start(text=""):
+            return f"the agent or what it should do is missing: write `/service {said.word} AGENT` and the text behind"
+        case Retry(job=""):
+            return "the job is missing: write `/service retry JOB`"
+        case _:
+            return ""

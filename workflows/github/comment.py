@@ -1,4 +1,4 @@
-"""A comment as read from GitHub, and the rule whether it may contain commands (ruling L5)."""
+"""A comment as read from GitHub: whether and where it may command (ruling L5), and its text as a job's task (L11)."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -9,6 +9,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from workflows.github.facts import holds_mark
+from workflows.text.fences import Fences, inline, written
+from workflows.text.inert import visible
 from workflows.text.patterns import compiled
 
 _MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -144,7 +146,7 @@ def why_ignored(comment: Comment, ours: Collection[str], bound_since: float) -> 
     GitHub's times are whole seconds, so a comment of the second in which the tree was bound counts.
     """
     login = comment.author.casefold()
-    if login in {each.casefold() for each in ours}:
+    if login in {our.casefold() for our in ours}:
         return "it is our own"
     if holds_mark(comment.body):
         return "it holds the mark of a comment of the service"
@@ -155,3 +157,24 @@ def why_ignored(comment: Comment, ours: Collection[str], bound_since: float) -> 
     if comment.created_at < floor(bound_since):
         return "it is older than the tree's binding"
     return ""
+
+
+_OBEYED = "The exception is your task: do what they ask."
+
+
+def task_from_comment(comment: Comment, text: str, repo: str) -> str:
+    """Write the message of a job that a comment requested. Its first line has no text of the comment: that is always
+    fenced.
+    """
+    return written(f"{comment.author}\0{text}", lambda fences: _message(comment, text, repo, fences))
+
+
+def _message(comment: Comment, text: str, repo: str, fences: Fences) -> str:
+    kind = "pull request" if comment.on_pull_request else "issue"
+    who = "".join(letter for letter in comment.author if letter.isalnum() or letter in "-_")[:80] or "somebody"
+    return (
+        f"Request of {who} on {kind} {comment.number} of {repo}\n\n"
+        f"The GitHub user {inline(comment.author)}, who may write to the repository {inline(repo)}, asked for this job"
+        f" in a comment on its {kind} {comment.number} ({inline(comment.url)}). What they wrote is your task."
+        f" {fences.meaning(obeyed=_OBEYED)}\n\n{fences.block(visible(text), f'{who} on GitHub')}"
+    )

@@ -1,4 +1,6 @@
-"""The comments a bound tree should have, derived from its rows (ruling L3): one for each fact, each with its own id."""
+"""The facts to write on GitHub, each once under its own id: comments that a bound tree should have by its rows (ruling
+L3), and the publication of its work (ruling L9).
+"""
 
 import re
 from collections.abc import Iterator
@@ -8,6 +10,7 @@ from enum import StrEnum
 from workflows.github.bound_tree import BoundTree
 from workflows.model.event_kinds import EventKind
 from workflows.model.rows import EventRecord
+from workflows.model.wire import Wire
 
 _OURS = re.compile(r"<!-- service:([A-Za-z0-9][A-Za-z0-9._-]{0,199}) -->")
 _ANY = re.compile(r"<!--\s*service:", re.IGNORECASE)
@@ -117,6 +120,15 @@ def check_id(root: str, head_sha: str) -> str:
     return f"{root}-check-{head_sha}"
 
 
+OUR_BRANCHES = "service/"
+"""The prefix of our branches; no other branch is ever pushed."""
+
+BY_ITSELF = "[github].publish"
+"""The actor of a publication that the settings request and no person."""
+
+REMEMBERED = 4
+"""Digests of our latest texts that are kept."""
+
 EDITED = frozenset({FactKind.STATUS, FactKind.PAUSE, FactKind.REMINDER, FactKind.END})
 """The kinds whose comments are updated from the rows; the others are posted once and stay."""
 
@@ -129,6 +141,34 @@ COMMENT = "comment"
 
 _ENDS = frozenset({EventKind.TREE_ENDED, EventKind.TASK_BLOCKED, EventKind.TREE_LOST, EventKind.TASK_DISMISSED})
 _OPENS_AGAIN = frozenset({EventKind.RETRY_REQUESTED, EventKind.TREE_TAKEN_UP})
+
+
+class Publication(Wire):
+    """A request to publish a job's work as a branch and a pull request, and its progress; stored in the fact's row."""
+
+    job_id: str
+    actor: str
+    base: str = ""
+    """The requested base branch; empty: it is found."""
+    commit: str = ""
+    """The last pushed commit."""
+    draft: bool = False
+    """True if we created it as a draft, and have not marked it ready since."""
+    no_drafts: bool = False
+    """True if the repository does not support drafts."""
+    said: tuple[str, ...] = ()
+    """Digests of texts we wrote, or were about to write: any other text is a person's."""
+    into: str = ""
+    """The base branch on GitHub, which people may change."""
+    state: str = ""
+    """The state of the pull request when last seen: open, draft, closed, merged."""
+
+    def about_to_say(self, digest: str) -> "Publication":
+        """Record a text's digest before posting it, so that the service recognises its own text after a crash in
+        between.
+        """
+        said = tuple(text for text in self.said if text != digest)
+        return self.model_copy(update={"said": (*said, digest)[-REMEMBERED:]})
 
 
 def due(tree: BoundTree) -> tuple[Fact, ...]:

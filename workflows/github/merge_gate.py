@@ -1,6 +1,9 @@
-"""The merge gate: decides whether a tree's work is ready to be merged, and gives the reasons if not (ruling L10)."""
+"""The merge gate: decides whether a tree's work is ready to be merged, and gives the reasons if not; and which tree
+decides about a pull request (ruling L10).
+"""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -14,6 +17,8 @@ from workflows.policy.batch_verdict import APPROVING
 
 AGAINST = frozenset({Decision.CHANGES_REQUESTED, Decision.BLOCKED, Decision.FAILED})
 _LEFT_TO_COORDINATOR = frozenset({FailurePolicy.CONTINUE, FailurePolicy.ESCALATE})
+_QUEUED = re.compile(r"refs/heads/gh-readonly-queue/.+/pr-(\d+)-[0-9a-f]+")
+"""The ref of a merge queue's candidate commit."""
 
 
 class GateState(StrEnum):
@@ -51,6 +56,25 @@ class _Reason:
 
     def __str__(self) -> str:
         return f"{' '.join(self.says.split())}; next: {self.next}"
+
+
+def queued_number(ref: str) -> int | None:
+    """Return the pull request of a merge queue's ref; None for every other branch."""
+    queued = _QUEUED.fullmatch(ref)
+    return int(queued[1]) if queued else None
+
+
+def deciding_tree(trees: Iterable[tuple[str, Collection[Action]]]) -> str | None:
+    """Return the root of the newest tree that works or reviews; if there are only questions, the newest tree's.
+
+    The trees are ordered newest first, each with its jobs' actions. A question asked later says nothing about a merge.
+    """
+    newest = None
+    for root, actions in trees:
+        newest = newest or root
+        if any(action is not Action.ASK for action in actions):
+            return root
+    return newest
 
 
 def judge(seen: Seen) -> Verdict:

@@ -15,8 +15,7 @@ from activities.store.registry.repos import Repo
 from bridge.operations.branches.published_work import work_of
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
-from workflows.github.facts import FactKind, publish_id
-from workflows.github.publication import Publication
+from workflows.github.facts import FactKind, Publication, publish_id
 from workflows.model.errors import RefusedError, ServiceError, UsageError
 from workflows.policy import belongs_to
 from workflows.text.durations import clock

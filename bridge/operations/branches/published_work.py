@@ -10,7 +10,7 @@ from bridge.operations.branches.branches import Branches, BranchState, LegBranch
 from bridge.operations.branches.foreign_commits import refuse_foreign
 from bridge.operations.service import Service
 from workflows.contract.models import Action
-from workflows.github.publication import OURS
+from workflows.github.facts import OUR_BRANCHES
 from workflows.model.errors import NotFoundError, RefusedError
 from workflows.model.rows import JobRecord
 from workflows.model.states import JobState
@@ -35,8 +35,8 @@ def work_of(service: Service, job: JobRecord) -> Work:
     tree = branches.of_tree(service, job.job_id, typed=f"service job publish {job.job_id}", fresh=True)
     path = Path(tree.path)
     work = _of_root(path, tree) if job.job_id == job.root_job_id else _of_leg(tree, job)
-    if not work.branch.startswith(OURS):
-        message = f"{work.branch or job.job_id} is not a branch of the service: only {OURS}... is published"
+    if not work.branch.startswith(OUR_BRANCHES):
+        message = f"{work.branch or job.job_id} is not a branch of the service: only {OUR_BRANCHES}... is published"
         raise RefusedError(message, f"service job branches {job.root_job_id}")
     if work.commit == tree.line != tree.head:
         task_line.refuse_foreign_on(service, tree, "; nothing was published")

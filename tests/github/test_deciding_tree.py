@@ -1,9 +1,9 @@
-"""The commits and trees a pull request's check covers (ruling L10)."""
+"""The tree that decides about a pull request, and the commits of a merge queue (ruling L10)."""
 
 import pytest
 
 from workflows.contract.models import Action
-from workflows.github.check_targets import deciding, queued_number
+from workflows.github.merge_gate import deciding_tree, queued_number
 
 pytestmark = pytest.mark.ruling("L10")
 
@@ -22,7 +22,7 @@ ASK, REVIEW, IMPLEMENT = Action.ASK, Action.REVIEW, Action.IMPLEMENT
     ],
 )
 def test_the_newest_tree_decides_that_works_or_reviews(trees: list[tuple[str, list[Action]]], root: str | None) -> None:
-    assert deciding(trees) == root
+    assert deciding_tree(trees) == root
 
 
 @pytest.mark.parametrize(
