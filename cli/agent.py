@@ -54,7 +54,7 @@ def add(
 ) -> None:
     """Register an agent."""
     from bridge.operations.health import runtimes
-    from bridge.operations.registry import agents, labels
+    from bridge.operations.registry import agents, arguments
 
     asks = (tuple(require or ()), tuple(prefer or ()))
     new = agents.NewAgent(
@@ -65,7 +65,7 @@ def add(
     runtime = agent.worker.runtime
     if lacking := runtimes.lacks(service, runtime):
         tell(f"warning: {lacking}")
-    if warning := labels.caveat(service, agent.require):
+    if warning := arguments.label_caveat(service, agent.require):
         tell(f"warning: {warning}")
     if json:
         say_json(agents.shown(agent))

@@ -14,8 +14,8 @@ from cli.invocation.faults import left_alone
 from cli.invocation.options import Json, service_here
 
 if TYPE_CHECKING:
+    from bridge.operations.attention import Attention, WaitingRound
     from bridge.operations.service import Service
-    from bridge.operations.waiting.attention import Attention, WaitingRound
     from workflows.model.rows import TaskRecord
 
 app = typer.Typer(rich_markup_mode=None)
@@ -30,15 +30,15 @@ def attention(
     web: Web = False,
 ) -> None:
     """List what waits for a person, oldest first, each with the exact command to type."""
+    from bridge.operations import attention
     from bridge.operations.home.links import FIRST
-    from bridge.operations.waiting import attention as operation
     from cli.drawing.screens import can_move
 
     service = service_here()
     if web:
         open_page(service, FIRST)
     elif not watch:
-        found = operation.find(service)
+        found = attention.find(service)
         say_json(found) if json else say(*_lines(found))
     elif json or not can_move(sys.stdout):
         _print_changes(service, json=json)
@@ -47,23 +47,23 @@ def attention(
 
 
 def _watch_live(service: "Service") -> None:
-    from bridge.operations.waiting import attention as operation
+    from bridge.operations import attention
     from cli.drawing.live import View, live
     from cli.drawing.viewport import Row
 
     with left_alone("service attention --watch"), live() as shown:
         while True:
-            lines = _lines(operation.find(service))
+            lines = _lines(attention.find(service))
             shown.show(View([], [Row(line) for line in lines], lines))
             shown.pause(INTERVAL)
 
 
 def _print_changes(service: "Service", *, json: bool) -> None:
-    from bridge.operations.waiting import attention as operation
+    from bridge.operations import attention
 
     shown = None
     while True:
-        found = operation.find(service)
+        found = attention.find(service)
         if found != shown:
             say_json(found) if json else say(*_lines(found), "")
             sys.stdout.flush()

@@ -15,8 +15,7 @@ from workflows.model.errors import UsageError
 from workflows.text.durations import format_duration
 
 if TYPE_CHECKING:
-    from bridge.operations.registry.hosts import Drained
-    from bridge.operations.registry.lost_hosts import Lost
+    from bridge.operations.registry.hosts import Drained, Lost
 
 app = typer.Typer(help="The hosts that share the work.", no_args_is_help=True, rich_markup_mode=None)
 Name = Annotated[str, typer.Argument(help="The host's name.")]
@@ -103,9 +102,9 @@ def remove(name: Name, json: Json = False) -> None:
 @app.command()
 def invite(json: Json = False) -> None:
     """Print the command with which a new machine joins. It works once, within 15 minutes; keep it secret."""
-    from bridge.operations.home import invitations
+    from bridge.operations.home import joining
 
-    invited = invitations.invite(service_here())
+    invited = joining.invite(service_here())
     if json:
         say_json(invited)
         return
@@ -149,11 +148,11 @@ def answer() -> None:
     """Answer a new host over ssh: read its proof of the invitation, print settings and keys, encrypted for it."""
     from base64 import b64encode
 
-    from bridge.operations.home import invitations
+    from bridge.operations.home import joining
 
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError("a new host asks this by ssh, not a person", "service host join TOKEN --from ssh://HOST")
-    say(b64encode(invitations.answer(service_here(), sys.stdin.readline(1000).strip())).decode())
+    say(b64encode(joining.answer(service_here(), sys.stdin.readline(1000).strip())).decode())
 
 
 @app.command()
@@ -215,10 +214,10 @@ def lost(
     """Move the jobs of a lost host: they go on elsewhere, from their last snapshots. Refused while it works."""
     import asyncio
 
-    from bridge.operations.registry import lost_hosts
+    from bridge.operations.registry import hosts
     from cli.drawing.words import signed
 
-    given_up = asyncio.run(lost_hosts.lost(service_here(), name, actor=signed(), now=now))
+    given_up = asyncio.run(hosts.lost(service_here(), name, actor=signed(), now=now))
     say_json(given_up) if json else _say_lost(given_up)
 
 

@@ -55,14 +55,14 @@ def init(
     from bridge.operations.health import runtimes
     from bridge.operations.home import cluster
     from bridge.operations.registry import init as initiation
-    from bridge.operations.registry import repos, team
+    from bridge.operations.registry import repos
     from cli.drawing.progress import progress
 
     service = service_here()
     found = initiation.checkout(service, Path())
     with progress("looking at the agents' programs") as step:
         seen = runtimes.check(service)
-        usable = team.usable(seen)
+        usable = initiation.usable(seen)
         step("looking at the Temporal server")
         lacks = cluster.lacking(service)
         step("looking at the remote")
@@ -118,10 +118,9 @@ def _checked(service: "Service", repo: str, *, json: bool) -> tuple[dict[str, An
     """Have the lead answer a tiny question, and return the outcome."""
     from bridge.operations.orders import new_jobs
     from bridge.operations.registry import init as initiation
-    from bridge.operations.registry import team
     from cli.asking.tree import follow, silently
 
-    new = new_jobs.NewJob(team.LEAD, "ask", initiation.QUESTION, repo)
+    new = new_jobs.NewJob(initiation.LEAD, "ask", initiation.QUESTION, repo)
     job_id = asyncio.run(new_jobs.start(service, new))
     tell(f"trying it: {job_id}")
     if json:

@@ -49,11 +49,11 @@ def add(
     import asyncio
 
     from bridge.operations.pipelines import definitions
-    from bridge.operations.registry import labels
+    from bridge.operations.registry import arguments
 
     service = service_here()
     pipeline = asyncio.run(definitions.add(service, *definitions.read_file(file)))
-    if warning := labels.caveat(service, definitions.required(pipeline)):
+    if warning := arguments.label_caveat(service, definitions.required(pipeline)):
         tell(f"warning: {warning}")
     if json:
         say_json(pipeline)

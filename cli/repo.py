@@ -58,7 +58,7 @@ def add(
     json: Json = False,
 ) -> None:
     """Register a repository by its checkout or its remote, or point its name at another one."""
-    from bridge.operations.registry import labels, repos
+    from bridge.operations.registry import arguments, repos
     from cli.drawing.progress import progress
 
     service = service_here()
@@ -66,7 +66,7 @@ def add(
     where = Path() if path is None and not remote and not changes else path
     with progress("asking the remote" if remote else "looking at the checkout"):
         repo = repos.add(service, name, where, github, remote, move=move, require=require, prefer=prefer)
-    if warning := labels.caveat(service, repo.require):
+    if warning := arguments.label_caveat(service, repo.require):
         tell(f"warning: {warning}")
     if json:
         say_json(repo)
@@ -138,14 +138,14 @@ def sweep(
 
 def _sweep_leftovers(name: str | None, *, yes: bool, json: bool) -> None:
     from bridge.operations.branches import unmerged
-    from bridge.operations.home import leftovers
+    from bridge.operations.home import gc
     from cli.drawing.progress import progress
     from cli.invocation.faults import if_interrupted
 
     service = service_here()
     stopped = if_interrupted("what is removed by now is gone, the rest is as it was", "service repo sweep")
     with stopped, progress() as step:
-        swept = leftovers.sweep(service, name, yes=yes, step=step)
+        swept = gc.sweep(service, name, yes=yes, step=step)
         works = [] if json else unmerged.find(service, unmerged.Choice(name), step)
     if json:
         say_json(swept)

@@ -18,8 +18,7 @@ from activities.store.github.facts import FactRow
 from activities.store.registry import repos
 from activities.store.registry.repos import Repo
 from bridge.github.session import Session
-from bridge.operations.branches.publish import publication
-from bridge.operations.branches.published_work import NothingToPublishError, Work, work_of
+from bridge.operations.branches.publish import NothingToPublishError, Work, publication, work_of
 from bridge.operations.service import Service
 from workflows.github.facts import BY_ITSELF, OUR_BRANCHES, FactKind, Publication, publish_id
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError

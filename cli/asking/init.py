@@ -12,8 +12,7 @@ from cli.drawing.output import asked, confirmed, tell, tell_error
 
 if TYPE_CHECKING:
     from bridge.operations.health.runtimes import Runtime
-    from bridge.operations.registry.init import Checkout, Plan
-    from bridge.operations.registry.team import Programs
+    from bridge.operations.registry.init import Checkout, Plan, Programs
     from bridge.operations.service import Service
 
 
@@ -116,12 +115,12 @@ def _programs(
     service: "Service", found: "Checkout", name: str, usable: "Sequence[Runtime]", answers: Answers
 ) -> "Programs":
     """Choose the team's runtimes; ask if there is a choice and an agent to register."""
-    from bridge.operations.registry import init, team
+    from bridge.operations.registry import init
 
-    chosen = team.choose(usable, answers.builder, answers.checker)
+    chosen = init.choose(usable, answers.builder, answers.checker)
     named = answers.yes or answers.builder is not None or answers.checker is not None
     plan = init.plan(service, found, name, chosen)
-    if named or len(usable) < 2 or not any(each.standing is team.Standing.NEW for each in plan.members):
+    if named or len(usable) < 2 or not any(each.standing is init.Standing.NEW for each in plan.members):
         return chosen
     _require_terminal()
     names = {each.program: each.name for each in usable} | {each.name: each.name for each in usable}
@@ -129,7 +128,7 @@ def _programs(
     while True:
         typed = asked(f"which program plans and builds ({', '.join(each.program for each in usable)}) [{first}]", first)
         if typed in names:
-            return team.choose(usable, names[typed])
+            return init.choose(usable, names[typed])
 
 
 def _require_terminal() -> None:
@@ -142,7 +141,7 @@ def _require_terminal() -> None:
 
 def in_words(service: "Service", plan: "Plan") -> list[str]:
     """Describe, one line each, what the plan does with the repository and with every agent."""
-    from bridge.operations.registry.team import Standing
+    from bridge.operations.registry.init import Standing
 
     lines = [*_repository(plan)]
     for each in plan.members:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bridge.operations.registry import team
+from bridge.operations.registry import init
 from tests.e2e import literal
 from tests.e2e.conftest import Installed, set_up
 from tests.e2e.limiter import ORDER, SHAPES, Walk, merge, order, register
@@ -56,7 +56,7 @@ def test_the_daily_order_ends_done_with_a_conflict_and_a_failed_check_on_the_way
     assert walk.jobs == jobs
     assert walk.ended == ("done", "")
     agents = {job["agent"] for job in walk.tree["jobs"]}
-    assert agents == {team.LEAD, team.BUILDER, team.CHECKER}
+    assert agents == {init.LEAD, init.BUILDER, init.CHECKER}
 
 
 def test_its_work_is_merged_by_one_command(walk: Walk) -> None:

@@ -13,10 +13,10 @@ from temporalio.worker import Worker
 from activities.settings.home import Home
 from activities.store.github import account
 from bridge.github.turn import Desk
+from bridge.operations import attention
 from bridge.operations.health import doctor
 from bridge.operations.health.findings import Level
 from bridge.operations.service import Service
-from bridge.operations.waiting import attention
 from tests.bridge.github.conftest import bind, working
 from tests.github.fixtures import hub as hub
 from tests.github.hub import Hub

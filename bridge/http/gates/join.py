@@ -9,7 +9,7 @@ from bridge.http.gates.rate import Rate
 from bridge.http.wire.call import call_of
 from bridge.http.wire.refusals import refuse
 from bridge.http.wire.thread_pools import for_host
-from bridge.operations.home import invitations
+from bridge.operations.home import joining
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError
 
@@ -21,12 +21,12 @@ class JoinGate:
         self.app, self._service, self._strangers = app, service, strangers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] != invitations.PATH or scope["method"] != "POST":
+        if scope["type"] != "http" or scope["path"] != joining.PATH or scope["method"] != "POST":
             return await self.app(scope, receive, send)
-        shown, caller = header(scope, invitations.HEADER.encode()) or "", f"address {address(scope)}"
+        shown, caller = header(scope, joining.HEADER.encode()) or "", f"address {address(scope)}"
         try:
             self._strangers.count(caller)
-            answer = await for_host(invitations.answer, self._service, shown)
+            answer = await for_host(joining.answer, self._service, shown)
         except ServiceError as refusal:
             return await refuse(scope, receive, send, refusal)
         call_of(scope).caller = call_of(scope).by = "invited host"

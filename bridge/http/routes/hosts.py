@@ -19,7 +19,7 @@ from bridge.http.wire.thread_pools import for_host
 from bridge.machine.named_tokens import Scope
 from bridge.operations.branches import diffs
 from bridge.operations.jobs import jobs, output
-from bridge.operations.jobs.other_hosts import NEXT, PREFIX
+from bridge.operations.jobs.hosts import NEXT, PREFIX
 from bridge.operations.jobs.output import Log
 from bridge.operations.pipelines import runs
 from bridge.operations.pipelines.runs import StageOutput

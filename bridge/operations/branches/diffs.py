@@ -2,8 +2,10 @@
 the diff of all work of a tree.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +20,60 @@ from activities.redaction.redact import redacted
 from activities.store import attempts as stored_runs
 from bridge.operations.branches import branches, task_line
 from bridge.operations.jobs import jobs
-from bridge.operations.jobs.other_hosts import OtherHost
+from bridge.operations.jobs.hosts import OtherHost
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError
 from workflows.model.states import JobState
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@.*")
+_ESCAPE = re.compile(r'\\([0-7]{3}|[abfnrtv"\\])')
+_ESCAPED = {"a": b"\a", "b": b"\b", "f": b"\f", "n": b"\n", "r": b"\r", "t": b"\t", "v": b"\v", '"': b'"', "\\": b"\\"}
+
+
+class Kind(StrEnum):
+    """The kind of a line."""
+
+    HUNK = "hunk"
+    SAME = "same"
+    ADD = "add"
+    CUT = "cut"
+    REMARK = "remark"
+    """A remark of git's: the line before it has no end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a diff without its sign, with its numbers in the old and in the new file."""
+
+    kind: Kind
+    text: str
+    old: int | None = None
+    new: int | None = None
+
+    @property
+    def place(self) -> str:
+        """Return the line's number in the new file, as `n12`, or in the old one where it was removed, as `o12`."""
+        if self.new is not None:
+            return f"n{self.new}"
+        return "" if self.old is None else f"o{self.old}"
+
+
+@dataclass(frozen=True, slots=True)
+class FilePatch:
+    """One file of a diff. Its lines are parsed when they are needed, since a diff may be large."""
+
+    path: str
+    text: str
+    """Its part of the diff, without the first line."""
+    added: int = 0
+    removed: int = 0
+    remarks: tuple[str, ...] = ()
+    """Changes of the file besides its lines: `new`, `deleted`, `renamed from …`, `mode … → …`, `binary`."""
+
+
+Pair = tuple[Line | None, Line | None]
+"""The old and the new line of a row, side by side."""
+
 
 DIFF_SECONDS = 30.0
 """Seconds that reading the worktree of a running job may take."""
@@ -115,3 +167,136 @@ def as_json(diff: JobDiff) -> dict[str, Any]:
         "diff": taken[:JSON_LIMIT].decode("utf-8", "replace"),
         "cut": len(taken) > JSON_LIMIT,
     }
+
+
+def beginning(pieces: Iterable[bytes], limit: int) -> tuple[str, bool]:
+    """Return whole lines of at most so many bytes, and whether the text was cut."""
+    taken = bytearray()
+    for piece in pieces:
+        taken += piece
+        if len(taken) > limit:
+            break
+    if len(taken) <= limit:
+        return taken.decode("utf-8", "backslashreplace"), False
+    whole = taken[:limit].rpartition(b"\n")[0] or taken[:limit]
+    return whole.decode("utf-8", "backslashreplace"), True
+
+
+def files(diff: str) -> tuple[FilePatch, ...]:
+    """Parse the files of a diff."""
+    start = "diff --git "
+    _, *parts = f"\n{diff}".split(f"\n{start}")
+    return tuple(_file(*part.partition("\n")[::2]) for part in parts)
+
+
+def lines(file: FilePatch) -> Iterator[Line]:
+    """Yield the lines of a file's hunks. The counts of a hunk say where it ends, whatever its lines look like."""
+    old = new = old_left = new_left = 0
+    for row in file.text.split("\n"):
+        sign, text = row[:1], row[1:]
+        if sign == "\\" and new:
+            yield Line(Kind.REMARK, text.strip())
+        elif sign == "+" and new_left:
+            yield Line(Kind.ADD, text, None, new)
+            new, new_left = new + 1, new_left - 1
+        elif sign == "-" and old_left:
+            yield Line(Kind.CUT, text, old, None)
+            old, old_left = old + 1, old_left - 1
+        elif sign in {" ", ""} and old_left and new_left:
+            yield Line(Kind.SAME, text, old, new)
+            old, new, old_left, new_left = old + 1, new + 1, old_left - 1, new_left - 1
+        elif hunk := _HUNK.fullmatch(row):
+            old, new = int(hunk[1]), int(hunk[3])
+            old_left, new_left = int(hunk[2] or 1), int(hunk[4] or 1)
+            yield Line(Kind.HUNK, row)
+
+
+def find_line(file: FilePatch, number: int, *, old: bool = False) -> Line | None:
+    """Return the line with this number in the new or the old file; None if the diff does not show it."""
+    return next((each for each in lines(file) if number == (each.old if old else each.new)), None)
+
+
+def side_by_side(shown: Iterable[Line]) -> Iterator[Pair]:
+    """Yield rows of old and new lines; removed lines stand beside the added ones that follow them.
+
+    A hunk's header and a remark are in both places.
+    """
+    cut: list[Line] = []
+    add: list[Line] = []
+    for line in shown:
+        if line.kind is Kind.CUT and not add:
+            cut.append(line)
+        elif line.kind is Kind.ADD:
+            add.append(line)
+        else:
+            yield from _beside(cut, add)
+            cut, add = ([line], []) if line.kind is Kind.CUT else ([], [])
+            if line.kind is not Kind.CUT:
+                yield line, line
+    yield from _beside(cut, add)
+
+
+def _beside(cut: list[Line], add: list[Line]) -> Iterator[Pair]:
+    for at in range(max(len(cut), len(add))):
+        yield (cut[at] if at < len(cut) else None), (add[at] if at < len(add) else None)
+
+
+def _file(names: str, text: str) -> FilePatch:
+    text = text.removesuffix("\n")
+    header, _, hunks = f"\n{text}".partition("\n@@")
+    found = dict(_fields(header))
+    path = found.get("path") or _path(names)
+    signs = [row[:1] for row in hunks.split("\n")]
+    return FilePatch(path, text, signs.count("+"), signs.count("-"), tuple(_remarks(found)))
+
+
+_FIELDS = {
+    "new file mode ": "new",
+    "deleted file mode ": "deleted",
+    "old mode ": "before",
+    "new mode ": "after",
+    "rename from ": "renamed",
+    "copy from ": "copied",
+    "rename to ": "path",
+    "copy to ": "path",
+    "Binary files ": "binary",
+    "GIT binary patch": "binary",
+    "+++ b/": "path",
+    '+++ "b/': "path",
+}
+
+
+def _fields(header: str) -> Iterator[tuple[str, str]]:
+    for row in header.split("\n"):
+        for start, name in _FIELDS.items():
+            if row.startswith(start):
+                said = row.removeprefix("+++ ") if row.startswith("+++ ") else row.removeprefix(start)
+                yield name, unquoted(said.removesuffix("\t")).removeprefix("b/" if row.startswith("+++ ") else "")
+
+
+def _remarks(found: dict[str, str]) -> Iterator[str]:
+    yield from (name for name in ("new", "deleted") if name in found)
+    yield from (f"{name} from {found[name]}" for name in ("renamed", "copied") if name in found)
+    if "before" in found:
+        yield f"mode {found['before']} → {found.get('after', '')}"
+    if "binary" in found:
+        yield "binary"
+
+
+def _path(names: str) -> str:
+    """Return the path of a line `a/path b/path`, whatever blanks are in it; a renamed file's is told below it."""
+    return unquoted(names[len(names) // 2 + 1 :]).removeprefix("b/")
+
+
+def unquoted(name: str) -> str:
+    """Return a name as git means it: one in quotes has escapes."""
+    if not (name.startswith('"') and name.endswith('"') and len(name) > 1):
+        return name
+    taken, at = bytearray(), 0
+    inner = name[1:-1]
+    for each in _ESCAPE.finditer(inner):
+        taken += inner[at : each.start()].encode("utf-8", "surrogatepass")
+        taken += bytes([int(each[1], 8) & 255]) if each[1].isdigit() else _ESCAPED[each[1]]
+        at = each.end()
+    taken += inner[at:].encode("utf-8", "surrogatepass")
+    return taken.decode("utf-8", "backslashreplace")

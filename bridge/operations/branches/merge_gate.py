@@ -14,7 +14,7 @@ from activities.store import rounds as stored_rounds
 from activities.store.attempts import Given
 from bridge.operations.branches import branches, task_line
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
-from bridge.operations.branches.foreign_commits import ForeignCommitsError, refuse_foreign
+from bridge.operations.branches.task_line import ForeignCommitsError, refuse_foreign
 from bridge.operations.branches.verdicts import plans_of
 from bridge.operations.jobs import jobs
 from bridge.operations.jobs.jobs import Tree

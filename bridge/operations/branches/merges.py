@@ -18,8 +18,7 @@ from activities.store.registry import repos as stored_repos
 from activities.store.registry.repos import Repo
 from bridge.operations.branches import branches, hub_work, task_line
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
-from bridge.operations.branches.foreign_commits import refuse_foreign
-from bridge.operations.branches.task_line import LeftOut
+from bridge.operations.branches.task_line import LeftOut, refuse_foreign
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from workflows.contract.models import Action

@@ -194,9 +194,9 @@ def store(service: Service) -> Iterator[Finding]:
         yield Finding("store", Level.OK, f"{where}: {older.message}")
     with connected(service.home, url) as connection:
         if connection.dialect.name == "postgresql":
-            from bridge.operations.health import postgresql
+            from bridge.operations.health.releases import of_postgresql
 
-            yield from postgresql.findings(connection, service.settings.store.pool)
+            yield from of_postgresql(connection, service.settings.store.pool)
 
 
 def fleet(service: Service) -> Iterator[Finding]:
@@ -365,7 +365,7 @@ def releases(service: Service) -> Iterator[Finding]:
     if service.settings.store.url:
         from bridge.operations.health import releases as of_hosts
 
-        yield from of_hosts.findings(service)
+        yield from of_hosts.of_releases(service)
 
 
 CHECKS: tuple[Check, ...] = (

@@ -1,12 +1,15 @@
-"""The releases of a fleet's hosts for `service doctor`, and the hosts and trees that are behind (ruling Q8)."""
+"""What `service doctor` says of a fleet: its PostgreSQL, its hosts' releases, trees that are behind (ruling Q8)."""
 
 import asyncio
 from collections.abc import Iterator
 
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
 from temporalio.client import Client
 
 from activities import releases
 from activities.releases import NoDeploymentsError
+from activities.store import connections
 from activities.store.registry.hosts import Host
 from activities.temporal import RPC_TIMEOUT, connect_to_look
 from bridge.operations.health.findings import Finding, Level
@@ -16,11 +19,16 @@ from bridge.operations.temporal import translated
 from workflows.model.errors import UnreachableError
 from workflows.policy.releases import is_newer
 
+_RIGHTS = "SELECT current_user, current_database(), current_schema(), has_schema_privilege(current_schema(), 'CREATE')"
+_USED = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
+_HOSTS = "SELECT count(*) FROM hosts WHERE stopped_at IS NULL"
+
+
 NAME = "releases"
 MOST, MOST_NAMED = 100, 3
 
 
-def findings(service: Service) -> Iterator[Finding]:
+def of_releases(service: Service) -> Iterator[Finding]:
     """Compare the hosts that run with the release that takes the steps of trees, and count trees of other releases."""
     living = [host for host in hosts.every(service) if host.has_worker]
     try:
@@ -70,3 +78,32 @@ async def _behind(client: Client, service: Service, name: str, current: str) -> 
     query = f"ExecutionStatus = 'Running' AND TaskQueue = '{queue}' AND ParentWorkflowId IS NULL"
     query += f" AND TemporalWorkerDeploymentVersion != '{name}:{current}'"
     return [each.id async for each in client.list_workflows(query, limit=MOST, rpc_timeout=RPC_TIMEOUT)]
+
+
+def of_postgresql(connection: Connection, pool: int) -> Iterator[Finding]:
+    """Check rights and limits, without changing anything."""
+    user, database, schema, makes = connection.execute(text(_RIGHTS)).one()
+    if not makes:
+        says = f"the account {user} may not make tables in the schema {schema} of the database {database}"
+        grant = f'GRANT CREATE, USAGE ON SCHEMA "{schema}" TO "{user}"'
+        yield Finding("store", Level.WRONG, says, f"as the database's owner: psql -d {database} -c '{grant}'")
+    used = connection.execute(text(_USED)).scalar_one()
+    seen = connections.capacity(connection, _hosts(connection), pool)
+    hosts = "1 host needs" if seen.hosts == 1 else f"{seen.hosts} hosts need"
+    says = f"PostgreSQL allows {seen.usable} connections, and {used} are open; {hosts} {seen.needed}"
+    if not seen.lacking:
+        yield Finding("store", Level.OK, says)
+        return
+    most = connection.execute(text("SHOW max_connections")).scalar_one()
+    fix = f"psql -c 'ALTER SYSTEM SET max_connections = {int(most) + seen.lacking}', then restart it"
+    if seen.fitting_pool:
+        fix += f"; or pool = {seen.fitting_pool} in [store] of every host"
+    yield Finding("store", Level.WARNING, says, fix)
+
+
+def _hosts(connection: Connection) -> int:
+    try:
+        return int(connection.execute(text(_HOSTS)).scalar_one())
+    except DBAPIError:  # the tables are not made yet
+        connection.rollback()
+        return 0

@@ -1,7 +1,7 @@
 """Reading jobs and trees."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from activities.store import trees as stored_trees
 from bridge.operations.jobs import belongs_to as belonging
 from bridge.operations.jobs import hosts
 from bridge.operations.jobs.belongs_to import NOTHING, Belonging
-from bridge.operations.jobs.other_hosts import OtherHost
+from bridge.operations.jobs.hosts import OtherHost
 from bridge.operations.service import Service
 from workflows.github.effective_jobs import chain_of
 from workflows.model import ids
@@ -34,6 +34,10 @@ from workflows.text.durations import clock
 
 if TYPE_CHECKING:
     from activities.runs.status import RunStatus
+
+Deps = Mapping[tuple[str, str], Sequence[str]]
+"""By coordinator's job id and leg: the legs of the same result that this leg depends on."""
+
 
 LONGEST_SEARCH = 200
 FORGED = "Its result is not shown: what the store has of its end was not sealed with a key of this service."
@@ -266,3 +270,43 @@ def live(service: Service, job: JobRecord) -> "RunStatus | None":
     put_off = stored_attempts.deferrals_of_run(service.store, job.job_id, job.attempt)[-1:]
     waits = seen.stage is Stage.ENDED and any(each.until > time.time() for each in put_off)
     return replace(seen, stage=Stage.PUT_OFF) if waits else seen
+
+
+def edges_of_tree(service: Service, tree: Tree) -> tuple[tuple[str, str], ...]:
+    """Return the edges of a tree's graph as edges of job ids, the earlier job first."""
+    handed_out = {job.parent_job_id for job in tree.jobs if job.parent_job_id and job.delegation_id}
+    kept = stored_trees.get(service.store, tree.task.root_job_id)
+    deps = {(tree.task.root_job_id, leg.id): leg.deps for leg in (kept.start.legs if kept else ())}
+    return tuple(edges(tree.jobs, deps | stored_attempts.dependencies(service.store, handed_out)))
+
+
+def edges(jobs: Sequence[JobRecord], deps: Deps) -> Iterator[tuple[str, str]]:
+    """Yield the edges. Dependents of a leg that delegated follow the leg's last continuation, with which it ends."""
+    legs: dict[str, dict[str, JobRecord]] = {}
+    then: dict[str, JobRecord] = {}
+    for job in jobs:
+        if job.parent_job_id and job.delegation_id:
+            legs.setdefault(job.parent_job_id, {})[job.delegation_id] = job
+        elif job.parent_job_id:
+            then[job.parent_job_id] = job
+    for parent, batch in legs.items():
+        waits = {leg: [each for each in deps.get((parent, leg), ()) if each in batch] for leg in batch}
+        for leg, job in batch.items():
+            yield from ((_last(batch[each], then), job.job_id) for each in waits[leg])
+            if not waits[leg]:
+                yield parent, job.job_id
+    for job in jobs:
+        if job.parent_job_id and not job.delegation_id:
+            batch = legs.get(job.parent_job_id, {})
+            awaited = {each for leg in batch for each in deps.get((job.parent_job_id, leg), ())}
+            ends = [_last(each, then) for leg, each in batch.items() if leg not in awaited]
+            yield from ((each, job.job_id) for each in ends or [job.parent_job_id])
+
+
+def _last(job: JobRecord, then: Mapping[str, JobRecord]) -> str:
+    """Return the last job of a coordinator; for a leg that delegated nothing, the leg itself."""
+    seen = {job.job_id}
+    while (after := then.get(job.job_id)) and after.job_id not in seen:
+        seen.add(after.job_id)
+        job = after
+    return job.job_id

@@ -19,7 +19,7 @@ from activities.runs.regular_files import NotRegularError, content_of
 from activities.store import attempts as stored_attempts
 from activities.store.attempts import AttemptRow
 from bridge.operations.jobs import jobs
-from bridge.operations.jobs.other_hosts import OtherHost
+from bridge.operations.jobs.hosts import OtherHost
 from bridge.operations.jobs.views import Shown
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError

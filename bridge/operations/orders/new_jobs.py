@@ -13,7 +13,7 @@ from activities.store.registry.repos import Repo
 from bridge.operations.jobs import belongs_to
 from bridge.operations.orders import trees
 from bridge.operations.registry import agents, repos
-from bridge.operations.registry.text_bounds import bounded_or_none, limit
+from bridge.operations.registry.arguments import bounded_or_none, limit
 from bridge.operations.service import Service
 from workflows.contract.models import Action, AutonomyPolicy, Delegation
 from workflows.contract.size_limits import storable

@@ -7,22 +7,18 @@ from pathlib import Path
 from activities.git.reviewed_commits import Unseen, unseen
 from activities.store import branches as stored
 from activities.store import trees as stored_trees
-from activities.store.registry import agents as stored_agents
 from activities.store.registry.agents import Agent
 from bridge.operations.branches import branches, merge_gate
 from bridge.operations.branches.branches import Branches
 from bridge.operations.jobs import jobs
 from bridge.operations.jobs.jobs import Tree
-from bridge.operations.orders import new_jobs, trees
-from bridge.operations.orders.resolving import BELONGING
-from bridge.operations.registry import agents
+from bridge.operations.orders import follow_ups, new_jobs, trees
 from bridge.operations.service import Service
 from workflows.contract.models import Action
 from workflows.github.merge_gate import Verdict
-from workflows.model.errors import RefusedError, ServiceError, UsageError
+from workflows.model.errors import RefusedError, UsageError
 from workflows.model.event_payloads import BranchEvent, BranchEventKind
 from workflows.text.fences import inline
-from workflows.tree.state import TreeInput
 
 LISTED = 40
 """Commits that the message of a review lists."""
@@ -62,38 +58,20 @@ async def review(service: Service, job_id: str, *, actor: str, agent: str = "", 
     new = _unseen(Path(repo.path), verdict.head, seen)
     message = "\n".join(_message(whole, new, seen))
     start = new_jobs.tree_of(service, chosen.worker, Action.REVIEW, message, repo, root=root)
-    started = await trees.start(service, _of(service, whole, start, verdict.head), repo.host)
+    start = follow_ups.belonging(service, tree.root_job_id, start, base=verdict.head)
+    start = start.model_copy(update={"title": follow_ups.titled("Review what is new in", whole)})
+    started = await trees.start(service, start, repo.host)
     _tell(service, tree, verdict.head, started, chosen.worker.name, actor)
     return Reviewing(started, tree.root_job_id, chosen.worker.name, verdict.head, new.commits, new.files)
 
 
-def possible(service: Service, repo: str) -> bool:
-    """Return whether any agent can review a repository."""
-    return any(_able(each, repo) for each in stored_agents.every(service.store))
-
-
 def _agent(service: Service, whole: Tree, verdict: Verdict, wanted: str) -> Agent:
     """Return the wanted agent, else the first able one: who has reviewed before, then others of the repository."""
-    repo = whole.task.repo
-    if wanted:
-        agent = agents.get(service, wanted)
-        agent.check(Action.REVIEW, repo)
-        return agent
-    known = {each.worker.name: each for each in stored_agents.every(service.store)}
-    before = [job.agent for job in whole.jobs if job.job_id in verdict.unseen]
-    order = [*(known[name] for name in before if name in known), *known.values()]
-    able = next((each for each in order if _able(each, repo)), None)
-    if able is None:
+    repo, before = whole.task.repo, [job.agent for job in whole.jobs if job.job_id in verdict.unseen]
+    agent = follow_ups.chosen(service, Action.REVIEW, repo, wanted, before)
+    if agent is None:
         raise UsageError(f"no agent that may work on {repo} has the capability review", "service agent list")
-    return able
-
-
-def _able(agent: Agent, repo: str) -> bool:
-    try:
-        agent.check(Action.REVIEW, repo)
-    except ServiceError:
-        return False
-    return True
+    return agent
 
 
 def _unseen(repo: Path, head: str, seen: Sequence[tuple[str, ...]]) -> Unseen:
@@ -101,15 +79,6 @@ def _unseen(repo: Path, head: str, seen: Sequence[tuple[str, ...]]) -> Unseen:
     each = [unseen(repo, head, commits) for commits in seen if commits]
     commits = dict.fromkeys(commit for one in each for commit in one.commits)
     return Unseen(tuple(commits), tuple(sorted({file for one in each for file in one.files})))
-
-
-def _of(service: Service, whole: Tree, start: TreeInput, head: str) -> TreeInput:
-    """Return a tree that begins from the head, and belongs to what the reviewed tree belongs to."""
-    known = stored_trees.get(service.store, whole.task.root_job_id)
-    bound = known.start.assignment if known else start.assignment
-    means = {"base": head} | {name: getattr(bound, name) for name in BELONGING}
-    title = f"Review what is new in {whole.task.title}"[: new_jobs.TITLE_LENGTH]
-    return start.model_copy(update={"title": title, "assignment": start.assignment.model_copy(update=means)})
 
 
 def _message(whole: Tree, new: Unseen, seen: Sequence[tuple[str, ...]]) -> Iterator[str]:

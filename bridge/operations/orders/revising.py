@@ -16,15 +16,13 @@ from activities.store import attempts, events
 from activities.store import branches as stored
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
-from bridge.operations.branches import branches, diffs, patches, task_line
+from bridge.operations.branches import branches, diffs, task_line
 from bridge.operations.branches.branches import Branches, BranchState
-from bridge.operations.branches.diffs import JobDiff
-from bridge.operations.branches.foreign_commits import refuse_foreign
-from bridge.operations.branches.patches import FilePatch
+from bridge.operations.branches.diffs import FilePatch, JobDiff
+from bridge.operations.branches.task_line import refuse_foreign
 from bridge.operations.jobs import jobs, rounds
 from bridge.operations.jobs.jobs import Tree
-from bridge.operations.orders import new_jobs, resolving, resume, trees
-from bridge.operations.registry import agents
+from bridge.operations.orders import follow_ups, new_jobs, resume, trees
 from bridge.operations.service import Service
 from workflows.contract.models import Action, Delegation
 from workflows.contract.size_limits import fitted, storable
@@ -161,12 +159,7 @@ def _refuse_early(job: JobRecord, whole: Tree, tree: Branches, said: Said) -> No
         raise UsageError(f"the comment on {empty.place} is empty")
     if why_not := refusal(job, whole, whole=said.whole):
         raise RefusedError(f"{why_not}; nothing was sent", f"service job tree {job.root_job_id} --watch")
-    if not tree.base:
-        raise RefusedError(
-            f"{tree.root_job_id} was started by an earlier release, which did not record its base:"
-            " no job can go on from its work",
-            f"service job branches {tree.root_job_id}",
-        )
+    follow_ups.refuse_without_base(tree)
 
 
 def _refuse_stale(job_id: str, diff: JobDiff, said: Said) -> None:
@@ -184,14 +177,14 @@ def _quoted(job_id: str, diff: JobDiff, said: Said) -> dict[Comment, str]:
     """Return the line that each comment is about; raise if the diff does not show it."""
     if not said.comments:
         return {}
-    text, _ = patches.beginning(diff.pieces(), READ_BYTES)
-    files: Mapping[str, FilePatch] = {each.path: each for each in patches.files(text)}
+    text, _ = diffs.beginning(diff.pieces(), READ_BYTES)
+    files: Mapping[str, FilePatch] = {each.path: each for each in diffs.files(text)}
     found = dict[Comment, str]()
     show = f"service job diff {job_id}{' --tree' if diff.source == 'tree' else ''}"
     for each in said.comments:
         if each.path not in files:
             raise UsageError(f"the diff of {job_id} has no file {each.path!r}", f"{show} --name-only")
-        line = patches.find(files[each.path], each.line, old=each.old)
+        line = diffs.find_line(files[each.path], each.line, old=each.old)
         if line is None:
             side = "old" if each.old else "new"
             raise UsageError(
@@ -242,25 +235,23 @@ async def _go_on(
         if leg.state is not BranchState.MERGED:
             refuse_foreign(service, tree, leg, "; nothing was started")
         parts = [Part(leg.leg, leg.job_id, leg.branch, leg.head_sha or "")]
-    start = resolving.going_on(service, tree, worker, message, parts, root)
-    start = start.model_copy(update={"title": resolving.titled("Revise", whole)})
+    start = follow_ups.going_on(service, tree, worker, message, parts, root)
+    start = start.model_copy(update={"title": follow_ups.titled("Revise", whole)})
     started = await trees.start(service, start, repo.host)
     return Revising(started, tree.root_job_id, worker.name, tree.task_branch, again=False)
 
 
 def _worker(service: Service, job: JobRecord, whole: Tree, wanted: str) -> Worker:
     """Return the wanted agent, else the job's own worker, else another that may implement there."""
-    if wanted:
-        agent = agents.get(service, wanted)
-        agent.check(Action.IMPLEMENT, whole.task.repo)
-        return agent.worker
-    if job.ephemeral and (own := _ephemeral(service, job)) and Action.IMPLEMENT in own.capabilities:
+    own = None if wanted or not job.ephemeral else _ephemeral(service, job)
+    if own and Action.IMPLEMENT in own.capabilities:
         return own
     writers = [each.agent for each in whole.jobs if each.action is Action.IMPLEMENT and not each.ephemeral]
-    able = next(resolving.implementers(service, whole, [job.agent, *writers]), None)
-    if able is None:
+    first = [job.agent, *writers, *(each.agent for each in whole.jobs)]
+    agent = follow_ups.chosen(service, Action.IMPLEMENT, whole.task.repo, wanted, first)
+    if agent is None:
         raise UsageError(f"no agent may implement on {whole.task.repo}", "service agent list")
-    return able.worker
+    return agent.worker
 
 
 def _ephemeral(service: Service, job: JobRecord) -> Worker | None:

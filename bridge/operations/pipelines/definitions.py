@@ -16,7 +16,7 @@ from activities.store.registry.pipelines import Pipeline
 from bridge.operations.jobs import belongs_to
 from bridge.operations.pipelines import runs
 from bridge.operations.pipelines.runs import ActiveRunError
-from bridge.operations.registry.text_bounds import limit
+from bridge.operations.registry.arguments import limit
 from bridge.operations.service import Service
 from workflows.model import ids
 from workflows.model.errors import NotFoundError, RefusedError, UsageError

@@ -11,7 +11,7 @@ from activities.store import attempts as stored_attempts
 from activities.store import pipeline_runs as stored
 from bridge.operations import paging
 from bridge.operations.jobs.belongs_to import Belonging, belonging
-from bridge.operations.jobs.other_hosts import OtherHost
+from bridge.operations.jobs.hosts import OtherHost
 from bridge.operations.service import Service
 from workflows.contract.models import Decision
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError, with_nearest

@@ -10,8 +10,8 @@ from activities.runtimes.table import KNOWN, PROGRAMS, RUNTIMES
 from activities.store import jobs as stored_jobs
 from activities.store.registry import agents as stored
 from activities.store.registry.agents import Agent
-from bridge.operations.registry import labels, repos
-from bridge.operations.registry.text_bounds import bounded, bounded_or_none
+from bridge.operations.registry import arguments, repos
+from bridge.operations.registry.arguments import bounded, bounded_or_none
 from bridge.operations.service import Service
 from workflows.contract.models import WRITE_POLICIES, Action, AutonomyPolicy
 from workflows.model.errors import Commands, NotFoundError, RefusedError, UsageError, argument, with_nearest
@@ -48,7 +48,7 @@ def add(service: Service, new: NewAgent) -> Agent:
         for repo in new.repos:
             repos.get(service, repo)
     with argument("require"):
-        require, prefer = labels.checked(new.require), labels.checked(new.prefer)
+        require, prefer = arguments.labels(new.require), arguments.labels(new.prefer)
     with argument("name"):
         if not stored.add(service.store, worker, new.repos, require, prefer):
             raise RefusedError(f"there is an agent {new.name} already", f"service agent show {new.name}")

@@ -1,4 +1,4 @@
-"""One of the hosts that share a store: its details, its removal, and draining it (rulings Q1, Q8)."""
+"""One of the hosts that share a store: its details, its removal, draining it, and giving it up (rulings Q1, Q5, Q8)."""
 
 from dataclasses import asdict, dataclass
 
@@ -9,6 +9,7 @@ from bridge.operations.jobs import hosts
 from bridge.operations.jobs.hosts import Host
 from bridge.operations.service import Service
 from workflows.model.errors import Commands, NotFoundError, RefusedError, with_nearest
+from workflows.policy.host_availability import lacks_worker, reason_of_move, way_back
 
 SHOWN = 3
 """Jobs and repositories that an error names."""
@@ -40,6 +41,19 @@ class Drained:
     host: str
     draining: bool
     left: tuple[Begun, ...]
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A host that was declared lost, and what becomes of its jobs."""
+
+    host: str
+    moving: tuple[str, ...]
+    """The jobs that go on elsewhere."""
+    staying: tuple[str, ...]
+    """The jobs on a plain checkout, which wait for the host."""
+    next: str = ""
+    """The command after which the jobs in `staying` go on; empty if none stay."""
 
 
 def get(service: Service, name: str) -> HostDetail:
@@ -83,3 +97,26 @@ def left(service: Service, name: str) -> Drained:
     host, held = get(service, name), moves.begun_on(service.store, name)
     begun = [Begun(each.job_id, each.repo, max(0.0, host.now - (each.begun_at or host.now))) for each in held]
     return Drained(host.name, host.draining_at is not None, tuple(begun))
+
+
+async def lost(service: Service, name: str, *, actor: str, now: bool = False) -> Lost:
+    """Move the jobs of a host elsewhere, as a person orders. Refused while it works, unless `now` is given."""
+    from activities import lost_hosts  # Temporal's library takes long to load
+    from bridge.operations.temporal import client_of, translated
+
+    host = get(service, name)
+    works = not lacks_worker(host.seen)
+    if works and not now:
+        seconds = max(0.0, host.now - host.seen_at)
+        ways = Commands(f"service host drain {name}", f"service host lost {name} --now  (moves its jobs all the same)")
+        raise RefusedError(f"the host {name} works: it was seen {seconds:.0f} s ago", ways)
+    if len(stored.every(service.store)) == 1:
+        raise RefusedError(f"{name} is the only host, so its jobs cannot move", way_back(name))
+    client = await client_of(service)
+    stored.lose(service.store, host.seen)
+    held = [*moves.begun_on(service.store, name), *moves.queued_on(service.store, name)]
+    reason = f"{actor} declared its host {name} lost" if works else reason_of_move(host.seen)
+    with translated():
+        going = await lost_hosts.move(client, held, lost_hosts.order_of(host, reason, always=works))
+    staying = tuple(each.job_id for each in held if not each.moves)
+    return Lost(name, tuple(each.job_id for each in going), staying, way_back(name) if staying else "")

@@ -3,8 +3,9 @@
 import contextlib
 import re
 import shlex
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -16,25 +17,60 @@ from activities.git.remotes import remotes, without_credentials
 from activities.git.work_folder.worktrees import commit_of
 from activities.host import boxing
 from activities.runtimes.table import SHELL
+from activities.store.registry.agents import Agent
 from activities.store.registry.repos import Repo
 from bridge.machine import daemon_state
 from bridge.operations import settings
 from bridge.operations.health.runtimes import Runtime
 from bridge.operations.jobs import hosts
-from bridge.operations.registry import agents, repos, team
-from bridge.operations.registry.team import Member, Programs, Standing
+from bridge.operations.registry import agents, repos
+from bridge.operations.registry.agents import NewAgent
 from bridge.operations.service import Service
-from workflows.contract.models import Action
+from workflows.contract.models import Action, AutonomyPolicy
 from workflows.github.repository_name import github_of_remotes, host_of
 from workflows.model.errors import Commands, RefusedError, ServiceError, UsageError
+
+LEAD, BUILDER, CHECKER = "lead", "builder", "checker"
+
+
+class Standing(StrEnum):
+    """The change that `service init` makes for a member."""
+
+    NEW = "registered"
+    """The name is free: the agent is registered, for this repository."""
+    ALLOWED = "allowed"
+    """It is registered with no more rights for other repositories, and is now allowed on this one too."""
+    THERE = "already there"
+    """It is registered, and may work on this repository."""
+    OTHER = "left alone"
+    """Another agent has the name, and may not work on this repository."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One agent of the team."""
+
+    new: NewAgent
+    standing: Standing
+    runtime: str
+    """Its runtime; a registered agent keeps its own."""
+
+
+@dataclass(frozen=True)
+class Programs:
+    """The runtimes of the team."""
+
+    builder: str
+    checker: str
+
 
 QUESTION = "Name the main folders of this repository in one sentence. Change nothing, ask nothing, delegate nothing."
 """The tiny job that proves that everything works."""
 
 FIRST = (
-    (Action.ASK, team.LEAD, "What does this repository do, and what would you improve first?"),
-    (Action.IMPLEMENT, team.BUILDER, "Correct the mistakes of spelling in the README"),
-    (Action.REVIEW, team.CHECKER, "Review the last commit"),
+    (Action.ASK, LEAD, "What does this repository do, and what would you improve first?"),
+    (Action.IMPLEMENT, BUILDER, "Correct the mistakes of spelling in the README"),
+    (Action.REVIEW, CHECKER, "Review the last commit"),
 )
 """The first jobs that are suggested."""
 COMMANDS = 3
@@ -155,7 +191,7 @@ def check_name(service: Service, found: Checkout | None, name: str) -> None:
 def plan(service: Service, found: Checkout, name: str, programs: Programs) -> Plan:
     """List the registrations that are missing, and those that exist. Nothing is changed."""
     check_name(service, found, name)
-    return Plan(found, name, tuple(team.members(programs, name, agents.every(service), service.settings.builds_with)))
+    return Plan(found, name, tuple(members(programs, name, agents.every(service), service.settings.builds_with)))
 
 
 def unheld(service: Service, plan: Plan) -> dict[str, CannotLaunchError]:
@@ -218,12 +254,12 @@ def may_be_tried(service: Service, plan: Plan, usable: Sequence[Runtime], weaken
 
     It must be allowed here, its program must work, and it must have a box or need none that holds.
     """
-    lead = next(each for each in plan.members if each.new.name == team.LEAD)
+    lead = next(each for each in plan.members if each.new.name == LEAD)
     if lead.runtime not in weakened and boxing.refused(service.settings, lead.runtime):
         return False
     ours = lead.standing in (Standing.NEW, Standing.ALLOWED)
     return lead.runtime in {SHELL, *(each.name for each in usable if each.works)} and (
-        ours or _may(service, team.LEAD, Action.ASK, plan.repo)
+        ours or _may(service, LEAD, Action.ASK, plan.repo)
     )
 
 
@@ -268,3 +304,72 @@ def _may(service: Service, name: str, action: Action, repo: str) -> bool:
     except ServiceError:
         return False
     return True
+
+
+def usable(found: Sequence[Runtime]) -> list[Runtime]:
+    """Return the runtimes that work, known logins first; if none does, those that lack only a login."""
+    programs = [each for each in found if each.name != SHELL]
+    working = sorted((each for each in programs if each.works), key=lambda each: each.logged_in is not True)
+    usable = working or [each for each in programs if each.version and each.logged_in is False]
+    if not usable:
+        why = "; ".join(f"{each.program}: {each.says}" for each in programs)
+        fixes = [each.fix for each in programs if each.fix]
+        raise RefusedError(
+            f"nothing was registered: one agent program is needed, and none works ({why}); the demo needs none",
+            Commands(*fixes, "service init", "service demo"),
+        )
+    return usable
+
+
+def choose(usable: Sequence[Runtime], builder: str | None = None, checker: str | None = None) -> Programs:
+    """Return the chosen runtimes; by default the first one builds, and another one checks if there is one."""
+    names, programs = [each.name for each in usable], {each.program: each.name for each in usable}
+    builder, checker = programs.get(builder or "", builder), programs.get(checker or "", checker)
+    for wanted in (builder, checker):
+        if wanted is not None and wanted not in names:
+            raise UsageError(f"{wanted!r} cannot be used here; there is {', '.join(programs)}", "service runtime check")
+    builds = builder or next((name for name in names if name != checker), names[0])
+    return Programs(builds, checker or next((name for name in names if name != builds), builds))
+
+
+def members(
+    programs: Programs, repo: str, registered: Sequence[Agent], builds_with: Callable[[str], AutonomyPolicy]
+) -> list[Member]:
+    """Return the team for a repository, each with the agent that has its name already.
+
+    Builder and checker get the policy with which their runtime's program can run builds and tests.
+    """
+    known = {agent.worker.name: agent for agent in registered}
+    return [_member(new, known.get(new.name)) for new in _team(programs, repo, builds_with)]
+
+
+def _member(new: NewAgent, known: Agent | None) -> Member:
+    if known is None:
+        return Member(new, Standing.NEW, new.runtime)
+    worker = known.worker
+    if set(new.repos) <= set(known.repos):
+        standing = Standing.THERE
+    elif ",".join(worker.capabilities) == new.capabilities and _has_no_more(worker.autonomy_policy, new.autonomy):
+        standing = Standing.ALLOWED
+    else:
+        standing = Standing.OTHER
+    return Member(new, standing, worker.runtime)
+
+
+def _has_no_more(policy: AutonomyPolicy, wanted: str) -> bool:
+    order = list(AutonomyPolicy)
+    return order.index(policy) <= order.index(AutonomyPolicy(wanted))
+
+
+def _team(programs: Programs, repo: str, builds_with: Callable[[str], AutonomyPolicy]) -> list[NewAgent]:
+    looks, reads = f"{Action.ASK},{Action.REVIEW}", AutonomyPolicy.READ_ONLY
+    builds, checks = builds_with(programs.builder), builds_with(programs.checker)
+    return [
+        _agent(LEAD, programs.builder, looks, reads, "plans the work, hands it out and sums it up", repo),
+        _agent(BUILDER, programs.builder, Action.IMPLEMENT, builds, "changes the code and tests the change", repo),
+        _agent(CHECKER, programs.checker, Action.REVIEW, checks, "runs the tests, reviews what others changed", repo),
+    ]
+
+
+def _agent(name: str, runtime: str, capabilities: str, autonomy: str, role: str, repo: str) -> NewAgent:
+    return NewAgent(name, runtime, capabilities=str(capabilities), autonomy=str(autonomy), role=role, repos=(repo,))

@@ -14,8 +14,8 @@ from activities.host import checkouts
 from activities.store import jobs as stored_jobs
 from activities.store.registry import repos as stored
 from activities.store.registry.repos import Remote, Repo
-from bridge.operations.registry import labels
-from bridge.operations.registry.text_bounds import bounded
+from bridge.operations.registry import arguments
+from bridge.operations.registry.arguments import bounded
 from bridge.operations.service import Service
 from workflows.contract.size_limits import storable
 from workflows.github.repository_name import github_of_remotes, host_of, is_github_name
@@ -64,7 +64,7 @@ def add(
         found = github_of_remotes(named, host_of(service.settings.github.web))
         github = found or (known.github if known else "")
     with argument("require"):
-        asked = [None if each is None else labels.checked(each) for each in (require, prefer)]
+        asked = [None if each is None else arguments.labels(each) for each in (require, prefer)]
     here = service.settings.host
     return stored.put(service.store, name, top, here, github, reached, require=asked[0], prefer=asked[1])
 

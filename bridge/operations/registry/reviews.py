@@ -12,7 +12,7 @@ from activities.redaction.redact import redacted
 from activities.store.registry import reviews as stored
 from activities.store.registry.reviews import Review
 from bridge.operations.registry import repos
-from bridge.operations.registry.text_bounds import bounded
+from bridge.operations.registry.arguments import bounded
 from bridge.operations.service import Service
 from workflows.contract.size_limits import storable
 from workflows.model import ids

@@ -43,7 +43,7 @@ def service(home: Home, tmp_path: Path) -> Iterator[Service]:
 @pytest.fixture
 def sweeping(service: Service) -> Iterator[Seat]:
     """Run a sweep that waits for our signal."""
-    with seated(SWEEP, before=partial(slow.waits, "bridge.operations.home.leftovers:_sweep")) as seat:
+    with seated(SWEEP, before=partial(slow.waits, "bridge.operations.home.gc:_sweep")) as seat:
         seat.until(lambda screen: [line for line in screen.shown if LOOKING.fullmatch(line)])
         yield seat
 
@@ -61,7 +61,7 @@ def test_it_is_one_line_and_gone_at_the_end(sweeping: Seat) -> None:
 
 
 def test_a_terminal_without_a_cursor_gets_none(service: Service) -> None:
-    before = partial(slow.lasts, "bridge.operations.home.leftovers:sweep")
+    before = partial(slow.lasts, "bridge.operations.home.gc:sweep")
     with seated(("attention",), environment={"TERM": "dumb"}) as seat:
         assert seat.end() == 0
         assert "\x1b" not in seat.written
@@ -126,7 +126,7 @@ def test_what_is_printed_meanwhile_stands_above_it(monkeypatch: pytest.MonkeyPat
 LASTS = [
     ("backup copied", "bridge.operations.home.backup:make", "nothing was copied"),
     ("restore copied", "bridge.operations.home.backup:restore", "the home is as it was"),
-    ("repo sweep", "bridge.operations.home.leftovers:sweep", "what is removed by now is gone"),
+    ("repo sweep", "bridge.operations.home.gc:sweep", "what is removed by now is gone"),
     ("doctor", "bridge.operations.health.doctor:examine", "not everything was checked"),
     ("github sync", "bridge.operations.github.account:sync", "it will be read all the same"),
     ("daemon start", "bridge.daemon.control:start", "the daemon goes on starting"),

@@ -20,8 +20,8 @@ from activities.store.database import Changes
 from bridge.http.dashboard.frame.outages import Gone, gone
 from bridge.http.dashboard.frame.page import Asked, Page
 from bridge.http.wire.thread_pools import act, read
+from bridge.operations import attention
 from bridge.operations.service import Service
-from bridge.operations.waiting import waiting
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ class Watch:
     async def _rest_now(self) -> None:
         try:
             self.gone = await act(partial(gone, self._service))
-            self.waiting = await read(waiting.number, self._service)
+            self.waiting = await read(attention.number, self._service)
         except DBAPIError:
             pass  # `gone` reports the store's outage
         except Exception:

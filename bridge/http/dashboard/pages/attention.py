@@ -7,9 +7,10 @@ from collections.abc import Mapping
 
 from bridge.http.dashboard.frame.page import Action, Asked, Page
 from bridge.http.dashboard.parts import resuming
-from bridge.operations.orders import resolving
+from bridge.operations import attention
+from bridge.operations.orders import follow_ups
 from bridge.operations.service import Service
-from bridge.operations.waiting import waiting
+from workflows.contract import models
 from workflows.policy.stalls import WAYS
 
 
@@ -20,10 +21,10 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "title": "Attention",
         "found": found,
         "waiting": found.total,
-        "lately": waiting.lately(service),
-        "running": waiting.running(service) if quiet else (),
+        "lately": attention.lately(service),
+        "running": attention.running(service) if quiet else (),
         "resolvers": _resolvers(service, found),
-        "unused": quiet and waiting.nothing_ever_ran(service),
+        "unused": quiet and attention.nothing_ever_ran(service),
         "seen_of": resuming.seen_of,
         "form_of": resuming.form_of,
         "most": resuming.MOST,
@@ -32,10 +33,10 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
     }
 
 
-def _resolvers(service: Service, found: waiting.Waiting) -> set[str]:
+def _resolvers(service: Service, found: attention.Waiting) -> set[str]:
     """Return the repositories with a conflict that an agent can resolve."""
     conflicting = {found.tasks[item.root_job_id].repo for item in found.items if item.knots}
-    return {repo for repo in conflicting if resolving.possible(service, repo)}
+    return {repo for repo in conflicting if follow_ups.possible(service, models.Action.IMPLEMENT, repo)}
 
 
 PAGES = (Page("/", "attention.html", _look),)

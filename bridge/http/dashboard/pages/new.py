@@ -16,7 +16,7 @@ from bridge.operations.jobs import hosts
 from bridge.operations.orders import new_jobs, trees
 from bridge.operations.orders.new_jobs import NewJob, NewRecipe
 from bridge.operations.pipelines import definitions
-from bridge.operations.registry import agents, init, labels, repos
+from bridge.operations.registry import agents, arguments, init, repos
 from bridge.operations.registry.agents import NewAgent
 from bridge.operations.service import Service
 from workflows.contract.models import Action, AutonomyPolicy
@@ -193,12 +193,12 @@ def _known_labels(service: Service) -> list[str] | None:
 def _labels(form: Form, field: str) -> tuple[str, ...]:
     """Return the labels of a field, which commas or spaces separate."""
     with argument(field):
-        return labels.checked(form.text(field, "").replace(",", " ").split())
+        return arguments.labels(form.text(field, "").replace(",", " ").split())
 
 
 def _warned(service: Service, said: str, require: Iterable[str]) -> str:
     """Add a warning if no host has a required label."""
-    warning = labels.caveat(service, require)
+    warning = arguments.label_caveat(service, require)
     return f"{said} Mind that {warning}." if warning else said
 
 

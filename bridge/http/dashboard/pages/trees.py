@@ -10,10 +10,11 @@ from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Note, Pa
 from bridge.http.dashboard.parts import dag, grid, legs, outline, timeline
 from bridge.operations.branches import publish
 from bridge.operations.home import links
-from bridge.operations.jobs import dependencies, jobs, rounds
+from bridge.operations.jobs import jobs, rounds
 from bridge.operations.jobs.jobs import Tree
-from bridge.operations.orders import resolving, reviewing, trees
+from bridge.operations.orders import follow_ups, trees
 from bridge.operations.service import Service
+from workflows.contract import models
 from workflows.model.errors import UsageError
 from workflows.model.rows import EventRecord, RoundRecord
 
@@ -70,8 +71,8 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "finish": legs.finish_of(service, tree, told, found),
         "gate": legs.verdict_of(service, tree, told, found),
         "conflicts": legs.conflicts_of(service, tree, told),
-        "may_resolve": resolving.possible(service, tree.task.repo),
-        "may_review": reviewing.possible(service, tree.task.repo),
+        "may_resolve": follow_ups.possible(service, models.Action.IMPLEMENT, tree.task.repo),
+        "may_review": follow_ups.possible(service, models.Action.REVIEW, tree.task.repo),
         "published": publish.of_tree(service, root),
         "may_publish": publish.is_possible(service, tree.task.repo),
         "rounds": asked_of,
@@ -88,7 +89,7 @@ def _drawn(
     root, folds = tree.task.root_job_id, len(tree.jobs) > outline.LARGE
     unfolded = tuple(key for key in asked.query.get("unfold", "").split(",") if key)
     view = View(f"/ui/trees/{root}", asked.query.get("time") == "clock", unfolded, folds)
-    follows = dependencies.of_tree(service, tree)
+    follows = jobs.edges_of_tree(service, tree)
     chains = outline.of_tree(tree.jobs, asked_of, over=tree.over)
     shown = outline.of_tree(tree.jobs, over=tree.over, unfolded=unfolded) if unfolded else chains
     course = timeline.Course(tree.jobs, told, jobs.waits(service, root), asked_of, follows, time.time())

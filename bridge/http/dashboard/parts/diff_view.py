@@ -11,9 +11,8 @@ from markupsafe import Markup, escape
 from bridge.http.dashboard.frame.page import Asked
 from bridge.http.dashboard.parts.highlight import highlighted
 from bridge.http.dashboard.parts.slow_answers import Recent
-from bridge.operations.branches import diffs, patches
-from bridge.operations.branches.diffs import JobDiff
-from bridge.operations.branches.patches import FilePatch, Kind, Line
+from bridge.operations.branches import diffs
+from bridge.operations.branches.diffs import FilePatch, JobDiff, Kind, Line
 from bridge.operations.jobs.jobs import Tree
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError
@@ -118,10 +117,10 @@ def of_tree(service: Service, tree: Tree) -> ReadDiff:
 def _read(ask: Callable[[], JobDiff]) -> ReadDiff:
     try:
         found = ask()
-        text, cut = patches.beginning(found.pieces(), DIFF_BYTES)
+        text, cut = diffs.beginning(found.pieces(), DIFF_BYTES)
     except ServiceError as error:
         return ReadDiff(problem=error.message)
-    return ReadDiff(found.source, found.base, found.head, patches.files(text), cut, found.left_out)
+    return ReadDiff(found.source, found.base, found.head, diffs.files(text), cut, found.left_out)
 
 
 class DiffView:
@@ -183,14 +182,14 @@ class DiffView:
         """Return the first line to show: the one in the address, or that of the part with the line to comment on."""
         path, line, old = self._target
         if path == file.path and "line" not in self._asked.query:
-            found = (at for at, each in enumerate(patches.lines(file)) if line == (each.old if old else each.new))
+            found = (at for at, each in enumerate(diffs.lines(file)) if line == (each.old if old else each.new))
             return next(found, 0) // LINES * LINES
         return self._number("line", file.text.count("\n") + 1)
 
     def _shown(self, part: Part, code: "_Code") -> ShownFile:
         file, size = part.file, len(part.lines)
         if self.split:
-            pairs = patches.side_by_side(part.lines)
+            pairs = diffs.side_by_side(part.lines)
             rows = tuple((code.shown(old, part), code.shown(new, part)) for old, new in pairs)
         else:
             rows = tuple((code.shown(each, part), None) for each in part.lines)
@@ -270,7 +269,7 @@ def elsewhere(comments: Mapping[str, str], files: Sequence[ShownFile]) -> dict[s
 
 def _part(number: int, file: FilePatch, start: int) -> Part:
     taken, letters = list[Line](), 0
-    rest = islice(patches.lines(file), start, None)
+    rest = islice(diffs.lines(file), start, None)
     for line in rest:
         letters += min(len(line.text), LONGEST)
         if len(taken) == LINES or (taken and letters > LETTERS):

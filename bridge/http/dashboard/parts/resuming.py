@@ -7,10 +7,10 @@ from hashlib import sha256
 from urllib.parse import parse_qsl, urlsplit
 
 from bridge.http.dashboard.frame.page import CHANNEL, Done, Form, Note
+from bridge.operations import attention
 from bridge.operations.jobs import jobs, rounds
 from bridge.operations.orders import resume
 from bridge.operations.service import Service
-from bridge.operations.waiting import waiting
 from workflows.model.errors import RefusedError, ServiceError, UsageError
 from workflows.model.orders import ResumeOrder
 from workflows.model.rows import QuestionRecord, RoundRecord
@@ -61,12 +61,12 @@ def form_of(shown: RoundRecord) -> str:
     return f"say-{shown.coordinator_id}"
 
 
-def page_of(service: Service, query: Mapping[str, str]) -> waiting.Waiting:
+def page_of(service: Service, query: Mapping[str, str]) -> attention.Waiting:
     """Return the page of waiting items that starts at the query's `from`."""
     first = query.get("from", "0")
     if not (first.isascii() and first.isdigit() and len(first) < 7):
         raise UsageError("?from= takes a whole number")
-    return waiting.find(service, int(first) // MOST * MOST, MOST)
+    return attention.page(service, int(first) // MOST * MOST, MOST)
 
 
 async def say(service: Service, form: Form) -> Done:
@@ -86,7 +86,7 @@ async def say_to_chosen(service: Service, form: Form) -> Done:
     verb, chosen = form.text("say"), [_read(each) for each in dict.fromkeys(form.all("chosen"))]
     if not chosen:
         raise UsageError("nothing is chosen: tick what you mean first")
-    turn, titles = asyncio.Semaphore(AT_ONCE), waiting.titles(service, [each.job for each in chosen])
+    turn, titles = asyncio.Semaphore(AT_ONCE), attention.titles(service, [each.job for each in chosen])
 
     async def one(seen: Seen) -> Note:
         about = f"{titles.get(seen.job, '')} {seen.job}".strip()

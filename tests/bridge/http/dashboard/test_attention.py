@@ -9,9 +9,9 @@ from sqlalchemy import event, insert
 
 from activities.store import jobs, outbox, schema, stalls
 from activities.store.github import account
+from bridge.operations import attention
 from bridge.operations.jobs.hosts import AbsentHost
 from bridge.operations.service import Service
-from bridge.operations.waiting import attention, waiting
 from tests.bridge import github_seeds, seeds
 from tests.bridge.http.dashboard.surfer import Shown, Surfer
 from workflows.model.event_kinds import EventKind
@@ -111,7 +111,7 @@ async def test_the_page_lists_what_the_command_lists(service: Service) -> None:
     blocked(service, root(60), NOW, next="a finalized tree takes no retry: start a new one", waits_for=WaitsFor.NOTHING)
     conflict(service, root(61), NOW - 9)
     conflict(service, root(62), NOW, waits_for=WaitsFor.NOTHING)
-    found, page = attention.find(service), waiting.find(service, 0, 50)
+    found, page = attention.find(service), attention.page(service, 0, 50)
     listed = {*(each.round_id for each in found.waiting), *(each.root_job_id for each in found.blocked)}
     listed |= {job.job_id for job in found.preflight_failed} | {way.root_job_id for way in found.conflicts}
     listed |= {host.host for host in found.hosts}
@@ -238,7 +238,7 @@ async def test_what_stands_still_shows_why_and_the_commands(service: Service, an
 async def test_jobs_that_no_host_can_run_say_what_is_missing(service: Service, ann: Surfer) -> None:
     for number in range(2):
         hostless(service, root(number + 1), NOW - 600 + number, why="no host has the label gpu")
-    [item] = waiting.every(service).items
+    [item] = attention.every(service).items
     assert item.host == AbsentHost(
         "a host that can run them", "no host has the label gpu", "service host list", (root(1), root(2)), unplaced=True
     )
@@ -369,8 +369,8 @@ async def test_whatever_was_written_is_shown_as_text(service: Service, ann: Surf
 
 async def test_running_trees_do_not_hide_a_store_that_is_empty_of_waits(service: Service) -> None:
     jobs.write(service.store, Records(task=seeds.task(root(1)), jobs=(seeds.job(root(1)),)))
-    assert waiting.find(service, 0, 50).total == 0
-    assert [each.task.root_job_id for each in waiting.running(service)] == [root(1)]
+    assert attention.page(service, 0, 50).total == 0
+    assert [each.task.root_job_id for each in attention.running(service)] == [root(1)]
 
 
 @pytest.mark.ruling("L2")

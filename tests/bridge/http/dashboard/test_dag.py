@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bridge.http.dashboard.parts import outline
 from bridge.http.dashboard.parts.dag import HEIGHT, MARGIN, ROOM, WIDTH, Picture, box, draw, layered
-from bridge.operations.jobs.dependencies import pairs
+from bridge.operations.jobs.jobs import edges
 from tests.bridge import seeds
 from tests.bridge.http.dashboard.planted import ROOT, leg
 from workflows.model.rows import JobRecord
@@ -98,7 +98,7 @@ def trees(draw_: st.DrawFn) -> tuple[list[JobRecord], Follows]:
         else:
             continue
         jobs.append(job)
-    return jobs, [*pairs(jobs, deps)]
+    return jobs, [*edges(jobs, deps)]
 
 
 @given(trees(), st.booleans())
@@ -126,7 +126,7 @@ def test_a_whole_tree_is_drawn_without_overlaps(tree: tuple[list[JobRecord], Fol
 def test_a_wide_batch_wraps_into_the_width_of_the_page() -> None:
     legs = [leg(number, f"leg-{number}") for number in range(1, 40)]
     jobs = [seeds.job(), *legs, leg(40, "x", delegation_id=None)]
-    picture = draw(outline.of_tree(jobs, unfolded=("all",)), [*pairs(jobs, {})])
+    picture = draw(outline.of_tree(jobs, unfolded=("all",)), [*edges(jobs, {})])
     assert picture.width <= ROOM + 2 * MARGIN
     assert len({node.y for node in picture.nodes}) > 6
     assert {(edge.source, edge.target) for edge in picture.edges} == {(ROOT, "batch-0"), ("batch-0", f"{ROOT}.40")}
@@ -147,7 +147,7 @@ def test_a_long_course_wraps_too_and_its_lines_lead_back_to_the_left() -> None:
 def test_a_folded_batch_is_one_box() -> None:
     legs = [leg(number, f"leg-{number}") for number in range(1, 30)]
     jobs = [seeds.job(state=JobState.SUCCEEDED), *legs, leg(30, "x", delegation_id=None)]
-    nodes = draw(outline.of_tree(jobs), [*pairs(jobs, {})]).nodes
+    nodes = draw(outline.of_tree(jobs), [*edges(jobs, {})]).nodes
     assert [node.job_id for node in nodes] == [ROOT, "batch-0", f"{ROOT}.30"]
     [batch] = [node.batch for node in nodes if node.batch]
     assert batch.says == "29 done"

@@ -15,10 +15,10 @@ from activities.settings import ready
 from activities.settings.home import Home
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
+from bridge.operations import attention
 from bridge.operations.jobs import jobs
 from bridge.operations.orders import trees
 from bridge.operations.service import Service
-from bridge.operations.waiting import waiting
 from tests.activities.git.conftest import run_git
 from tests.bridge import seeds
 from tests.bridge.http.dashboard import planted
@@ -158,7 +158,7 @@ async def test_a_tree_whose_work_nobody_can_do_is_ended_from_the_first_page(real
     host = Host(script({"root": (delegation("a", agent="nobody"),), "corrective": TWO}), held={"corrective"})
     async with playing(real, client, host) as (root, ann):
         await host.until_running("corrective")
-        await until(lambda: waiting.number(real) == 1)
+        await until(lambda: attention.number(real) == 1)
         shown = await send(ann, "/ui/", f"/ui/trees/{root}/kill", "End the tree")
         assert f"{root} : The tree is being ended" in shown.words
         await until(lambda: jobs.tree(real, root).task.waits_for is WaitsFor.RUNS)

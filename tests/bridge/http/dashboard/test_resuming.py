@@ -15,8 +15,8 @@ from temporalio.client import Client
 from activities.settings.home import Home
 from activities.store import jobs as stored_jobs
 from activities.store import rounds
+from bridge.operations import attention
 from bridge.operations.service import Service
-from bridge.operations.waiting import attention
 from tests.bridge import seeds
 from tests.bridge.http.dashboard.surfer import ANN, Shown, Surfer
 from tests.bridge.seeds import ROOT

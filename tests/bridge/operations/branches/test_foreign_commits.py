@@ -11,7 +11,7 @@ from activities.settings.home import Home
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
 from bridge.operations.branches import merge_gate, merges
-from bridge.operations.branches.published_work import work_of
+from bridge.operations.branches.publish import work_of
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from tests.activities.git.conftest import ENV, commit_file, run_git

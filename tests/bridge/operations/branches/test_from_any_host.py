@@ -17,7 +17,7 @@ from activities.store import schema
 from activities.store.registry import hosts
 from bridge.operations.branches import auto_merge, branches, diffs, drops, hub_work, merge_gate, merges, unmerged
 from bridge.operations.branches.branches import BranchState
-from bridge.operations.branches.published_work import work_of
+from bridge.operations.branches.publish import work_of
 from bridge.operations.jobs import jobs
 from bridge.operations.orders import resolving, reviewing
 from bridge.operations.service import Service

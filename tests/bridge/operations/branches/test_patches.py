@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from activities.git.branches import patch
-from bridge.operations.branches.patches import Kind, beginning, files, find, lines, side_by_side, unquoted
+from bridge.operations.branches.diffs import Kind, beginning, files, find_line, lines, side_by_side, unquoted
 from tests.activities.git.conftest import make_repository, run_git
 
 pytestmark = pytest.mark.ruling("M3")
@@ -48,7 +48,7 @@ def test_lines_have_their_numbers_in_the_old_and_the_new_file() -> None:
 
 def test_a_line_is_found_by_its_number() -> None:
     [file] = files(DIFF)
-    assert (find(file, 2).text, find(file, 2, old=True).text, find(file, 4)) == ("new", "old", None)  # type: ignore[union-attr]
+    assert (find_line(file, 2).text, find_line(file, 2, old=True).text, find_line(file, 4)) == ("new", "old", None)  # type: ignore[union-attr]
     assert [line.place for line in lines(file) if line.text == "last"] == ["o10", "n10"]
 
 

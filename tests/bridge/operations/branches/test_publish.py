@@ -9,7 +9,7 @@ from activities.settings.home import Home
 from activities.store.github import account, facts
 from activities.store.registry import repos
 from bridge.operations.branches import drops, merges, publish
-from bridge.operations.branches.published_work import Work, work_of
+from bridge.operations.branches.publish import Work, work_of
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from tests.activities.git.conftest import run_git

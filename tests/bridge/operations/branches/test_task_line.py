@@ -7,7 +7,7 @@ import pytest
 
 from activities.settings.home import Home
 from bridge.operations.branches import branches, diffs, drops, merge_gate, merges, task_line
-from bridge.operations.branches.published_work import work_of
+from bridge.operations.branches.publish import work_of
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from cli.main import main

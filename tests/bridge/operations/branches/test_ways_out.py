@@ -8,7 +8,7 @@ import pytest
 from activities.settings.home import Home
 from activities.store import trees as stored_trees
 from bridge.operations.branches import branches, drops, merge_gate, merges
-from bridge.operations.branches.published_work import work_of
+from bridge.operations.branches.publish import work_of
 from bridge.operations.jobs import jobs
 from bridge.operations.orders import trees
 from bridge.operations.registry import agents

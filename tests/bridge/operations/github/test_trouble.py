@@ -7,9 +7,9 @@ import pytest
 
 from activities.settings.home import Home
 from activities.store.github import account, facts
+from bridge.operations import attention
 from bridge.operations.github.trouble import Trouble
 from bridge.operations.service import Service
-from bridge.operations.waiting import attention, waiting
 from cli.main import main
 from tests.bridge import github_seeds, seeds
 from tests.bridge.github_seeds import SHOP
@@ -20,9 +20,9 @@ OTHER = "job-111111111111"
 
 def troubles(service: Service) -> tuple[Trouble, ...]:
     found = attention.find(service).github
-    page = waiting.find(service, 0, 50)
+    page = attention.page(service, 0, 50)
     assert tuple(item.github for item in page.items if item.github) == found, "the page shows what the command lists"
-    assert page.total == waiting.number(service) == len(found)
+    assert page.total == attention.number(service) == len(found)
     return found
 
 

@@ -38,7 +38,7 @@ def looks(monkeypatch: pytest.MonkeyPatch, current: str, behind: tuple[str, ...]
 def test_hosts_and_trees_that_lag_behind_are_named(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     works(service, monkeypatch, one="0.3.0", two="0.2.0")
     looks(monkeypatch, "0.3.0", ("job-1", "job-2", "job-3", "job-4"))
-    lags, leads = releases.findings(service)
+    lags, leads = releases.of_releases(service)
     assert (lags.level, lags.says.startswith("two runs release 0.2.0")) == (Level.WARNING, True)
     assert "on two: pip install -U delegation-service==0.3.0" in lags.fix
     assert leads.level is Level.OK
@@ -50,7 +50,7 @@ def test_hosts_and_trees_that_lag_behind_are_named(service: Service, monkeypatch
 def test_a_release_that_no_host_has_any_more_is_wrong(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     works(service, monkeypatch, two="0.2.0")
     looks(monkeypatch, "0.3.0")
-    found = next(releases.findings(service))
+    found = next(releases.of_releases(service))
     assert (found.level, found.says) == (Level.WRONG, "trees wait for release 0.3.0, which no running host has")
     assert "pip install delegation-service==0.3.0" in found.fix
 
@@ -60,7 +60,7 @@ def test_a_server_without_deployments_is_told(service: Service, monkeypatch: pyt
         raise NoDeploymentsError("unknown method")
 
     monkeypatch.setattr(releases, "_look", look)
-    [found] = releases.findings(service)
+    [found] = releases.of_releases(service)
     assert (found.level, "upgrade all hosts together" in found.fix) == (Level.WARNING, True)
 
 

@@ -18,7 +18,7 @@ from activities.store import schema
 from activities.store.database import now
 from activities.store.registry import hosts
 from bridge.operations.health import doctor
-from bridge.operations.home import invitations, joining
+from bridge.operations.home import joining
 from bridge.operations.home.joining import Joined
 from bridge.operations.service import Service
 from cli.main import main
@@ -52,7 +52,7 @@ class Scene:
 
     @property
     def token(self) -> str:
-        return invitations.invite(self.there.service).token
+        return joining.invite(self.there.service).token
 
     def join(self, token: str, source: str = "", host: str = "") -> Joined:
         return joining.join(Service(self.new.home), token, source or self.there.url, host)
@@ -109,7 +109,7 @@ def test_a_token_expires(scene: Scene) -> None:
 
 
 def test_a_token_of_another_fleet_is_not_known(scene: Scene, tmp_path: Path) -> None:
-    foreign = invitations.invite(fleet(Home(tmp_path / "foreign"), tmp_path / "foreign.db")).token
+    foreign = joining.invite(fleet(Home(tmp_path / "foreign"), tmp_path / "foreign.db")).token
     said = scene.refusal(foreign)
     assert (type(said), said.hint) == (RefusedError, AGAIN)
     assert said.message == "the host web-1 knows no such invitation: it is of another fleet"
@@ -126,8 +126,8 @@ def test_what_is_no_token_is_said_and_asks_nobody(scene: Scene) -> None:
 def test_whoever_hears_the_answer_learns_nothing(scene: Scene) -> None:
     invitation = Invitation.read(scene.token)
     assert invitation is not None
-    shown = invitations.request(invitation, "web-2")
-    answer = httpx.post(f"{scene.there.url}/join", headers={invitations.HEADER: shown})
+    shown = joining.request(invitation, "web-2")
+    answer = httpx.post(f"{scene.there.url}/join", headers={joining.HEADER: shown})
     assert answer.status_code == 200
     key = seal_key.ensure(scene.there.service.home.root)
     assert all(secret not in answer.content for secret in (key, key.hex().encode(), b"fleet.db", b"team"))
@@ -142,7 +142,7 @@ def test_nobody_without_the_token_s_secret_uses_it_up(scene: Scene) -> None:
     assert invitation is not None
     for shown in ("", "x", f"{invitation.number.hex()} {'0' * 64} web-9", f"{'0' * 32} {invitation.proof} web-9"):
         with pytest.raises(NotFoundError):
-            invitations.answer(scene.there.service, shown)
+            joining.answer(scene.there.service, shown)
     scene.join(token)
 
 
@@ -238,7 +238,7 @@ def test_a_host_is_asked_by_ssh(scene: Scene, ssh: Path) -> None:
 
 def test_one_host_alone_invites_nobody(home: Home) -> None:
     with pytest.raises(RefusedError, match="runs on a database of its own, which no other host can use"):
-        invitations.invite(Service(home))
+        joining.invite(Service(home))
 
 
 def test_what_would_stand_in_the_way_is_said_with_the_invitation(
@@ -255,7 +255,7 @@ def test_what_would_stand_in_the_way_is_said_with_the_invitation(
         assert f"warning: {says}" in printed.err.replace("this host's bridge ", "")
     invitation = Invitation.read(command.split()[3])
     assert invitation is not None
-    assert invitations.answer(service, invitations.request(invitation, "web-2"))
+    assert joining.answer(service, joining.request(invitation, "web-2"))
 
 
 @pytest.mark.parametrize(
@@ -279,10 +279,10 @@ def test_the_bridge_of_a_new_host_listens_for_the_others_if_that_of_the_fleet_do
     there.config.write_text(f"{there.config.read_text()}[bridge]\n{theirs}\n")
 
     def answered(invitation: Invitation, _source: str, name: str) -> bytes:
-        return invitations.answer(Service(there), invitations.request(invitation, name))
+        return joining.answer(Service(there), joining.request(invitation, name))
 
     monkeypatch.setattr(joining, "_fetched", answered)
     scene.new.home.ensure().config.write_text(f"[bridge]\n{own}\n")
-    scene.join(invitations.invite(Service(there)).token)
+    scene.join(joining.invite(Service(there)).token)
     typed = Service(scene.new.home).reading.typed
     assert {path[1]: value for path, value in typed.items() if path[0] == "bridge"} == gets

@@ -9,7 +9,7 @@ import pytest
 from activities.git.work_folder.worktrees import add_branch
 from activities.settings.home import Home
 from activities.store import jobs
-from bridge.operations.home import leftovers
+from bridge.operations.home import gc
 from bridge.operations.registry import repos
 from bridge.operations.service import Service
 from cli.main import main
@@ -48,7 +48,7 @@ def test_what_an_open_or_unknown_tree_owns_is_left_alone(service: Service, state
     path = leave(service)
     if state:
         tell(service, state)
-    assert [swept.found for swept in leftovers.sweep(service, yes=True)] == [()]
+    assert [swept.found for swept in gc.sweep(service, yes=True)] == [()]
     assert path.exists()
 
 
@@ -74,5 +74,5 @@ def test_what_an_ended_tree_left_is_listed_and_then_removed(
 
 def test_a_repository_that_is_gone_is_said(service: Service, tmp_path: Path) -> None:
     (tmp_path / "shop").rename(tmp_path / "moved")
-    (swept,) = leftovers.sweep(service)
+    (swept,) = gc.sweep(service)
     assert "the path is missing" in swept.problem

@@ -18,7 +18,7 @@ from activities.sealing.host_calls import HEADER, LASTS, HostCall
 from activities.settings.home import Home
 from bridge.http.gates.rate import Rate
 from bridge.http.routes import hosts as routes
-from bridge.operations.jobs import jobs, other_hosts, output
+from bridge.operations.jobs import hosts, jobs, output
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.conftest import Live, bearer
@@ -64,7 +64,7 @@ def pair(home: Home, tmp_path: Path, listening: Callable[[Service], Live]) -> It
     (folder / "stdout.log").write_text(LINES)
     (folder / "prompt").write_text("# Job\ndo it\n")
     seeds.payload(here, JOB, {}, host=THERE, run_dir=str(folder))
-    other_hosts._away.clear()
+    hosts._away.clear()
     yield Pair(here, reachable(listening(there)), folder)
     here.store.dispose()
     there.store.dispose()
@@ -120,9 +120,9 @@ def trickle(server: socket.socket) -> None:
 def test_a_host_that_cannot_be_asked_is_named_within_seconds(
     pair: Pair, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(other_hosts, "SECONDS", 0.5)
-    monkeypatch.setattr(other_hosts, "AWAY_SECONDS", 60.0)
-    other_hosts._client.cache_clear()
+    monkeypatch.setattr(hosts, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(hosts, "AWAY_SECONDS", 60.0)
+    hosts._client.cache_clear()
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         if address == "dead":
@@ -137,9 +137,9 @@ def test_a_host_that_cannot_be_asked_is_named_within_seconds(
         assert refusal.hint == f"ssh {THERE} service job log {JOB}"
         assert isinstance(refusal, UnreachableError if address else RefusedError)
         with monkeypatch.context() as left_alone:
-            left_alone.setattr(other_hosts, "_client", pytest.fail)
+            left_alone.setattr(hosts, "_client", pytest.fail)
             assert pair.refusal().message == refusal.message
-    other_hosts._client.cache_clear()
+    hosts._client.cache_clear()
 
 
 def test_another_key_is_refused_on_both_sides(pair: Pair) -> None:
@@ -208,9 +208,9 @@ async def test_two_hosts_that_ask_each_other_do_not_wait_for_each_other(
     pair: Pair, listening: Callable[[Service], Live], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As many pages as a bridge has threads for reads are open on both, each showing a job of the other."""
-    for patience in ("SECONDS", "CONNECT_SECONDS"):
-        monkeypatch.setattr(other_hosts, patience, PATIENCE)
-    other_hosts._client.cache_clear()
+    for patience in ("ANSWER_SECONDS", "CONNECT_SECONDS"):
+        monkeypatch.setattr(hosts, patience, PATIENCE)
+    hosts._client.cache_clear()
     mine = reachable(listening(pair.here))
     seeds.write(pair.here, seeds.job(f"{JOB}.1", state=JobState.RUNNING, attempt=1, ended_at=None))
     folder = pair.here.home.runs / f"{JOB}.1.1"
@@ -221,5 +221,5 @@ async def test_two_hosts_that_ask_each_other_do_not_wait_for_each_other(
         asked = [here.get(f"/v1/jobs/{JOB}/log") for _ in range(6)]
         asked += [there.get(f"/v1/jobs/{JOB}.1/log") for _ in range(6)]
         answers = await asyncio.gather(*asked)
-    other_hosts._client.cache_clear()
+    hosts._client.cache_clear()
     assert [answer.status_code for answer in answers] == [200] * 12

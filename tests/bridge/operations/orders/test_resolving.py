@@ -9,8 +9,8 @@ from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
 from activities.store.registry import agents as stored_agents
 from bridge.operations.branches import branches, drops, merges
-from bridge.operations.orders import resolving
-from bridge.operations.registry import agents, team
+from bridge.operations.orders import follow_ups, resolving
+from bridge.operations.registry import agents, init
 from tests.activities.git.conftest import commit_file, run_git
 from tests.bridge import seeds
 from tests.bridge.grown import DOCS, FILE, TASK_BRANCH, Grown
@@ -77,9 +77,9 @@ async def test_who_does_not_write_is_not_asked(tree: Grown, begun: list[TreeInpu
 @pytest.mark.parametrize("builds", [AutonomyPolicy.WORKSPACE_WRITE, AutonomyPolicy.DANGER_FULL_ACCESS])
 async def test_the_team_of_init_can_do_it(tree: Grown, begun: list[TreeInput], builds: AutonomyPolicy) -> None:
     stored_agents.remove(tree.service.store, "dev")
-    for member in team.members(team.Programs("runtime_a", "runtime_b"), "acme/shop", [], lambda _: builds):
+    for member in init.members(init.Programs("runtime_a", "runtime_b"), "acme/shop", [], lambda _: builds):
         agents.add(tree.service, member.new)
-    assert resolving.possible(tree.service, "acme/shop")
+    assert follow_ups.possible(tree.service, Action.IMPLEMENT, "acme/shop")
     assert (await resolving.resolve(tree.service, ROOT)).agent == "builder"
     assert begun[0].assignment.worker.autonomy_policy is builds
 

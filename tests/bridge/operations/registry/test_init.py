@@ -13,10 +13,9 @@ from activities.store.registry import hosts
 from activities.store.registry.agents import Agent
 from bridge.operations.health import runtimes
 from bridge.operations.health.runtimes import Runtime
-from bridge.operations.registry import agents, init, repos, team
+from bridge.operations.registry import agents, init, repos
 from bridge.operations.registry.agents import NewAgent
-from bridge.operations.registry.init import Plan
-from bridge.operations.registry.team import Programs, Standing
+from bridge.operations.registry.init import Plan, Programs, Standing
 from bridge.operations.service import Service
 from cli.asking.init import in_words
 from tests.installed import Machine
@@ -69,25 +68,25 @@ def here(name: str, *, works: bool = True, logged_in: bool | None = True, versio
 
 def test_the_first_program_that_works_builds_and_another_one_checks() -> None:
     found = [here(A, works=False, logged_in=False), here(B, logged_in=None), here(C), here("shell")]
-    usable = team.usable(found)
+    usable = init.usable(found)
     assert [each.name for each in usable] == [C, B]
-    assert team.choose(usable) == Programs(builder=C, checker=B)
-    assert team.choose(usable, builder=B) == Programs(B, C)
-    assert team.choose(usable, checker=C) == Programs(B, C)
-    assert team.choose(usable, B, B) == Programs(B, B)
-    assert team.choose(usable[:1]) == Programs(C, C)
+    assert init.choose(usable) == Programs(builder=C, checker=B)
+    assert init.choose(usable, builder=B) == Programs(B, C)
+    assert init.choose(usable, checker=C) == Programs(B, C)
+    assert init.choose(usable, B, B) == Programs(B, B)
+    assert init.choose(usable[:1]) == Programs(C, C)
     with pytest.raises(UsageError, match=f"'{A}' cannot be used here; there is the {C}, the {B}"):
-        team.choose(usable, A)
+        init.choose(usable, A)
 
 
 def test_where_none_is_logged_in_those_that_are_installed_are_taken() -> None:
     gone = here(A, works=False, logged_in=None, version=None)
-    assert team.usable([gone, here(B, works=False, logged_in=False)])[0].name == B
+    assert init.usable([gone, here(B, works=False, logged_in=False)])[0].name == B
 
 
 def test_without_a_program_it_says_which_can_be_installed(service: Service, machine: Machine) -> None:
     with pytest.raises(RefusedError, match="nothing was registered") as refused:
-        team.usable(runtimes.check(service))
+        init.usable(runtimes.check(service))
     assert isinstance(refused.value.hint, Commands)
     assert refused.value.hint.each[0] == "npm install -g @openai/codex"
     assert refused.value.hint.each[-2:] == ("service init", "service demo")

@@ -10,7 +10,7 @@ from activities.settings.home import Home
 from bridge.operations.orders import new_jobs
 from bridge.operations.registry import agents, repos
 from bridge.operations.registry.agents import NewAgent
-from bridge.operations.registry.text_bounds import bounded
+from bridge.operations.registry.arguments import bounded
 from bridge.operations.service import Service
 from workflows.contract.size_limits import BOUNDS
 from workflows.model.errors import UsageError

@@ -5,12 +5,12 @@ from pydantic_core import to_jsonable_python
 
 from activities.settings.home import Home
 from activities.store import jobs, stalls
+from bridge.operations import attention
 from bridge.operations.health import doctor
 from bridge.operations.health.findings import Level
 from bridge.operations.health.metrics import Metrics
 from bridge.operations.home import overview
 from bridge.operations.service import Service
-from bridge.operations.waiting import attention, waiting
 from cli.drawing import daemon
 from cli.main import main
 from tests.bridge.seeds import job, task
@@ -44,7 +44,7 @@ def test_blocked_tasks_wait_oldest_first_unless_nobody_can_open_them_again(
 @pytest.mark.ruling("B3")
 def test_of_very_many_blocked_tasks_the_last_are_listed(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     service = Service(home)
-    monkeypatch.setattr(waiting, "AT_ONCE", 7)
+    monkeypatch.setattr(attention, "AT_ONCE", 7)
     for number in range(attention.MOST_LISTED + 3):
         blocked = {"state": TaskState.BLOCKED, "waits_for": WaitsFor.DISMISS, "ended_at": float(number)}
         jobs.write(service.store, Records(task=task(f"job-{number:012d}", **blocked)))
@@ -111,7 +111,7 @@ def test_what_stands_still_is_listed_everywhere_with_the_commands_that_help(
     end, step = attention.find(service).stalled
     assert end.message.startswith("its program ended on web-1, and that is not recorded since 1970")
     assert step.message.startswith("its next step does not succeed: attempt 12, since 1970")
-    assert [item.stall and item.stall.what for item in waiting.find(service, 0, 50).items] == [FIRST, FIRST]
+    assert [item.stall and item.stall.what for item in attention.page(service, 0, 50).items] == [FIRST, FIRST]
     assert main(["attention"]) == 0
     assert f"{FIRST}  stands still: {end.message}\n  {WAYS[0]}\n  {WAYS[1]}\n" in capsys.readouterr().out
     found = list(doctor.stalls(service))
