@@ -73,8 +73,8 @@ def test_delegations_after_the_result_are_asked_about_and_not_lost() -> None:
         ('{"service_result": {decision: "approved"}}', "a key without double quotes"),
         ('{\u201cservice_result\u201d: {"decision": 1}}', "typographic quotes, where JSON has straight ones"),
         ('{"service_result": // mine\n{"decision": 1}}', "a comment, which JSON has none of, at line 1"),
-        (json.dumps({"arguments": whole()}), "the output holds the result as a text, in arguments"),
-        (json.dumps({KEY: {"arguments": GOOD}}), "the result is wrapped in arguments"),
+        (json.dumps({"arguments": whole()}), "the result is a text with escaped quotes, in arguments"),
+        (json.dumps({KEY: {"arguments": GOOD}}), 'the result is wrapped in "arguments"'),
     ],
 )
 def test_a_common_slip_is_named_as_what_it_is(output: str, says: str) -> None:

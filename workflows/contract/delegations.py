@@ -14,6 +14,7 @@ from workflows.contract.models import (
     Ephemeral,
     FailurePolicy,
     Runtime,
+    ServiceResult,
     SynthesisRule,
 )
 from workflows.contract.strict_reader import Clean, Scope, kind, set_only
@@ -37,7 +38,7 @@ def read_ephemeral(scope: Scope, *, implements: bool) -> Clean:
         given = f"not {policy}" if policy else "and is not set"
         allowed = " or ".join(sorted(WRITE_POLICIES, reverse=True))
         scope.fault("autonomy_policy", f"must be {allowed} for a worker that implements, {given}")
-    scope.close(Ephemeral.model_fields)
+    scope.close(Ephemeral.model_fields, Delegation.model_fields)
     return set_only(clean)
 
 
@@ -109,7 +110,7 @@ def read_delegation(scope: Scope, siblings: Siblings, index: int) -> Clean:
     }
     if merged_leg(clean["worktree"]) and clean["action"] not in (None, Action.IMPLEMENT):
         scope.fault("worktree", "begins a merge, which takes the action implement")
-    scope.close(Delegation.model_fields)
+    scope.close(Delegation.model_fields, ServiceResult.model_fields)
     return set_only(clean)
 
 

@@ -102,6 +102,11 @@ MEANT = {
     "cannot_proceed": "blocked",
     "needs_input": "blocked",
     "n/a": "skipped",
+    "status": "decision",
+    "verdict": "decision",
+    "outcome": "decision",
+    "message": "summary",
+    "description": "summary",
     "files_changed": "changes_made",
     "changes": "changes_made",
     "modified_files": "changes_made",
@@ -112,9 +117,14 @@ MEANT = {
     "tasks": "delegations",
     "instructions": "prompt",
     "task": "prompt",
+    "question": "prompt",
+    "options": "choices",
     "depends_on": "deps",
     "dependencies": "deps",
     "name": "agent",
+    "codex": "runtime_a",
+    "claude": "runtime_b",
+    "kimi": "runtime_c",
 }
 """Words that writers use for a known one which is not spelt alike."""
 

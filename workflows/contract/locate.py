@@ -45,7 +45,7 @@ class Candidate:
 
     start: int
     value: dict[str, JsonValue]
-    end: int = 0
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,7 @@ class Broken:
 
     start: int
     message: str
+    end: int
 
 
 class Members(dict[str, JsonValue]):
@@ -105,17 +106,17 @@ def locate(text: str) -> tuple[Candidate | Broken, ...]:
             value, end = _DECODER.raw_decode(text, start)
         except json.JSONDecodeError as error:
             if not _PROSE.match(text, start):
-                found.append(Broken(start, _why(text, start, error)))
+                found.append(Broken(start, _why(text, start, error), error.pos))
         except RecursionError:
-            found.append(Broken(start, "the result is nested too deeply to be read"))
+            found.append(Broken(start, "the result is nested too deeply to be read", start))
         else:
             found.append(Candidate(start, _innermost(value), end))
     return tuple(found)
 
 
-def slip(text: str) -> str:
-    """Return why the last object with the key is no JSON, in an output without a candidate; empty if none is near."""
-    places = [match.start() for match in _NEARLY.finditer(text)]
+def slip(text: str, start: int = 0) -> str:
+    """Return why the last object with the key is no JSON, where there is no candidate; empty if none is near."""
+    places = [match.start() for match in _NEARLY.finditer(text, start)]
     if places:
         try:
             _DECODER.raw_decode(text, places[-1])
@@ -181,8 +182,13 @@ def _why(text: str, start: int, error: json.JSONDecodeError) -> str:
         size = len(part.encode("utf-8", "surrogatepass"))
         return f"the result is truncated: the output ends after {size} bytes of it{where}; send the whole object"
     line = text.count("\n", start, error.pos) + 1
-    near = json.dumps(text[max(start, error.pos - 20) : error.pos + 20])
-    return f"the result is not valid JSON: {_slip(text, error)} at line {line} of the result, near {near}"
+    where = f"at line {line} of the result, near {near(text, error.pos, start)}"
+    return f"the result is not valid JSON: {_slip(text, error)} {where}"
+
+
+def near(text: str, at: int, start: int = 0) -> str:
+    """Quote what stands around a place of an output, from `start` on."""
+    return json.dumps(text[max(start, at - 20) : at + 20])
 
 
 _QUOTES = frozenset("\u201c\u201d\u201e\u201f\u2018\u2019\u00ab\u00bb")
@@ -199,8 +205,16 @@ def _slip(text: str, error: json.JSONDecodeError) -> str:
         return 'single quotes, where JSON has double ones ("),'
     if at[:1] in "}]" and last == ",":
         return f"a comma before {at[:1]}"
+    if at.startswith(("..", "\u2026")):
+        return "an ellipsis, where all has to be written out,"
+    if error.msg.startswith("Expecting ','") and at[:1] in "}]`":
+        return f"a bracket that is still open before {at[:1]}"
+    if error.msg.startswith("Expecting ','") and at[:1].isalnum() and last == '"':
+        return 'a quote inside a string (write \\"), or a comma too few,'
+    if error.msg.startswith("Expecting value") and at[:1].isalpha():
+        return "a word that JSON has not (it has null, true and false)"
     if error.msg.startswith("Invalid control character"):
-        return "a line break or another control character in a string (write \\n)"
+        return "a line break or another control character in a string (write \\n or \\t)"
     if error.msg.startswith("Invalid \\escape"):
         return "a backslash that begins no escape (write \\\\)"
     if "property name" in error.msg:

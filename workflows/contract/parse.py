@@ -8,9 +8,9 @@ from pydantic import JsonValue
 
 from workflows.contract.examples import DELEGATING, MINIMAL
 from workflows.contract.faults import Fault
-from workflows.contract.locate import KEY, Broken, Candidate, locate, slip
+from workflows.contract.locate import KEY, Broken, Candidate, locate, near, slip
 from workflows.contract.models import Notice, ServiceResult
-from workflows.contract.validate import WRAPPERS, Verdict, validate
+from workflows.contract.validate import Verdict, validate
 from workflows.text.fences import marks
 from workflows.text.patterns import compiled
 
@@ -35,7 +35,8 @@ class Rejected:
 def read_result(output: str | bytes, *, prompt: str = "", after_repair: bool = False) -> Accepted | Rejected:
     """Return the last valid result of an output, or the faults of the last candidate. Rulings A1, A3, A4.
 
-    In an output that repeats its `prompt`, objects that stand in the prompt are no candidates. Ruling P6.
+    In an output that repeats its `prompt`, objects that stand in the prompt are no candidates (ruling P6). What
+    seems to be meant and does not count is asked about once; after the repair a notice names it.
     """
     text = output if isinstance(output, str) else output.decode("utf-8", "surrogateescape")
     found = candidates(text, prompt)
@@ -46,28 +47,36 @@ def read_result(output: str | bytes, *, prompt: str = "", after_repair: bool = F
     for tolerant in (False, True) if after_repair else (False,):
         valid = [place for place, each in enumerate(verdicts) if each.result and (tolerant or not each.faults)]
         if valid and (result := (last := verdicts[valid[-1]]).result) is not None:
-            later = len(found) - 1 - valid[-1]
-            meant = (
-                () if after_repair else _meant_later(text, prompt, found[valid[-1]], verdicts[-1] if later else None)
-            )
-            if meant:
-                return Rejected(meant)
-            return Accepted(result, (*_ambiguity(len(valid), later), *_dropped(last.faults)), last.not_kept)
+            later = verdicts[valid[-1] + 1 :]
+            repeats = _repeats(text, prompt)
+            another = later[-1].faults if later else _another(text, found[valid[-1]].end) if not repeats else ()
+            lists = _lists_outside(text, found[: valid[-1] + 1], result) if not later and not repeats else ()
+            if (another or lists) and not after_repair:
+                return Rejected((*([_DRAFT] if another else ()), *another, *lists))
+            ambiguity = _ambiguity(len(valid), len(later) or len(another))
+            return Accepted(result, (*ambiguity, *_dropped((*last.faults, *lists))), last.not_kept)
     return Rejected(verdicts[-1].faults if verdicts else (_nothing_found(text),))
 
 
-def _meant_later(text: str, prompt: str, valid: Candidate | Broken, last: Verdict | None) -> tuple[Fault, ...]:
-    """Return the faults of what an output has after its last valid result, where that seems to be meant (ruling A1).
+_DRAFT = Fault(
+    "", "a valid result stands before another one, which has faults; the last one counts, so send one object"
+)
 
-    This is another result, cut off or with faults, or delegations that stand in no result.
-    """
-    if last is not None:
-        before = "a valid result stands before another one, which has faults; the last one counts, so send one object"
-        return (Fault("", before), *last.faults)
-    end = valid.end if isinstance(valid, Candidate) else len(text)
-    if _DELEGATIONS.search(text, end) and marks(text).isdisjoint(marks(prompt)):
-        return (Fault("delegations", "delegations stand after the result, outside of it: put them into the result"),)
-    return ()
+
+def _another(text: str, start: int) -> tuple[Fault, ...]:
+    """Return the fault of a result behind the last valid one that is no candidate: not JSON, or not under the key."""
+    broken = slip(text, start) or _bare(text, start)
+    return (Fault("", broken),) if broken else ()
+
+
+def _lists_outside(text: str, found: Sequence[Candidate | Broken], result: ServiceResult) -> tuple[Fault, ...]:
+    """Return the faults of delegations and questions outside of the last valid result; before it, if it has none."""
+    *drafts, valid = found
+    before = _LIST_BEFORE.finditer(text, drafts[-1].end if drafts else 0, valid.start)
+    where = {match[1]: "before" for match in before if not getattr(result, match[1])}
+    where |= {match[1].lower(): "after" for match in _LIST_AFTER.finditer(text, valid.end)}
+    sentence = "{} stand {} the result, outside of it: put them into the result"
+    return tuple(Fault("", sentence.format(*each)) for each in where.items())
 
 
 def candidates(text: str, prompt: str = "") -> tuple[Candidate | Broken, ...]:
@@ -75,9 +84,13 @@ def candidates(text: str, prompt: str = "") -> tuple[Candidate | Broken, ...]:
 
     An agent may return an object that its prompt asked for: it is an echo only beside the prompt's own mark.
     """
-    repeats = not marks(text).isdisjoint(marks(prompt))
-    echoes = _EXAMPLES | ({_written(each.value) for each in _whole(prompt)} if repeats else set())
+    echoes = _EXAMPLES | ({_written(each.value) for each in _whole(prompt)} if _repeats(text, prompt) else set())
     return tuple(each for each in locate(text) if isinstance(each, Broken) or _written(each.value) not in echoes)
+
+
+def _repeats(text: str, prompt: str) -> bool:
+    """Return whether the output has a mark of its prompt, so that what stands in it may be the prompt's."""
+    return not marks(text).isdisjoint(marks(prompt))
 
 
 def _whole(text: str) -> Iterator[Candidate]:
@@ -92,8 +105,12 @@ def _written(value: dict[str, JsonValue]) -> str:
         return ""
 
 
-_WRAPPED = compiled(rf'"({"|".join(WRAPPERS)})"\s*+:\s*+"\s*+\{{(?:\\n|\s)*+\\"{KEY}')
-_DELEGATIONS = compiled(r'"delegations"\s*+:\s*+\[\s*+[^\s\]]')
+_AS_TEXT = compiled(rf'(?:"([\w-]++)"\s*+:\s*+)?+"?+\{{(?:\\n|\s)*+\\"{KEY}')
+_BARE = compiled(r'(?:"([\w-]++)"\s*+:\s*+\[?+\s*+)?+\{\s*+"decision"\s*+:')
+_LIST_BEFORE = compiled(r'\{\s*+"(delegations|human_questions)"\s*+:\s*+\[\s*+[^\s\]]')
+_LIST_AFTER = compiled(
+    r'(?i)\b(delegations|human_questions)\b["`*]*+\s*+[:=][\s*]*+(?:```\w*+\s*+)?+(?:\[\s*+[^\s\]]|-\s)'
+)
 _EXAMPLES = frozenset(json.dumps({KEY: each}, sort_keys=True) for each in (MINIMAL, DELEGATING))
 
 
@@ -111,7 +128,7 @@ def _dropped(faults: Sequence[Fault]) -> tuple[Notice, ...]:
     if not faults:
         return ()
     keys = [fault.path or fault.message for fault in faults]
-    message = f"unknown keys were dropped after the repair: {', '.join(keys)}"
+    message = f"dropped after the repair: {', '.join(keys)}"
     return (Notice(kind="result_unknown_keys_dropped", message=message, data={"keys": keys}),)
 
 
@@ -121,11 +138,20 @@ def _nothing_found(text: str) -> Fault:
     if any(_whole(text)):
         again = "the output repeats its prompt and holds no result of its own"
         return Fault("", f"{again}; end with one JSON object that has the key {KEY}, filled in")
-    wrapped = _WRAPPED.search(text)
-    if wrapped:
-        inside = f"the output holds the result as a text, in {wrapped[1]}"
-        return Fault("", f"{inside}; end with the JSON object itself, with the key {KEY}")
-    if broken := slip(text):
+    if as_text := _AS_TEXT.search(text):
+        inside = f", in {as_text[1]}" if as_text[1] else ""
+        return Fault("", f"the result is a text with escaped quotes{inside}: send the JSON object itself")
+    if broken := slip(text) or _bare(text):
         return Fault("", broken)
-    near = f"; the text {KEY} occurs, but not as the key of a JSON object" if KEY in text else ""
-    return Fault("", f"the output holds no JSON object with the key {KEY}{near}")
+    at = text.rfind(KEY)
+    occurs = f"; the text {KEY} occurs, but not as the key of a JSON object: near {near(text, at)}" if at >= 0 else ""
+    return Fault("", f"the output holds no JSON object with the key {KEY}{occurs}")
+
+
+def _bare(text: str, start: int = 0) -> str:
+    """Return what is wrong with the last result that stands under another key, or under none; empty if none does."""
+    places = list(_BARE.finditer(text, start))
+    if not places:
+        return ""
+    where = f'under "{places[-1][1]}"' if places[-1][1] else "under no key"
+    return f'the result stands {where}, not in an object with the key {KEY}: send {{"{KEY}": {{...}}}}'

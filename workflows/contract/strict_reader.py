@@ -4,7 +4,7 @@ A member that is null, or an optional one that is a blank string, counts as not 
 write every member.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
@@ -81,7 +81,8 @@ class Scope:
             return None
         if value in tuple(of):
             return of(value)
-        self.fault(name, f"must be one of {', '.join(of)}, not {quoted(value)}{did_you_mean(value, of)}")
+        near = did_you_mean(value, of) if sum(each in value for each in of) < 2 else "; choose one"
+        self.fault(name, f"must be one of {', '.join(of)}, not {quoted(value)}{near}")
         return None
 
     def integer(self, name: str, at_least: int, sentence: str) -> int | None:
@@ -124,8 +125,10 @@ class Scope:
             clean.append(item)
         return clean
 
-    def close(self, known: Iterable[str]) -> None:
-        """Note every unknown member, and every duplicate. Ruling A3."""
+    def close(self, known: Iterable[str], around: Container[str] = ()) -> None:
+        """Note every unknown member, and every duplicate; members of the object `around` this one belong there. Ruling
+        A3.
+        """
         names = tuple(known)
         owner = self.label.removesuffix(".")
         at = f"{owner} has the " if owner else ""
@@ -133,7 +136,8 @@ class Scope:
             if name == "next_agents":
                 sentence = "next_agents was replaced by delegations: list the follow-up jobs there"
             else:
-                sentence = f"{at}unknown key {quoted(name)}{did_you_mean(name, names)}"
+                near = "; put it into the object around it" if name in around else did_you_mean(name, names)
+                sentence = f"{at}unknown key {quoted(name)}{near}"
             self.faults.add(Fault(member(self.path, name), f"{self.prefix}{sentence}", unknown_key=True))
         for name in self.source.duplicates if isinstance(self.source, Members) else ():
             self.faults.add(Fault(member(self.path, name), f"{self.prefix}{self.label}{name} is given more than once"))

@@ -125,24 +125,22 @@ def _read_question(scope: Scope, siblings: Siblings, index: int) -> Clean:
     return clean
 
 
-WRAPPERS = ("arguments", "result", "output", "response", "parameters", "input")
-"""Members in which models put a result that they give as the arguments of a tool."""
-
-
 def _is_wrapped(scope: Scope) -> bool:
     """Return whether the members of a result stand one level too deep, and note that alone."""
-    for name in WRAPPERS:
-        inner = scope.source.get(name)
-        if isinstance(inner, dict) and {"decision", "summary"} & inner.keys():
-            scope.faults.add(Fault(name, f"the result is wrapped in {name}: put what is in it directly into {KEY}"))
-            return True
-    return False
+    if scope.given("decision") or scope.given("summary"):
+        return False
+    unknown = ((name, inner) for name, inner in scope.source.items() if name not in ServiceResult.model_fields)
+    inside = [name for name, inner in unknown if isinstance(inner, dict) and isinstance(inner.get("decision"), str)]
+    for name in inside[:1]:
+        scope.faults.add(Fault("", f"the result is wrapped in {quoted(name)}: put what is in it directly into {KEY}"))
+    return bool(inside)
 
 
 def _check_wrapper(candidate: Object, faults: Faults) -> None:
     for name in candidate:
         if name != KEY:
-            faults.add(Fault("", f"unknown key {quoted(name)} beside {KEY}", unknown_key=True))
+            inside = ": put it inside" if name in ServiceResult.model_fields else ""
+            faults.add(Fault("", f"unknown key {quoted(name)} beside {KEY}{inside}", unknown_key=True))
     if isinstance(candidate, Members) and KEY in candidate.duplicates:
         faults.add(Fault("", f"{KEY} is given more than once in one object"))
 
