@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from tests.e2e.conftest import Installed
-from tests.e2e.literal import APART, RIGHT
+from tests.e2e.literal import APART, EPHEMERAL, RIGHT, SLIPS
 from tests.e2e.script import git
 from tests.e2e.typist import typist
 
@@ -50,11 +50,23 @@ SHAPES = {
         f"{ORDER} {APART}",
         [*BEGUN, ("check-all", "succeeded", "changes_requested"), *REPAIRED, OVER],
     ),
+    "lost leg": (
+        f"{ORDER} {RIGHT} {APART} {SLIPS}",
+        [
+            *BEGUN[:2],
+            ("notes", "failed", "failed"),
+            BEGUN[3],
+            ("notes-again", "succeeded", "implemented"),
+            ("check-notes-again", "succeeded", "approved"),
+            OVER,
+        ],
+    ),
     "both": (
         ORDER,
         [*BEGUN, RESOLVED, ("check-resolve-notes", "succeeded", "changes_requested"), *REPAIRED, OVER],
     ),
 }
+SHAPES["workers of its own"] = (f"{ORDER} {EPHEMERAL}", SHAPES["both"][1])
 """The order of each shape, and what becomes of it: each job's leg or kind of continuation, state and decision."""
 
 

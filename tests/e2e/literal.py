@@ -12,7 +12,7 @@ import shlex
 import subprocess
 import sys
 import uuid
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,9 +25,11 @@ TABLE = {
     "looks for commands": "How it is built and tested stands in files such as AGENTS.md",
     "has it checked": "a check by somebody who did not do the work",
     "checked by one that runs": "an agent that can run the tests and did none of the work",
+    "gives the policy": "A job that has to run builds or tests, as a check has, needs the policy beside it",
     "checks later": "put the check of both into your next set",
     "checks again": "Put a verify leg into the set again",
     "may run": "commands run, builds and tests too",
+    "looks at the diff": "...HEAD` shows what was done since the task began",
     "runs or is blocked": "If you could not run them, it is not checked: `blocked`",
     "keeps both": "Edit the files until both are kept and no marker is left",
     "tries again": "A leg that failed may be issued again with a narrower prompt",
@@ -36,8 +38,12 @@ TABLE = {
 """The words of a prompt, by the habit that they teach."""
 WITHOUT = "[without: {}]"
 SLIPS, RIGHT, APART = "[the notes fail at first]", "[the limit is right at once]", "[the parts keep apart]"
+EPHEMERAL = "[workers of its own]"
 """Words of an order that this model, and no other, understands."""
-AGENT = re.compile(r"^- `(?P<name>[\w-]+)` \(\w+; (?P<can>[a-z, ]+); (?P<more>[^)]*)\)", re.MULTILINE)
+WHO = re.compile(r"^You are `.+?`, doing the job `\S+` \((\w+)\) on the repository", re.MULTILINE)
+AGENT = re.compile(r"^- `(?P<name>[\w-]+)` \((?P<runtime>\w+); (?P<can>[a-z, ]+); (?P<more>[^)]*)\)", re.MULTILINE)
+POLICY = re.compile(r"^- `(\w+)` \([^)]*\): `([\w-]+)`", re.MULTILINE)
+DIFF = re.compile(r"`(git diff [^`]+)`")
 LEFT_OUT = re.compile(
     r'Not on the line: leg `(\S+?)`.*?To bring it there: an implement leg with `"worktree": "(\S+?)"`'
 )
@@ -53,6 +59,7 @@ PARTS = {
 """The plan that a model makes of the goal."""
 NARROWER = "Write nothing but the number."
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+COMMAND = re.compile("`(python3 .+?)`")
 ENDED = re.compile(r"it ended with (\d+)")
 Result = dict[str, Any]
 Work = Generator[dict[str, Any], str, Result]
@@ -83,12 +90,19 @@ class Prompt:
     def task(self) -> str:
         return self.section("# Task").partition(">\n")[2].partition("\n</data-")[0]
 
-    def agent(self, action: str, *, runs: bool) -> str:
-        """Return the first agent listed for an action; if asked for, one that runs tests where there is one."""
-        able = [(each["name"], each["more"]) for each in AGENT.finditer(self.text) if action in each["can"].split(", ")]
-        names = [name for name, _ in able if name != "lead"]
-        running = [name for name, more in able if "runs builds and tests" in more]
-        return (running if runs and running else names)[0]
+    def worker(self, action: str, *, runs: bool) -> Result:
+        """Return the first agent listed for an action; if asked for, one that runs tests where there is one.
+
+        An order may want a worker of its own in place of the agent, on the agent's runtime.
+        """
+        listed = [agent for agent in AGENT.finditer(self.text) if action in agent["can"].split(", ")]
+        able = [agent for agent in listed if agent["name"] != "lead"]
+        running = [agent for agent in able if "runs builds and tests" in agent["more"]]
+        agent = (running if runs and running else able)[0]
+        if EPHEMERAL not in self.text:
+            return {"agent": agent["name"]}
+        policy = dict(POLICY.findall(self.text))[agent["runtime"]] if self.says("gives the policy") else "read-only"
+        return {"ephemeral": {"runtime": agent["runtime"], "autonomy_policy": policy}}
 
 
 def files(prompt: Prompt, part: str) -> dict[str, str]:
@@ -146,23 +160,22 @@ def planned(prompt: Prompt, summary: str, legs: list[Result], *, checked: bool) 
     if checked and not (len(legs) > 1 and prompt.says("checks later")):
         commands = yield from commands_of(prompt)
         task = f"Check the goal: three calls pass, a fourth does not, and NOTES.md says so. Run {commands}."
-        agent = prompt.agent("review", runs=prompt.says("checked by one that runs"))
+        worker = prompt.worker("review", runs=prompt.says("checked by one that runs"))
         deps = [each["id"] for each in legs]
         last = {
             "id": f"check-{'-'.join(deps) or 'all'}",
-            "agent": agent,
             "action": "review",
             "prompt": task,
             "deps": deps,
         }
-        legs = [*legs, last | {"synthesis_rule": "verify"} | escalating(prompt)]
+        legs = [*legs, last | worker | {"synthesis_rule": "verify"} | escalating(prompt)]
     return {"decision": "approved", "summary": summary, "delegations": legs}
 
 
 def leg(prompt: Prompt, name: str, task: str, **more: Any) -> Result:
-    worker = prompt.agent("implement", runs=True)
+    worker = prompt.worker("implement", runs=True)
     words = task if prompt.says("says how to tell") else task.partition(" Done when")[0]
-    return {"id": name, "agent": worker, "action": "implement", "prompt": words} | escalating(prompt) | more
+    return {"id": name, "action": "implement", "prompt": words} | worker | escalating(prompt) | more
 
 
 def escalating(prompt: Prompt) -> Result:
@@ -194,7 +207,7 @@ def building(prompt: Prompt) -> Work:
     for path, edit in edits.items():
         yield {"run": f"sed -i {shlex.quote(edit)} {shlex.quote(path)}"}
     changed = [*written, *edits]
-    ran = yield from run(prompt.task.partition("Done when")[2])
+    ran = yield from run(COMMAND.findall(prompt.task.partition("Done when")[2]))
     right = all(each["exit_code"] == 0 for each in ran)
     decision = "skipped" if not changed else "implemented" if right else "failed"
     return {"decision": decision, "summary": f"Wrote {', '.join(changed)}.", "tests_run": ran} | {
@@ -208,7 +221,11 @@ def checking(prompt: Prompt) -> Work:
         if prompt.says("runs or is blocked"):
             return {"decision": "blocked", "summary": "Nothing was run.", "needs": ["a policy that runs tests"]}
         return {"decision": "approved", "summary": "Read it; nothing was run."}
-    ran = yield from run(prompt.task.partition("Run ")[2])
+    if prompt.says("looks at the diff"):
+        shown = yield from run(DIFF.findall(prompt.text))
+        if lost := [each["command"] for each in shown if each["exit_code"] != 0]:
+            return {"decision": "blocked", "summary": f"These show nothing: {', '.join(lost)}.", "needs": lost}
+    ran = yield from run(COMMAND.findall(prompt.task.partition("Run ")[2]))
     if not ran:
         return {"decision": "blocked", "summary": "I know of no command to run.", "needs": ["the commands"]}
     failed = [each for each in ran if each["exit_code"] != 0]
@@ -218,23 +235,20 @@ def checking(prompt: Prompt) -> Work:
     return {"decision": "approved", "summary": "All tests pass.", "tests_run": ran}
 
 
-def run(task: str) -> Generator[dict[str, Any], str, list[Result]]:
-    """Run the commands that stand in backticks. One whose end is not shown was not run."""
+def run(commands: Iterable[str]) -> Generator[dict[str, Any], str, list[Result]]:
+    """Run commands. One whose end is not shown was not run."""
     ran = []
-    for line in re.findall("`(python3 .+?)`", task):
+    for line in commands:
         shown = ENDED.findall((yield {"run": f'{line}; echo "it ended with $?"'}))
         ran += [{"command": line, "exit_code": int(shown[-1])}] if shown else []
     return ran
 
 
 def obey(text: str) -> Generator[dict[str, Any], str, None]:
-    """Do what a prompt says, as the worker that it names, and end with the result."""
-    prompt = Prompt(text)
-    worker = re.search(r"^You are `(\w+)`", text, re.MULTILINE)
-    result = yield from {"lead": leading, "builder": building, "checker": checking}[worker[1] if worker else "lead"](
-        prompt
-    )
-    yield {"result": result}
+    """Do what a prompt says, by the action that it names, and end with the result."""
+    action = WHO.search(text)
+    work = {"ask": leading, "implement": building, "review": checking}[action[1] if action else "ask"]
+    yield {"result": (yield from work(Prompt(text)))}
 
 
 def answer(text: str) -> Result:

@@ -59,6 +59,14 @@ def test_the_daily_order_ends_done_with_a_conflict_and_a_failed_check_on_the_way
     assert agents == {init.LEAD, init.BUILDER, init.CHECKER}
 
 
+@pytest.mark.ruling("P1")
+@pytest.mark.parametrize("shape", ["lost leg", "workers of its own"])
+def test_a_leg_is_issued_again_and_workers_get_their_policy(tried: Walk, shape: str) -> None:
+    words, jobs = SHAPES[shape]
+    other = order(tried.service, words)
+    assert (other.jobs, other.ended) == (jobs, ("done", ""))
+
+
 def test_its_work_is_merged_by_one_command(walk: Walk) -> None:
     notes = merge(walk)
     assert [text for text in ("The limit is in limits.py.", "Three calls are allowed.") if text not in notes] == []
@@ -90,8 +98,8 @@ def test_without_a_word_of_the_table_it_ends_elsewhere(tried: Walk, habit: str, 
 
 
 @pytest.mark.ruling("P1")
-@pytest.mark.parametrize(("without", "state"), [("", "done"), (literal.WITHOUT.format("asks to be told"), "blocked")])
-def test_a_leg_that_fails_is_issued_again_by_a_coordinator_that_is_told(tried: Walk, without: str, state: str) -> None:
-    other = order(tried.service, f"{ORDER} {literal.SLIPS} {without}")
-    assert other.tree["task"]["state"] == state, other.jobs
+def test_a_leg_that_fails_blocks_a_coordinator_that_does_not_ask_to_be_told(tried: Walk) -> None:
+    words, _ = SHAPES["lost leg"]
+    other = order(tried.service, f"{words} {literal.WITHOUT.format('asks to be told')}")
+    assert other.tree["task"]["state"] == "blocked", other.jobs
     assert ("notes", "failed", "failed") in other.jobs
