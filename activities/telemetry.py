@@ -17,7 +17,7 @@ from temporalio.worker import Interceptor
 
 from activities.settings.model import Settings
 from workflows.model.errors import UsageError
-from workflows.temporal.github_sync import GithubDesk
+from workflows.temporal.github_desk import GithubDesk
 
 log = logging.getLogger(__name__)
 

@@ -76,7 +76,7 @@ def _options(service: Service, temporal_port: int | None, ui_port: int | None, s
     from bridge.daemon.options import DaemonOptions
     from workflows.temporal import search
     from workflows.temporal.calls import agents_queue
-    from workflows.temporal.github_calls import pushing_queue, turns_queue
+    from workflows.temporal.github_desk import pushing_queue, turns_queue
 
     wanted, host = service.settings.temporal, service.settings.host
     trees = wanted.task_queue

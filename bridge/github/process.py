@@ -28,8 +28,7 @@ from bridge.operations.github.desk import ring
 from bridge.operations.service import Service
 from bridge.operations.temporal import candidate, client_of
 from workflows.model.errors import UnreachableError
-from workflows.temporal.github_calls import pushing_queue, turns_queue
-from workflows.temporal.github_sync import GithubDesk
+from workflows.temporal.github_desk import GithubDesk, pushing_queue, turns_queue
 
 log = logging.getLogger("service")
 

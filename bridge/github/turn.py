@@ -19,8 +19,7 @@ from bridge.github import act_on_comments, declare_facts, publishing, write_fact
 from bridge.github import read_comments as comments
 from bridge.github.session import APART, Session
 from workflows.policy.backoff import backoff
-from workflows.temporal.github_calls import Push, Turn
-from workflows.temporal.github_sync import desk_id
+from workflows.temporal.github_desk import Push, Turn, desk_id
 from workflows.text.durations import clock
 
 FIRST_WAIT, LONGEST_WAIT = 5.0, 900.0

@@ -11,8 +11,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
 from tests.temporal.server import runs
-from workflows.temporal.github_calls import Turn, pushing_queue, turns_queue
-from workflows.temporal.github_sync import GithubDesk
+from workflows.temporal.github_desk import GithubDesk, Turn, pushing_queue, turns_queue
 
 Handle = WorkflowHandle[GithubDesk, str]
 

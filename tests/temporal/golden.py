@@ -29,8 +29,7 @@ from tests.temporal.server import PLAIN, serve
 from tests.tree.simulator import delegation
 from tests.waiting import soon, until
 from workflows.temporal.delegation import Delegation
-from workflows.temporal.github_calls import Push, Turn
-from workflows.temporal.github_sync import GithubDesk
+from workflows.temporal.github_desk import GithubDesk, Push, Turn
 from workflows.temporal.messages import Move, TreeStart
 
 FOLDER = Path(__file__).parent / "golden"

@@ -23,8 +23,7 @@ from tests.github.hub import Hub
 from tests.temporal.server import runs
 from tests.waiting import soon, until
 from workflows.github.facts import marked
-from workflows.temporal.github_calls import turns_queue
-from workflows.temporal.github_sync import GithubDesk, desk_id
+from workflows.temporal.github_desk import GithubDesk, desk_id, turns_queue
 
 HALF_AN_HOUR = 1_800.0
 Handle = WorkflowHandle[GithubDesk, str]

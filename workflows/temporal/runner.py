@@ -8,7 +8,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, WorkflowRunner
 
 from workflows.temporal.delegation import Delegation
 from workflows.temporal.delegation_tree import DelegationTree
-from workflows.temporal.github_sync import GithubDesk
+from workflows.temporal.github_desk import GithubDesk
 from workflows.temporal.notify import Notify
 from workflows.temporal.pipeline_run import PipelineRun
 from workflows.temporal.pipeline_schedule import PipelineFiring

@@ -11,7 +11,7 @@ from bridge.operations.service import Service
 from bridge.operations.temporal import NoWorkflowError, client_of, translated
 from workflows.model.errors import UnreachableError
 from workflows.temporal.calls import TASK_TIMEOUT
-from workflows.temporal.github_sync import GithubDesk, desk_id
+from workflows.temporal.github_desk import GithubDesk, desk_id
 
 
 async def ring(temporal: Client, task_queue: str) -> None:

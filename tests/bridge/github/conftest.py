@@ -25,7 +25,7 @@ from tests.github.conftest import hub as hub
 from tests.github.hub import Hub
 from workflows.github.facts import marked
 from workflows.model.orders import ResumeOrder
-from workflows.temporal.github_calls import Turn
+from workflows.temporal.github_desk import Turn
 
 
 @dataclass

@@ -21,7 +21,7 @@ from tests.bridge import seeds
 from tests.bridge.github.conftest import Office, bind
 from workflows.github.facts import marked, marker
 from workflows.model.states import JobState, TaskState
-from workflows.temporal.github_sync import desk_id
+from workflows.temporal.github_desk import desk_id
 
 ROOT = seeds.ROOT
 

@@ -1,12 +1,22 @@
-"""The activities of the GitHub desk: names, queues, timeouts. Their implementations are in `bridge/github`."""
+"""The GitHub desk: reads and writes in turns; its waits are durable timers (ruling L8).
 
+The activities of a turn and of a push, which it calls by name, are in `bridge/github`.
+"""
+
+import asyncio
+from contextlib import suppress
 from datetime import timedelta
 
 from temporalio import activity, workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError
 
-from workflows.model.wire import Wire
+with workflow.unsafe.imports_passed_through():
+    from workflows.model.wire import Wire
+    from workflows.temporal.messages_by_hand import takes_anything
+
+LONGEST = timedelta(hours=1)
+"""The longest wait between two turns."""
 
 SILENT = timedelta(seconds=30)
 """The heartbeat timeout of a turn."""
@@ -32,6 +42,11 @@ class Turn(Wire):
     pushes: tuple[Push, ...] = ()
 
 
+def desk_id(task_queue: str) -> str:
+    """Return the id of a service's only desk; its task queue distinguishes services of one cluster."""
+    return f"github-{task_queue}"
+
+
 def turns_queue(task_queue: str) -> str:
     """Return the queue of the process with the account: one for each service of a cluster, like its trees' queue."""
     return f"{task_queue}-github"
@@ -40,6 +55,43 @@ def turns_queue(task_queue: str) -> str:
 def pushing_queue(task_queue: str, host: str) -> str:
     """Return the queue of the process on that host."""
     return f"{turns_queue(task_queue)}-{host}"
+
+
+@workflow.defn
+class GithubDesk:
+    """Takes one turn after the other, for all repositories, so that writes are serialised across processes."""
+
+    def __init__(self) -> None:
+        self._rung = False
+
+    @workflow.signal(description="there may be something to read, to write or to carry out")
+    @takes_anything
+    def ring(self, *_: object) -> None:
+        self._rung = True
+
+    @workflow.run
+    async def run(self) -> str:
+        """Take turns until nothing is due, then end; the next signal starts the workflow again."""
+        while True:
+            self._rung = False
+            turn = await _take_turn()
+            if turn is None:
+                return "no process that has the account is there"
+            workflow.set_current_details(turn.says)
+            for push in turn.pushes:
+                with suppress(ActivityError):
+                    await _push(push)
+            if workflow.info().is_continue_as_new_suggested():
+                workflow.continue_as_new()
+            if turn.again is None and not self._rung:
+                return turn.says
+            await self._wait(turn.again or 0.0, turn.says)
+
+    async def _wait(self, seconds: float, why: str) -> None:
+        """Wait until the next turn is due, or until a signal asks for one."""
+        wait = min(timedelta(seconds=max(seconds, 0.0)), LONGEST)
+        with suppress(asyncio.TimeoutError):
+            await workflow.wait_condition(lambda: self._rung, timeout=wait, timeout_summary=why[:200])
 
 
 @activity.defn
@@ -54,7 +106,7 @@ def github_push(fact_id: str) -> None:
     raise NotImplementedError
 
 
-async def turn() -> Turn | None:
+async def _take_turn() -> Turn | None:
     """Run one turn; None if no process with the account took it."""
     try:
         return await workflow.execute_activity(
@@ -71,7 +123,7 @@ async def turn() -> Turn | None:
         return None
 
 
-async def push(wanted: Push) -> None:
+async def _push(wanted: Push) -> None:
     """Run one push. The outcome is in the store, and the next turn decides on a retry."""
     await workflow.execute_activity(
         github_push,

@@ -10,8 +10,7 @@ from temporalio.client import Client
 
 from tests.temporal.github_office import Handle, Office, at_desk
 from tests.waiting import soon, until
-from workflows.temporal.github_calls import Push, Turn
-from workflows.temporal.github_sync import GithubDesk
+from workflows.temporal.github_desk import GithubDesk, Push, Turn
 
 AtWork = Callable[[Office], AbstractAsyncContextManager[Handle]]
 
