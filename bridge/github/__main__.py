@@ -3,8 +3,8 @@
 import asyncio
 
 from activities.process import run
-from bridge.github import process
+from bridge.github import desk
 from bridge.operations.service import Service
 
 if __name__ == "__main__":
-    run(lambda: asyncio.run(process.serve(Service.locate("github"))), quiet=("httpx",))
+    run(lambda: asyncio.run(desk.serve(Service.locate("github"))), quiet=("httpx",))

@@ -1,16 +1,21 @@
-"""One command of a comment, carried out by the operation that every other surface uses (rulings F6, L4)."""
+"""One command of a comment, carried out by the operation that every other surface uses (rulings F6, L4).
+
+It is judged by the pauses that were open when the comment was written: services on one thread act at different times,
+and if each went by its own time, one could take an answer as its own that another refused.
+"""
 
 import asyncio
+import re
 from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from activities.github import api
+from activities.github.models import Comment as ReadComment
 from activities.store import jobs as stored_jobs
 from activities.store.github import comments, threads
 from activities.store.github.comments import CommentRow
 from activities.store.github.threads import Thread
 from activities.store.registry import repos
-from bridge.github.pauses import Pauses, open_then
 from bridge.github.session import Session
 from bridge.operations.jobs import rounds
 from bridge.operations.orders import new_jobs, trees
@@ -19,11 +24,18 @@ from bridge.operations.orders.resume import resume
 from workflows.contract.models import Action
 from workflows.github.commands import Kill, Resume, Retry, Said, Start, Status, Unknown
 from workflows.github.comment import Comment, task_from_comment
-from workflows.github.facts import COMMENT, marked
+from workflows.github.facts import COMMENT, fact_of, marked, pause_id
 from workflows.model import ids
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError
 from workflows.model.orders import ResumeOrder, signed
 from workflows.model.rows import RoundRecord
+from workflows.policy.answers import Meant, Verb, line_to_type, refuse_duration
+
+_PAUSE = re.compile(r"(job-[0-9a-z]++).*-r[0-9]+-pause")
+"""The marker of a pause comment; while the pause is open, the comment says which command to write."""
+
+SECOND = 1.0
+"""GitHub rounds times down to whole seconds."""
 
 
 class NotOursError(Exception):
@@ -47,6 +59,26 @@ class Did:
     job_id: str | None = None
     report: str = ""
     """The root ids that a status reports on, one a line."""
+
+
+@dataclass(frozen=True)
+class _Pauses:
+    """The rounds that a comment can mean."""
+
+    mine: tuple[RoundRecord, ...]
+    others: frozenset[str]
+    """The roots of other services' trees."""
+    now: tuple[RoundRecord, ...]
+    """Our rounds that are open now: the refusal suggests their commands."""
+
+    @property
+    def lines(self) -> str:
+        """The corrected commands to suggest, each with its job."""
+        return "\n".join(each.commands[0] for each in self.now if each.commands)
+
+    def lines_for(self, said: Resume) -> str:
+        """Return the commands that keep what is right in an order which lacks only the job."""
+        return "\n".join(_line(each, said) for each in self.now if each.commands)
 
 
 def carry_out(session: Session, asked: Asked, said: Said) -> Awaitable[Did]:
@@ -104,13 +136,13 @@ async def _meant(session: Session, asked: Asked, said: Resume) -> tuple[str, int
     """Return the job that a command means, and the number of its round that was open when the comment was written."""
     if said.job:
         job = await _job(session, asked, said.job)
-        found = await open_then(session, asked.row, [ids.root_of(job) or job])
+        found = await _open_then(session, asked.row, [ids.root_of(job) or job])
         return job, _round_of(job, found)
     here = await asyncio.to_thread(_threads, session, asked.row)
     if not here:
         raise NotOursError
     roots = [thread.root_job_id for thread in here]
-    found = await open_then(session, asked.row, roots)
+    found = await _open_then(session, asked.row, roots)
     tasks = await asyncio.to_thread(stored_jobs.tasks_of, session.store, roots)
     if not (found.mine or found.others) and tasks and all(task.state.closed for task in tasks.values()):
         over = ", ".join(f"{root} is {task.state}" for root, task in tasks.items())
@@ -178,7 +210,7 @@ async def _is_anothers(session: Session, asked: Asked, root: str) -> bool:
     return any((marked(each.body) or "").startswith(root) for each in thread)
 
 
-def _only_round(asked: Asked, said: Resume, found: Pauses) -> RoundRecord:
+def _only_round(asked: Asked, said: Resume, found: _Pauses) -> RoundRecord:
     """Return the only round that was open on this thread."""
     if len(found.mine) == 1 and not found.others:
         return found.mine[0]
@@ -189,7 +221,7 @@ def _only_round(asked: Asked, said: Resume, found: Pauses) -> RoundRecord:
     raise RefusedError(f"nothing on #{asked.row.number} waited for a person when this was written", found.lines)
 
 
-def _round_of(job_id: str, found: Pauses) -> int | None:
+def _round_of(job_id: str, found: _Pauses) -> int | None:
     """Return the number of the open round that a job id means; None if ambiguous, so that the tree refuses with the
     reason.
     """
@@ -226,3 +258,47 @@ def _repo_of(session: Session, github: str) -> str:
     if not found:
         raise NotOursError
     return found[0]
+
+
+def _line(row: RoundRecord, said: Resume) -> str:
+    """Return the command for a round that keeps the order's verb and words where the round takes them."""
+    if said.verb not in row.verbs or (said.verb == Verb.EXTEND and refuse_duration(said.text)):
+        return row.commands[0]
+    if said.verb == Verb.ANSWER:
+        asks = {question.id: question.choices for question in row.questions}
+        return line_to_type(said.text, asks, Meant(said.partial, said.other), row.coordinator_id)
+    return f"service resume {row.coordinator_id} {said.verb} {said.text}".rstrip()
+
+
+async def _open_then(session: Session, row: CommentRow, roots: list[str]) -> _Pauses:
+    """Return the pauses of these trees, and of other services, that were open when the comment was written.
+
+    If any of them was announced on the thread by then, return only those: people answer what they have read.
+    """
+    thread = await api.comments_of(session.client, row.github, row.number, 0.0)
+    told = {fact_of(mark): each for each in thread if (mark := marked(each.body)) and each.created_at <= row.created_at}
+    return await asyncio.to_thread(_judged, session, row, roots, told)
+
+
+def _judged(session: Session, row: CommentRow, roots: list[str], told: dict[str, ReadComment]) -> _Pauses:
+    every = [each for root in roots for each in rounds.of_tree(session.service, root)]
+    mine = [each for each in every if _was_open(each, row, told)]
+    others = frozenset(
+        found[1]
+        for mark, comment in told.items()
+        if (found := _PAUSE.fullmatch(mark)) and _told_as_open(found[1], comment, row)
+        if stored_jobs.task_of(session.store, found[1]) is None
+    )
+    read = [each for each in mine if pause_id(each.round_id) in told]
+    now = tuple(each for each in every if each.end is None)
+    return _Pauses(tuple(read if read or others else mine), others, now)
+
+
+def _was_open(each: RoundRecord, row: CommentRow, told: dict[str, ReadComment]) -> bool:
+    begun = each.opened_at < row.created_at + SECOND or pause_id(each.round_id) in told
+    return begun and (each.closed_at is None or each.closed_at > row.created_at)
+
+
+def _told_as_open(root: str, comment: ReadComment, row: CommentRow) -> bool:
+    """Return whether the service's comment asks for a resume, or was edited since and may have asked for one."""
+    return f"/service resume {root}" in comment.body or comment.updated_at > row.created_at

@@ -12,7 +12,7 @@ from temporalio.worker import Worker
 
 from activities.settings.home import Home
 from activities.store.github import account
-from bridge.github.turn import Desk
+from bridge.github.desk import Desk
 from bridge.operations import attention
 from bridge.operations.health import doctor
 from bridge.operations.health.findings import Level

@@ -15,8 +15,8 @@ from activities.store import schema
 from activities.store.github import account, reading
 from activities.store.registry import repos
 from bridge.github import orders
+from bridge.github.desk import Desk
 from bridge.github.session import Session
-from bridge.github.turn import Desk
 from bridge.operations.orders.resume import Verdict
 from bridge.operations.service import Service
 from tests.bridge import seeds

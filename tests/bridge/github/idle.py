@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from activities.store.github import account
 from activities.store.registry import repos
-from bridge.github.turn import Desk
+from bridge.github.desk import Desk
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office
 from tests.github.front import Seen

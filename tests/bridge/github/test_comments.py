@@ -11,11 +11,10 @@ from temporalio.testing import ActivityEnvironment
 from activities.store.github import account, facts, reading, threads
 from activities.store.github.facts import FactRow
 from activities.store.registry import repos
-from bridge.github import comments, write_facts
-from bridge.github.comments import Body, body_of
-from bridge.github.declare_facts import is_news
+from bridge.github import writing
+from bridge.github.desk import Desk, is_news
 from bridge.github.session import Session
-from bridge.github.turn import Desk
+from bridge.github.writing import Body, body_of
 from bridge.operations.github import account as operations
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office, bind
@@ -167,8 +166,6 @@ async def test_writes_are_a_second_apart_and_the_turn_says_when_to_come_again(of
 
 async def posting_turn(office: Office):  # type: ignore[no-untyped-def]
     """Take a turn that comes too soon."""
-    from bridge.github.turn import Desk
-
     return await Desk(office.session)._turn()
 
 
@@ -254,7 +251,7 @@ async def test_a_reaction_is_there_once(office: Office) -> None:
     comment = office.hub.comment(as_="ann", number=number, body="/service status")
     row = FactRow(f"comment-{comment}-taken", "taken", "", "acme/tool", number, str(comment))
     for _ in range(2):
-        await comments.reaction(office.session, row)
+        await writing.reaction(office.session, row)
     assert office.hub.reactions(comment) == [("helper", "eyes")]
 
 
@@ -297,8 +294,8 @@ async def test_a_fault_of_ours_with_one_comment_holds_up_no_other(
             raise RuntimeError("a bug")
         return body_of(session, fact)
 
-    monkeypatch.setattr("bridge.github.comments.body_of", broken)
-    for _ in range(write_facts.MOST_ATTEMPTS + 2):
+    monkeypatch.setattr("bridge.github.writing.body_of", broken)
+    for _ in range(writing.MOST_ATTEMPTS + 2):
         await office.turn()
     assert _marks(office, second) == ["job-0123456789cd-status"]
     (failed,) = facts.unwritten(office.session.store)

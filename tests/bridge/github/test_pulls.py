@@ -14,9 +14,9 @@ from activities.github.client import AwayError, Client
 from activities.github.models import Pull
 from activities.settings.home import Home
 from activities.store.github import facts, threads
-from bridge.github import publishing, pulls, write_facts
-from bridge.github.comments import body_of
+from bridge.github import publishing, writing
 from bridge.github.session import Later, Never, Wrote
+from bridge.github.writing import body_of
 from bridge.operations.branches import publish
 from tests.bridge import seeds
 from tests.bridge.published import FACT, LEGS, SHOP, TASK_BRANCH, Scene, scene
@@ -60,7 +60,7 @@ async def write(tree: Scene, fact_id: str = FACT) -> Wrote:
     fact = facts.get(store, fact_id)
     assert fact
     with tree.session() as session:
-        wrote = await pulls.open_pull(session, fact)
+        wrote = await publishing.open_pull(session, fact)
     facts.written(store, fact_id, github_id=wrote.github_id, url=wrote.url, digest=wrote.digest)
     return wrote
 
@@ -108,7 +108,7 @@ async def test_it_names_the_thread_it_was_asked_for_on_and_is_named_there(tree: 
     publish.publish(tree.service, ROOT, actor="ann (cli)")
     await push(tree)
     with tree.session() as session:
-        assert await write_facts.write_one(session) == [f"wrote publish on {SHOP}#7"]
+        assert await writing.write_one(session) == [f"wrote publish on {SHOP}#7"]
         again = facts.get(tree.service.store, status_id(ROOT))
         assert again is not None
         assert again.state == facts.OPEN, "its comment is written anew"
@@ -175,7 +175,7 @@ async def test_who_dies_before_the_record_finds_it_again(tree: Scene) -> None:
     await pushed(tree)
     for _ in range(3):
         with tree.session() as session:
-            wrote = await pulls.open_pull(session, tree.fact)
+            wrote = await publishing.open_pull(session, tree.fact)
     assert wrote.url == said(tree)["html_url"]
     assert tree.hub.lines().count(POST) == 1
 

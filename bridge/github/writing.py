@@ -1,0 +1,218 @@
+"""Writing of declared facts: one per turn, after a search for an existing copy, so that each exists once (L2, L3).
+
+Comments are rendered from the rows when they are written. Checks and pull requests have modules of their own.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from activities.github import api
+from activities.github.client import AwayError, DeclinedError, LimitedError
+from activities.store.github import account, comments, facts, threads
+from activities.store.github.facts import FactRow
+from bridge.github import checks, publishing
+from bridge.github.session import APART, Gone, Later, Needless, Never, Session, Wrote
+from bridge.operations.github.tree import bound_tree
+from workflows.github.bound_tree import BoundTree
+from workflows.github.commands import Refused
+from workflows.github.facts import FactKind, due, fact_of, marked
+from workflows.github.texts.comments import body, refusal, report
+from workflows.policy.backoff import backoff
+from workflows.text.digests import digest
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 60.0
+AWAY_SECONDS, LONGEST_AWAY = 5.0, 1800.0
+"""The backoff of a fact that GitHub fails at. It queues behind all other due facts, so it cannot block them."""
+
+FOR_GOOD = frozenset({404, 410, 422})
+"""Permanent errors: not found, gone, or impossible."""
+
+MOST_ATTEMPTS = 8
+"""Attempts to write what GitHub declines for a reason that may pass."""
+
+COMMENTS = (
+    FactKind.STATUS,
+    FactKind.PAUSE,
+    FactKind.REMINDER,
+    FactKind.END,
+    FactKind.REFUSAL,
+    FactKind.REPORT,
+)
+REACTIONS = {FactKind.TAKEN: "eyes", FactKind.APPLIED: "+1"}
+
+CLOCKS_APART = 3600.0
+"""Generous bound on the clock skew to GitHub: the search for our comment begins this much before the fact."""
+
+LONG_AGO = 10.0
+"""A search that took longer is repeated before a comment is created: the process may have been suspended in between."""
+
+
+async def write_one(session: Session) -> list[str]:
+    """Write the first fact that is due, unless the last write is too recent."""
+    store = session.store
+    known, now = await asyncio.to_thread(account.read, store), time.time()
+    if known.wrote_at + APART > now:
+        return []
+    fact = await asyncio.to_thread(facts.next_due, store, now)
+    if fact is None:
+        return []
+    return await _write(session, fact)
+
+
+async def _write(session: Session, fact: FactRow) -> list[str]:
+    try:
+        wrote = await WRITERS[fact.kind](session, fact)
+    except LimitedError as error:
+        await asyncio.to_thread(facts.put_off, session.store, fact.fact_id, time.time(), str(error))
+        raise
+    except AwayError as error:  # the next attempt looks first whether it has happened
+        again = time.time() + backoff(AWAY_SECONDS, fact.attempts, LONGEST_AWAY)
+        await asyncio.to_thread(facts.put_off, session.store, fact.fact_id, again, str(error))
+        raise
+    except Needless:
+        wrote = Wrote()
+    except Later as later:
+        await asyncio.to_thread(facts.put_off, session.store, fact.fact_id, later.until, str(later))
+        return []
+    except Gone as gone:
+        await asyncio.to_thread(facts.note, session.store, fact.fact_id, state=facts.DROPPED, error=str(gone))
+        return [f"{fact.kind} on {fact.where} is skipped: {gone}"]
+    except (DeclinedError, Never) as error:
+        final = isinstance(error, Never) or error.status in FOR_GOOD
+        return await asyncio.to_thread(_declined, session, fact, str(error), final=final)
+    except SQLAlchemyError:
+        raise
+    except Exception as error:
+        log.exception("an internal error with %s", fact.fact_id)
+        return await asyncio.to_thread(_declined, session, fact, f"an internal error: {type(error).__name__}")
+    await asyncio.to_thread(_written, session, fact, wrote)
+    return [f"wrote {fact.kind} on {fact.where}"]
+
+
+def _written(session: Session, fact: FactRow, wrote: Wrote) -> None:
+    said = "" if wrote.more else wrote.digest
+    facts.written(session.store, fact.fact_id, github_id=wrote.github_id, url=wrote.url, digest=said)
+    if wrote.more:
+        facts.again(session.store, fact.fact_id)
+    if fact.kind == FactKind.PUBLISH and wrote.url != fact.url:
+        threads.look_again(session.store, fact.root_job_id)
+        for row in facts.of_root(session.store, fact.root_job_id):
+            if row.kind in {FactKind.STATUS, FactKind.END} and row.state == facts.DONE:
+                facts.again(session.store, row.fact_id)
+
+
+def _declined(session: Session, fact: FactRow, why: str, *, final: bool = False) -> list[str]:
+    """Give up at once on a permanent error, else after some attempts. People are notified of both."""
+    if final or fact.attempts + 1 >= MOST_ATTEMPTS:
+        facts.give_up(session.store, fact.fact_id, why)
+    else:
+        again = time.time() + backoff(RETRY_SECONDS, fact.attempts)
+        facts.put_off(session.store, fact.fact_id, again, why)
+    return [f"{fact.kind} on {fact.where} is declined: {why}"]
+
+
+@dataclass(frozen=True)
+class Body:
+    """The whole comment, with its marker."""
+
+    text: str
+    only_edit: bool = False
+    """True once the fact is outdated: an existing comment is edited, a missing one is not created."""
+
+
+def body_of(session: Session, fact: FactRow) -> Body:
+    """Render the current body of a fact's comment."""
+    if not fact.root_job_id:
+        return Body(_answer(session, fact))
+    tree = _tree(session, fact.root_job_id)
+    meant = next((each for each in due(tree) if each.fact_id == fact_of(fact.fact_id)), None)
+    if meant is None:
+        raise Never("it would not be true any more")
+    return Body(body(tree, replace(meant, fact_id=fact.fact_id)), meant.only_edit)
+
+
+def _answer(session: Session, fact: FactRow) -> str:
+    """Render the reply to a comment."""
+    row = comments.get(session.store, int(fact.subject))
+    who = row.author if row else ""
+    if fact.kind == FactKind.REPORT:
+        return report(fact.fact_id, [_tree(session, root) for root in fact.text.split()])
+    refused = Refused.model_validate_json(fact.text)
+    return refusal(fact.fact_id, who, refused.why, refused.instead, refused.lines)
+
+
+def _tree(session: Session, root: str) -> BoundTree:
+    tree = bound_tree(session.service, root)
+    if tree is None:
+        raise Never(f"the tree {root} is gone")
+    return tree
+
+
+async def comment(session: Session, fact: FactRow) -> Wrote:
+    """Create the comment, or edit the existing one. No-op if its text has not changed."""
+    body = await asyncio.to_thread(body_of, session, fact)
+    said = digest(body.text)
+    if fact.github_id and fact.digest == said:
+        return Wrote(digest=said)
+    there = fact.github_id or await _ours(session, fact)
+    if there:
+        return await _edit(session, fact, there, body.text, said)
+    if body.only_edit:
+        raise Needless
+    made = await api.add_comment(session.client, fact.github, fact.number, body.text)
+    return Wrote(str(made.id), made.html_url, said)
+
+
+async def _edit(session: Session, fact: FactRow, there: str, body: str, said: str) -> Wrote:
+    try:
+        made = await api.edit_comment(session.client, fact.github, there, body)
+    except DeclinedError as error:
+        if error.status == 404:
+            await api.issue(session.client, fact.github, fact.number)  # raises if the whole thread cannot be seen
+            raise Gone("somebody deleted the comment; it is not written again") from None
+        raise
+    return Wrote(str(made.id), made.html_url, said)
+
+
+async def _ours(session: Session, fact: FactRow) -> str:
+    """Return the id of the comment that already carries this fact, or "". Of duplicates keep the oldest; delete one per
+    turn.
+    """
+    login, began = (await asyncio.to_thread(account.read, session.store)).login, time.monotonic()
+    all_of_it = await api.comments_of(session.client, fact.github, fact.number, fact.at - CLOCKS_APART)
+    mine = [each.id for each in all_of_it if each.user.login == login and marked(each.body) == fact.fact_id]
+    if len(mine) > 1:
+        await api.delete_comment(session.client, fact.github, max(mine))
+        raise Later("a duplicate comment is gone", time.time() + APART)
+    if not mine and time.monotonic() - began > LONG_AGO:
+        raise Later("it took too long to see whether the comment is there", time.time() + APART)
+    return str(mine[0]) if mine else ""
+
+
+async def reaction(session: Session, fact: FactRow) -> Wrote:
+    """React to the comment that the fact is about. Idempotent: GitHub keeps one reaction of each kind."""
+    try:
+        made = await api.react(session.client, fact.github, fact.subject, REACTIONS[FactKind(fact.kind)])
+    except DeclinedError as error:
+        if error.status == 404:
+            await api.issue(session.client, fact.github, fact.number)
+            raise Gone("the comment is gone") from None
+        raise
+    return Wrote(str(made.id))
+
+
+Writer = Callable[[Session, FactRow], Awaitable[Wrote]]
+WRITERS: Mapping[str, Writer] = {
+    **dict.fromkeys(COMMENTS, comment),
+    FactKind.TAKEN: reaction,
+    FactKind.APPLIED: reaction,
+    FactKind.PUBLISH: publishing.open_pull,
+    FactKind.CHECK: checks.write,
+}
