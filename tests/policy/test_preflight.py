@@ -89,3 +89,20 @@ def test_an_ephemeral_template_must_exist() -> None:
 def test_a_set_that_could_never_settle_is_refused_whole() -> None:
     assert faults(delegation("a", deps=("b",)), delegation("b", deps=("a",))) != []
     assert faults(delegation("a"), delegation("a")) != []
+
+
+@pytest.mark.ruling("C6", "O6")
+def test_a_merge_names_a_leg_with_work_or_one_that_it_depends_on() -> None:
+    good = delegation("fix", worktree="@merge:docs"), delegation("late", deps=("fix",), worktree="@merge:fix")
+    assert preflight.check(good, AGENTS, TreeSettings(), works=("api", "docs")) is None
+    assert faults(delegation("fix", worktree="@merge:docs")) == [
+        (
+            'delegations[0] (id "fix"): worktree "@merge:docs" names no leg of this task with work to merge; '
+            "there are: none"
+        )
+    ]
+    refusal = preflight.check(
+        [delegation("fix", worktree="@merge:dcos")], AGENTS, TreeSettings(), works=("api", "docs")
+    )
+    assert refusal is not None
+    assert refusal.message.endswith('there are: api, docs; did you mean "docs"?')

@@ -152,6 +152,20 @@ def test_a_leg_asks_for_the_merge_of_another() -> None:
     assert names(world.last.line) == [("a", "b-a")]
 
 
+@pytest.mark.ruling("C6", "O6")
+def test_a_merge_of_a_leg_that_is_unknown_comes_back_with_the_known_ones() -> None:
+    world = World(tree_input()).begin()
+    world.coordinator("approved", delegation("a"), delegation("b", "reader", "review"))
+    world.leg("a", branch="b-a")
+    world.leg("b")
+    world.end(world.last.job_id, "approved", delegation("fresh", worktree="@merge:b"))
+    assert world.last.brief is not None
+    (note,) = world.last.brief.notes
+    assert note.endswith('worktree "@merge:b" names no leg of this task with work to merge; there are: a')
+    world.end(world.last.job_id, "approved", delegation("fresh", worktree="@merge:a"))
+    assert world.last.merges == ("a",)
+
+
 @pytest.mark.ruling("O2", "engine:nested")
 def test_what_a_chain_was_given_is_on_the_line_once_however_deep_below_it() -> None:
     """It is there as the leg's work at its commit; a leg that begins at the base sees none of it."""

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from workflows.contract.faults import did_you_mean
 from workflows.contract.graph import topological
 from workflows.contract.models import WRITE_POLICIES, Action, Delegation, Ephemeral, Runtime
+from workflows.contract.worktree_names import merged_leg
 from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import Data
 from workflows.model.refusals import Refusal
@@ -27,11 +29,13 @@ def check(
     settings: TreeSettings,
     templates: Sequence[str] = (),
     *,
+    works: Sequence[str] = (),
     read_only: bool = False,
 ) -> Refusal | None:
     """Return one refusal with all faults of a set, or None; a faulty set is not dispatched at all.
 
-    In a `read_only` tree nobody implements: the scope of its start bounds all of it (ruling N5).
+    `works` are the legs whose work a leg could merge (ruling O6). In a `read_only` tree nobody implements: the scope of
+    its start bounds all of it (ruling N5).
     """
     by_name = {agent.name: agent for agent in agents}
     faults = [*_shape(delegations)]
@@ -40,6 +44,7 @@ def check(
         if read_only and delegation.action is Action.IMPLEMENT:
             faults.append(prefix + READ_ONLY)
         faults += [prefix + fault for fault in _faults(delegation, by_name, settings, templates)]
+        faults += [prefix + fault for fault in _merge(delegation, works)]
     if not faults:
         return None
     valid = sorted(by_name)
@@ -81,6 +86,13 @@ def _registered(name: str, action: Action, agents: Mapping[str, Worker], setting
         yield f'agent "{name}" lacks the capability {action}'
     if action is Action.IMPLEMENT and agent.autonomy_policy not in WRITE_POLICIES:
         yield f'agent "{name}" may not write: implement needs autonomy_policy workspace-write or danger-full-access'
+
+
+def _merge(delegation: Delegation, works: Sequence[str]) -> Iterator[str]:
+    leg = merged_leg(delegation.worktree)
+    if leg and leg not in {*works, *delegation.deps}:
+        there = f"there are: {', '.join(works) or 'none'}{did_you_mean(leg, works)}"
+        yield f'worktree "{delegation.worktree}" names no leg of this task with work to merge; {there}'
 
 
 def _ephemeral(worker: Ephemeral, action: Action, settings: TreeSettings, templates: Sequence[str]) -> Iterator[str]:

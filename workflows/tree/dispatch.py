@@ -75,8 +75,9 @@ def _checked(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
         finalize.tripped(step, refusal, chain.job_id)
         return Dispatch.DROPPED
     tree = step.state.input
+    works = sorted({work.leg for work in step.state.line_of(chain)} - {""})
     refusal = preflight.check(
-        outcome.delegations, outcome.agents, tree.settings, outcome.templates, read_only=tree.read_only
+        outcome.delegations, outcome.agents, tree.settings, outcome.templates, works=works, read_only=tree.read_only
     )
     if refusal is not None:
         return _unroutable(step, chain, outcome, refusal)
