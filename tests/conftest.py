@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from temporalio.client import Client
 
 ROOT = Path(__file__).parent
-PURE = ("text", "secrets", "contract", "policy", "tree", "pipeline")
-"""Rings without external parts: their failures are the most precise, and known in seconds."""
-WAITING = ("fleet", "e2e", "temporal", "bridge", "activities")
-"""Rings that wait for servers and processes, longest first, so that parallel workers end at about the same time."""
+SLOWEST = ("fleet", "e2e", "dev_cluster", "temporal", "cli", "bridge", "activities")
+"""Rings that wait for servers and processes. They come first, so that parallel workers end at about the same time."""
 
 
 settings.register_profile("ours", deadline=None, max_examples=cases(25, 100))
@@ -44,9 +42,8 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    rings = (*PURE, *WAITING)
-    places = {ring: place for place, ring in enumerate(rings)}
-    items.sort(key=lambda item: places.get(item.path.relative_to(ROOT).parts[0], len(rings)))
+    places = {ring: place for place, ring in enumerate(SLOWEST)}
+    items.sort(key=lambda item: places.get(item.path.relative_to(ROOT).parts[0], len(places)))
 
 
 def pytest_collection_finish() -> None:
