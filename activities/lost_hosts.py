@@ -133,8 +133,7 @@ class LostHosts:
             message=unseen_says(host),
             data={},
         )
-        with self.context.store.begin() as connection:
-            outbox.add(connection, (event,))
+        outbox.add(self.context.store, (event,))
 
 
 def order_of(host: Host, reason: str, *, begun: bool = True, always: bool = False) -> Move:

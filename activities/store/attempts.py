@@ -6,15 +6,17 @@ key of the home that opened the store; without a valid seal it is not read, and 
 """
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Engine, Row, Table, bindparam, exists, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, exists, or_, select, update
 
 from activities.sealing import attempt_seals, seal_key
 from activities.store import schema
-from activities.store.database import clock, home_of, insert_new, insert_one, now, rows_with
+from activities.store.database import home_of
+from activities.store.queries import Database, clock, insert_new, now, rows, scalars, transaction, write
 from workflows.model.jobs import JobOutcome
 from workflows.model.orders import StopReason
 from workflows.model.spend import Usage
@@ -59,77 +61,59 @@ class AttemptRow:
         return JobOutcome.model_validate(self.outcome) if self.outcome else None
 
 
-_ONE = rows_with(schema.attempts.c.job_id, schema.attempts.c.attempt)
-_CHANGED = update(schema.attempts).where(
-    schema.attempts.c.job_id == bindparam("of_job"),
-    schema.attempts.c.attempt == bindparam("of_attempt"),
-    schema.attempts.c.ended_at.is_(None),
-)
-_CLOSED = _CHANGED.values(ended_at=clock())
-
-
-def open_within(
+def open_or_get(
     connection: Connection, job_id: str, attempt: int, host: str, run_dir: str, started_at: float
 ) -> AttemptRow:
     """Return the attempt's row, or insert a new one. Part of the claim's transaction."""
     row: dict[str, Any] = {"job_id": job_id, "attempt": attempt, "host": host}
     row |= {"run_dir": run_dir, "started_at": started_at}
-    if insert_one(connection, schema.attempts, row):
+    if insert_new(connection, schema.attempts, row):
         return AttemptRow(**row)
-    found = get_within(connection, job_id, attempt)
-    assert found is not None
-    return found
+    stored = get(connection, job_id, attempt)
+    assert stored is not None
+    return stored
 
 
-def get(engine: Engine, job_id: str, attempt: int) -> AttemptRow | None:
-    with engine.connect() as connection:
-        return get_within(connection, job_id, attempt)
+def get(store: Database, job_id: str, attempt: int) -> AttemptRow | None:
+    query = select(schema.attempts).where(is_of(schema.attempts, Offered(job_id, attempt)))
+    return next(iter(_read(store, query)), None)
 
 
-def get_within(connection: Connection, job_id: str, attempt: int) -> AttemptRow | None:
-    """Return the attempt's row, read in a transaction."""
-    row = connection.execute(_ONE, {"job_id": job_id, "attempt": attempt}).one_or_none()
-    return _read(connection, row) if row else None
+def _read(store: Database, query: Select[Any]) -> list[AttemptRow]:
+    """Return attempts, each without its recorded end unless all of it is sealed."""
+    return [_believed(home_of(store), dict(row._mapping)) for row in rows(store, query)]
 
 
-def _read(connection: Connection, row: Row[Any]) -> AttemptRow:
-    """Return an attempt; without its recorded end unless all of it is sealed."""
-    values = dict(row._mapping)
-    if believed(connection, values, attempt_seals.PARTS):
-        return AttemptRow(**values)
-    return AttemptRow(**values | dict.fromkeys(attempt_seals.PARTS), is_forged=True)
-
-
-def believed(connection: Connection, values: Mapping[str, Any], parts: Sequence[str]) -> bool:
-    """Return whether these parts of an attempt's columns are missing, or sealed with a key of the store's home."""
-    if all(values[part] is None for part in parts):
-        return True
-    keys, of = seal_key.every(home_of(connection)), (values["seals"], values["job_id"], values["attempt"])
-    return all(attempt_seals.holds(keys, *of, part, values[part]) for part in parts)
+def _believed(home: Path, values: dict[str, Any]) -> AttemptRow:
+    """Return an attempt; without its recorded end unless that is sealed with a key of the home."""
+    parts = {part: values[part] for part in attempt_seals.PARTS}
+    if any(value is not None for value in parts.values()):
+        keys, of = seal_key.every(home), (values["seals"], values["job_id"], values["attempt"])
+        if not all(attempt_seals.holds(keys, *of, part, value) for part, value in parts.items()):
+            return AttemptRow(**values | dict.fromkeys(parts), is_forged=True)
+    return AttemptRow(**values)
 
 
 def of_job(engine: Engine, job_id: str) -> list[AttemptRow]:
     """Return every attempt of a job, oldest first."""
     query = select(schema.attempts).where(schema.attempts.c.job_id == job_id).order_by(schema.attempts.c.attempt)
-    with engine.connect() as connection:
-        return [_read(connection, row) for row in connection.execute(query)]
+    return _read(engine, query)
 
 
 def of_tree(engine: Engine, root_job_id: str) -> list[AttemptRow]:
     """Return every attempt of every job of a tree."""
     query = select(schema.attempts).join(schema.jobs, schema.jobs.c.job_id == schema.attempts.c.job_id)
     query = query.where(schema.jobs.c.root_job_id == root_job_id)
-    with engine.connect() as connection:
-        return [_read(connection, row) for row in connection.execute(query)]
+    return _read(engine, query)
 
 
 def dependencies(engine: Engine, job_ids: Collection[str]) -> dict[tuple[str, str], tuple[str, ...]]:
     """Map each dependent leg, by the job that delegated it and its id, to the ids of the legs it depends on."""
     query = select(schema.attempts.c.job_id, schema.attempts.c.payload[("service_result", "delegations")].label("legs"))
     query = query.where(schema.attempts.c.job_id.in_(job_ids)).order_by(schema.attempts.c.attempt)
-    with engine.connect() as connection:
-        rows = connection.execute(query).all()
-    return {(row.job_id, leg["id"]): tuple(leg.get("deps") or ()) for row in rows for leg in row.legs or ()}
+    return {
+        (row.job_id, leg["id"]): tuple(leg.get("deps") or ()) for row in rows(engine, query) for leg in row.legs or ()
+    }
 
 
 @dataclass(frozen=True)
@@ -147,27 +131,23 @@ def given_in(engine: Engine, root_job_id: str) -> dict[str, Given]:
     legs = run.payload[("service_result", "delegations")].label("legs")
     same = (run.job_id == job.job_id) & (run.attempt == job.attempt)
     query = select(run.job_id, run.base_sha, run.given, legs).join(schema.jobs, same)
-    with engine.connect() as connection:
-        rows = connection.execute(query.where(job.root_job_id == root_job_id)).all()
     return {
         row.job_id: Given(row.base_sha, None if row.given is None else tuple(row.given), tuple(row.legs or ()))
-        for row in rows
+        for row in rows(engine, query.where(job.root_job_id == root_job_id))
     }
 
 
 def all_open(engine: Engine) -> list[tuple[str, int]]:
     """Return job and attempt of every run without an outcome: a workflow will attach to it again."""
     query = select(schema.attempts.c.job_id, schema.attempts.c.attempt).where(schema.attempts.c.ended_at.is_(None))
-    with engine.connect() as connection:
-        return [(row.job_id, row.attempt) for row in connection.execute(query)]
+    return [(row.job_id, row.attempt) for row in rows(engine, query)]
 
 
 def open_since_before(engine: Engine, at: float) -> list[str]:
     """Return the jobs of all attempts that began before that time and have no outcome."""
     run = schema.attempts.c
     query = select(run.job_id).where(run.ended_at.is_(None), run.started_at < at)
-    with engine.connect() as connection:
-        return list(connection.execute(query).scalars())
+    return list(scalars(engine, query))
 
 
 def abandoned(engine: Engine, host: str, seconds: float) -> list[AttemptRow]:
@@ -177,8 +157,7 @@ def abandoned(engine: Engine, host: str, seconds: float) -> list[AttemptRow]:
     query = query.where(
         run.ended_at.is_(None), run.host == host, job.ended_at < clock() - seconds, job.attempt >= run.attempt
     )
-    with engine.connect() as connection:
-        return [_read(connection, row) for row in connection.execute(query)]
+    return _read(engine, query)
 
 
 def unrecorded(engine: Engine, host: str) -> list[AttemptRow]:
@@ -191,8 +170,7 @@ def unrecorded(engine: Engine, host: str) -> list[AttemptRow]:
     runs_on = (job.state == JobState.RUNNING.value) & (job.attempt == run.attempt)
     query = select(schema.attempts).outerjoin(schema.jobs, job.job_id == run.job_id)
     query = query.where(run.host == host, or_(run.ended_at.is_(None) & ~put_off, run.ended_at.is_not(None) & runs_on))
-    with engine.connect() as connection:
-        return [_read(connection, row) for row in connection.execute(query)]
+    return _read(engine, query)
 
 
 def record_worktree(
@@ -212,36 +190,26 @@ def give(engine: Engine, row: AttemptRow, commits: Collection[str]) -> None:
 
 
 def close(
-    engine: Engine,
+    store: Database,
     row: AttemptRow,
     outcome: "JobOutcome | StageOutcome",
     payload: dict[str, Any],
     diagnostics: dict[str, Any],
-) -> None:
-    """Record how the run of a job or a stage ended; the first record is final."""
-    with engine.begin() as connection:
-        close_within(connection, row, outcome.model_dump(mode="json"), payload, diagnostics)
-
-
-def close_within(
-    connection: Connection,
-    row: AttemptRow,
-    outcome: dict[str, Any],
-    payload: dict[str, Any],
-    diagnostics: dict[str, Any],
 ) -> bool:
-    """Record the end, in a transaction. Return False if one is recorded already. A forged one is replaced."""
-    parts = {"outcome": outcome, "payload": payload, "diagnostics": diagnostics}
-    seals = attempt_seals.sealed(seal_key.ensure(home_of(connection)), *row.key, parts)
-    values = parts | {"seals": seals}
-    if connection.execute(_CLOSED, values | {"of_job": row.job_id, "of_attempt": row.attempt}).rowcount:
-        return True
-    found = get_within(connection, *row.key)
-    if found is None or found.outcome is not None:
-        return False
-    table = schema.attempts
-    as_read = is_of(table, Offered(*row.key)) & table.c.seals.is_not_distinct_from(found.seals)
-    return connection.execute(update(table).where(as_read).values(values | {"ended_at": clock()})).rowcount == 1
+    """Record how the run of a job or a stage ended. Return False if that is recorded already: the first record is
+    final, unless it is forged.
+    """
+    table, key = schema.attempts, Offered(*row.key)
+    parts = {"outcome": outcome.model_dump(mode="json"), "payload": payload, "diagnostics": diagnostics}
+    seals = attempt_seals.sealed(seal_key.ensure(home_of(store)), *row.key, parts)
+    end = update(table).values(**parts, seals=seals, ended_at=clock())
+    with transaction(store) as connection:
+        if write(connection, end.where(is_of(table, key), table.c.ended_at.is_(None))):
+            return True
+        stored = get(connection, *row.key)
+        if stored is None or stored.outcome is not None:
+            return False
+        return write(connection, end.where(is_of(table, key), table.c.seals.is_not_distinct_from(stored.seals))) == 1
 
 
 def seal_again(engine: Engine, former: Sequence[bytes]) -> None:
@@ -250,18 +218,19 @@ def seal_again(engine: Engine, former: Sequence[bytes]) -> None:
     columns = (table.c.job_id, table.c.attempt, table.c.seals, *(table.c[part] for part in attempt_seals.PARTS))
     with engine.begin() as connection:
         key = seal_key.ensure(home_of(connection))
-        for row in connection.execute(select(*columns).where(table.c.seals.is_not(None))).all():
+        for row in rows(connection, select(*columns).where(table.c.seals.is_not(None))):
             parts = {part: row._mapping[part] for part in attempt_seals.PARTS}
             of = (row.seals, row.job_id, row.attempt)
             if all(attempt_seals.holds(former, *of, part, value) for part, value in parts.items()):
                 seals = attempt_seals.sealed(key, row.job_id, row.attempt, parts)
                 mine = is_of(table, Offered(row.job_id, row.attempt))
-                connection.execute(update(table).where(mine).values(seals=seals))
+                write(connection, update(table).where(mine).values(seals=seals))
 
 
 def _update(engine: Engine, row: AttemptRow, **values: Any) -> None:
-    with engine.begin() as connection:
-        connection.execute(_CHANGED, values | {"of_job": row.job_id, "of_attempt": row.attempt})
+    table = schema.attempts
+    still_open = is_of(table, Offered(*row.key)) & table.c.ended_at.is_(None)
+    write(engine, update(table).where(still_open).values(**values))
 
 
 @dataclass(frozen=True)
@@ -287,13 +256,12 @@ def begin(engine: Engine, offered: Offered, *, host: str, run_dir: str) -> Attem
         claim = settle(connection, offered, begun_at=now(connection))
         if claim.begun_at is None or claim.offer > offered.offer:
             return None
-        return open_within(connection, offered.job_id, offered.attempt, host, run_dir, claim.begun_at)
+        return open_or_get(connection, offered.job_id, offered.attempt, host, run_dir, claim.begun_at)
 
 
 def take_back(engine: Engine, offered: Offered) -> float | None:
     """Take the offer back for good. If its host was first, return the time of its begin: the attempt runs on."""
-    with engine.begin() as connection:
-        return settle(connection, offered, begun_at=None).begun_at
+    return settle(engine, offered, begun_at=None).begun_at
 
 
 def call_off(engine: Engine, offered: Offered, why: StopReason) -> float | None:
@@ -308,7 +276,7 @@ def call_off(engine: Engine, offered: Offered, why: StopReason) -> float | None:
 def order_stop(connection: Connection, offered: Offered, why: StopReason) -> None:
     """Order the host of a begun attempt to stop it. No-op for an attempt that no host has begun."""
     begun = is_of(schema.claims, offered) & schema.claims.c.begun_at.is_not(None)
-    if connection.execute(update(schema.claims).where(begun).values(stop_at=clock())).rowcount:
+    if write(connection, update(schema.claims).where(begun).values(stop_at=clock())):
         log.info("%s, attempt %d, is ordered to stop: %s", offered.job_id, offered.attempt, why)
 
 
@@ -318,8 +286,8 @@ def ordered_to_stop(engine: Engine, keys: Collection[tuple[str, int]]) -> set[tu
     query = select(table.job_id, table.attempt).where(
         table.stop_at.is_not(None), table.job_id.in_({job_id for job_id, _ in keys})
     )
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:  # a single statement
-        return {(row.job_id, row.attempt) for row in connection.execute(query)}.intersection(keys)
+    at_once = engine.execution_options(isolation_level="AUTOCOMMIT")  # a single statement, asked again and again
+    return {(row.job_id, row.attempt) for row in rows(at_once, query)}.intersection(keys)
 
 
 class Settled(NamedTuple):
@@ -327,18 +295,20 @@ class Settled(NamedTuple):
     begun_at: float | None
 
 
-def settle(connection: Connection, offered: Offered, begun_at: float | None) -> Settled:
+def settle(store: Database, offered: Offered, begun_at: float | None) -> Settled:
     """Store a decision about an offer: begun at this time, or taken back.
 
     The first decision is final; a later offer of the attempt gets its own.
     """
     table, key = schema.claims, is_of(schema.claims, offered)
     decision = {"offer": offered.offer, "begun_at": begun_at}
-    if insert_one(connection, table, {"job_id": offered.job_id, "attempt": offered.attempt, **decision}):
-        return Settled(offered.offer, begun_at)
     older = key & (table.c.offer < offered.offer) & table.c.begun_at.is_(None)
-    connection.execute(update(table).where(older).values(**decision))
-    return Settled(*connection.execute(select(table.c.offer, table.c.begun_at).where(key)).one())
+    with transaction(store) as connection:
+        if insert_new(connection, table, {"job_id": offered.job_id, "attempt": offered.attempt, **decision}):
+            return Settled(offered.offer, begun_at)
+        write(connection, update(table).where(older).values(**decision))
+        [(offer, begun_at)] = rows(connection, select(table.c.offer, table.c.begun_at).where(key))
+    return Settled(offer, begun_at)
 
 
 def is_of(table: Table, offered: Offered) -> ColumnElement[bool]:
@@ -369,13 +339,12 @@ class Deferral:
 
 def defer(engine: Engine, deferral: Deferral) -> None:
     """Record a deferral; the first record of its number is final."""
-    with engine.begin() as connection:
-        insert_new(connection, schema.deferrals, [asdict(deferral)])
+    insert_new(engine, schema.deferrals, asdict(deferral))
 
 
 def deferrals_of_run(engine: Engine, job_id: str, attempt: int) -> tuple[Deferral, ...]:
     """Return every deferral of an attempt, oldest first."""
-    return _deferrals(engine, (schema.deferrals.c.job_id == job_id) & (schema.deferrals.c.attempt == attempt))
+    return _deferrals(engine, is_of(schema.deferrals, Offered(job_id, attempt)))
 
 
 def deferrals_of_job(engine: Engine, job_id: str) -> tuple[Deferral, ...]:
@@ -386,5 +355,4 @@ def deferrals_of_job(engine: Engine, job_id: str) -> tuple[Deferral, ...]:
 
 def _deferrals(engine: Engine, which: ColumnElement[bool]) -> tuple[Deferral, ...]:
     query = select(schema.deferrals).where(which).order_by(schema.deferrals.c.at, schema.deferrals.c.number)
-    with engine.connect() as connection:
-        return tuple(Deferral(**row._mapping) for row in connection.execute(query))
+    return tuple(Deferral(**row._mapping) for row in rows(engine, query))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine, select
 
 from activities.store import events, schema
+from activities.store.queries import rows
 from workflows.model.event_payloads import BranchEvent, BranchEventKind
 from workflows.model.ids import root_of
 from workflows.model.rows import EventRecord
@@ -38,8 +39,7 @@ def record(engine: Engine, kind: BranchEventKind, job_id: str, event: BranchEven
         message=message,
         data=event.model_dump(mode="json"),
     )
-    with engine.begin() as connection:
-        events.tell(connection, [record])
+    events.tell(engine, [record])
 
 
 def recorded(engine: Engine, *roots: str) -> list[tuple[BranchEventKind, str, BranchEvent]]:
@@ -47,9 +47,9 @@ def recorded(engine: Engine, *roots: str) -> list[tuple[BranchEventKind, str, Br
     columns = schema.events.c
     query = select(columns.kind, columns.job_id, columns.data).order_by(columns.at)
     query = query.where(columns.root_job_id.in_(roots), columns.kind.in_(list(BranchEventKind)))
-    with engine.connect() as connection:
-        rows = connection.execute(query).all()
-    return [(BranchEventKind(kind), job_id, BranchEvent.model_validate(data)) for kind, job_id, data in rows]
+    return [
+        (BranchEventKind(kind), job_id, BranchEvent.model_validate(data)) for kind, job_id, data in rows(engine, query)
+    ]
 
 
 def conflicts(engine: Engine, roots: Collection[str]) -> list[Conflict]:
@@ -60,10 +60,8 @@ def conflicts(engine: Engine, roots: Collection[str]) -> list[Conflict]:
     query = query.join(attempts, same_attempt).join(tasks, tasks.c.root_job_id == jobs.c.root_job_id)
     query = query.where(tasks.c.state == TaskState.BLOCKED.value, jobs.c.state == JobState.BLOCKED.value)
     query = query.where(jobs.c.root_job_id.in_(roots))
-    with engine.connect() as connection:
-        rows = connection.execute(query.order_by(jobs.c.ended_at)).all()
     return [
         Conflict(job_id, root, ended_at or 0.0, found["branch"], tuple(found["against"]), tuple(found["files"]))
-        for job_id, root, ended_at, diagnostics in rows
+        for job_id, root, ended_at, diagnostics in rows(engine, query.order_by(jobs.c.ended_at))
         if (found := (diagnostics or {}).get("conflict"))
     ]

@@ -7,42 +7,21 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sqlalchemy import (
-    Column,
-    ColumnElement,
-    Connection,
-    Double,
-    Engine,
-    Insert,
-    Select,
-    Table,
-    bindparam,
-    create_engine,
-    event,
-    inspect,
-    select,
-    text,
-)
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.functions import FunctionElement
 
 from activities.process import STORE_OUTAGE
 from activities.redaction.redact import redacted_all
 from activities.runs.regular_files import appended
 from activities.settings.home import Home
+from activities.store.queries import Database
 from workflows.model.errors import Commands, ServiceError, UnreachableError, UsageError
-
-if TYPE_CHECKING:
-    from sqlalchemy.dialects.postgresql import Insert as PostgresInsert
-    from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 HEAD = "0017"
@@ -118,9 +97,9 @@ def connected(home: Home, url: str) -> Iterator[Connection]:
         engine.dispose()
 
 
-def home_of(connection: Connection) -> Path:
+def home_of(store: Database) -> Path:
     """Return the service home that opened the store."""
-    home: Path = connection.get_execution_options()["home"]
+    home: Path = store.get_execution_options()["home"]
     return home
 
 
@@ -226,30 +205,6 @@ def _json(value: object) -> str:
     return json.dumps(redacted_all(value))
 
 
-class clock(FunctionElement[float]):  # noqa: N801
-    """The database's clock in a statement, in seconds since the epoch: hosts of one store share it (ruling Q1)."""
-
-    type = Double()
-    inherit_cache = True
-
-
-@compiles(clock, "sqlite")
-def _clock_on_sqlite(_element: clock, _compiler: object, **_: object) -> str:
-    return "service_clock()"  # `_tune_sqlite` defines it: SQLite's own has milliseconds
-
-
-@compiles(clock, "postgresql")
-def _clock_on_postgresql(_element: clock, _compiler: object, **_: object) -> str:
-    return "extract(epoch FROM clock_timestamp())::double precision"
-
-
-def now(connection: Connection) -> float:
-    """Return the time on the database's clock, which judges when a host was seen and what has expired."""
-    if connection.dialect.name == "sqlite":
-        return time.time()  # as `service_clock` does, without a statement
-    return float(connection.execute(select(clock())).scalar_one())
-
-
 class Changes:
     """A cheap check for writes by other processes: a number that changes with every write."""
 
@@ -280,69 +235,6 @@ class Changes:
 
 _DATA_VERSION = text("PRAGMA data_version")
 _SNAPSHOT = text("SELECT pg_snapshot_xmax(pg_current_snapshot())::text")
-
-
-@cache
-def rows_with(*columns: Column[Any]) -> Select[Any]:
-    """Select the rows of a table by parameters named like these columns.
-
-    Cached: building the statement takes longer than executing it.
-    """
-    return select(columns[0].table).where(*(column == bindparam(column.name) for column in columns))
-
-
-def upsert(
-    connection: Connection,
-    table: Table,
-    rows: Sequence[Mapping[str, Any]],
-    *,
-    only_if_newer: str | None = None,
-) -> None:
-    """Insert rows by primary key; update existing ones, with `only_if_newer` only if the new value of that column is
-    higher.
-    """
-    if rows:
-        connection.execute(_upsert(connection.dialect.name, table, tuple(rows[0]), only_if_newer), rows)
-
-
-@cache
-def _upsert(dialect_name: str, table: Table, columns: tuple[str, ...], only_if_newer: str | None) -> Insert:
-    """Build the statement. Cached, since building takes longer than executing."""
-    statement = insert(dialect_name, table)
-    keys = [column.name for column in table.primary_key]
-    changes = {name: statement.excluded[name] for name in columns if name not in keys}
-    newer: ColumnElement[bool] | None = None
-    if only_if_newer:
-        newer = statement.excluded[only_if_newer] > table.c[only_if_newer]
-    upserting: Insert = statement.on_conflict_do_update(index_elements=keys, set_=changes, where=newer)
-    return upserting
-
-
-def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows that do not exist yet. Idempotent, for at-least-once writers."""
-    if rows:
-        connection.execute(inserting(connection.dialect.name, table), rows)
-
-
-def insert_one(connection: Connection, table: Table, row: Mapping[str, Any]) -> bool:
-    """Insert a row unless it exists; return whether it was new."""
-    return connection.execute(inserting(connection.dialect.name, table), dict(row)).rowcount == 1
-
-
-@cache
-def inserting(dialect_name: str, table: Table) -> "PostgresInsert | SqliteInsert":
-    """Return an insert that leaves existing rows alone."""
-    return insert(dialect_name, table).on_conflict_do_nothing().execution_options(preserve_rowcount=True)
-
-
-def insert(dialect_name: str, table: Table) -> "PostgresInsert | SqliteInsert":
-    if dialect_name == "postgresql":
-        from sqlalchemy.dialects import postgresql
-
-        return postgresql.insert(table)
-    from sqlalchemy.dialects import sqlite
-
-    return sqlite.insert(table)
 
 
 def _tune_sqlite(connection: Any, _record: object) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection, Engine, Select, String, case, cast, func, select
 
 from activities.store import schema, stalls
-from activities.store.database import clock, now
 from activities.store.placements import is_unplaced
+from activities.store.queries import clock, now, one, rows
 from workflows.model.event_kinds import EventKind
 from workflows.model.states import JobState
 from workflows.policy.host_availability import HostSeen
@@ -123,9 +123,10 @@ def usage(engine: Engine) -> list[ModelUsage]:
     """Sum up the usage of all jobs by model: one pass over an index of all jobs."""
     jobs, total = schema.jobs.c, func.total if engine.dialect.name == "sqlite" else func.sum
     query = select(jobs.model, *map(total, (jobs.input_tokens, jobs.output_tokens, jobs.cost_usd))).group_by(jobs.model)
-    with engine.connect() as connection:
-        rows = connection.execute(query).all()
-    return [ModelUsage(model or "", int(read), int(written), float(usd)) for model, read, written, usd in rows]
+    return [
+        ModelUsage(model or "", int(read), int(written), float(usd))
+        for model, read, written, usd in rows(engine, query)
+    ]
 
 
 def repaired(engine: Engine) -> dict[tuple[str, str], int]:
@@ -133,13 +134,12 @@ def repaired(engine: Engine) -> dict[tuple[str, str], int]:
     jobs, events = schema.jobs.c, schema.events.c
     query = select(jobs.runtime, jobs.model, func.count()).group_by(jobs.runtime, jobs.model)
     query = query.select_from(schema.events.join(schema.jobs, jobs.job_id == events.job_id))
-    with engine.connect() as connection:
-        rows = connection.execute(query.where(events.kind == EventKind.RESULT_REPAIRED)).all()
-    return {(runtime, model or ""): count for runtime, model, count in rows}
+    query = query.where(events.kind == EventKind.RESULT_REPAIRED)
+    return {(runtime, model or ""): count for runtime, model, count in rows(engine, query)}
 
 
 def _hosts(connection: Connection) -> tuple[HostFigures, ...]:
-    rows = connection.execute(select(schema.hosts, clock().label("now")).order_by(schema.hosts.c.name))
+    query = select(schema.hosts, clock().label("now")).order_by(schema.hosts.c.name)
     return tuple(
         HostFigures(
             HostSeen(row.name, row.seen_at, row.stopped_at, row.held, row.now),
@@ -148,7 +148,7 @@ def _hosts(connection: Connection) -> tuple[HostFigures, ...]:
             draining=row.draining_at is not None,
             lost=row.lost_at is not None,
         )
-        for row in rows
+        for row in rows(connection, query)
     )
 
 
@@ -166,7 +166,7 @@ def _jobs(connection: Connection) -> tuple[OpenJobs, ...]:
     query = query.where(jobs.c.state.in_((JobState.QUEUED, JobState.RUNNING))).group_by(*keys)
     return tuple(
         OpenJobs(host, runtime, state, _labels(*texts), count, oldest)
-        for host, runtime, state, *texts, count, oldest in connection.execute(query)
+        for host, runtime, state, *texts, count, oldest in rows(connection, query)
     )
 
 
@@ -177,14 +177,14 @@ def _labels(*texts: str | None) -> tuple[str, ...]:
 def _rounds(connection: Connection) -> tuple[OpenRounds, ...]:
     rounds = schema.rounds.c
     query = select(rounds.kind, func.count(), func.min(rounds.opened_at)).where(rounds.closed_at.is_(None))
-    return tuple(OpenRounds(*row) for row in connection.execute(query.group_by(rounds.kind)))
+    return tuple(OpenRounds(*row) for row in rows(connection, query.group_by(rounds.kind)))
 
 
 def _counts(connection: Connection, query: Select[str, int]) -> dict[str, int]:
-    return {row[0]: row[1] for row in connection.execute(query)}
+    return {row[0]: row[1] for row in rows(connection, query)}
 
 
 def _quota(connection: Connection) -> Quota | None:
     account = schema.github_account.c
-    row = connection.execute(select(account.quota, account.remaining, account.reset_at)).first()
+    row = one(connection, select(account.quota, account.remaining, account.reset_at))
     return Quota(*row) if row and None not in row else None

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Engine, delete, select, update
 
 from activities.store import schema
-from activities.store.database import insert_new
+from activities.store.queries import insert_new, rows, write
 
 KEPT_SECONDS = 7 * 86_400.0
 """Retention of a key."""
@@ -39,21 +39,19 @@ def reserve(engine: Engine, key: str, digest: str, subject: str) -> Reservation:
     now, table, key = time.time(), schema.idempotency, kept_as(key)
     row = {"key": key, "digest": digest, "subject": subject, "reserved_at": now, "answer": None}
     with engine.begin() as connection:
-        connection.execute(delete(table).where(table.c.reserved_at < now - KEPT_SECONDS))
-        insert_new(connection, table, [row])
-        found = connection.execute(select(table).where(table.c.key == key)).one()
-    return Reservation(**found._mapping)
+        write(connection, delete(table).where(table.c.reserved_at < now - KEPT_SECONDS))
+        insert_new(connection, table, row)
+        [reserved] = rows(connection, select(table).where(table.c.key == key))
+    return Reservation(**reserved._mapping)
 
 
 def settle(engine: Engine, key: str, answer: dict[str, Any]) -> None:
     """Save the answer of the call; the first answer is final."""
     open_ = (schema.idempotency.c.key == kept_as(key)) & schema.idempotency.c.answer.is_(None)
-    with engine.begin() as connection:
-        connection.execute(update(schema.idempotency).where(open_).values(answer=answer))
+    write(engine, update(schema.idempotency).where(open_).values(answer=answer))
 
 
 def release(engine: Engine, key: str) -> None:
     """Delete the key of a refused call, so that the caller may send it again with a corrected call."""
     open_ = (schema.idempotency.c.key == kept_as(key)) & schema.idempotency.c.answer.is_(None)
-    with engine.begin() as connection:
-        connection.execute(delete(schema.idempotency).where(open_))
+    write(engine, delete(schema.idempotency).where(open_))

@@ -4,10 +4,10 @@ import time
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, func, or_, select, tuple_, union
+from sqlalchemy import ColumnElement, Engine, Row, Select, func, or_, select, tuple_, union
 
 from activities.store import events, outbox, rounds, schema, writers
-from activities.store.database import rows_with, upsert
+from activities.store.queries import Database, one, rows, scalar, transaction, upsert
 from workflows.model.event_kinds import TELLS_PEOPLE
 from workflows.model.rows import JobRecord, Records, TaskRecord, Written
 from workflows.model.spend import Usage
@@ -17,10 +17,15 @@ from workflows.policy import lost_trees
 NEWEST_FIRST = (schema.jobs.c.queued_at.desc(), schema.jobs.c.job_id.desc())
 
 
-def write(engine: Engine, records: Records) -> None:
+def write(store: Database, records: Records) -> None:
     """Write one step of a tree in one transaction."""
-    with engine.begin() as connection:
-        write_within(connection, records)
+    with transaction(store) as connection:
+        if records.task:
+            upsert(connection, schema.tasks, records.task.model_dump(mode="json"), only_if_newer="revision")
+        upsert(connection, schema.jobs, *map(_job_row, records.jobs), only_if_newer="revision")
+        events.tell(connection, records.events)
+        rounds.write(connection, records.rounds)
+        outbox.add(connection, tuple(event for event in records.events if event.kind in TELLS_PEOPLE))
 
 
 def write_as(engine: Engine, records: Records, root: str, run_id: str) -> Written:
@@ -29,16 +34,15 @@ def write_as(engine: Engine, records: Records, root: str, run_id: str) -> Writte
         write(engine, records)
         return Written()
     with engine.begin() as connection:
-        found = writers.numbered(connection, root, run_id, records)
-        if found is None:
+        numbered = writers.numbered(connection, root, run_id, records)
+        if numbered is None:
             return Written()
-        stored, written = found
-        write_within(connection, stored)
+        stored, written = numbered
+        write(connection, stored)
         if stored.whole and stored.task:  # rows that a reset left behind would stay open for ever
-            known = connection.execute(rows_with(schema.jobs.c.root_job_id), {"root_job_id": root}).all()
-            still, revision = rounds.open_within(connection, root), stored.task.revision
-            ended = lost_trees.given_up(map(_job, known), still, stored, revision=revision, now=time.time())
-            write_within(connection, ended)
+            still, revision = rounds.open_rounds(connection, root=root), stored.task.revision
+            known = tree(connection, root)
+            write(connection, lost_trees.given_up(known, still, stored, revision=revision, now=time.time()))
     return written
 
 
@@ -47,15 +51,13 @@ def close_lost(engine: Engine, root: str, why: str, anew: str) -> Records | None
     records it.
     """
     with engine.begin() as connection:
-        row = connection.execute(rows_with(schema.tasks.c.root_job_id), {"root_job_id": root}).one_or_none()
-        found = connection.execute(rows_with(schema.jobs.c.root_job_id), {"root_job_id": root}).all()
-        task, jobs = TaskRecord.model_validate(dict(row._mapping)) if row else None, [*map(_job, found)]
+        task, jobs = task_of(connection, root), tree(connection, root)
         if task is None or not lost_trees.is_open(task, jobs):
             return None
         number = writers.last_event(connection, root) + 1
-        waiting = rounds.open_within(connection, root)
+        waiting = rounds.open_rounds(connection, root=root)
         ended = lost_trees.lost_rows(task, jobs, waiting, why=why, anew=anew, number=number, now=time.time())
-        write_within(connection, ended)
+        write(connection, ended)
         writers.forget(connection, root)
     return ended
 
@@ -64,7 +66,7 @@ def dismiss(engine: Engine, task: TaskRecord, actor: str) -> None:
     """Record that a person dismissed a blocked task."""
     with engine.begin() as connection:
         number = writers.last_event(connection, task.root_job_id) + 1
-        write_within(connection, lost_trees.dismissed_rows(task, actor=actor, number=number, now=time.time()))
+        write(connection, lost_trees.dismissed_rows(task, actor=actor, number=number, now=time.time()))
 
 
 def open_trees(engine: Engine) -> dict[str, str]:
@@ -76,43 +78,28 @@ def open_trees(engine: Engine) -> dict[str, str]:
     found, writer = union(tasks, jobs).subquery(), schema.writers.c
     query = select(found.c.root_job_id, writer.run_id)
     query = query.outerjoin(schema.writers, writer.root_job_id == found.c.root_job_id)
-    with engine.connect() as connection:
-        return {row.root_job_id: row.run_id or "" for row in connection.execute(query)}
-
-
-def write_within(connection: Connection, records: Records) -> None:
-    """Write one step of a tree within the caller's transaction."""
-    if records.task:
-        upsert(connection, schema.tasks, [records.task.model_dump(mode="json")], only_if_newer="revision")
-    upsert(connection, schema.jobs, [_job_row(job) for job in records.jobs], only_if_newer="revision")
-    events.tell(connection, records.events)
-    rounds.write(connection, records.rounds)
-    outbox.add(connection, tuple(event for event in records.events if event.kind in TELLS_PEOPLE))
+    return {row.root_job_id: row.run_id or "" for row in rows(engine, query)}
 
 
 def get(engine: Engine, job_id: str) -> JobRecord | None:
-    with engine.connect() as connection:
-        row = connection.execute(rows_with(schema.jobs.c.job_id), {"job_id": job_id}).one_or_none()
+    row = one(engine, select(schema.jobs).where(schema.jobs.c.job_id == job_id))
     return _job(row) if row else None
 
 
-def task_of(engine: Engine, root_job_id: str) -> TaskRecord | None:
-    with engine.connect() as connection:
-        row = connection.execute(rows_with(schema.tasks.c.root_job_id), {"root_job_id": root_job_id}).one_or_none()
+def task_of(store: Database, root_job_id: str) -> TaskRecord | None:
+    row = one(store, select(schema.tasks).where(schema.tasks.c.root_job_id == root_job_id))
     return TaskRecord.model_validate(dict(row._mapping)) if row else None
 
 
 def tasks_of(engine: Engine, roots: Collection[str]) -> dict[str, TaskRecord]:
     """Return the tasks of several trees by root."""
     query = select(schema.tasks).where(schema.tasks.c.root_job_id.in_(roots))
-    with engine.connect() as connection:
-        return {row.root_job_id: TaskRecord.model_validate(dict(row._mapping)) for row in connection.execute(query)}
+    return {row.root_job_id: TaskRecord.model_validate(dict(row._mapping)) for row in rows(engine, query)}
 
 
 def some(engine: Engine, ids: Collection[str]) -> list[JobRecord]:
     """Return the jobs with these ids."""
-    with engine.connect() as connection:
-        return [_job(row) for row in connection.execute(select(schema.jobs).where(schema.jobs.c.job_id.in_(ids)))]
+    return [_job(row) for row in rows(engine, select(schema.jobs).where(schema.jobs.c.job_id.in_(ids)))]
 
 
 def stuck(engine: Engine, roots: Collection[str]) -> list[JobRecord]:
@@ -122,16 +109,14 @@ def stuck(engine: Engine, roots: Collection[str]) -> list[JobRecord]:
     tells = schema.jobs.c.state.in_(list(FAILING)) | schema.jobs.c.branch.is_not(None)
     query = select(schema.jobs).where(schema.jobs.c.root_job_id.in_(roots), tells)
     query = query.order_by(func.length(schema.jobs.c.job_id), schema.jobs.c.job_id)
-    with engine.connect() as connection:
-        return [_job(row) for row in connection.execute(query)]
+    return [_job(row) for row in rows(engine, query)]
 
 
-def tree(engine: Engine, root_job_id: str) -> list[JobRecord]:
+def tree(store: Database, root_job_id: str) -> list[JobRecord]:
     """Return every job of a tree in dispatch order."""
     query = select(schema.jobs).where(schema.jobs.c.root_job_id == root_job_id)
     query = query.order_by(func.length(schema.jobs.c.job_id), schema.jobs.c.job_id)
-    with engine.connect() as connection:
-        return [_job(row) for row in connection.execute(query)]
+    return [_job(row) for row in rows(store, query)]
 
 
 def find(
@@ -171,8 +156,7 @@ def find(
         query = query.where(tuple_(schema.jobs.c.queued_at, schema.jobs.c.job_id) < before)
     if text:
         query = _searching(query.where(matches(engine, text)).limit(limit))
-    with engine.connect() as connection:
-        return [_job(row) for row in connection.execute(query.limit(limit))]
+    return [_job(row) for row in rows(engine, query.limit(limit))]
 
 
 def _searching(query: Select[Any]) -> Select[Any]:
@@ -201,8 +185,7 @@ def matches(engine: Engine, text: str) -> ColumnElement[bool]:
 def titles(engine: Engine, roots: set[str]) -> dict[str, str]:
     """Return the titles of these trees."""
     query = select(schema.tasks.c.root_job_id, schema.tasks.c.title).where(schema.tasks.c.root_job_id.in_(roots))
-    with engine.connect() as connection:
-        return {row.root_job_id: row.title for row in connection.execute(query)} if roots else {}
+    return {row.root_job_id: row.title for row in rows(engine, query)} if roots else {}
 
 
 def open_jobs(engine: Engine, *, repo: str | None = None, agent: str | None = None) -> list[JobRecord]:
@@ -212,8 +195,7 @@ def open_jobs(engine: Engine, *, repo: str | None = None, agent: str | None = No
 
 def count_preflight_failures(engine: Engine) -> int:
     query = select(func.count()).where(schema.jobs.c.preflight_failed.is_not(None))
-    with engine.connect() as connection:
-        return connection.execute(query).scalar_one()
+    return scalar(engine, query) or 0
 
 
 def _job_row(job: JobRecord) -> dict[str, Any]:

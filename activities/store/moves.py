@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 from activities.store import attempts, schema
 from activities.store.attempts import Offered
-from activities.store.database import insert_new, now
+from activities.store.queries import insert_new, now, rows, scalar, write
 from workflows.model.ids import workflow_id
 from workflows.model.jobs import JobOutcome
 from workflows.model.orders import StopReason
@@ -49,33 +49,33 @@ def give_up(engine: Engine, offered: Offered, move: Move) -> dict[str, Any] | No
         if move.last_seen is not None and _came_back(connection, move.host, move.last_seen):
             return None
         if attempts.settle(connection, offered, begun_at=None).begun_at is None:
-            return _moved(connection, offered, move, None)
-        row = attempts.get_within(connection, *offered.key)
+            return _moved(connection, offered, move, None).model_dump(mode="json")
+        row = attempts.get(connection, *offered.key)
         assert row is not None, "what has begun has a row"
         if row.host != move.host or not move.begun:
             return None
         if row.outcome is not None:
             return row.outcome
         outcome, at = _moved(connection, offered, move, row.started_at), now(connection)
-        if not attempts.close_within(connection, row, outcome, {}, {}):
-            first = attempts.get_within(connection, *offered.key)
+        if not attempts.close(connection, row, outcome, {}, {}):
+            first = attempts.get(connection, *offered.key)
             return first.outcome if first else None
         attempts.order_stop(connection, offered, StopReason.MOVED)
         moved = {"job_id": offered.job_id, "attempt": offered.attempt, "host": move.host}
-        insert_new(connection, schema.moves, [moved | {"reason": move.reason, "at": at}])
-        return outcome
+        insert_new(connection, schema.moves, moved | {"reason": move.reason, "at": at})
+        return outcome.model_dump(mode="json")
 
 
 def _came_back(connection: Connection, host: str, last_seen: float) -> bool:
-    seen_at = connection.execute(select(schema.hosts.c.seen_at).where(schema.hosts.c.name == host)).scalar()
+    seen_at = scalar(connection, select(schema.hosts.c.seen_at).where(schema.hosts.c.name == host))
     return seen_at is not None and seen_at > last_seen
 
 
-def _moved(connection: Connection, offered: Offered, move: Move, begun_at: float | None) -> dict[str, Any]:
+def _moved(connection: Connection, offered: Offered, move: Move, begun_at: float | None) -> JobOutcome:
     """Return the outcome of an attempt that moves, with the tokens that its deferred tries have recorded."""
     used = schema.deferrals.c
     query = select(func.sum(used.input_tokens), func.sum(used.output_tokens))
-    read, written = connection.execute(query.where(attempts.is_of(schema.deferrals, offered))).one()
+    [(read, written)] = rows(connection, query.where(attempts.is_of(schema.deferrals, offered)))
     return JobOutcome(
         job_id=offered.job_id,
         attempt=offered.attempt,
@@ -84,7 +84,7 @@ def _moved(connection: Connection, offered: Offered, move: Move, begun_at: float
         reason=move.reason,
         moved=True,
         usage=Usage(input_tokens=read or 0, output_tokens=written or 0),
-    ).model_dump(mode="json")
+    )
 
 
 @dataclass(frozen=True)
@@ -157,14 +157,13 @@ def _of_stages(table: FromClause, columns: Sequence[ColumnElement[Any]]) -> Sele
 
 
 def _attempts(engine: Engine, jobs: Select[Any], stages: Select[Any]) -> list[HostAttempt]:
-    with engine.connect() as connection:
-        rows = [(row, row.workflow_id) for row in connection.execute(jobs)]
-        rows += [(row, workflow_id(row.pipeline)) for row in connection.execute(stages)]
+    waiting = [(row, row.workflow_id) for row in rows(engine, jobs)]
+    waiting += [(row, workflow_id(row.pipeline)) for row in rows(engine, stages)]
     return [
         HostAttempt(
             row.job_id, row.attempt, row.repo, row.begun_at, waits, bool(row.moves), frozenset(row.require or ())
         )
-        for row, waits in rows
+        for row, waits in waiting
     ]
 
 
@@ -174,12 +173,10 @@ def to_keep(engine: Engine, host: str) -> list[tuple[str, int]]:
     """
     table = schema.moves.c
     query = select(table.job_id, table.attempt).where(table.host == host, table.kept.is_(None))
-    with engine.connect() as connection:
-        return [(job_id, attempt) for job_id, attempt in connection.execute(query)]
+    return [(job_id, attempt) for job_id, attempt in rows(engine, query)]
 
 
 def keep(engine: Engine, key: tuple[str, int], ref: str) -> None:
     """Record where the work of a moved attempt is kept; empty if it had none."""
     mine = attempts.is_of(schema.moves, Offered(*key))
-    with engine.begin() as connection:
-        connection.execute(update(schema.moves).where(mine).values(kept=ref))
+    write(engine, update(schema.moves).where(mine).values(kept=ref))

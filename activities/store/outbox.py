@@ -4,10 +4,10 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, Engine, select, update
+from sqlalchemy import ColumnElement, Engine, select, update
 
 from activities.store import schema
-from activities.store.database import insert_new, rows_with
+from activities.store.queries import Database, insert_new, one, rows, scalar, write
 from workflows.model.rows import EventRecord
 
 
@@ -49,9 +49,9 @@ class Delivery:
     error: str
 
 
-def add(connection: Connection, events: tuple[EventRecord, ...]) -> None:
+def add(store: Database, events: tuple[EventRecord, ...]) -> None:
     """Put events into the outbox; existing ones stay as they are."""
-    rows = [
+    new = (
         {
             "notification_id": event.event_id,
             "root_job_id": event.root_job_id,
@@ -61,21 +61,18 @@ def add(connection: Connection, events: tuple[EventRecord, ...]) -> None:
             "at": event.at,
         }
         for event in events
-    ]
-    insert_new(connection, schema.notifications, rows)
+    )
+    insert_new(store, schema.notifications, *new)
 
 
 def get(engine: Engine, notification_id: str) -> Notification | None:
-    with engine.connect() as connection:
-        key = {"notification_id": notification_id}
-        row = connection.execute(rows_with(schema.notifications.c.notification_id), key).one_or_none()
+    row = one(engine, select(schema.notifications).where(schema.notifications.c.notification_id == notification_id))
     return Notification(**row._mapping) if row else None
 
 
 def is_delivered(engine: Engine, notification_id: str, channel: str) -> bool:
     query = select(schema.deliveries.c.delivered_at).where(_key(notification_id, channel))
-    with engine.connect() as connection:
-        return connection.execute(query).scalar() is not None
+    return scalar(engine, query) is not None
 
 
 def attempted(engine: Engine, notification_id: str, channel: str, error: str) -> None:
@@ -88,10 +85,8 @@ def attempted(engine: Engine, notification_id: str, channel: str, error: str) ->
     }
     undelivered = schema.deliveries.c.delivered_at.is_(None)
     with engine.begin() as connection:
-        insert_new(connection, schema.deliveries, [row])
-        connection.execute(
-            update(schema.deliveries).where(_key(notification_id, channel), undelivered).values(**change)
-        )
+        insert_new(connection, schema.deliveries, row)
+        write(connection, update(schema.deliveries).where(_key(notification_id, channel), undelivered).values(**change))
 
 
 def undelivered(engine: Engine, ids: Collection[str] | None = None) -> list[tuple[Notification, Delivery]]:
@@ -105,15 +100,13 @@ def undelivered(engine: Engine, ids: Collection[str] | None = None) -> list[tupl
     )
     if ids is not None:
         query = query.where(told.notification_id.in_(ids))
-    with engine.connect() as connection:
-        found = [dict(row._mapping) for row in connection.execute(query)]
     names = [column.name for column in schema.notifications.c]
     return [
         (
-            Notification(**{name: row[name] for name in names}),
-            Delivery(row["notification_id"], row["channel"], row["attempts"], row["delivered_at"], row["error"]),
+            Notification(**{name: row._mapping[name] for name in names}),
+            Delivery(row.notification_id, row.channel, row.attempts, row.delivered_at, row.error),
         )
-        for row in found
+        for row in rows(engine, query)
     ]
 
 

@@ -8,16 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, bindparam, func, select, tuple_, update
+from sqlalchemy import Connection, Engine, Row, func, select, tuple_, update
 
-from activities.store import schema
-from activities.store.database import insert_new, upsert
+from activities.store import queries, schema
+from activities.store.queries import Database, insert_new, one, rows, scalar, scalars, upsert
 from workflows.model.states import ENDED_JOBS, ENDED_TASKS
 from workflows.pipeline.plan import OPEN_RUNS, RunState, StageOutcome, StageState
 from workflows.pipeline.rows import RunRecord, RunRecords, StageRecord, ended_row
 
 runs, stages = schema.pipeline_runs, schema.pipeline_stages
-_OLDER = update(runs).where(runs.c.run_id == bindparam("of_run"), runs.c.revision < bindparam("newest"))
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ def write(engine: Engine, records: RunRecords, begun: Begun | None = None) -> No
     with engine.begin() as connection:
         if begun is not None:
             row = records.run.model_dump(mode="json") | {"definition": begun.definition, "payload": begun.payload}
-            insert_new(connection, runs, [row])
+            insert_new(connection, runs, row)
         _write(connection, records)
 
 
@@ -50,7 +49,7 @@ def close_lost(engine: Engine, run_id: str, why: str) -> bool:
     records it.
     """
     with engine.begin() as connection:
-        row = connection.execute(select(runs).where(runs.c.run_id == run_id)).one_or_none()
+        row = one(connection, select(runs).where(runs.c.run_id == run_id))
         if row is None or row.state not in OPEN_RUNS:
             return False
         run, left = _run(row), {"finished_at": time.time(), "reason": why}
@@ -66,62 +65,56 @@ def close_lost(engine: Engine, run_id: str, why: str) -> bool:
 
 
 def _write(connection: Connection, records: RunRecords) -> None:
-    if records.run.revision:
-        run = records.run.model_dump(mode="json")
-        connection.execute(_OLDER, run | {"of_run": records.run.run_id, "newest": records.run.revision})
+    run = records.run
+    if run.revision:
+        older = (runs.c.run_id == run.run_id) & (runs.c.revision < run.revision)
+        queries.write(connection, update(runs).where(older).values(run.model_dump(mode="json")))
     _write_stages(connection, records.stages)
 
 
 def stage_begins(engine: Engine, row: StageRecord) -> None:
     """Record the begin of an attempt of a shell stage. Idempotent."""
-    with engine.begin() as connection:
-        _write_stages(connection, (row,))
+    _write_stages(engine, (row,))
 
 
 def stage_waits(engine: Engine, run_id: str, stage_id: str, reason: str) -> None:
     """Record why a shell stage waits for a host or a hub; its next row replaces it."""
     row = (stages.c.run_id == run_id) & (stages.c.stage_id == stage_id) & stages.c.finished_at.is_(None)
-    with engine.begin() as connection:
-        connection.execute(update(stages).where(row).values(reason=reason))
+    queries.write(engine, update(stages).where(row).values(reason=reason))
 
 
 def stage_ends(engine: Engine, row: StageRecord, outcome: StageOutcome) -> None:
     """Record the end of an attempt, before anybody is notified of it."""
     if ended := ended_row(row, outcome, time.time()):
-        with engine.begin() as connection:
-            _write_stages(connection, (ended,))
+        _write_stages(engine, (ended,))
 
 
-def _write_stages(connection: Connection, records: Sequence[StageRecord]) -> None:
+def _write_stages(store: Database, records: Sequence[StageRecord]) -> None:
     """Write rows of stages if they are newer: both the run and a stage's own activity write them."""
-    upsert(connection, stages, [record.model_dump(mode="json") for record in records], only_if_newer="revision")
+    upsert(store, stages, *(record.model_dump(mode="json") for record in records), only_if_newer="revision")
 
 
 def get(engine: Engine, run_id: str) -> StoredRun | None:
-    with engine.connect() as connection:
-        row = connection.execute(select(runs).where(runs.c.run_id == run_id)).one_or_none()
+    row = one(engine, select(runs).where(runs.c.run_id == run_id))
     return StoredRun(_run(row), Begun(row.definition, row.payload)) if row else None
 
 
 def stages_of(engine: Engine, run_id: str) -> list[StageRecord]:
     """Return the stages of a run in the definition's order. A tree's root job is named once it can be looked up."""
     jobs = select(schema.jobs.c.job_id).join(stages, stages.c.job_id == schema.jobs.c.job_id)
-    with engine.connect() as connection:
-        found = _stages(connection, run_id)
-        known = set(connection.execute(jobs.where(stages.c.run_id == run_id)).scalars())
+    found, known = _stages(engine, run_id), set(scalars(engine, jobs.where(stages.c.run_id == run_id)))
     return [stage if stage.job_id in known else stage.model_copy(update={"job_id": None}) for stage in found]
 
 
 def stage_of(engine: Engine, root_job_id: str) -> StageRecord | None:
     """Return the stage whose latest tree has this root job; None if no stage has."""
-    with engine.connect() as connection:
-        row = connection.execute(select(stages).where(stages.c.job_id == root_job_id)).first()
+    row = one(engine, select(stages).where(stages.c.job_id == root_job_id).limit(1))
     return StageRecord.model_validate(dict(row._mapping)) if row else None
 
 
-def _stages(connection: Connection, run_id: str) -> list[StageRecord]:
+def _stages(store: Database, run_id: str) -> list[StageRecord]:
     query = select(stages).where(stages.c.run_id == run_id).order_by(stages.c.number)
-    return [StageRecord.model_validate(dict(row._mapping)) for row in connection.execute(query)]
+    return [StageRecord.model_validate(dict(row._mapping)) for row in rows(store, query)]
 
 
 def active(engine: Engine, pipeline: str) -> RunRecord | None:
@@ -133,8 +126,7 @@ def latest(engine: Engine) -> dict[str, RunRecord]:
     """Return the newest run of each pipeline, also of removed ones."""
     newest = select(runs.c.pipeline, func.max(runs.c.started_at)).group_by(runs.c.pipeline)
     query = select(runs).where(tuple_(runs.c.pipeline, runs.c.started_at).in_(newest)).order_by(runs.c.run_id)
-    with engine.connect() as connection:
-        return {row.pipeline: _run(row) for row in connection.execute(query)}
+    return {row.pipeline: _run(row) for row in rows(engine, query)}
 
 
 def find(
@@ -156,8 +148,7 @@ def find(
         query = query.where(runs.c.state.in_(states))
     if before:
         query = query.where(tuple_(runs.c.started_at, runs.c.run_id) < tuple_(*before))
-    with engine.connect() as connection:
-        return [_run(row) for row in connection.execute(query)]
+    return [_run(row) for row in rows(engine, query)]
 
 
 def _run(row: Row[Any]) -> RunRecord:
@@ -191,14 +182,13 @@ def over(engine: Engine, before: float) -> Over:
     at_work = select(jobs.root_job_id).where(jobs.state.not_in(ENDED_JOBS))
     needed = of_runs.where(~ended | runs.finished_at.is_(None), stages.job_id.is_not(None)).union(at_work)
     with engine.connect() as connection:
-        roots = {row.root_job_id for row in connection.execute(select(tasks.root_job_id).where(final))}
-        roots -= {row[0] for row in connection.execute(needed)}
-        of_pipelines = {row.run_id for row in connection.execute(select(runs.run_id).where(ended))}
+        roots = {*scalars(connection, select(tasks.root_job_id).where(final))} - {*scalars(connection, needed)}
+        of_pipelines = scalars(connection, select(runs.run_id).where(ended))
         not_final = ~final | tasks.ended_at.is_(None) | tasks.root_job_id.in_(at_work)
-        first_tree = connection.execute(select(func.min(tasks.opened_at)).where(not_final)).scalar()
+        first_tree = scalar(connection, select(func.min(tasks.opened_at)).where(not_final))
         not_ended = ~ended | runs.finished_at.is_(None)
-        first_run = connection.execute(select(func.min(runs.started_at)).where(not_ended)).scalar()
+        first_run = scalar(connection, select(func.min(runs.started_at)).where(not_ended))
         unfinished = select(func.count()).select_from(schema.tasks).where(tasks.state.not_in(ENDED_TASKS))
-        count = connection.execute(unfinished).scalar_one()
+        count = scalar(connection, unfinished) or 0
     since = min((at for at in (first_tree, first_run) if at is not None), default=None)
-    return Over(frozenset(roots | of_pipelines), since, count)
+    return Over(frozenset(roots.union(of_pipelines)), since, count)

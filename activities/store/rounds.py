@@ -3,39 +3,30 @@
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, select
+from sqlalchemy import Engine, Row, select
 
 from activities.store import schema
-from activities.store.database import rows_with, upsert
+from activities.store.queries import Database, one, rows, upsert
 from workflows.model.rows import RoundRecord
 
 
-def write(connection: Connection, records: tuple[RoundRecord, ...]) -> None:
+def write(store: Database, records: tuple[RoundRecord, ...]) -> None:
     """Write rounds by revision: late and repeated writes do no harm."""
-    rows = [record.model_dump(mode="json") for record in records]
-    upsert(connection, schema.rounds, rows, only_if_newer="revision")
+    upsert(store, schema.rounds, *(record.model_dump(mode="json") for record in records), only_if_newer="revision")
 
 
-def open_rounds(engine: Engine, *, root: str | None = None) -> list[RoundRecord]:
+def open_rounds(store: Database, *, root: str | None = None) -> list[RoundRecord]:
     """Return the open rounds, oldest first."""
     query = select(schema.rounds).where(schema.rounds.c.closed_at.is_(None))
     if root:
         query = query.where(schema.rounds.c.root_job_id == root)
-    with engine.connect() as connection:
-        return [_round(row) for row in connection.execute(query.order_by(schema.rounds.c.opened_at))]
-
-
-def open_within(connection: Connection, root: str) -> list[RoundRecord]:
-    """Return the open rounds of a tree within the caller's transaction."""
-    query = select(schema.rounds).where(schema.rounds.c.closed_at.is_(None), schema.rounds.c.root_job_id == root)
-    return [_round(row) for row in connection.execute(query)]
+    return [_round(row) for row in rows(store, query.order_by(schema.rounds.c.opened_at))]
 
 
 def some(engine: Engine, round_ids: Collection[str]) -> list[RoundRecord]:
     """Return the rounds with these ids."""
     query = select(schema.rounds).where(schema.rounds.c.round_id.in_(round_ids))
-    with engine.connect() as connection:
-        return [_round(row) for row in connection.execute(query)]
+    return [_round(row) for row in rows(engine, query)]
 
 
 def of_tree(engine: Engine, root: str) -> list[RoundRecord]:
@@ -46,13 +37,11 @@ def of_tree(engine: Engine, root: str) -> list[RoundRecord]:
 def of_trees(engine: Engine, roots: Collection[str]) -> list[RoundRecord]:
     """Return every round of these trees, oldest first."""
     query = select(schema.rounds).where(schema.rounds.c.root_job_id.in_(roots)).order_by(schema.rounds.c.opened_at)
-    with engine.connect() as connection:
-        return [_round(row) for row in connection.execute(query)]
+    return [_round(row) for row in rows(engine, query)]
 
 
 def get(engine: Engine, round_id: str) -> RoundRecord | None:
-    with engine.connect() as connection:
-        row = connection.execute(rows_with(schema.rounds.c.round_id), {"round_id": round_id}).one_or_none()
+    row = one(engine, select(schema.rounds).where(schema.rounds.c.round_id == round_id))
     return _round(row) if row else None
 
 

@@ -10,7 +10,8 @@ from activities.redaction.kept_secrets import KeptSecrets
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store import schema
-from activities.store.database import insert_new, open_store
+from activities.store.database import open_store
+from activities.store.queries import insert_new, one
 from workflows.model.errors import RefusedError
 
 
@@ -36,15 +37,15 @@ class SecretHosts:
         """Record that this host keeps the secrets of these names."""
         folder = KeptSecrets(self.home.root).folder
         rows = [{"name": name, "host": self.settings.host, "path": str(folder / name)} for name in names]
-        with self._store() as store, store.begin() as connection:
-            insert_new(connection, schema.kept_secrets, rows)
+        with self._store() as store:
+            insert_new(store, schema.kept_secrets, *rows)
 
     def refuse(self, name: str) -> None:
         """Raise SecretElsewhereError with the command that brings the secret here, if another host keeps it."""
         table = schema.kept_secrets.c
         query = select(table.host, table.path).where(table.name == name, table.host != self.settings.host)
-        with self._store() as store, store.connect() as connection:
-            row = connection.execute(query.order_by(table.host)).first()
+        with self._store() as store:
+            row = one(store, query.order_by(table.host).limit(1))
         if row is None:
             return
         folder = KeptSecrets(self.home.root).folder

@@ -15,7 +15,7 @@ from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store import schema
 from activities.store.artifacts import MARGIN, YOUNG_SECONDS, Artifacts, OldArtifact
-from activities.store.database import clock
+from activities.store.queries import clock, one, rows, write
 from activities.store.secret_hosts import SecretHosts
 from workflows.model.errors import NotFoundError
 
@@ -45,15 +45,15 @@ class SharedArtifacts:
                 _lock(connection, digest)
                 if _used(connection, digest):
                     return
-            connection.execute(_upsert(digest, content))
+            write(connection, _upsert(digest, content))
             for number, begin in enumerate(range(PART, len(content), PART), 1):
                 part = content[begin : begin + PART]
-                connection.execute(insert(_PARTS).values(digest=digest, number=number, body=part))
+                write(connection, insert(_PARTS).values(digest=digest, number=number, body=part))
 
     def get(self, digest: str) -> Iterator[bytes]:
         """Yield the content in parts; raise NotFoundError if it is missing."""
         with self.engine.connect() as connection:
-            row = connection.execute(select(_TABLE.c.body, _TABLE.c.size).where(_TABLE.c.digest == digest)).first()
+            row = one(connection, select(_TABLE.c.body, _TABLE.c.size).where(_TABLE.c.digest == digest))
             if row is None:
                 why = f"the artifact {digest} is neither in this host's home nor in the store"
                 raise NotFoundError(why, "service daemon start  (on the host that wrote it: it hands over what it has)")
@@ -67,9 +67,7 @@ class SharedArtifacts:
     def old(self, before: float) -> Iterator[OldArtifact]:
         """Yield the artifacts last used before this time."""
         query = select(_TABLE.c.digest, _TABLE.c.size).where(_TABLE.c.used_at < before - MARGIN)
-        with self.engine.connect() as connection:
-            rows = connection.execute(query.order_by(_TABLE.c.digest)).all()
-        for row in rows:
+        for row in rows(self.engine, query.order_by(_TABLE.c.digest)):
             yield OldArtifact(f"artifact {row.digest}", row.size, partial(self.discard, row.digest, before))
 
     def discard(self, digest: str, before: float) -> None:
@@ -77,14 +75,14 @@ class SharedArtifacts:
         unused = (_TABLE.c.digest == digest) & (_TABLE.c.used_at < before - MARGIN)
         with self.engine.begin() as connection:
             _lock(connection, digest)
-            if connection.execute(delete(_TABLE).where(unused)).rowcount == 0:
+            if not write(connection, delete(_TABLE).where(unused)):
                 raise FileNotFoundError(digest)
 
 
 def _used(connection: Connection, digest: str) -> bool:
     """Mark an artifact as used now; return False if its content is missing."""
     known = (_TABLE.c.digest == digest) & _TABLE.c.body.is_not(None)
-    return connection.execute(update(_TABLE).where(known).values(used_at=clock())).rowcount == 1
+    return write(connection, update(_TABLE).where(known).values(used_at=clock())) == 1
 
 
 def _upsert(digest: str, content: bytes) -> postgresql.Insert:
@@ -104,4 +102,4 @@ def _further(connection: Connection, digest: str) -> Iterator[bytes]:
 
 def _lock(connection: Connection, digest: str) -> None:
     """Let no other host write or remove this artifact until the transaction ends."""
-    connection.execute(select(func.pg_advisory_xact_lock(int(digest[:15], 16))))
+    one(connection, select(func.pg_advisory_xact_lock(int(digest[:15], 16))))

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Select, delete, or_, select
+from sqlalchemy import Engine, Select, delete, or_, select
 
 from activities.store import schema
-from activities.store.database import insert_new
+from activities.store.queries import Database, insert_new, rows, write
 from workflows.model.states import JobState
 from workflows.policy.stalls import Stall, StallKind
 
@@ -17,10 +17,10 @@ def replace(engine: Engine, kind: StallKind, host: str, found: Sequence[Stall]) 
     """Replace the stalls of a kind that this host found before; those that last keep their time."""
     mine = (_TABLE.c.kind == kind.value) & (_TABLE.c.host == host)
     with engine.begin() as connection:
-        since = {row.what: row.since for row in connection.execute(select(_TABLE).where(mine))}
-        connection.execute(delete(_TABLE).where(mine))
-        rows = [{**vars(stall), "kind": kind.value, "since": since.get(stall.what, stall.since)} for stall in found]
-        insert_new(connection, _TABLE, rows)
+        since = {row.what: row.since for row in rows(connection, select(_TABLE).where(mine))}
+        write(connection, delete(_TABLE).where(mine))
+        new = ({**vars(stall), "kind": kind.value, "since": since.get(stall.what, stall.since)} for stall in found)
+        insert_new(connection, _TABLE, *new)
 
 
 def lasting() -> Select[Any]:
@@ -31,7 +31,9 @@ def lasting() -> Select[Any]:
     return query.where(or_(step, has_no_job, jobs.c.state == JobState.RUNNING.value))
 
 
-def every(connection: Connection) -> list[Stall]:
+def every(store: Database) -> list[Stall]:
     """Return every stall, oldest first."""
-    rows = connection.execute(lasting().order_by(_TABLE.c.since, _TABLE.c.what)).all()
-    return [Stall(StallKind(row.kind), row.what, row.attempt, row.since, row.host) for row in rows]
+    return [
+        Stall(StallKind(row.kind), row.what, row.attempt, row.since, row.host)
+        for row in rows(store, lasting().order_by(_TABLE.c.since, _TABLE.c.what))
+    ]

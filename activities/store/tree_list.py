@@ -6,9 +6,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Engine, Row, Select, Table, and_, func, or_, select, tuple_
 
 from activities.store import schema
-from activities.store.database import clock
 from activities.store.jobs import job_of, matches
 from activities.store.placements import host_of
+from activities.store.queries import clock, rows
 from workflows.model.rows import JobRecord, RoundRecord, TaskRecord
 from workflows.model.states import ENDED_JOBS, JobState, TaskState, WaitsFor
 from workflows.policy.host_availability import HostSeen
@@ -63,8 +63,7 @@ class TreeFilter:
 
 def find(engine: Engine, wanted: TreeFilter, now: float) -> list[ListedTree]:
     """Return the newest trees that match."""
-    with engine.connect() as connection:
-        return [_tree(row) for row in connection.execute(_rows(_page(engine, wanted), now))]
+    return [_tree(row) for row in rows(engine, _rows(_page(engine, wanted), now))]
 
 
 def _page(engine: Engine, wanted: TreeFilter) -> Select[Any]:

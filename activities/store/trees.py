@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Engine, select, update
 
 from activities.store import jobs, schema, writers
-from activities.store.database import insert_new, rows_with
+from activities.store.queries import insert_new, one, rows, scalars, write
 from workflows.model.rows import Records
 from workflows.model.settings import MERGE_LINE
 from workflows.model.states import ENDED_TASKS, TaskState
@@ -29,9 +29,9 @@ def begin(engine: Engine, start: "TreeInput", host: str, records: Records | None
     """Record a tree's start and its first rows in one transaction; the first record is final."""
     row = {"root_job_id": start.root_job_id, "host": host, "start": start.model_dump(mode="json"), "revision": 0}
     with engine.begin() as connection:
-        insert_new(connection, schema.trees, [row])
+        insert_new(connection, schema.trees, row)
         if records:
-            jobs.write_within(connection, records)
+            jobs.write(connection, records)
 
 
 def base_of(engine: Engine, root_job_id: str) -> tuple[str, str]:
@@ -41,8 +41,7 @@ def base_of(engine: Engine, root_job_id: str) -> tuple[str, str]:
     """
     asked = schema.trees.c.start["assignment"]
     query = select(asked["base"].as_string(), asked["task_branch"].as_string())
-    with engine.connect() as connection:
-        found = connection.execute(query.where(schema.trees.c.root_job_id == root_job_id)).one_or_none()
+    found = one(engine, query.where(schema.trees.c.root_job_id == root_job_id))
     base, branch = found or ("", "")
     return "" if base in (None, UNRESOLVED) else str(base), branch or ""
 
@@ -52,9 +51,8 @@ def open_bases(engine: Engine, repo: str) -> frozenset[str]:
     trees, tasks = schema.trees.c, schema.tasks.c
     query = select(trees.start[("assignment", "base")].as_string())
     query = query.join_from(schema.trees, schema.tasks, tasks.root_job_id == trees.root_job_id)
-    with engine.connect() as connection:
-        found = connection.execute(query.where(tasks.repo == repo, tasks.state.not_in(ENDED_TASKS))).scalars()
-        return frozenset(filter(None, found))
+    found = scalars(engine, query.where(tasks.repo == repo, tasks.state.not_in(ENDED_TASKS)))
+    return frozenset(filter(None, found))
 
 
 def to_merge(engine: Engine, since: float) -> list[tuple[str, str, float]]:
@@ -64,8 +62,7 @@ def to_merge(engine: Engine, since: float) -> list[tuple[str, str, float]]:
     query = query.join(trees, trees.c.root_job_id == tasks.c.root_job_id)
     query = query.where(tasks.c.state == TaskState.DONE.value, tasks.c.ended_at > since)
     query = query.where(trees.c.start[("settings", "merge")].as_string() == MERGE_LINE).order_by(tasks.c.ended_at)
-    with engine.connect() as connection:
-        return [(root, repo, ended_at) for root, repo, ended_at in connection.execute(query)]
+    return [(root, repo, ended_at) for root, repo, ended_at in rows(engine, query)]
 
 
 def resolve_base(engine: Engine, root_job_id: str, found: str) -> str:
@@ -74,7 +71,7 @@ def resolve_base(engine: Engine, root_job_id: str, found: str) -> str:
 
     this = schema.trees.c.root_job_id == root_job_id
     with engine.begin() as connection:
-        row = connection.execute(select(schema.trees.c.start).where(this).with_for_update()).one_or_none()
+        row = one(connection, select(schema.trees.c.start).where(this).with_for_update())
         if row is None:
             return found
         start = TreeInput.model_validate(row.start)
@@ -82,7 +79,7 @@ def resolve_base(engine: Engine, root_job_id: str, found: str) -> str:
             return start.assignment.base
         resolved = start.assignment.model_copy(update={"base": found})
         changed = start.model_copy(update={"assignment": resolved}).model_dump(mode="json")
-        connection.execute(update(schema.trees).where(this).values(start=changed))
+        write(connection, update(schema.trees).where(this).values(start=changed))
         return found
 
 
@@ -94,19 +91,17 @@ def keep(engine: Engine, state: "TreeState", host: str, run_id: str = "") -> Non
         revision = state.revision + (writer.shift if writer and writer.run_id == run_id else 0)
         older = (schema.trees.c.root_job_id == state.root_id) & (schema.trees.c.revision < revision)
         values = {"revision": revision, "state": state.model_dump(mode="json")}
-        connection.execute(update(schema.trees).where(older).values(**values))
+        write(connection, update(schema.trees).where(older).values(**values))
 
 
 def keep_interrupted(engine: Engine, state: "TreeState | None", root: str) -> None:
     """Save the state from which an interrupted tree can continue; None deletes the saved state."""
     values = {"revision": 0, "state": state.model_dump(mode="json") if state else None}
-    with engine.begin() as connection:
-        connection.execute(update(schema.trees).where(schema.trees.c.root_job_id == root).values(**values))
+    write(engine, update(schema.trees).where(schema.trees.c.root_job_id == root).values(**values))
 
 
 def get(engine: Engine, root_job_id: str) -> Tree | None:
-    with engine.connect() as connection:
-        row = connection.execute(rows_with(schema.trees.c.root_job_id), {"root_job_id": root_job_id}).one_or_none()
+    row = one(engine, select(schema.trees).where(schema.trees.c.root_job_id == root_job_id))
     if row is None:
         return None
     from workflows.tree.state import TreeInput, TreeState

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import BigInteger, ColumnElement, Double, Engine, Row, cast, func, select
 
 from activities.store import schema
-from activities.store.database import clock, upsert
+from activities.store.queries import clock, one, rows, scalars, upsert
 from workflows.model.event_kinds import EventKind
 from workflows.model.spend import Usage
 from workflows.model.states import JobState
@@ -57,11 +57,10 @@ def since(engine: Engine, day: int) -> list[Spent]:
     used = [getattr(func, total)(each) for each in (jobs.input_tokens, jobs.output_tokens, jobs.cost_usd)]
     sums = (func.count(), *used, getattr(func, any_of)(jobs.price_assumed))
     query = select(*keys, *sums).where(at >= day * DAY_SECONDS).group_by(*keys)
-    with engine.connect() as connection:
-        return [
-            Spent(int(day), agent, repo, model or "", count, int(read), int(written), float(usd), bool(guess))
-            for agent, repo, model, day, count, read, written, usd, guess in connection.execute(query)
-        ]
+    return [
+        Spent(int(day), agent, repo, model or "", count, int(read), int(written), float(usd), bool(guess))
+        for agent, repo, model, day, count, read, written, usd, guess in rows(engine, query)
+    ]
 
 
 def models_taken(engine: Engine, runtime: str, most: int = 5) -> list[str]:
@@ -70,8 +69,7 @@ def models_taken(engine: Engine, runtime: str, most: int = 5) -> list[str]:
     taken = (jobs.runtime == runtime) & (jobs.state == JobState.SUCCEEDED) & jobs.model.is_not(None)
     recent = jobs.queued_at >= clock() - 30.0 * DAY_SECONDS
     query = select(jobs.model).where(taken, recent).group_by(jobs.model).order_by(func.max(jobs.ended_at).desc())
-    with engine.connect() as connection:
-        return [model for model in connection.execute(query.limit(most)).scalars() if model]
+    return [model for model in scalars(engine, query.limit(most)) if model]
 
 
 def repaired(engine: Engine, day: int) -> list[Repaired]:
@@ -80,11 +78,9 @@ def repaired(engine: Engine, day: int) -> list[Repaired]:
     keys = (_day_of(engine, events.at), jobs.agent, jobs.repo, jobs.model)
     query = select(*keys, func.count()).select_from(schema.events.join(schema.jobs, jobs.job_id == events.job_id))
     query = query.where(events.kind == EventKind.RESULT_REPAIRED, events.at >= day * DAY_SECONDS).group_by(*keys)
-    with engine.connect() as connection:
-        return [
-            Repaired(int(day), agent, repo, model or "", count)
-            for day, agent, repo, model, count in connection.execute(query)
-        ]
+    return [
+        Repaired(int(day), agent, repo, model or "", count) for day, agent, repo, model, count in rows(engine, query)
+    ]
 
 
 def _day_of(engine: Engine, at: ColumnElement[float]) -> ColumnElement[Any]:
@@ -102,7 +98,7 @@ def of_turn(engine: Engine, runtime: str, session: str, turn: str, total: Usage,
     table = schema.agent_sessions
     with engine.begin() as connection:
         key = (table.c.runtime == runtime) & (table.c.session == session)
-        row = connection.execute(select(table).where(key)).one_or_none()
+        row = one(connection, select(table).where(key))
         before = Usage() if fresh else _before(row, turn, total)
         values = {
             "runtime": runtime,
@@ -113,7 +109,7 @@ def of_turn(engine: Engine, runtime: str, session: str, turn: str, total: Usage,
             "input_tokens": total.input_tokens,
             "output_tokens": total.output_tokens,
         }
-        upsert(connection, table, [values])
+        upsert(connection, table, values)
     return Usage(
         input_tokens=max(0, total.input_tokens - before.input_tokens),
         output_tokens=max(0, total.output_tokens - before.output_tokens),

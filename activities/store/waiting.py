@@ -6,7 +6,6 @@ Each of these is one query, whatever the number of trees. Only this module decid
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
 from typing import Any
 
 from sqlalchemy import (
@@ -27,8 +26,8 @@ from sqlalchemy import (
 )
 
 from activities.store import schema, stalls
-from activities.store.database import clock
 from activities.store.placements import host_of, is_unplaced
+from activities.store.queries import clock, rows, scalar, scalars
 from activities.store.schema.github import REFUSED
 from workflows.github.facts import FactState
 from workflows.model.event_kinds import EventKind
@@ -105,14 +104,10 @@ class Did:
 
 def places(engine: Engine) -> list[Place]:
     """List all that waits, oldest first."""
-    with engine.connect() as connection:
-        rows = connection.execute(_places()).all()
-    return [Place(Kind(row.kind), row.at, row.key) for row in rows]
+    return [Place(Kind(row.kind), row.at, row.key) for row in rows(engine, _places())]
 
 
-@cache
 def _places() -> Select[Any]:
-    """Build the query. Cached, since building takes longer than executing."""
     beside_trees = (_undelivered(), _unseen_hosts(), _vanished_hosts(), _unwritten(), _unreached(), _stalled())
     found = union_all(_pauses(), _blocked(), _preflight(), *beside_trees).subquery()
     return select(found).order_by(found.c.at, found.c.key)
@@ -127,17 +122,14 @@ def spent(engine: Engine, roots: Collection[str]) -> dict[str, Spent]:
         func.count().filter(jobs.c.price_assumed),
     )
     query = query.where(jobs.c.root_job_id.in_(roots)).group_by(jobs.c.root_job_id)
-    with engine.connect() as connection:
-        rows = connection.execute(query).all()
-    return {root: Spent(int(tokens), cost, bool(assumed)) for root, tokens, cost, assumed in rows}
+    return {root: Spent(int(tokens), cost, bool(assumed)) for root, tokens, cost, assumed in rows(engine, query)}
 
 
 def host_jobs(engine: Engine, host: str) -> list[str]:
     """Return the jobs that wait for a host, or for any with what they need by that reason, longest first."""
     mine = (_host_or_reason() == host, *_has_waited())
     query = select(jobs.c.job_id).where(*mine)
-    with engine.connect() as connection:
-        return list(connection.execute(query.order_by(jobs.c.queued_at, jobs.c.job_id)).scalars())
+    return list(scalars(engine, query.order_by(jobs.c.queued_at, jobs.c.job_id)))
 
 
 def running(engine: Engine, most: int) -> list[tuple[str, list[str]]]:
@@ -145,21 +137,20 @@ def running(engine: Engine, most: int) -> list[tuple[str, list[str]]]:
     newest = select(tasks.c.root_job_id).where(tasks.c.state == TaskState.OPEN.value)
     newest = newest.order_by(tasks.c.opened_at.desc()).limit(most)
     agents = select(jobs.c.root_job_id, jobs.c.agent).where(jobs.c.state == JobState.RUNNING.value)
-    with engine.connect() as connection:
-        working: dict[str, list[str]] = {root: [] for root in connection.execute(newest).scalars()}
-        for root, agent in connection.execute(agents.where(jobs.c.root_job_id.in_(working)).order_by(jobs.c.job_id)):
-            working[root].append(agent)
+    working: dict[str, list[str]] = {root: [] for root in scalars(engine, newest)}
+    for root, agent in rows(engine, agents.where(jobs.c.root_job_id.in_(working)).order_by(jobs.c.job_id)):
+        working[root].append(agent)
     return list(working.items())
 
 
 def lately(engine: Engine, most: int) -> list[Did]:
     """Return the latest actions, newest first: rounds that ended, and orders to trees."""
-    with engine.connect() as connection:
-        rows = connection.execute(_lately(most)).all()
-    return [Did(row.at, row.root_job_id, row.title or row.root_job_id, row.words, row.said) for row in rows]
+    return [
+        Did(row.at, row.root_job_id, row.title or row.root_job_id, row.words, row.said)
+        for row in rows(engine, _lately(most))
+    ]
 
 
-@cache
 def _lately(most: int) -> Select[Any]:
     ended = select(rounds.c.closed_at.label("at"), rounds.c.root_job_id, rounds.c.closed.label("words"), rounds.c.said)
     parts: list[Select[Any]] = [ended.where(rounds.c.closed_at.is_not(None)).order_by(rounds.c.closed_at.desc())]
@@ -174,8 +165,7 @@ def _lately(most: int) -> Select[Any]:
 
 def nothing_ever_ran(engine: Engine) -> bool:
     """Return whether the store has no tree."""
-    with engine.connect() as connection:
-        return connection.execute(select(tasks.c.task_id).limit(1)).first() is None
+    return scalar(engine, select(tasks.c.task_id).limit(1)) is None
 
 
 def _place(kind: Kind, at: ColumnElement[Any], key: ColumnElement[Any]) -> Select[Any]:
@@ -295,5 +285,5 @@ def counts(engine: Engine) -> Counts:
     )
     counted = [select(func.count()).where(each).scalar_subquery() for each in wanted]
     counted.append(select(func.count()).select_from(_stalled().subquery()).scalar_subquery())
-    with engine.connect() as connection:
-        return Counts(*connection.execute(select(*counted)).one())
+    [count] = rows(engine, select(*counted))
+    return Counts(*count)

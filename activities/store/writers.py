@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection, delete, func, select
 
 from activities.store import schema
-from activities.store.database import rows_with, upsert
+from activities.store.queries import one, scalar, upsert, write
 from workflows.model.rows import Records, Written, shifted
 
 REMEMBERED = 50
@@ -46,7 +46,7 @@ def numbered(connection: Connection, root: str, run_id: str, records: Records) -
 
 
 def get(connection: Connection, root: str) -> Writer | None:
-    row = connection.execute(rows_with(schema.writers.c.root_job_id), {"root_job_id": root}).one_or_none()
+    row = one(connection, select(schema.writers).where(schema.writers.c.root_job_id == root))
     if row is None:
         return None
     values = dict(row._mapping) | {"former": tuple(row.former)}
@@ -55,20 +55,20 @@ def get(connection: Connection, root: str) -> Writer | None:
 
 def forget(connection: Connection, root: str) -> None:
     """Forget the tree's writer; the next one takes over."""
-    connection.execute(delete(schema.writers).where(schema.writers.c.root_job_id == root))
+    write(connection, delete(schema.writers).where(schema.writers.c.root_job_id == root))
 
 
 def last_event(connection: Connection, root: str) -> int:
     """Return the number of the tree's latest event."""
     query = select(func.max(schema.events.c.seq)).where(schema.events.c.root_job_id == root)
-    return connection.execute(query).scalar() or 0
+    return scalar(connection, query) or 0
 
 
 def highest_revision(connection: Connection, root: str) -> int:
     """Return the highest revision of all rows of the tree."""
     tables = (schema.tasks, schema.jobs, schema.rounds)
     highest = (select(func.max(table.c.revision)).where(table.c.root_job_id == root) for table in tables)
-    return max(found or 0 for found in connection.execute(select(*(each.scalar_subquery() for each in highest))).one())
+    return max(scalar(connection, query) or 0 for query in highest)
 
 
 def _take_over(connection: Connection, root: str, run_id: str, records: Records, before: Writer | None) -> Writer:
@@ -101,5 +101,5 @@ def _shifted(records: Records, writer: Writer) -> Records:
 
 def _put(connection: Connection, root: str, writer: Writer) -> Writer:
     row = {"root_job_id": root, **writer.__dict__, "former": list(writer.former)}
-    upsert(connection, schema.writers, [row])
+    upsert(connection, schema.writers, row)
     return writer

@@ -294,8 +294,7 @@ def _hosts(service: Service, places: Places) -> list[Item]:
 
 
 def _stalled(service: Service, places: Places) -> list[Item]:
-    with service.store.connect() as connection:
-        found = {f"{stall.kind} {stall.what}": stall for stall in stored_stalls.every(connection)}
+    found = {f"{stall.kind} {stall.what}": stall for stall in stored_stalls.every(service.store)}
     return [
         Item(place, root_of(found[key].what) or "", stall=found[key]) for key, place in places.items() if key in found
     ]

@@ -48,8 +48,7 @@ def refuse(agent: Agent, what: str, instead: str, home: Service) -> NoReturn:
 def _record(service: Service, job_id: str, what: str, message: str) -> None:
     if stored_jobs.get(service.store, job_id) is None:
         return
-    with service.store.begin() as connection:
-        events.tell(connection, [event_of(job_id, what, message, time.time())])
+    events.tell(service.store, [event_of(job_id, what, message, time.time())])
 
 
 def event_of(job_id: str, what: str, message: str, now: float) -> EventRecord:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from activities.store import attempts, database, schema
+from activities.store import attempts, queries, schema
 from bridge.operations.service import Service
 from cli.main import main
 from tests.bridge import seeds
@@ -27,8 +27,7 @@ def service(home: Home, tmp_path: Path) -> Service:
         folder.mkdir()
         (folder / file).write_text(f"# Job\n\nattempt {number} with {TOKEN}\n")
         row = {"job_id": JOB, "attempt": number, "host": service.settings.host, "run_dir": str(folder), "started_at": 1}
-        with service.store.begin() as connection:
-            database.insert_one(connection, schema.attempts, row)
+        queries.insert_new(service.store, schema.attempts, row)
     return service
 
 

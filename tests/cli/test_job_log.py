@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from activities.settings.home import Home
-from activities.store import database, schema
+from activities.store import queries, schema
 from bridge.operations.service import Service
 from cli import transcript
 from cli.main import main
@@ -35,8 +35,7 @@ def attempt(service: Service, number: int = 1, output: str = "", **job: Any) -> 
     folder.mkdir(parents=True)
     (folder / "stdout.log").write_text(output)
     row = {"job_id": JOB, "attempt": number, "host": service.settings.host, "run_dir": str(folder), "started_at": 1}
-    with service.store.begin() as connection:
-        database.insert_one(connection, schema.attempts, row)
+    queries.insert_new(service.store, schema.attempts, row)
     return folder / "stdout.log"
 
 

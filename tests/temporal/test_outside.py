@@ -370,7 +370,7 @@ async def test_a_tree_whose_rows_are_of_another_course_is_told_once_to_write_the
             connection.execute(update(schema.writers).values(run_id="a course that was given up"))
             connection.execute(update(schema.tasks).values(state=TaskState.OPEN, reason="of that course"))
             left = seeds.job(f"{root}.7", reason="nobody works on it")
-            stored_jobs.write_within(connection, Records(jobs=(left,)))
+            stored_jobs.write(connection, Records(jobs=(left,)))
         seen = lookout(host)
 
         async def looked() -> int:

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Engine, delete, select, update
 
 from activities.store import schema
-from activities.store.database import insert_new
+from activities.store.queries import insert_new, one, rows, write
 from activities.store.schema.github import REFUSED as REFUSED
 
 table, requests = schema.github_account, schema.github_requests
@@ -54,8 +54,7 @@ class Hour:
 
 
 def read(engine: Engine) -> Account:
-    with engine.connect() as connection:
-        row = connection.execute(select(table).where(table.c.name == NAME)).one_or_none()
+    row = one(engine, select(table).where(table.c.name == NAME))
     if row is None:
         return Account()
     known = {key: value for key, value in row._mapping.items() if key != "name"}
@@ -65,8 +64,8 @@ def read(engine: Engine) -> Account:
 def note(engine: Engine, **values: Any) -> None:
     """Update these columns of the account's row."""
     with engine.begin() as connection:
-        insert_new(connection, table, [{"name": NAME, **asdict(Account())}])
-        connection.execute(update(table).where(table.c.name == NAME).values(**values))
+        insert_new(connection, table, {"name": NAME, **asdict(Account())})
+        write(connection, update(table).where(table.c.name == NAME).values(**values))
 
 
 def ask_anew(engine: Engine) -> None:
@@ -83,13 +82,12 @@ def count(engine: Engine, github: str, *, free: bool, wrote: bool) -> None:
     change: dict[str, Any] = {name: requests.c[name] + 1}
     change |= {"written": requests.c.written + 1} if wrote else {}
     with engine.begin() as connection:
-        insert_new(connection, requests, [{"hour": hour, "github": github, "counted": 0, "free": 0, "written": 0}])
-        connection.execute(update(requests).where(mine).values(**change))
-        connection.execute(delete(requests).where(requests.c.hour < hour - KEPT_HOURS))
+        insert_new(connection, requests, {"hour": hour, "github": github, "counted": 0, "free": 0, "written": 0})
+        write(connection, update(requests).where(mine).values(**change))
+        write(connection, delete(requests).where(requests.c.hour < hour - KEPT_HOURS))
 
 
 def hours(engine: Engine, since: float) -> list[Hour]:
     """Return the requests since then, by hour and repository."""
     query = select(requests).where(requests.c.hour >= int(since // 3600)).order_by(requests.c.hour, requests.c.github)
-    with engine.connect() as connection:
-        return [Hour(**row._mapping) for row in connection.execute(query)]
+    return [Hour(**row._mapping) for row in rows(engine, query)]

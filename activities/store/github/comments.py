@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from sqlalchemy import Engine, select, update
 
 from activities.store import schema
-from activities.store.database import insert_new
+from activities.store.queries import insert_new, one, rows, scalar, write
 
 table = schema.github_comments
 TAKEN, DONE, REFUSED, IGNORED = "taken", "done", "refused", "ignored"
@@ -29,32 +29,25 @@ class CommentRow:
     acted_at: float | None = None
 
 
-def take(engine: Engine, rows: Sequence[CommentRow]) -> int:
+def take(engine: Engine, comments: Sequence[CommentRow]) -> int:
     """Insert comments to act on; known ones are left alone. Return how many were new."""
-    ids = [row.comment_id for row in rows]
-    with engine.begin() as connection:
-        known = set(connection.execute(select(table.c.comment_id).where(table.c.comment_id.in_(ids))).scalars())
-        insert_new(connection, table, [asdict(row) | {"at": row.at or time.time()} for row in rows])
-    return len({*ids} - known)
+    return insert_new(engine, table, *(asdict(row) | {"at": row.at or time.time()} for row in comments))
 
 
 def open_ones(engine: Engine) -> list[CommentRow]:
     """Return the comments that wait for their action, in the order they were written."""
     query = select(table).where(table.c.state == TAKEN).order_by(table.c.created_at, table.c.comment_id)
-    with engine.connect() as connection:
-        return [CommentRow(**row._mapping) for row in connection.execute(query)]
+    return [CommentRow(**row._mapping) for row in rows(engine, query)]
 
 
 def latest(engine: Engine, most: int) -> list[CommentRow]:
     """Return the latest commands, newest first."""
     query = select(table).order_by(table.c.created_at.desc(), table.c.comment_id.desc()).limit(most)
-    with engine.connect() as connection:
-        return [CommentRow(**row._mapping) for row in connection.execute(query)]
+    return [CommentRow(**row._mapping) for row in rows(engine, query)]
 
 
 def get(engine: Engine, comment_id: int) -> CommentRow | None:
-    with engine.connect() as connection:
-        row = connection.execute(select(table).where(table.c.comment_id == comment_id)).one_or_none()
+    row = one(engine, select(table).where(table.c.comment_id == comment_id))
     return CommentRow(**row._mapping) if row else None
 
 
@@ -62,13 +55,12 @@ def reserve(engine: Engine, comment_id: int, job_id: str) -> str:
     """Return the id of the tree that a comment starts: this one, unless another was reserved before."""
     mine = table.c.comment_id == comment_id
     with engine.begin() as connection:
-        connection.execute(update(table).where(mine, table.c.job_id.is_(None)).values(job_id=job_id))
-        return str(connection.execute(select(table.c.job_id).where(mine)).scalar_one())
+        write(connection, update(table).where(mine, table.c.job_id.is_(None)).values(job_id=job_id))
+        return scalar(connection, select(table.c.job_id).where(mine)) or job_id
 
 
 def acted(engine: Engine, comment_id: int, state: str, outcome: str, job_id: str | None = None) -> None:
     """Record the outcome of a comment, which is final."""
     mine = (table.c.comment_id == comment_id) & (table.c.state == TAKEN)
     values = {"state": state, "outcome": outcome, "acted_at": time.time()} | ({"job_id": job_id} if job_id else {})
-    with engine.begin() as connection:
-        connection.execute(update(table).where(mine).values(**values))
+    write(engine, update(table).where(mine).values(**values))

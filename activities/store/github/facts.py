@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Engine, func, select, update
 
 from activities.store import schema
-from activities.store.database import insert_new
+from activities.store.queries import insert_new, one, rows, scalar, write
 from workflows.github.facts import FactState
 
 table = schema.github_facts
@@ -56,8 +56,7 @@ class FactRow:
 def declare(engine: Engine, facts: Sequence[FactRow]) -> None:
     """Insert facts to write; known ones stay as they are."""
     rows = [asdict(replace(fact, at=fact.at or time.time())) for fact in facts]
-    with engine.begin() as connection:
-        insert_new(connection, table, rows)
+    insert_new(engine, table, *rows)
 
 
 def note(engine: Engine, fact_id: str, **values: Any) -> None:
@@ -68,49 +67,42 @@ def note(engine: Engine, fact_id: str, **values: Any) -> None:
 def again(engine: Engine, fact_id: str, **changes: Any) -> None:
     """Reopen a written fact to update its text."""
     values = {"state": OPEN, "next_at": 0.0, "attempts": 0, "error": "", **changes}
-    with engine.begin() as connection:
-        connection.execute(update(table).where(table.c.fact_id == fact_id).values(**values))
+    write(engine, update(table).where(table.c.fact_id == fact_id).values(**values))
 
 
 def get(engine: Engine, fact_id: str) -> FactRow | None:
-    with engine.connect() as connection:
-        row = connection.execute(select(table).where(table.c.fact_id == fact_id)).one_or_none()
+    row = one(engine, select(table).where(table.c.fact_id == fact_id))
     return FactRow(**row._mapping) if row else None
 
 
 def next_due(engine: Engine, now: float, skip: Sequence[str] = ()) -> FactRow | None:
     """Return the next fact to write now, in the order of declaration."""
     query = select(table).where(table.c.state == OPEN, table.c.next_at <= now, table.c.fact_id.not_in(skip))
-    with engine.connect() as connection:
-        row = connection.execute(query.order_by(table.c.at, table.c.fact_id).limit(1)).one_or_none()
+    row = one(engine, query.order_by(table.c.at, table.c.fact_id).limit(1))
     return FactRow(**row._mapping) if row else None
 
 
 def waiting_until(engine: Engine) -> float | None:
     """Return when the first waiting fact is due; None if no fact waits."""
-    with engine.connect() as connection:
-        return connection.execute(select(func.min(table.c.next_at)).where(table.c.state.in_((OPEN, PUSH)))).scalar()
+    return scalar(engine, select(func.min(table.c.next_at)).where(table.c.state.in_((OPEN, PUSH))))
 
 
 def to_push(engine: Engine, now: float) -> list[FactRow]:
     """Return the facts whose branch is to be pushed now, in order."""
     query = select(table).where(table.c.state == PUSH, table.c.next_at <= now).order_by(table.c.at, table.c.fact_id)
-    with engine.connect() as connection:
-        return [FactRow(**row._mapping) for row in connection.execute(query)]
+    return [FactRow(**row._mapping) for row in rows(engine, query)]
 
 
 def of_root(engine: Engine, root: str) -> list[FactRow]:
     """Return all facts of a tree, in order."""
     query = select(table).where(table.c.root_job_id == root).order_by(table.c.at, table.c.fact_id)
-    with engine.connect() as connection:
-        return [FactRow(**row._mapping) for row in connection.execute(query)]
+    return [FactRow(**row._mapping) for row in rows(engine, query)]
 
 
 def unwritten(engine: Engine) -> list[FactRow]:
     """Return the facts that failed, and those that were tried and wait."""
     query = select(table).where((table.c.state == FAILED) | (table.c.state.in_((OPEN, PUSH)) & (table.c.attempts > 0)))
-    with engine.connect() as connection:
-        return [FactRow(**row._mapping) for row in connection.execute(query.order_by(table.c.at))]
+    return [FactRow(**row._mapping) for row in rows(engine, query.order_by(table.c.at))]
 
 
 def written(engine: Engine, fact_id: str, *, github_id: str = "", url: str = "", digest: str = "") -> None:
@@ -134,31 +126,26 @@ def give_up(engine: Engine, fact_id: str, why: str) -> None:
 def waiting(engine: Engine) -> list[FactRow]:
     """Return the facts to write, by due time; some need their branch pushed first."""
     query = select(table).where(table.c.state.in_((OPEN, PUSH))).order_by(table.c.next_at, table.c.at, table.c.fact_id)
-    with engine.connect() as connection:
-        return [FactRow(**row._mapping) for row in connection.execute(query)]
+    return [FactRow(**row._mapping) for row in rows(engine, query)]
 
 
 def failed(engine: Engine, github: str = "") -> list[FactRow]:
     """Return the failed facts, which a person has to look at, of one repository or of all, in order."""
     query = select(table).where(table.c.state == FAILED, *([table.c.github == github] if github else ()))
-    with engine.connect() as connection:
-        return [FactRow(**row._mapping) for row in connection.execute(query.order_by(table.c.at, table.c.fact_id))]
+    return [FactRow(**row._mapping) for row in rows(engine, query.order_by(table.c.at, table.c.fact_id))]
 
 
 def drop(engine: Engine, fact_id: str) -> None:
     """Drop a failed fact, as a person decided."""
     mine = (table.c.fact_id == fact_id) & (table.c.state == FAILED)
-    with engine.begin() as connection:
-        connection.execute(update(table).where(mine).values(state=DROPPED))
+    write(engine, update(table).where(mine).values(state=DROPPED))
 
 
 def refusals(engine: Engine, github: str, number: int) -> list[FactRow]:
     """Return the refusals of a thread."""
     mine = (table.c.github == github, table.c.number == number, table.c.kind == "refusal")
-    with engine.connect() as connection:
-        return [FactRow(**row._mapping) for row in connection.execute(select(table).where(*mine))]
+    return [FactRow(**row._mapping) for row in rows(engine, select(table).where(*mine))]
 
 
 def _change(engine: Engine, fact_id: str, values: dict[str, Any]) -> None:
-    with engine.begin() as connection:
-        connection.execute(update(table).where(table.c.fact_id == fact_id).values(**values))
+    write(engine, update(table).where(table.c.fact_id == fact_id).values(**values))

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from sqlalchemy import Engine, Select, delete, exists, select, update
 
 from activities.store import schema
-from activities.store.database import insert_new
 from activities.store.github.facts import DONE, FactRow
+from activities.store.queries import insert_new, rows, write
 from workflows.contract.models import Action
 from workflows.model.event_kinds import EventKind
 from workflows.model.states import JobState, TaskState
@@ -30,14 +30,13 @@ class Finished:
 def serve(engine: Engine, repos: Collection[str], now: float) -> None:
     """Publish the trees that end in these repositories from now on; stop for all other repositories."""
     with engine.begin() as connection:
-        connection.execute(delete(table).where(table.c.repo.not_in(repos)))
-        insert_new(connection, table, [{"repo": repo, "since": now} for repo in sorted(repos)])
+        write(connection, delete(table).where(table.c.repo.not_in(repos)))
+        insert_new(connection, table, *({"repo": repo, "since": now} for repo in sorted(repos)))
 
 
 def looked_at(engine: Engine, before: float) -> None:
     """Mark all trees that ended before this time as examined for publishing; later queries skip them."""
-    with engine.begin() as connection:
-        connection.execute(update(table).where(table.c.since < before).values(since=before))
+    write(engine, update(table).where(table.c.since < before).values(since=before))
 
 
 def unpublished(engine: Engine) -> list[Finished]:
@@ -60,8 +59,7 @@ def unpublished(engine: Engine) -> list[Finished]:
     query = query.join(table, table.c.repo == tasks.c.repo).join(root, root.c.job_id == tasks.c.root_job_id)
     query = query.where(tasks.c.state == TaskState.DONE.value, tasks.c.ended_at >= table.c.since)
     query = query.where(wrote, ~cut_short, ~told)
-    with engine.connect() as connection:
-        return [Finished(**row._mapping) for row in connection.execute(query.order_by(tasks.c.ended_at))]
+    return [Finished(**row._mapping) for row in rows(engine, query.order_by(tasks.c.ended_at))]
 
 
 def outdated(engine: Engine) -> list[FactRow]:
@@ -69,12 +67,10 @@ def outdated(engine: Engine) -> list[FactRow]:
     query: Select[tuple[object, ...]] = select(facts).join(tasks, tasks.c.root_job_id == facts.c.root_job_id)
     query = query.where(facts.c.kind == KIND, facts.c.state == DONE, facts.c.github_id.is_not(None))
     query = query.where(tasks.c.ended_at.is_not(None), tasks.c.revision != facts.c.revision)
-    with engine.connect() as connection:
-        return [FactRow(**row._mapping) for row in connection.execute(query.order_by(facts.c.at))]
+    return [FactRow(**row._mapping) for row in rows(engine, query.order_by(facts.c.at))]
 
 
 def of_trees(engine: Engine, roots: Collection[str]) -> list[FactRow]:
     """Return all facts of published work of these trees."""
     query = select(facts).where(facts.c.kind == KIND, facts.c.root_job_id.in_(roots)).order_by(facts.c.at)
-    with engine.connect() as connection:
-        return [FactRow(**row._mapping) for row in connection.execute(query)]
+    return [FactRow(**row._mapping) for row in rows(engine, query)]

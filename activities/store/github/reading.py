@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Engine, delete, func, select, update
 
 from activities.store import schema
-from activities.store.database import insert_new, upsert
+from activities.store.queries import insert_new, one, rows, scalar, scalars, upsert, write
 
 repos, pages, deliveries = schema.github_repos, schema.github_pages, schema.github_deliveries
 LONGEST_URL = 600
@@ -36,50 +36,39 @@ class Reading:
 
 
 def of(engine: Engine, github: str) -> Reading | None:
-    with engine.connect() as connection:
-        row = connection.execute(select(repos).where(repos.c.github == github)).one_or_none()
+    row = one(engine, select(repos).where(repos.c.github == github))
     return Reading(**row._mapping) if row else None
 
 
 def every(engine: Engine) -> list[Reading]:
-    with engine.connect() as connection:
-        return [Reading(**row._mapping) for row in connection.execute(select(repos).order_by(repos.c.github))]
+    return [Reading(**row._mapping) for row in rows(engine, select(repos).order_by(repos.c.github))]
 
 
 def begin(engine: Engine, github: str, since: float) -> None:
     """Start to read this repository's comments; no-op if they are being read already."""
-    with engine.begin() as connection:
-        insert_new(connection, repos, [asdict(Reading(github, since))])
+    insert_new(engine, repos, asdict(Reading(github, since)))
 
 
 def note(engine: Engine, github: str, **values: Any) -> None:
     """Update these columns of a repository's row."""
-    with engine.begin() as connection:
-        connection.execute(update(repos).where(repos.c.github == github).values(**values))
+    write(engine, update(repos).where(repos.c.github == github).values(**values))
 
 
 def want(engine: Engine, github: str = "") -> int:
     """Schedule the next poll of a repository, or of all repositories, for now. Return how many."""
     change = update(repos).values(wanted_at=time.time())
-    with engine.begin() as connection:
-        return connection.execute(change.where(repos.c.github == github) if github else change).rowcount
+    return write(engine, change.where(repos.c.github == github) if github else change)
 
 
 def is_new_delivery(engine: Engine, delivery_id: str, event: str) -> bool:
     """Record a webhook delivery; return False if it was taken before."""
-    with engine.begin() as connection:
-        known = select(deliveries.c.delivery_id).where(deliveries.c.delivery_id == delivery_id)
-        if connection.execute(known).first():
-            return False
-        insert_new(connection, deliveries, [{"delivery_id": delivery_id, "event": event, "at": time.time()}])
-    return True
+    return insert_new(engine, deliveries, {"delivery_id": delivery_id, "event": event, "at": time.time()}) == 1
 
 
 def last_delivery(engine: Engine) -> tuple[str, float] | None:
     """Return the event and time of the webhook's latest delivery."""
     query = select(deliveries.c.event, deliveries.c.at).order_by(deliveries.c.at.desc()).limit(1)
-    with engine.connect() as connection:
-        row = connection.execute(query).one_or_none()
+    row = one(engine, query)
     return (row.event, row.at) if row else None
 
 
@@ -87,8 +76,8 @@ def tidy(engine: Engine) -> None:
     """Delete old rows of caches and of webhook deliveries."""
     old = time.time() - KEPT_SECONDS
     with engine.begin() as connection:
-        connection.execute(delete(pages).where(pages.c.at < old))
-        connection.execute(delete(deliveries).where(deliveries.c.at < old))
+        write(connection, delete(pages).where(pages.c.at < old))
+        write(connection, delete(deliveries).where(deliveries.c.at < old))
 
 
 Page = tuple[str | None, str | None, Any, str | None]
@@ -101,8 +90,7 @@ class Pages(MutableMapping[str, Page]):
         self._engine = engine
 
     def __getitem__(self, url: str) -> Page:
-        with self._engine.connect() as connection:
-            row = connection.execute(select(pages).where(pages.c.url == url)).one_or_none()
+        row = one(self._engine, select(pages).where(pages.c.url == url))
         if row is None:
             raise KeyError(url)
         return row.etag, row.last_modified, row.data, row.more
@@ -111,17 +99,13 @@ class Pages(MutableMapping[str, Page]):
         etag, last_modified, data, more = page
         row = {"url": url, "etag": etag, "last_modified": last_modified, "data": data, "more": more, "at": time.time()}
         if len(url) <= LONGEST_URL:
-            with self._engine.begin() as connection:
-                upsert(connection, pages, [row])
+            upsert(self._engine, pages, row)
 
     def __delitem__(self, url: str) -> None:
-        with self._engine.begin() as connection:
-            connection.execute(delete(pages).where(pages.c.url == url))
+        write(self._engine, delete(pages).where(pages.c.url == url))
 
     def __iter__(self) -> Iterator[str]:
-        with self._engine.connect() as connection:
-            yield from connection.execute(select(pages.c.url)).scalars()
+        yield from scalars(self._engine, select(pages.c.url))
 
     def __len__(self) -> int:
-        with self._engine.connect() as connection:
-            return int(connection.execute(select(func.count()).select_from(pages)).scalar_one())
+        return scalar(self._engine, select(func.count()).select_from(pages)) or 0

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Engine, Row, Select, func, select, update
 
 from activities.store import schema
-from activities.store.database import insert_new
+from activities.store.queries import insert_new, rows, write
 from workflows.model.states import TaskState
 
 table, jobs, repos, events = schema.github_threads, schema.jobs, schema.repos, schema.events
@@ -53,7 +53,7 @@ def bind_new(engine: Engine, served: Collection[str] = ()) -> set[str]:
     if served:
         query = query.where(jobs.c.repo.in_(served))
     with engine.begin() as connection:
-        rows = [
+        new = [
             {
                 "root_job_id": row.root_job_id,
                 "repo": row.repo,
@@ -65,10 +65,10 @@ def bind_new(engine: Engine, served: Collection[str] = ()) -> set[str]:
                 "over": False,
                 "closed": False,
             }
-            for row in connection.execute(query)
+            for row in rows(connection, query)
         ]
-        insert_new(connection, table, rows)
-    return {row["github"] for row in rows}
+        insert_new(connection, table, *new)
+    return {row["github"] for row in new}
 
 
 def bind_published(engine: Engine, served: Collection[str] = ()) -> set[str]:
@@ -78,32 +78,28 @@ def bind_published(engine: Engine, served: Collection[str] = ()) -> set[str]:
     if served:
         query = query.where(jobs.c.repo.in_(served))
     with engine.begin() as connection:
-        rows = [asdict(_of_pull(row)) for row in connection.execute(query)]
-        insert_new(connection, table, rows)
-    return {row["github"] for row in rows}
+        new = [_of_pull(row) for row in rows(connection, query)]
+        insert_new(connection, table, *map(asdict, new))
+    return {thread.github for thread in new}
 
 
 def pulls_of(engine: Engine, thread: Thread) -> list[Thread]:
     """Return the pull requests that a tree's work was published as, apart from the thread the tree belongs to."""
-    with engine.connect() as connection:
-        rows = connection.execute(_published().where(facts.c.root_job_id == thread.root_job_id)).all()
-    return [each for each in map(_of_pull, rows) if each.number != thread.number]
+    query = _published().where(facts.c.root_job_id == thread.root_job_id)
+    return [pull for pull in map(_of_pull, rows(engine, query)) if pull.number != thread.number]
 
 
 def discussed(engine: Engine, github: str, number: int) -> list[Thread]:
     """Return every tree that belongs to this thread, or whose work this pull request publishes, newest first."""
     bound = _read(engine, select(table).where(table.c.github == github, table.c.number == number))
     query = _published().where(facts.c.github == github, facts.c.github_id == str(number))
-    with engine.connect() as connection:
-        work = [*map(_of_pull, connection.execute(query))]
-    found = {each.root_job_id: each for each in (*work, *bound)}
-    return sorted(found.values(), key=lambda each: each.bound_at, reverse=True)
+    threads = {thread.root_job_id: thread for thread in (*map(_of_pull, rows(engine, query)), *bound)}
+    return sorted(threads.values(), key=lambda thread: thread.bound_at, reverse=True)
 
 
 def look_again(engine: Engine, root: str) -> None:
     """Reset the tree's event cursor, so that its facts are declared anew: its work has become a pull request."""
-    with engine.begin() as connection:
-        connection.execute(update(table).where(table.c.root_job_id == root).values(told_seq=-1))
+    write(engine, update(table).where(table.c.root_job_id == root).values(told_seq=-1))
 
 
 def _published() -> Select[tuple[object, ...]]:
@@ -154,8 +150,7 @@ def untold(engine: Engine) -> list[Thread]:
 
 def told(engine: Engine, root: str, seq: int, *, over: bool) -> None:
     """Advance the tree's event cursor to this event, whose facts are declared; `over`: expect no more events."""
-    with engine.begin() as connection:
-        connection.execute(update(table).where(table.c.root_job_id == root).values(told_seq=seq, over=over))
+    write(engine, update(table).where(table.c.root_job_id == root).values(told_seq=seq, over=over))
 
 
 def watched(engine: Engine, github: str = "") -> list[Thread]:
@@ -176,10 +171,8 @@ def saw_closed(engine: Engine, github: str, number: int) -> None:
 
 def _saw(engine: Engine, github: str, number: int, **values: object) -> None:
     where = (table.c.github == github, table.c.number == number)
-    with engine.begin() as connection:
-        connection.execute(update(table).where(*where).values(**values))
+    write(engine, update(table).where(*where).values(**values))
 
 
 def _read(engine: Engine, query: Select[tuple[object, ...]]) -> list[Thread]:
-    with engine.connect() as connection:
-        return [Thread(**row._mapping) for row in connection.execute(query)]
+    return [Thread(**row._mapping) for row in rows(engine, query)]

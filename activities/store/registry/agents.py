@@ -1,12 +1,15 @@
 """Registered agents and the repositories they may work on (ruling K3)."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
 
-from sqlalchemy import Engine, bindparam, delete, insert, select
+from sqlalchemy import ColumnElement, Engine, Row, delete, select
 
 from activities.store import schema
-from activities.store.database import insert_new, rows_with
+from activities.store.queries import insert_new, rows, write
 from workflows.contract.models import WRITE_POLICIES, Action
 from workflows.model.errors import RefusedError
 from workflows.model.workers import Worker
@@ -56,15 +59,14 @@ def add(
     row = worker.model_dump(mode="json", exclude={"ephemeral", "template_digest"}) | {"added_at": time.time()}
     row |= {"require": require, "prefer": prefer}
     with engine.begin() as connection:
-        if connection.execute(select(schema.agents.c.name).where(schema.agents.c.name == worker.name)).first():
+        if not insert_new(connection, schema.agents, row):
             return False
-        connection.execute(insert(schema.agents), row)
-        insert_new(connection, schema.agent_repos, [{"agent": worker.name, "repo": repo} for repo in repos])
+        insert_new(connection, schema.agent_repos, *({"agent": worker.name, "repo": repo} for repo in repos))
     return True
 
 
 def get(engine: Engine, name: str) -> Agent | None:
-    return next(iter(_read(engine, name)), None)
+    return next(iter(_read(engine, schema.agents.c.name == name)), None)
 
 
 def every(engine: Engine) -> list[Agent]:
@@ -73,9 +75,8 @@ def every(engine: Engine) -> list[Agent]:
 
 def routable(engine: Engine, repo: str) -> tuple[Worker, ...]:
     """Return the agents allowed on a repository, by name. Preflight checks delegations against them (ruling C6)."""
-    with engine.connect() as connection:
-        rows = connection.execute(_ROUTABLE, {"repo": repo})
-        return tuple(Worker.model_validate(dict(row._mapping)) for row in rows)
+    allowed = select(schema.agent_repos.c.agent).where(schema.agent_repos.c.repo == repo)
+    return tuple(agent.worker for agent in _read(engine, schema.agents.c.name.in_(allowed)))
 
 
 def templates(engine: Engine) -> tuple[str, ...]:
@@ -85,46 +86,28 @@ def templates(engine: Engine) -> tuple[str, ...]:
 
 def remove(engine: Engine, name: str) -> bool:
     with engine.begin() as connection:
-        connection.execute(delete(schema.agent_repos).where(schema.agent_repos.c.agent == name))
-        return connection.execute(delete(schema.agents).where(schema.agents.c.name == name)).rowcount > 0
+        write(connection, delete(schema.agent_repos).where(schema.agent_repos.c.agent == name))
+        return write(connection, delete(schema.agents).where(schema.agents.c.name == name)) > 0
 
 
 def allow(engine: Engine, name: str, repo: str) -> None:
-    with engine.begin() as connection:
-        insert_new(connection, schema.agent_repos, [{"agent": name, "repo": repo}])
+    insert_new(engine, schema.agent_repos, {"agent": name, "repo": repo})
 
 
 def deny(engine: Engine, name: str, repo: str) -> None:
     pair = (schema.agent_repos.c.agent == name) & (schema.agent_repos.c.repo == repo)
-    with engine.begin() as connection:
-        connection.execute(delete(schema.agent_repos).where(pair))
+    write(engine, delete(schema.agent_repos).where(pair))
 
 
-_AGENTS = select(schema.agents).order_by(schema.agents.c.name)
-_ROUTABLE = _AGENTS.join(schema.agent_repos, schema.agent_repos.c.agent == schema.agents.c.name).where(
-    schema.agent_repos.c.repo == bindparam("repo")
-)
-_ALLOWED = select(schema.agent_repos).order_by(schema.agent_repos.c.repo)
-_ALLOWED_ONE = rows_with(schema.agent_repos.c.agent).order_by(schema.agent_repos.c.repo)
+def _read(engine: Engine, *which: ColumnElement[bool]) -> list[Agent]:
+    """Return these agents by name, each with its repositories."""
+    agents, allowed = schema.agents, schema.agent_repos
+    query = select(agents, allowed.c.repo).outerjoin(allowed, allowed.c.agent == agents.c.name)
+    query = query.where(*which).order_by(agents.c.name, allowed.c.repo)
+    return [_agent([*group]) for _, group in groupby(rows(engine, query), lambda row: row.name)]
 
 
-def _read(engine: Engine, name: str | None = None) -> list[Agent]:
-    with engine.connect() as connection:
-        if name is None:
-            agents, allowed = connection.execute(_AGENTS), connection.execute(_ALLOWED)
-        else:
-            agents = connection.execute(rows_with(schema.agents.c.name), {"name": name})
-            allowed = connection.execute(_ALLOWED_ONE, {"agent": name})
-        repos: dict[str, list[str]] = {}
-        for pair in allowed:
-            repos.setdefault(pair.agent, []).append(pair.repo)
-        return [
-            Agent(
-                Worker.model_validate(dict(row._mapping)),
-                tuple(repos.get(row.name, ())),
-                row.added_at,
-                tuple(row.require),
-                tuple(row.prefer),
-            )
-            for row in agents
-        ]
+def _agent(joined: Sequence[Row[Any]]) -> Agent:
+    row, repos = joined[0], tuple(row.repo for row in joined if row.repo is not None)
+    worker = Worker.model_validate(dict(row._mapping))
+    return Agent(worker, repos, row.added_at, tuple(row.require), tuple(row.prefer))

@@ -6,11 +6,11 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from random import random
 
-from sqlalchemy import Engine, Insert, case, delete, exists, func, null, or_, select, update
+from sqlalchemy import Engine, case, delete, exists, func, null, or_, select, update
 
 from activities.store import schema
-from activities.store.database import clock, insert, insert_one, now, upsert
 from activities.store.placements import coming, host_of
+from activities.store.queries import clock, insert, insert_new, now, one, rows, scalars, upsert, write
 from workflows.model.states import JobState
 from workflows.policy import placement
 from workflows.policy.host_availability import UNSEEN_SECONDS, HostSeen
@@ -101,30 +101,22 @@ def see(
     """
     row = {"name": name, "version": release(), "slots": slots, "started_at": started_at, "held": held, "taken": taken}
     row |= {"machine": machine, "key": key, "keys": list(keys), "labels": list(labels), "address": address}
+    table = schema.hosts
     with engine.begin() as connection:
         at, load = now(connection), taken + coming(connection, name)
         host = placement.Host(HostSeen(name, at, held=held, now=at), slots, load, frozenset(labels))
         row |= {"seen_at": at, "stopped_at": None, "pool": host.pool.key, "lot": random()}  # noqa: S311
-        return connection.execute(_seeing(connection.dialect.name), row).rowcount == 1
-
-
-@cache
-def _seeing(dialect: str) -> Insert:
-    """Build the statement that writes a host's row unless another machine's worker holds it."""
-    statement, table = insert(dialect, schema.hosts), schema.hosts.c
-    new = statement.excluded
-    gone = or_(table.stopped_at.is_not(None), table.seen_at < new.seen_at - UNSEEN_SECONDS)
-    own = or_(table.machine.in_(("", new.machine)), gone)
-    changes = {name: new[name] for name in SEEN} | {"lost_at": null()}  # it has come back
-    seeing: Insert = statement.on_conflict_do_update(index_elements=["name"], set_=changes, where=own)
-    return seeing.execution_options(preserve_rowcount=True)
+        seeing = insert(connection.dialect.name, table).values(row)
+        gone = or_(table.c.stopped_at.is_not(None), table.c.seen_at < at - UNSEEN_SECONDS)
+        own = or_(table.c.machine.in_(("", machine)), gone)
+        changes = {name: seeing.excluded[name] for name in SEEN} | {"lost_at": null()}  # it has come back
+        return write(connection, seeing.on_conflict_do_update(index_elements=["name"], set_=changes, where=own)) == 1
 
 
 def stop(engine: Engine, name: str, *, started_at: float) -> None:
     """Record that the worker has stopped, unless another one has replaced it already."""
     mine = (schema.hosts.c.name == name) & (schema.hosts.c.started_at == started_at)
-    with engine.begin() as connection:
-        connection.execute(update(schema.hosts).where(mine).values(stopped_at=clock()))
+    write(engine, update(schema.hosts).where(mine).values(stopped_at=clock()))
 
 
 def sort_out(engine: Engine) -> None:
@@ -138,38 +130,33 @@ def sort_out(engine: Engine) -> None:
     closed = f"{placement.Room.CLOSED.value}"
     wrong = (shut & ~table.pool.startswith(closed)) | (~shut & table.pool.startswith(closed))
     room = case((shut, closed), else_=f"{placement.Room.FULL.value}")  # the host says soon how full it is
-    with engine.begin() as connection:
-        connection.execute(update(schema.hosts).where(wrong).values(pool=room + func.substr(table.pool, 2)))
+    write(engine, update(schema.hosts).where(wrong).values(pool=room + func.substr(table.pool, 2)))
 
 
 def lose(engine: Engine, host: HostSeen) -> bool:
     """Record that the host is lost; return False if it was seen meanwhile. Its next sign of life clears that."""
     table = schema.hosts
     unchanged = (table.c.name == host.name) & (table.c.seen_at == host.seen_at)
-    with engine.begin() as connection:
-        lost = func.coalesce(table.c.lost_at, clock())
-        return connection.execute(update(table).where(unchanged).values(lost_at=lost)).rowcount == 1
+    lost = func.coalesce(table.c.lost_at, clock())
+    return write(engine, update(table).where(unchanged).values(lost_at=lost)) == 1
 
 
 def drain(engine: Engine, name: str, *, undo: bool = False) -> None:
     """Record that the host takes no new offers, or takes them again."""
     table = schema.hosts
     since = null() if undo else func.coalesce(table.c.draining_at, clock())
-    with engine.begin() as connection:
-        connection.execute(update(table).where(table.c.name == name).values(draining_at=since))
+    write(engine, update(table).where(table.c.name == name).values(draining_at=since))
 
 
 def free(engine: Engine, name: str) -> None:
     """Let this machine have the name, whoever had it: the store is a copy of another home's, or this home has moved."""
-    with engine.begin() as connection:
-        connection.execute(update(schema.hosts).where(schema.hosts.c.name == name).values(machine=""))
+    write(engine, update(schema.hosts).where(schema.hosts.c.name == name).values(machine=""))
 
 
 def get(engine: Engine, name: str) -> Host | None:
     """Return one host, without the number of its running jobs."""
     query = select(schema.hosts, clock().label("now")).where(schema.hosts.c.name == name)
-    with engine.connect() as connection:
-        row = connection.execute(query).one_or_none()
+    row = one(engine, query)
     return Host(**row._mapping) if row else None
 
 
@@ -178,9 +165,9 @@ def remove(engine: Engine, host: HostSeen) -> bool:
     table = schema.hosts.c
     with engine.begin() as connection:
         unchanged = (table.name == host.name) & (table.seen_at == host.seen_at)
-        if connection.execute(delete(schema.hosts).where(unchanged)).rowcount != 1:
+        if write(connection, delete(schema.hosts).where(unchanged)) != 1:
             return False
-        connection.execute(delete(schema.checkouts).where(schema.checkouts.c.host == host.name))
+        write(connection, delete(schema.checkouts).where(schema.checkouts.c.host == host.name))
         return True
 
 
@@ -191,8 +178,7 @@ def open_jobs(engine: Engine, name: str) -> list[str]:
     query = select(jobs.c.job_id).where(
         or_(host_of() == name, exists().where(there)), jobs.c.state.in_((JobState.QUEUED, JobState.RUNNING))
     )
-    with engine.connect() as connection:
-        return list(connection.execute(query.order_by(jobs.c.queued_at, jobs.c.job_id)).scalars())
+    return list(scalars(engine, query.order_by(jobs.c.queued_at, jobs.c.job_id)))
 
 
 def every(engine: Engine) -> list[Host]:
@@ -202,8 +188,7 @@ def every(engine: Engine) -> list[Host]:
     running = select(placed.c.host, func.count().label("running")).group_by(placed.c.host).subquery()
     query = select(table, func.coalesce(running.c.running, 0).label("running"), clock().label("now"))
     query = query.outerjoin(running, running.c.host == table.c.name).order_by(table.c.name)
-    with engine.connect() as connection:
-        return [Host(**row._mapping) for row in connection.execute(query)]
+    return [Host(**row._mapping) for row in rows(engine, query)]
 
 
 def of_trees(engine: Engine, roots: set[str]) -> dict[str, HostSeen]:
@@ -211,9 +196,10 @@ def of_trees(engine: Engine, roots: set[str]) -> dict[str, HostSeen]:
     trees, table = schema.trees, schema.hosts
     query = select(trees.c.root_job_id, trees.c.host, table.c.seen_at, table.c.stopped_at, table.c.held, clock())
     query = query.outerjoin(table, table.c.name == trees.c.host).where(trees.c.root_job_id.in_(roots))
-    with engine.connect() as connection:
-        rows = connection.execute(query).all() if roots else ()
-    return {root: HostSeen(host, seen, stopped, held or "", time) for root, host, seen, stopped, held, time in rows}
+    return {
+        root: HostSeen(host, seen, stopped, held or "", time)
+        for root, host, seen, stopped, held, time in rows(engine, query)
+    }
 
 
 def of_jobs(engine: Engine, job_ids: Collection[str]) -> dict[str, HostSeen]:
@@ -222,29 +208,27 @@ def of_jobs(engine: Engine, job_ids: Collection[str]) -> dict[str, HostSeen]:
     of_host = (table.c.seen_at, table.c.stopped_at, table.c.held, clock().label("now"))
     query = select(jobs.job_id, host_of().label("host"), *of_host)
     query = query.select_from(schema.jobs.outerjoin(table, table.c.name == host_of())).where(jobs.job_id.in_(job_ids))
-    with engine.connect() as connection:
-        rows = connection.execute(query).all() if job_ids else ()
     return {
-        row.job_id: HostSeen(row.host, row.seen_at, row.stopped_at, row.held or "", row.now) for row in rows if row.host
+        row.job_id: HostSeen(row.host, row.seen_at, row.stopped_at, row.held or "", row.now)
+        for row in rows(engine, query)
+        if row.host
     }
 
 
 def cluster(engine: Engine) -> Cluster | None:
     """Return the shared properties; None before the first worker."""
     table = schema.cluster
-    with engine.connect() as connection:
-        row = connection.execute(select(table.c.key, table.c.namespace, table.c.oldest_release)).one_or_none()
+    row = one(engine, select(table.c.key, table.c.namespace, table.c.oldest_release))
     return Cluster(**row._mapping) if row else None
 
 
 def form(engine: Engine, wanted: Cluster, *, replace: bool = False) -> Cluster:
     """Write the shared properties unless they are known, or in any case with `replace`. Return those in force."""
     row = {"id": 1, **asdict(wanted)}
-    with engine.begin() as connection:
-        if replace:
-            upsert(connection, schema.cluster, [row])
-        else:
-            insert_one(connection, schema.cluster, row)
+    if replace:
+        upsert(engine, schema.cluster, row)
+    else:
+        insert_new(engine, schema.cluster, row)
     known = cluster(engine)
     assert known is not None
     return known

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine, delete, insert, select, update
 
 from activities.store import schema
-from activities.store.database import clock, now
+from activities.store.queries import clock, now, one, write
 
 LASTS = 15 * 60.0
 """Seconds in which an invitation can be used."""
@@ -27,23 +27,21 @@ def add(engine: Engine, digest: str, host: str) -> None:
     table = schema.invites
     with engine.begin() as connection:
         at = now(connection)
-        connection.execute(delete(table).where(table.c.expires_at < at - KEPT))
+        write(connection, delete(table).where(table.c.expires_at < at - KEPT))
         row = {"digest": digest, "host": host, "made_at": at, "expires_at": at + LASTS}
-        connection.execute(insert(table), row)
+        write(connection, insert(table).values(row))
 
 
 def use(engine: Engine, digest: str, by: str) -> bool:
     """Use an invitation up; return False if that is not possible any more."""
     table = schema.invites.c
     usable = (table.digest == digest) & table.used_at.is_(None) & (table.expires_at > clock())
-    with engine.begin() as connection:
-        used = update(schema.invites).where(usable).values(used_at=clock(), used_by=by[:200])
-        return connection.execute(used).rowcount == 1
+    used = update(schema.invites).where(usable).values(used_at=clock(), used_by=by[:200])
+    return write(engine, used) == 1
 
 
 def get(engine: Engine, digest: str) -> Invite | None:
     table = schema.invites.c
     query = select(table.expires_at, table.used_at, table.used_by).where(table.digest == digest)
-    with engine.connect() as connection:
-        row = connection.execute(query).one_or_none()
+    row = one(engine, query)
     return Invite(**row._mapping) if row else None

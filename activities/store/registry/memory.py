@@ -20,8 +20,8 @@ from sqlalchemy import (
     update,
 )
 
-from activities.store import schema
-from activities.store.database import insert_new
+from activities.store import queries, schema
+from activities.store.queries import insert_new, one, rows
 from workflows.policy.memory import Entry, MemoryState, Recalled, wanted_words, words
 from workflows.text.digests import digest
 
@@ -61,23 +61,24 @@ class Sought:
 def write(engine: Engine, written: Written, *, confirmed_by: str | None = None) -> Entry:
     """Store an entry: pending, unless a person confirms it by writing it. An existing entry keeps its author."""
     with engine.begin() as connection:
-        insert_new(connection, schema.memory, [_row(written)])
+        insert_new(connection, schema.memory, _row(written))
         if confirmed_by:
-            connection.execute(_decision(MemoryState.CONFIRMED, confirmed_by).where(_memory.digest == written.digest))
-        return _entry(connection.execute(select(schema.memory).where(_memory.digest == written.digest)).one())
+            decided = _decision(MemoryState.CONFIRMED, confirmed_by)
+            queries.write(connection, decided.where(_memory.digest == written.digest))
+        [row] = rows(connection, select(schema.memory).where(_memory.digest == written.digest))
+    return _entry(row)
 
 
 def decide(engine: Engine, number: int, state: MemoryState, actor: str) -> Entry | None:
     """Confirm or retire an entry. Idempotent. Return None if there is no such entry."""
     with engine.begin() as connection:
-        connection.execute(_decision(state, actor).where(_memory.number == number))
-        row = connection.execute(select(schema.memory).where(_memory.number == number)).one_or_none()
+        queries.write(connection, _decision(state, actor).where(_memory.number == number))
+        row = one(connection, select(schema.memory).where(_memory.number == number))
     return _entry(row) if row else None
 
 
 def get(engine: Engine, number: int) -> Entry | None:
-    with engine.connect() as connection:
-        row = connection.execute(select(schema.memory).where(_memory.number == number)).one_or_none()
+    row = one(engine, select(schema.memory).where(_memory.number == number))
     return _entry(row) if row else None
 
 
@@ -92,8 +93,7 @@ def find(engine: Engine, sought: Sought, limit: int) -> list[Entry]:
         query = query.where(_memory.repo == sought.repo)
     if sought.state is not None:
         query = query.where(_memory.state == sought.state)
-    with engine.connect() as connection:
-        return [_entry(row) for row in connection.execute(query.order_by(_memory.number.desc()).limit(limit))]
+    return [_entry(row) for row in rows(engine, query.order_by(_memory.number.desc()).limit(limit))]
 
 
 def recall(
@@ -120,8 +120,7 @@ def recall(
     # Read only the best entries whole: sorting needs numbers and scores only.
     best = found.order_by(*order).limit(limit).subquery()
     whole = select(schema.memory, best.c.score).join(best, best.c.number == _memory.number).order_by(*order)
-    with engine.connect() as connection:
-        return [Recalled(**_shown(row), score=row.score) for row in connection.execute(whole)]
+    return [Recalled(**_shown(row), score=row.score) for row in rows(engine, whole)]
 
 
 def _on_sqlite(match: str) -> Select[Any]:

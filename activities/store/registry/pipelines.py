@@ -3,10 +3,10 @@
 import time
 from dataclasses import dataclass
 
-from sqlalchemy import Engine, delete, select, update
+from sqlalchemy import ColumnElement, Engine, delete, select, update
 
 from activities.store import schema
-from activities.store.database import rows_with, upsert
+from activities.store.queries import rows, upsert, write
 from workflows.pipeline.definition import Definition
 from workflows.pipeline.syntax import Format
 from workflows.text.digests import digest
@@ -41,13 +41,12 @@ def put(engine: Engine, definition: Definition, text: str, format_: Format) -> P
         "added_at": old.added_at if old else now,
         "updated_at": now,
     }
-    with engine.begin() as connection:
-        upsert(connection, schema.pipelines, [row])
+    upsert(engine, schema.pipelines, row)
     return Pipeline(**{**row, "format": format_})  # type: ignore[arg-type]
 
 
 def get(engine: Engine, name: str) -> Pipeline | None:
-    return next(iter(_read(engine, name)), None)
+    return next(iter(_read(engine, schema.pipelines.c.name == name)), None)
 
 
 def every(engine: Engine) -> list[Pipeline]:
@@ -56,20 +55,14 @@ def every(engine: Engine) -> list[Pipeline]:
 
 def enable(engine: Engine, name: str, *, enabled: bool) -> None:
     change = update(schema.pipelines).where(schema.pipelines.c.name == name)
-    with engine.begin() as connection:
-        connection.execute(change.values(enabled=enabled, updated_at=time.time()))
+    write(engine, change.values(enabled=enabled, updated_at=time.time()))
 
 
 def remove(engine: Engine, name: str) -> None:
     """Remove a pipeline; its runs stay."""
-    with engine.begin() as connection:
-        connection.execute(delete(schema.pipelines).where(schema.pipelines.c.name == name))
+    write(engine, delete(schema.pipelines).where(schema.pipelines.c.name == name))
 
 
-def _read(engine: Engine, name: str | None = None) -> list[Pipeline]:
-    with engine.connect() as connection:
-        if name is None:
-            found = connection.execute(select(schema.pipelines).order_by(schema.pipelines.c.name))
-        else:
-            found = connection.execute(rows_with(schema.pipelines.c.name), {"name": name})
-        return [Pipeline(**{**row._mapping, "format": Format(row.format)}) for row in found]
+def _read(engine: Engine, *which: ColumnElement[bool]) -> list[Pipeline]:
+    query = select(schema.pipelines).where(*which).order_by(schema.pipelines.c.name)
+    return [Pipeline(**{**row._mapping, "format": Format(row.format)}) for row in rows(engine, query)]

@@ -1,13 +1,15 @@
 """Registered repositories: a name for people, a remote, and the path of a checkout on each host that has one."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import groupby
+from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, bindparam, delete, select
+from sqlalchemy import ColumnElement, Engine, Row, delete, select
 
 from activities.store import schema
-from activities.store.database import upsert
+from activities.store.queries import Database, rows, upsert, write
 from workflows.model.errors import NotFoundError, RefusedError
 
 
@@ -83,20 +85,19 @@ def put(
     row = {"name": name, "github": github, "added_at": now} | (asdict(remote) if remote else {})
     row |= {key: list(labels) for key, labels in (("require", require), ("prefer", prefer)) if labels is not None}
     with engine.begin() as connection:
-        upsert(connection, schema.repos, [row])
+        upsert(connection, schema.repos, row)
         if path:
-            known = _one(connection, name)
+            known = get(connection, name)
             if known is not None and not known.remote:
-                connection.execute(delete(schema.checkouts).where(table.repo == name, table.host != host))
-            upsert(connection, schema.checkouts, [{"repo": name, "host": host, "path": path, "added_at": now}])
-        repo = _one(connection, name)
+                write(connection, delete(schema.checkouts).where(table.repo == name, table.host != host))
+            upsert(connection, schema.checkouts, {"repo": name, "host": host, "path": path, "added_at": now})
+        repo = get(connection, name)
     assert repo is not None
     return repo
 
 
-def get(engine: Engine, name: str) -> Repo | None:
-    with engine.connect() as connection:
-        return _one(connection, name)
+def get(store: Database, name: str) -> Repo | None:
+    return next(iter(_read(store, schema.repos.c.name == name)), None)
 
 
 def registered(engine: Engine, name: str) -> Repo:
@@ -108,39 +109,24 @@ def registered(engine: Engine, name: str) -> Repo:
 
 
 def every(engine: Engine) -> list[Repo]:
-    with engine.connect() as connection:
-        checkouts: dict[str, list[Row[tuple[object, ...]]]] = {}
-        for row in connection.execute(_CHECKOUTS):
-            checkouts.setdefault(row.repo, []).append(row)
-        rows = connection.execute(select(schema.repos).order_by(schema.repos.c.name))
-        return [_repo(row, checkouts.get(row.name, ())) for row in rows]
+    return _read(engine)
 
 
 def remove(engine: Engine, name: str) -> bool:
-    with engine.begin() as connection:
-        return connection.execute(delete(schema.repos).where(schema.repos.c.name == name)).rowcount > 0
+    return write(engine, delete(schema.repos).where(schema.repos.c.name == name)) > 0
 
 
-def _one(connection: Connection, name: str) -> Repo | None:
-    rows = connection.execute(_WITH_CHECKOUTS, {"name": name}).all()
-    return _repo(rows[0], [row for row in rows if row.host is not None]) if rows else None
+def _read(store: Database, *which: ColumnElement[bool]) -> list[Repo]:
+    """Return these repositories by name, each with its checkouts, the oldest first."""
+    repos, checkouts = schema.repos, schema.checkouts
+    query = select(repos, checkouts.c.host, checkouts.c.path).outerjoin(checkouts, checkouts.c.repo == repos.c.name)
+    query = query.where(*which).order_by(repos.c.name, checkouts.c.added_at, checkouts.c.host)
+    return [_repo([*group]) for _, group in groupby(rows(store, query), lambda row: row.name)]
 
 
-def _repo(row: Row[tuple[object, ...]], checkouts: Iterable[Row[tuple[object, ...]]]) -> Repo:
-    paths: dict[str, str] = {each.host: each.path for each in checkouts}
+def _repo(joined: Sequence[Row[Any]]) -> Repo:
+    row, paths = joined[0], {row.host: row.path for row in joined if row.host is not None}
     host = next(iter(paths), "")
-    known = {column.name: row._mapping[column] for column in schema.repos.c} | {
-        "require": tuple(row.require),
-        "prefer": tuple(row.prefer),
-    }
+    known = {column.name: row._mapping[column] for column in schema.repos.c}
+    known |= {"require": tuple(row.require), "prefer": tuple(row.prefer)}
     return Repo(path=paths.get(host, ""), host=host, checkouts=paths, **known)
-
-
-_IN_ORDER = (schema.checkouts.c.added_at, schema.checkouts.c.host)
-_CHECKOUTS = select(schema.checkouts).order_by(*_IN_ORDER)
-_WITH_CHECKOUTS = (
-    select(schema.repos, schema.checkouts.c.host, schema.checkouts.c.path)
-    .outerjoin(schema.checkouts, schema.checkouts.c.repo == schema.repos.c.name)
-    .where(schema.repos.c.name == bindparam("name"))
-    .order_by(*_IN_ORDER)
-)

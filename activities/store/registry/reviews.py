@@ -2,11 +2,12 @@
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Engine, func, insert, select, tuple_, update
+from sqlalchemy import Engine, Select, func, insert, select, tuple_, update
 
 from activities.store import schema
-from activities.store.database import rows_with
+from activities.store.queries import rows, scalar, write
 
 
 @dataclass(frozen=True)
@@ -35,19 +36,11 @@ class Review:
 
 def add(engine: Engine, review: Review) -> None:
     row = {name: getattr(review, name) for name in Review.__dataclass_fields__ if name != "notes"}
-    with engine.begin() as connection:
-        connection.execute(insert(schema.reviews), row)
+    write(engine, insert(schema.reviews).values(row))
 
 
 def get(engine: Engine, review_id: str) -> Review | None:
-    notes = schema.review_notes.c
-    written = select(notes.author, notes.text, notes.at).order_by(notes.seq)
-    with engine.connect() as connection:
-        row = connection.execute(rows_with(schema.reviews.c.review_id), {"review_id": review_id}).one_or_none()
-        if row is None:
-            return None
-        rows = connection.execute(written.where(notes.review_id == review_id)).all()
-        return Review(**row._mapping, notes=tuple(Note(*row) for row in rows))
+    return next(iter(_read(engine, select(schema.reviews).where(schema.reviews.c.review_id == review_id))), None)
 
 
 def find(
@@ -59,7 +52,7 @@ def find(
     limit: int = 50,
 ) -> list[Review]:
     """Return the newest reviews that match, with their notes; `before` is the time and id of the last one seen."""
-    table, notes = schema.reviews.c, schema.review_notes.c
+    table = schema.reviews.c
     query = select(schema.reviews).order_by(table.opened_at.desc(), table.review_id.desc())
     if repo is not None:
         query = query.where(table.repo == repo)
@@ -67,27 +60,30 @@ def find(
         query = query.where(table.pull_request == pull_request)
     if before:
         query = query.where(tuple_(table.opened_at, table.review_id) < before)
-    with engine.connect() as connection:
-        rows = connection.execute(query.limit(limit)).all()
-        written = select(schema.review_notes).where(notes.review_id.in_([row.review_id for row in rows]))
-        by_review: dict[str, list[Note]] = {}
-        for row in connection.execute(written.order_by(notes.seq)):
-            by_review.setdefault(row.review_id, []).append(Note(row.author, row.text, row.at))
-    return [Review(**row._mapping, notes=tuple(by_review.get(row.review_id, ()))) for row in rows]
+    return _read(engine, query.limit(limit))
+
+
+def _read(engine: Engine, query: Select[Any]) -> list[Review]:
+    """Return reviews with their notes."""
+    notes, by_review = schema.review_notes, dict[str, list[Note]]()
+    reviews = rows(engine, query)
+    written = select(notes).where(notes.c.review_id.in_([row.review_id for row in reviews])).order_by(notes.c.seq)
+    for row in rows(engine, written):
+        by_review.setdefault(row.review_id, []).append(Note(row.author, row.text, row.at))
+    return [Review(**row._mapping, notes=tuple(by_review.get(row.review_id, ()))) for row in reviews]
 
 
 def note(engine: Engine, review_id: str, author: str, text: str) -> None:
     """Append a note."""
     count = select(func.count()).where(schema.review_notes.c.review_id == review_id)
     with engine.begin() as connection:
-        seq = connection.execute(count).scalar_one() + 1
+        seq = (scalar(connection, count) or 0) + 1
         row = {"review_id": review_id, "seq": seq, "author": author, "text": text, "at": time.time()}
-        connection.execute(insert(schema.review_notes), row)
+        write(connection, insert(schema.review_notes).values(row))
 
 
 def close(engine: Engine, review_id: str, verdict: str) -> bool:
     """Close an open review; return False if it is closed already."""
     still_open = (schema.reviews.c.review_id == review_id) & schema.reviews.c.closed_at.is_(None)
     values = {"closed_at": time.time(), "verdict": verdict}
-    with engine.begin() as connection:
-        return connection.execute(update(schema.reviews).where(still_open).values(**values)).rowcount > 0
+    return write(engine, update(schema.reviews).where(still_open).values(**values)) > 0

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine, delete, select, update
 
 from activities.store import schema
-from activities.store.database import clock, insert_new, now
+from activities.store.queries import clock, insert_new, now, rows, scalar, write
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,7 @@ class KnownKey:
 def every(engine: Engine) -> list[KnownKey]:
     """Return all keys, in the order in which they were offered; none if the first key still seals."""
     query = select(schema.seal_keys).order_by(schema.seal_keys.c.offered_at, schema.seal_keys.c.seals_since)
-    with engine.connect() as connection:
-        return [KnownKey(**row._mapping) for row in connection.execute(query)]
+    return [KnownKey(**row._mapping) for row in rows(engine, query)]
 
 
 def sealing(keys: list[KnownKey]) -> KnownKey | None:
@@ -48,9 +47,9 @@ def offer(engine: Engine, fingerprint: str, wrapped: str, under: str) -> None:
         present = {"fingerprint": under, "wrapped": "", "under": "", "offered_at": at, "seals_since": at}
         new = {"fingerprint": fingerprint, "wrapped": wrapped, "under": under, "offered_at": at, "seals_since": None}
         table = schema.seal_keys
-        insert_new(connection, table, [present])
-        if not connection.execute(select(table.c.fingerprint).where(table.c.seals_since.is_(None))).first():
-            insert_new(connection, table, [new])
+        insert_new(connection, table, present)
+        if scalar(connection, select(table.c.fingerprint).where(table.c.seals_since.is_(None))) is None:
+            insert_new(connection, table, new)
 
 
 def rotate(engine: Engine, fingerprint: str) -> None:
@@ -58,8 +57,8 @@ def rotate(engine: Engine, fingerprint: str) -> None:
     table = schema.seal_keys
     with engine.begin() as connection:
         mine = update(table).where(table.c.fingerprint == fingerprint, table.c.seals_since.is_(None))
-        connection.execute(mine.values(seals_since=clock(), wrapped=""))
-        connection.execute(update(schema.cluster).values(key=fingerprint))
+        write(connection, mine.values(seals_since=clock(), wrapped=""))
+        write(connection, update(schema.cluster).values(key=fingerprint))
 
 
 def leave(engine: Engine, fingerprint: str) -> None:
@@ -74,12 +73,10 @@ def remove(engine: Engine, fingerprint: str) -> None:
 
 def forget(engine: Engine) -> None:
     """Forget all keys: a new one has replaced them."""
-    with engine.begin() as connection:
-        connection.execute(delete(schema.seal_keys))
+    write(engine, delete(schema.seal_keys))
 
 
 def _set(engine: Engine, fingerprint: str, column: str) -> None:
     table = schema.seal_keys
-    with engine.begin() as connection:
-        mine = update(table).where(table.c.fingerprint == fingerprint, table.c[column].is_(None))
-        connection.execute(mine.values({column: clock()}))
+    mine = update(table).where(table.c.fingerprint == fingerprint, table.c[column].is_(None))
+    write(engine, mine.values({column: clock()}))

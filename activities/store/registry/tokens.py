@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from sqlalchemy import Engine, delete, select
 
 from activities.store import schema
-from activities.store.database import insert_one
+from activities.store.queries import insert_new, rows, write
 
 
 @dataclass(frozen=True)
@@ -20,18 +20,14 @@ class StoredToken:
 
 def add(engine: Engine, token: StoredToken) -> bool:
     """Store a token; return False if there is one of its name, or with its digest."""
-    with engine.begin() as connection:
-        return insert_one(connection, schema.tokens, asdict(token))
+    return insert_new(engine, schema.tokens, asdict(token)) == 1
 
 
 def remove(engine: Engine, name: str) -> bool:
     """Remove a token; return False if no token has that name."""
-    with engine.begin() as connection:
-        return connection.execute(delete(schema.tokens).where(schema.tokens.c.name == name)).rowcount == 1
+    return write(engine, delete(schema.tokens).where(schema.tokens.c.name == name)) == 1
 
 
 def every(engine: Engine) -> list[StoredToken]:
     """Return all tokens by name."""
-    with engine.connect() as connection:
-        rows = connection.execute(select(schema.tokens).order_by(schema.tokens.c.name))
-        return [StoredToken(**row._mapping) for row in rows]
+    return [StoredToken(**row._mapping) for row in rows(engine, select(schema.tokens).order_by(schema.tokens.c.name))]

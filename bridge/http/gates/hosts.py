@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from activities.sealing import seal_key
 from activities.sealing.host_calls import HEADER, HostCall
-from activities.store import database
+from activities.store import queries
 from bridge.http.gates.auth import address
 from bridge.http.gates.gate import header
 from bridge.http.gates.rate import Rate
@@ -71,5 +71,4 @@ class HostGate:
         return time.monotonic() + self._ahead
 
     def _read_clock(self) -> float:
-        with self._service.store.connect() as connection:
-            return database.now(connection)
+        return queries.now(self._service.store)

@@ -2,17 +2,16 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel
 
-from activities.store import job_view
-from activities.store.job_view import JOB_COLUMNS, ROUND_COLUMNS
+from activities.store import attempts, rounds
 from activities.store.registry import repos as stored_repos
 from bridge.http.wire.schemas import Job, Links
 from bridge.machine.daemon_state import DaemonState, read_state
@@ -20,9 +19,8 @@ from bridge.machine.watched_file import WatchedFile
 from bridge.operations.jobs import hosts, jobs
 from bridge.operations.jobs.views import Tree
 from bridge.operations.service import Service
-from workflows.model.errors import NotFoundError
-from workflows.model.spend import Usage
-from workflows.policy.host_availability import HostSeen
+from workflows.model.rows import JobRecord
+from workflows.model.states import Continuation
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -42,11 +40,18 @@ class WrittenJob:
 
 def job(service: Service, job_id: str) -> WrittenJob:
     """Return a job with its result, its observation, and its open round."""
-    values = job_view.read(service.store, job_id)
-    if values is None:
-        jobs.get(service, job_id)  # raises for an invalid id
-        raise NotFoundError(f"no job {job_id}", "service job list")
-    return _written(service, values)
+    [record] = hosts.with_reasons(service, [jobs.get(service, job_id)])
+    run = attempts.get(service.store, job_id, record.attempt)
+    payload = (run.payload if run else None) or {}
+    paused = rounds.open_rounds(service.store, root=record.root_job_id)
+    parts = {
+        "result": payload.get("service_result"),
+        "observation": payload.get("result_observation"),
+        "round": next((each for each in paused if job_id in (each.coordinator_id, each.job_id)), None),
+        "links": _links(service, record),
+    }
+    view = hidden(service, Job.model_validate(record.__dict__ | parts, from_attributes=True))
+    return WrittenJob(view.model_dump_json().encode(), ended=record.ended_at is not None)
 
 
 def tree(service: Service, job_id: str) -> Tree:
@@ -90,34 +95,12 @@ def _quoted(path: str) -> str:
     return json.dumps(path, ensure_ascii=False)[1:-1]
 
 
-def _written(service: Service, values: Mapping[str, Any]) -> WrittenJob:
-    payload = values["payload"] or {}
-    row = {name: values[name] for name in JOB_COLUMNS}
-    paused = values["round_round_id"] is not None
-    job = Job.model_validate(
-        row
-        | {
-            "usage": {name: row[name] for name in Usage.model_fields},
-            "result": payload.get("service_result"),
-            "observation": payload.get("result_observation"),
-            "round": {name: values[f"round_{name}"] for name in ROUND_COLUMNS} if paused else None,
-            "links": _links(service, row),
-        }
-    )
-    if values["host"] is not None:
-        seen_at, stopped_at, held, now = (values[f"host_{name}"] for name in ("seen_at", "stopped_at", "held", "now"))
-        host = HostSeen(values["host"], seen_at, stopped_at, held or "", now)
-        [job] = hosts.with_reasons(service, [job], {job.job_id: host})
-    text = _without(job.model_dump_json(), (str(service.home.root), values["path"]))
-    return WrittenJob(text.encode(), ended=job.ended_at is not None)
-
-
-def _links(service: Service, row: Mapping[str, Any]) -> Links:
+def _links(service: Service, record: JobRecord) -> Links:
     """Return the links of a job; in Temporal a continuation's is its tree's workflow, any other job's its own."""
-    job_id, state = row["job_id"], _daemon_state(service.home.daemon_state).value()
+    state = _daemon_state(service.home.daemon_state).value()
     web_ui = f"{state.ui_url}/namespaces/{state.namespace}/workflows" if state and state.ui_url else None
-    workflow = job_id if row["continuation"] == "none" else row["root_job_id"]
-    here = f"/v1/jobs/{job_id}"
+    workflow = record.job_id if record.continuation is Continuation.NONE else record.root_job_id
+    here = f"/v1/jobs/{record.job_id}"
     temporal = f"{web_ui}/{workflow}" if web_ui else None
     return Links(self=here, tree=f"{here}/tree", events=f"{here}/events", temporal=temporal)
 

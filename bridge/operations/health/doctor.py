@@ -311,9 +311,7 @@ def stalls(service: Service) -> Iterator[Finding]:
 
     if not service.settings.store.url and not service.home.store.exists():
         return
-    with service.store.connect() as connection:
-        found = stored.every(connection)
-    for stall in found:
+    for stall in stored.every(service.store):
         yield Finding("stalled", Level.WRONG, f"{stall.what}: {stall.says}", "; ".join(WAYS))
 
 

@@ -29,8 +29,8 @@ from activities.store import artifacts, attempts
 from activities.store import attempts as stored_runs
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
-from activities.store.database import now
 from activities.store.pipeline_runs import Over, over
+from activities.store.queries import now
 from activities.store.registry.repos import Repo
 from bridge.machine.progress import Step, unheard
 from bridge.operations.branches import hub_work, unmerged
@@ -123,8 +123,7 @@ class Reclaimed:
 def reclaim(service: Service, older_than: str, *, yes: bool) -> Reclaimed:
     """List what can be removed, or with `yes` remove it; after a crash, the next call continues."""
     seconds = _seconds(older_than)
-    with service.store.connect() as connection:
-        before = now(connection) - seconds
+    before = now(service.store) - seconds
     ended = over(service.store, before)
     needed = _artifacts_needed(service, ended)
     things = [*_runs(service, ended), *_sessions(service, ended), *_worktrees(service, ended), *_logs(service, before)]

@@ -6,16 +6,16 @@ command to type on it; no caller waits longer than a few seconds for it.
 
 import json
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlencode
 
 from activities.sealing import seal_key
 from activities.sealing.host_calls import HEADER, HostCall
-from activities.store import database
+from activities.store import queries
 from activities.store.registry import hosts as stored
 from activities.store.registry import repos
 from bridge.operations.service import Service
@@ -104,8 +104,7 @@ class OtherHost:
         if key is None:
             why = "this home has no seal key, which proves to other hosts that it is of this store"
             raise RefusedError(f"{self.subject} on the host {self.name}; {why}", self._there)
-        with self.service.store.connect() as connection:
-            now = database.now(connection)
+        now = queries.now(self.service.store)
         return {HEADER: HostCall(self.service.settings.host, self.name, target, now).header(key)}
 
     def _unreachable(self, address: str, why: str) -> UnreachableError:
@@ -127,9 +126,6 @@ class OtherHost:
     @property
     def _there(self) -> str:
         return f"ssh {self.name} {self.command}"
-
-
-J = TypeVar("J", bound=JobRecord)
 
 
 @dataclass(frozen=True)
@@ -195,27 +191,23 @@ def _state(host: stored.Host) -> HostState:
     return HostState.HELD if host.held else HostState.WORKS
 
 
-def with_reasons(service: Service, jobs: Sequence[J], known: Mapping[str, HostSeen] | None = None) -> list[J]:
-    """Return the jobs, each one that waits for its host with that as its reason, and when it goes on elsewhere (Q5).
-
-    The hosts of the jobs are read from the store, unless they are known.
-    """
-    if known is None:
-        known = stored.of_jobs(service.store, {job.job_id for job in jobs if not job.state.ended})
+def with_reasons(service: Service, jobs: Sequence[JobRecord]) -> list[JobRecord]:
+    """Return the jobs, each one that waits for its host with that as its reason, and when it goes on elsewhere (Q5)."""
+    known = stored.of_jobs(service.store, {job.job_id for job in jobs if not job.state.ended})
     remotes = set[str]()
     if service.settings.is_fleet and any(map(lacks_worker, known.values())):
         remotes = {repo.name for repo in repos.every(service.store) if repo.remote}
     return [_with_way_elsewhere(service, job, known.get(job.job_id), remotes) for job in jobs]
 
 
-def with_reason(job: J, host: HostSeen | None) -> J:
+def with_reason(job: JobRecord, host: HostSeen | None) -> JobRecord:
     """Return the job, with its host as the reason if it waits for the host."""
     if host is None or not stands_still(host, job.state, job.reason):
         return job
     return job.model_copy(update={"reason": reason(host), "next": way_on(host)})
 
 
-def _with_way_elsewhere(service: Service, job: J, host: HostSeen | None, remotes: Collection[str]) -> J:
+def _with_way_elsewhere(service: Service, job: JobRecord, host: HostSeen | None, remotes: Collection[str]) -> JobRecord:
     waits = with_reason(job, host)
     if waits is job or host is None or not lacks_worker(host) or not service.settings.is_fleet:
         return waits

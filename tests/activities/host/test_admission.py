@@ -12,7 +12,8 @@ from activities.sealing import seal_key
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store import schema
-from activities.store.database import now, open_store
+from activities.store.database import open_store
+from activities.store.queries import now
 from activities.store.registry import hosts
 
 pytestmark = pytest.mark.ruling("Q1")

@@ -176,8 +176,7 @@ class Stage:
 
     @property
     def paused(self) -> bool:
-        with self.store.connect() as connection:
-            return bool(rounds.open_within(connection, self.tree.workflow_id))
+        return bool(rounds.open_rounds(self.store, root=self.tree.workflow_id))
 
     def play(self, people: Callable[[], dict[str, Step]], choose: Callable[[list[str]], str]) -> None:
         """Let the steps of all be taken, one after another, until the tree has closed."""

@@ -16,7 +16,8 @@ from activities.settings.home import Home
 from activities.settings.model import Settings, Store, WorkerSection
 from activities.store import schema
 from activities.store.artifacts import INLINE_LIMIT, MARGIN, Artifacts, OldArtifact
-from activities.store.database import now, open_store
+from activities.store.database import open_store
+from activities.store.queries import now
 from activities.store.secret_hosts import SecretElsewhereError
 from activities.store.shared_artifacts import PART
 from tests import keys

@@ -4,8 +4,8 @@ import pytest
 from sqlalchemy import Engine, insert, select, update
 
 from activities.store import figures, jobs, schema
-from activities.store.database import clock
 from activities.store.figures import ModelUsage, OpenRounds
+from activities.store.queries import clock
 from activities.store.registry import agents, hosts
 from tests.rows import ROOT, event, job, round_, task
 from workflows.model.event_kinds import EventKind

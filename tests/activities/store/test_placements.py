@@ -255,5 +255,5 @@ def test_a_job_s_host_is_where_its_attempt_was_placed(store: Engine) -> None:
     assert hosts.open_jobs(store, "a") == [queued[0].job_id]
     assert placements.hosts_in(store, ROOT) == {queued[0].job_id: "a"}
     with store.begin() as connection:
-        attempts.open_within(connection, queued[0].job_id, 1, "b", "/run", 1.0)
+        attempts.open_or_get(connection, queued[0].job_id, 1, "b", "/run", 1.0)
     assert placements.hosts_in(store, ROOT) == {queued[0].job_id: "b"}, "where it began counts"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, delete, text, update
 
 from activities.store import schema
-from activities.store.database import insert_new
+from activities.store.queries import insert_new
 from activities.store.registry import memory
 from activities.store.registry.memory import Sought, Written
 from tests.depth import cases
@@ -264,7 +264,7 @@ def take(store: Engine, verb: str, what: str | int, said: str | None) -> None:
         if verb == "import":
             row = memory._row(written(what, said or "")) | {"state": MemoryState.CONFIRMED}
             with store.begin() as connection:
-                insert_new(connection, schema.memory, [row])
+                insert_new(connection, schema.memory, row)
             return
         memory.write(store, written(what, said or ""), confirmed_by=PERSON if verb == "add" else None)
         return

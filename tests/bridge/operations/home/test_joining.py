@@ -15,7 +15,7 @@ from activities.sealing import seal_key
 from activities.sealing.invitation import Invitation
 from activities.settings.home import Home
 from activities.store import schema
-from activities.store.database import now
+from activities.store.queries import now
 from activities.store.registry import hosts
 from bridge.operations.health import doctor
 from bridge.operations.home import joining
