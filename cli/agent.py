@@ -1,6 +1,6 @@
 """`service agent` and `service orchestrate`: the registry, and asking agents to work."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -189,7 +189,8 @@ def start(
         raise UsageError("the message is missing", f'service agent {action} "MESSAGE"')
     where = repo_here(service, repo)
     agent, text = _meant(service, action, where, name, message)
-    new = new_jobs.NewJob(agent, action, text_of(text), where, model, effort, runtime, pr, issue, base, timeout, budget)
+    work = _work(pr, issue, base, timeout, budget)
+    new = new_jobs.NewJob(agent, action, text_of(text), where, model, effort, runtime, **work)
     if not json:
         tell_chosen(agent=agent if message is None else "", repository=where if repo is None else "")
     with progress(f"fetching {where}"):
@@ -221,6 +222,11 @@ def _meant(service: "Service", action: str, repo: str, first: str, message: str 
         unknown = "" if near == first else f", and there is no agent {first}"
         raise UsageError(f"the message is missing{unknown}", f'service agent {action} {near} "MESSAGE"')
     return agents.only(service, Action(action), repo).worker.name, first
+
+
+def _work(*typed: object) -> dict[str, Any]:
+    """Return the fields of `NewWork` from the options `--pr`, `--issue`, `--base`, `--timeout` and `--budget`."""
+    return dict(zip(("pull_request", "issue", "base", "timeout", "budget"), typed, strict=True))
 
 
 def tell_chosen(**chosen: str) -> None:
@@ -261,7 +267,9 @@ def orchestrate(
     json: Json = False,
 ) -> None:
     """Run the recipe of the typed name."""
-    _orchestrate(str(context.info_name), goal, repo, runtimes, legs, (pr, issue, base, timeout, budget), wait, json)
+    _orchestrate(
+        str(context.info_name), goal, repo, runtimes, legs, _work(pr, issue, base, timeout, budget), wait, json
+    )
 
 
 for recipe, says in (
@@ -285,7 +293,7 @@ def verifier(
     json: Json = False,
 ) -> None:
     """One producer, and an independent check of its work."""
-    _orchestrate("verifier", goal, repo, runtimes, None, (pr, issue, base, timeout, budget), wait, json)
+    _orchestrate("verifier", goal, repo, runtimes, None, _work(pr, issue, base, timeout, budget), wait, json)
 
 
 def _orchestrate(
@@ -294,7 +302,7 @@ def _orchestrate(
     repo: str | None,
     runtimes: str,
     legs: int | None,
-    bounds: tuple[int | None, int | None, str | None, str | None, float | None],
+    work: dict[str, Any],
     wait: bool,
     json: bool,
 ) -> None:
@@ -309,7 +317,7 @@ def _orchestrate(
     service = service_here()
     named = tuple(name.strip() for name in runtimes.split(",") if name.strip())
     where = repo_here(service, repo)
-    new = new_jobs.NewRecipe(Recipe(recipe), text_of(goal), where, named, legs, *bounds)
+    new = new_jobs.NewRecipe(Recipe(recipe), text_of(goal), where, named, legs, **work)
     if not json:
         tell_chosen(repository=where if repo is None else "")
     with progress(f"fetching {where}"):

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from bridge.operations.branches.branches import LegBranch
     from bridge.operations.branches.publish import PublishAnswer
     from bridge.operations.orders.resolving import Resolving
-    from bridge.operations.orders.reviewing import Reviewing
-    from bridge.operations.orders.revising import Comment, Revising
+    from bridge.operations.orders.reviewing import ReviewAnswer
+    from bridge.operations.orders.revising import Comment, ReviseAnswer
     from bridge.operations.service import Service
 
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id; any job of a tree names the tree.")]
@@ -187,7 +187,13 @@ def review(
 
 
 def _started(
-    service: "Service", started: "Resolving | Revising | Reviewing", does: str, then: str, *, wait: bool, json: bool
+    service: "Service",
+    started: "Resolving | ReviseAnswer | ReviewAnswer",
+    does: str,
+    then: str,
+    *,
+    wait: bool,
+    json: bool,
 ) -> None:
     """Follow a new job, or say what it does, how to watch it, and the command for when it has succeeded."""
     from cli.asking.tree import follow

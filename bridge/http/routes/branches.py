@@ -22,9 +22,7 @@ from bridge.http.wire.schemas import (
     PublishRequest,
     ResolveAnswer,
     ResolveRequest,
-    ReviewAnswer,
     ReviewRequest,
-    ReviseAnswer,
     ReviseRequest,
 )
 from bridge.http.wire.strict_route import StrictRoute
@@ -34,7 +32,8 @@ from bridge.operations.branches import drops, merges, publish
 from bridge.operations.branches.publish import PublishAnswer
 from bridge.operations.idempotency import Answer
 from bridge.operations.orders import resolving, reviewing, revising
-from bridge.operations.orders.revising import Comment, Said
+from bridge.operations.orders.reviewing import ReviewAnswer
+from bridge.operations.orders.revising import Comment, ReviseAnswer, Said
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError
 
@@ -91,9 +90,8 @@ async def revise_job(
 
     async def send(root: str | None) -> Answer:
         agent = body.agent or ""
-        return asdict(
-            await revising.revise(service, job_id, said, actor=actor, channel=CHANNEL, agent=agent, root=root)
-        )
+        made = await revising.revise(service, job_id, said, actor=actor, channel=CHANNEL, agent=agent, root=root)
+        return made.model_dump()
 
     return ReviseAnswer.model_validate(await once.start(body, send))
 
@@ -107,7 +105,8 @@ async def review_job(
 
     async def start(root: str | None) -> Answer:
         agent = wanted.agent or ""
-        return asdict(await reviewing.review(service, job_id, actor=actor, agent=agent, root=root))
+        started = await reviewing.review(service, job_id, actor=actor, agent=agent, root=root)
+        return started.model_dump()
 
     return ReviewAnswer.model_validate(await once.start(wanted, start))
 

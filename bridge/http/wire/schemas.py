@@ -254,16 +254,6 @@ class ReviseRequest(Body):
     agent: str | None = Field(default=None, min_length=1, max_length=64, description="By default the job's own.")
 
 
-class ReviseAnswer(BaseModel):
-    """The job that works on the comments; `merge` takes a new one's work into the branch of the task."""
-
-    job_id: str
-    root_job_id: str = Field(description="The tree whose work was commented on.")
-    agent: str
-    task_branch: str
-    again: bool = Field(description="True if the leg itself runs again; false if the job is a new one.")
-
-
 class ReviewRequest(Body):
     """The agent that reviews what is unseen of a tree's work (ruling L10)."""
 
@@ -273,17 +263,6 @@ class ReviewRequest(Body):
         max_length=64,
         description="By default one that reviewed it before.",
     )
-
-
-class ReviewAnswer(BaseModel):
-    """The job that reviews it; the gate counts its verdict."""
-
-    job_id: str
-    root_job_id: str
-    agent: str
-    head: str = Field(description="The commit that it reviews.")
-    commits: list[str] = Field(description="The unseen commits, each with its subject.")
-    files: list[str] = Field(description="The files they change.")
 
 
 class DropRequest(Body):

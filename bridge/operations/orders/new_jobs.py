@@ -32,8 +32,23 @@ TITLE_LENGTH = 80
 MESSAGE_LIMIT = 1024 * 1024
 
 
+@dataclass(frozen=True, kw_only=True)
+class NewWork:
+    """What may be said of any new work, beside what is to be done."""
+
+    pull_request: int | None = None
+    issue: int | None = None
+    """What its tree belongs to (ruling L1)."""
+    base: str | None = None
+    """The commit it begins from; if left out, the pull request's head or HEAD (ruling O1)."""
+    timeout: str | None = None
+    """The timeout of each attempt of its coordinator's jobs (ruling A10)."""
+    budget: float | None = None
+    """The dollars its tree may cost; at most the configured bound, which it replaces (ruling C4)."""
+
+
 @dataclass(frozen=True)
-class NewJob:
+class NewJob(NewWork):
     """A person's request to one agent."""
 
     agent: str
@@ -44,15 +59,6 @@ class NewJob:
     effort: str | None = None
     runtime: str | None = None
     """Another runtime than the agent's own, for this job only."""
-    pull_request: int | None = None
-    issue: int | None = None
-    """What its tree belongs to (ruling L1)."""
-    base: str | None = None
-    """The commit it begins from; if left out, the pull request's head or HEAD (ruling O1)."""
-    timeout: str | None = None
-    """The timeout of each attempt of its coordinator's jobs (ruling A10)."""
-    budget: float | None = None
-    """The dollars its tree may cost; at most the configured bound, which it replaces (ruling C4)."""
     read_only: bool = False
     """True if whoever asks may start nothing that implements: then no job of its tree does (ruling N5)."""
     goal: str = ""
@@ -60,7 +66,7 @@ class NewJob:
 
 
 @dataclass(frozen=True)
-class NewRecipe:
+class NewRecipe(NewWork):
     """A goal for a built-in recipe (spec: `service orchestrate`)."""
 
     recipe: Recipe
@@ -68,11 +74,6 @@ class NewRecipe:
     repo: str
     runtimes: tuple[str, ...] = ()
     legs: int | None = None
-    pull_request: int | None = None
-    issue: int | None = None
-    base: str | None = None
-    timeout: str | None = None
-    budget: float | None = None
 
 
 async def start(service: Service, new: NewJob, root: str | None = None, token: str | None = None) -> str:
@@ -120,7 +121,7 @@ def options(new: NewJob | NewRecipe) -> str:
     return " ".join(f"--{name} {shlex.quote(value)}" for name, value in typed.items() if value)
 
 
-async def _bound(service: Service, repo: Repo, new: "NewJob | NewRecipe", token: str | None) -> "Bound":
+async def _bound(service: Service, repo: Repo, new: NewWork, token: str | None) -> "Bound":
     with argument("base" if new.base else "pull_request" if new.pull_request else "issue" if new.issue else ""):
         return await belongs_to.bound(service, repo, new.pull_request, new.issue, token, new.base)
 

@@ -1,8 +1,9 @@
 """Starting an agent that reviews what the reviews of a tree have not seen (ruling L10)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from pydantic import BaseModel, Field
 
 from activities.git.reviewed_commits import Unseen, unseen
 from activities.store import branches as stored
@@ -24,19 +25,20 @@ LISTED = 40
 """Commits that the message of a review lists."""
 
 
-@dataclass(frozen=True)
-class Reviewing:
-    """A job that reviews what is unseen of a tree's work."""
+class ReviewAnswer(BaseModel, frozen=True):
+    """The job that reviews it; the gate counts its verdict."""
 
     job_id: str
     root_job_id: str
     agent: str
-    head: str
-    commits: tuple[str, ...]
-    files: tuple[str, ...]
+    head: str = Field(description="The commit that it reviews.")
+    commits: tuple[str, ...] = Field(description="The unseen commits, each with its subject.")
+    files: tuple[str, ...] = Field(description="The files they change.")
 
 
-async def review(service: Service, job_id: str, *, actor: str, agent: str = "", root: str | None = None) -> Reviewing:
+async def review(
+    service: Service, job_id: str, *, actor: str, agent: str = "", root: str | None = None
+) -> ReviewAnswer:
     """Start a review of the commit that the gate judges, told what the tree's own reviews have not seen of it.
 
     The gate counts its verdict for that commit. A job started under this id before is returned.
@@ -47,7 +49,7 @@ async def review(service: Service, job_id: str, *, actor: str, agent: str = "", 
     if root and (before := stored_trees.get(service.store, root)):
         asked = before.start.assignment
         _tell(service, tree, asked.base, root, asked.worker.name, actor)
-        return Reviewing(root, tree.root_job_id, asked.worker.name, asked.base, (), ())
+        return _answer(root, tree, asked.worker.name, asked.base, Unseen((), ()))
     verdict = merge_gate.of_tree(service, tree.root_job_id, found=tree)
     if not verdict.unseen or verdict.head is None:
         root_id = tree.root_job_id
@@ -62,7 +64,12 @@ async def review(service: Service, job_id: str, *, actor: str, agent: str = "", 
     start = start.model_copy(update={"title": follow_ups.titled("Review what is new in", whole)})
     started = await trees.start(service, start, repo.host)
     _tell(service, tree, verdict.head, started, chosen.worker.name, actor)
-    return Reviewing(started, tree.root_job_id, chosen.worker.name, verdict.head, new.commits, new.files)
+    return _answer(started, tree, chosen.worker.name, verdict.head, new)
+
+
+def _answer(job_id: str, tree: Branches, agent: str, head: str, new: Unseen) -> ReviewAnswer:
+    names = {"job_id": job_id, "root_job_id": tree.root_job_id, "agent": agent}
+    return ReviewAnswer(**names, head=head, commits=new.commits, files=new.files)
 
 
 def _agent(service: Service, whole: Tree, verdict: Verdict, wanted: str) -> Agent:

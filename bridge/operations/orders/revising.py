@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from pydantic import ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from activities.git.merges.task_line import Part
 from activities.store import attempts, events
@@ -71,17 +71,14 @@ class Said:
     """True if it is about all work of the job's tree; False if about the job's own."""
 
 
-@dataclass(frozen=True)
-class Revising:
-    """The job that works on the comments."""
+class ReviseAnswer(BaseModel, frozen=True):
+    """The job that works on the comments; `merge` takes a new one's work into the branch of the task."""
 
     job_id: str
-    root_job_id: str
-    """The tree whose work was commented on."""
+    root_job_id: str = Field(description="The tree whose work was commented on.")
     agent: str
     task_branch: str
-    again: bool
-    """True if the leg itself runs again; False if the job is a new one."""
+    again: bool = Field(description="True if the leg itself runs again; false if the job is a new one.")
 
 
 async def revise(
@@ -93,7 +90,7 @@ async def revise(
     channel: str,
     agent: str = "",
     root: str | None = None,
-) -> Revising:
+) -> ReviseAnswer:
     """Send comments on the diff of a job, or of its tree, to an agent.
 
     A job started under the id `root` before is returned.
@@ -101,7 +98,7 @@ async def revise(
     job, whole = jobs.get(service, job_id), jobs.tree(service, job_id)
     tree = branches.of_tree(service, whole.task.root_job_id, typed=f"service job revise {job_id}", fresh=True)
     if root and (started := stored_jobs.get(service.store, root)):
-        return Revising(root, tree.root_job_id, started.agent, tree.task_branch, again=False)
+        return _answer(root, tree, started.agent)
     _refuse_early(job, whole, tree, said)
     diff = diffs.of_tree(service, job_id) if said.whole else diffs.of_job(service, job_id)
     _refuse_stale(job_id, diff, said)
@@ -111,7 +108,7 @@ async def revise(
         order = ResumeOrder(actor=actor, channel=channel, job_id=waits.coordinator_id, verb=Verb.RETRY, text=message)
         exact = {"round": waits.number, "digest": waits.digest, "request_id": root or ""}
         await resume.resume(service, order.model_copy(update=exact))
-        made = Revising(job_id, tree.root_job_id, job.agent, tree.task_branch, again=True)
+        made = _answer(job_id, tree, job.agent, again=True)
     else:
         made = await _go_on(service, job, whole, tree, said, message, agent, root)
     _record(service, tree, job, diff, said, made, signed(actor, channel))
@@ -224,7 +221,7 @@ async def _go_on(
     message: str,
     agent: str,
     root: str | None,
-) -> Revising:
+) -> ReviseAnswer:
     repo = branches.checkout(service, tree.repo, f"service job revise {job.job_id}")
     worker = _worker(service, job, whole, agent)
     if said.whole:
@@ -238,7 +235,12 @@ async def _go_on(
     start = follow_ups.going_on(service, tree, worker, message, parts, root)
     start = start.model_copy(update={"title": follow_ups.titled("Revise", whole)})
     started = await trees.start(service, start, repo.host)
-    return Revising(started, tree.root_job_id, worker.name, tree.task_branch, again=False)
+    return _answer(started, tree, worker.name)
+
+
+def _answer(job_id: str, tree: Branches, agent: str, *, again: bool = False) -> ReviseAnswer:
+    names = {"job_id": job_id, "root_job_id": tree.root_job_id, "agent": agent, "task_branch": tree.task_branch}
+    return ReviseAnswer(**names, again=again)
 
 
 def _worker(service: Service, job: JobRecord, whole: Tree, wanted: str) -> Worker:
@@ -268,7 +270,7 @@ def _ephemeral(service: Service, job: JobRecord) -> Worker | None:
 
 
 def _record(
-    service: Service, tree: Branches, job: JobRecord, diff: JobDiff, said: Said, made: Revising, actor: str
+    service: Service, tree: Branches, job: JobRecord, diff: JobDiff, said: Said, made: ReviseAnswer, actor: str
 ) -> None:
     """Record on the job that was commented on who said what, and which job works on it."""
     hide = service.kept.hide

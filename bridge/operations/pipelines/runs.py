@@ -51,17 +51,14 @@ class StageView(_View):
     tokens: int
 
 
-class RunView(_View):
-    """A run with its stages (ruling J5)."""
+class RunFields(_View):
+    """What every view of a run has."""
 
     id: str
     pipeline: str
     pull_request: int | None
     issue: int | None
-    belongs_to: Belonging
-    """The pull request or issue, for people."""
     trigger: Trigger
-    payload: dict[str, str]
     state: RunState
     reason: str
     halt_stage: str | None
@@ -70,26 +67,21 @@ class RunView(_View):
     tokens: int
     cost_usd: float
     price_assumed: bool
+
+
+class RunView(RunFields):
+    """A run with its stages (ruling J5)."""
+
+    belongs_to: Belonging
+    """The pull request or issue, for people."""
+    payload: dict[str, str]
     stages: tuple[StageView, ...]
 
 
-class RunLine(_View):
+class RunLine(RunFields):
     """A run in a list."""
 
-    id: str
-    pipeline: str
     repo: str
-    pull_request: int | None
-    issue: int | None
-    trigger: Trigger
-    state: RunState
-    reason: str
-    halt_stage: str | None
-    started_at: float
-    finished_at: float | None
-    tokens: int
-    cost_usd: float
-    price_assumed: bool
 
 
 @dataclass(frozen=True)

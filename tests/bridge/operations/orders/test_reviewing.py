@@ -57,11 +57,11 @@ def tree(service: Service, tmp_path: Path) -> Reviewed:
     return made
 
 
-async def ask(tree: Reviewed, agent: str = "") -> reviewing.Reviewing:
+async def ask(tree: Reviewed, agent: str = "") -> reviewing.ReviewAnswer:
     return await reviewing.review(tree.service, A, actor="ann (cli)", agent=agent)
 
 
-def ends(tree: Reviewed, review: reviewing.Reviewing, **fields: object) -> None:
+def ends(tree: Reviewed, review: reviewing.ReviewAnswer, **fields: object) -> None:
     """End a review: it has looked at the commit that it was asked to review."""
     job = review.job_id
     row = seeds.job(job, root_job_id=job, action=Action.REVIEW, revision=2, **{"state": JobState.SUCCEEDED} | fields)

@@ -7,7 +7,7 @@ import pytest
 from activities.store.registry import agents as stored_agents
 from bridge.operations.jobs import jobs
 from bridge.operations.orders import resume, revising
-from bridge.operations.orders.revising import Comment, Revising, Said, revise
+from bridge.operations.orders.revising import Comment, ReviseAnswer, Said, revise
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, run_git
 from tests.bridge import seeds
@@ -30,7 +30,7 @@ ON_CODE = Comment(FILE, 1, "Say what it is.\nIn one word.")
 
 async def said(
     tree: Grown, job_id: str, *comments: Comment, text: str = "", head: str = "", whole: bool = False, **more: Any
-) -> Revising:
+) -> ReviseAnswer:
     what = Said(comments, text, head, whole)
     return await revise(tree.service, job_id, what, actor="ann", channel="cli", **more)
 
@@ -39,7 +39,13 @@ async def test_a_new_job_goes_on_from_the_legs_work_and_gets_the_comments(tree: 
     made = await said(tree, CODE, ON_CODE, text="Nearly.")
     [start] = begun
     asked = start.assignment
-    assert made == Revising(start.root_job_id, ROOT, "dev", TASK_BRANCH, again=False)
+    assert made.model_dump() == {
+        "job_id": start.root_job_id,
+        "root_job_id": ROOT,
+        "agent": "dev",
+        "task_branch": TASK_BRANCH,
+        "again": False,
+    }
     assert (asked.action, asked.base, asked.task_branch) == (Action.IMPLEMENT, tree.base, TASK_BRANCH)
     assert [(each.leg, each.job_id, each.head) for each in start.line] == [("code", CODE, tree.heads["code"])]
     assert start.title == "Revise the app"
