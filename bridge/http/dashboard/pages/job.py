@@ -9,8 +9,8 @@ from bridge.http.dashboard.parts import conversation, diff_view, grid, legs
 from bridge.http.dashboard.parts.slow_answers import Recent
 from bridge.operations.home import links
 from bridge.operations.jobs import jobs, output
+from bridge.operations.jobs.claimed_changes import claims, entry, in_sum
 from bridge.operations.jobs.jobs import JobDetail
-from bridge.operations.jobs.results import claims, entry, in_sum
 from bridge.operations.orders import revising, trees
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError

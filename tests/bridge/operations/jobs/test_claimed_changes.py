@@ -2,7 +2,7 @@
 
 import pytest
 
-from bridge.operations.jobs.results import in_sum
+from bridge.operations.jobs.claimed_changes import in_sum
 from workflows.policy.observation import Touched, observe
 
 pytestmark = pytest.mark.ruling("I4", "spec:result.observation")
