@@ -5,7 +5,7 @@ import pytest
 from tests.tree.simulator import tree_input
 from workflows.model.errors import RefusedError, UsageError
 from workflows.policy import belongs_to
-from workflows.policy.storable_rows import LARGEST, reduced_job
+from workflows.policy.storable_rows import LARGEST, reduced
 from workflows.tree.reducer import new_tree
 
 pytestmark = pytest.mark.ruling("L1")
@@ -74,5 +74,5 @@ def test_programs_see_the_number_or_nothing() -> None:
 
 def test_a_row_that_must_fit_keeps_a_number_that_fits() -> None:
     [row] = new_tree(tree_input()).jobs.values()
-    kept = reduced_job(row.model_copy(update={"pull_request": 7, "issue": LARGEST + 1}))
+    kept = reduced(row.model_copy(update={"pull_request": 7, "issue": LARGEST + 1}))
     assert (kept.pull_request, kept.issue) == (7, None)

@@ -5,7 +5,7 @@ from workflows.model.wire import Wire
 from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import RunInput, RunState, StageOutcome, StageState, Trigger
 from workflows.pipeline.state import RunMemory, StageMemory, new_run
-from workflows.policy.storable_rows import text
+from workflows.policy.storable_rows import reduced, text
 from workflows.tree.state import TreeInput
 
 
@@ -136,12 +136,8 @@ def first_rows(start: RunInput) -> RunRecords:
 def reduced_rows(records: RunRecords, why: str) -> RunRecords:
     """Return shortened rows that are certain to fit, with the reason (ruling B6)."""
     reason = f"the store refused what was to be written: {text(why)} {text(records.run.reason)}".strip()
-    stages = (
-        stage.model_copy(update={"reason": text(stage.reason), "summary": text(stage.summary)})
-        for stage in records.stages
-    )
     run = records.run.model_copy(update={"reason": reason})
-    return records.model_copy(update={"run": run, "stages": tuple(stages)})
+    return records.model_copy(update={"run": run, "stages": tuple(map(reduced, records.stages))})
 
 
 def skipped_rows(start: RunInput, reason: str, state: RunState = RunState.SKIPPED) -> RunRecords:

@@ -118,10 +118,10 @@ def _reduced(step: Step, why: str, job_ids: tuple[str, ...]) -> None:
     state = step.state
     for job_id in job_ids:
         if job_id in state.jobs:
-            step.add(storable_rows.reduced_job(state.jobs[job_id]))
+            step.add(storable_rows.reduced(state.jobs[job_id]))
         if job_id in state.first:
             state.first[job_id] = storable_rows.text(state.first[job_id])
-    state.task = storable_rows.reduced_task(state.task)
+    state.task = storable_rows.reduced(state.task)
     message = f"the store refused what was to be written; it was written shortened: {storable_rows.text(why)}"
     step.event(
         EventKind.RECORD_REFUSED, state.root_id, message, {"why": storable_rows.text(why), "jobs": list(job_ids)}
