@@ -13,9 +13,9 @@ from temporalio.exceptions import TemporalError
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
-from activities.jobs import kept_work
 from activities.jobs.why_closed import why_closed
 from activities.notify import deliver
+from activities.runs import orphans
 from activities.stalls import StallWatch
 from activities.store import attempts, jobs, pipeline_runs, trees
 from activities.store.leader import Leader
@@ -162,7 +162,8 @@ async def end_abandoned(context: Context) -> int:
     left = await asyncio.to_thread(attempts.abandoned, context.store, context.host, STOPPING)
     if not left:
         return 0
-    ended = await kept_work.end(context, {run.key for run in left})
+    home, grace = context.home, context.settings.worker.stop_grace
+    ended = await orphans.end_runs(home.runs, {run.key for run in left}, home.orphans, grace)
     for run in left:
         outcome = JobOutcome(
             job_id=run.job_id, attempt=run.attempt, state=JobState.CANCELLED, reason="its job ended without it"

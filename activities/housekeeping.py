@@ -17,7 +17,7 @@ from activities.ended_outside import OutsideWatch
 from activities.git.work_folder import delete_later
 from activities.host import admission, identity
 from activities.host.context import Context
-from activities.lost_hosts import LostHosts
+from activities.moving import HostWatch
 from activities.process import loud
 from activities.runs import orphans
 from activities.runs.run_folders import Key
@@ -75,10 +75,10 @@ async def keep_true(client: Client, context: Context) -> None:
 async def keep_moving(client: Client, context: Context) -> None:
     """Notify people of lost hosts, and move their jobs to other hosts, while the worker lives."""
     leader = Leader(context.store, Chore.MOVE_JOBS_OF_LOST_HOSTS)
-    await _again_and_again(LostHosts(client, context, leader), "lost hosts")
+    await _again_and_again(HostWatch(client, context, leader), "lost hosts")
 
 
-async def _again_and_again(watch: OutsideWatch | LostHosts, what: str) -> None:
+async def _again_and_again(watch: OutsideWatch | HostWatch, what: str) -> None:
     try:
         while True:
             try:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from workflows.temporal.messages import Move
+from workflows.policy.moving import Move
 
 
 @dataclass

@@ -124,6 +124,12 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ),
         ("C6", "if worker.template and worker.template not in templates:", "if worker.template and not templates:"),
     ),
+    "policy/moving.py": (
+        ("Q5.claim", "begun_on is None or (move.begun and begun_on == move.host)", "begun_on is None or move.begun"),
+        ("Q5.claim", "begun_on is None or (move.begun and begun_on", "begun_on is None or (begun_on"),
+        ("Q5.claim", "seen_at > move.last_seen", "seen_at >= move.last_seen"),
+        ("Q5", "outcome.moved and outcome.begun_at is None", "outcome.moved"),
+    ),
     "policy/prices.py": (("K5", "cost(usage, said or asked, overrides)", "cost(usage, asked or said, overrides)"),),
     "policy/prompts/surroundings.py": (
         ("P2", "{format_duration(allowed.seconds)}", "{format_duration(2 * allowed.seconds)}"),
@@ -202,6 +208,11 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("B5", "if offer is None or offer.attempt != outcome.attempt:", "if offer is None:"),
         ("B5", "started = max(at, step.state.jobs[job_id].queued_at)", "started = at"),
         ("G1", "or outcome.job_id == _final(step):", "or False:"),
+    ),
+    "tree/moving.py": (
+        ("Q5", "offer.attempt != outcome.attempt or offer.taken_back", "offer.attempt != outcome.attempt"),
+        ("Q5", "step.leg_again(leg, note, counted=False)", "step.leg_again(leg, note)"),
+        ("Q5", "(not is_final and (stopped or finalize.ending(step)))", "(stopped or finalize.ending(step))"),
     ),
     "tree/reopen.py": (
         ("C7", "if dep.state is not JobState.SUCCEEDED]", "if dep.state in FAILING]"),

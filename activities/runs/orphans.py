@@ -63,6 +63,14 @@ async def end(orphans: Collection[Orphan], told: Path, grace: float = 10.0) -> N
         log.error("%d processes could not be ended; look at %s", left, told)
 
 
+async def end_runs(runs: Path, keys: Collection[Key], told: Path, grace: float) -> int:
+    """Report and end the agents of these attempts, by job and number. Return how many ran."""
+    alive = await asyncio.to_thread(find_orphans, runs, set())
+    ended = [orphan for orphan in alive if key_of(orphan.run_dir.name) in keys]
+    await end(ended, told, grace)
+    return len(ended)
+
+
 async def kill_orphan(orphan: Orphan, grace: float = 10.0) -> int:
     """Stop the supervisor if it lives, then kill all processes with the mark. Return how many could not be killed."""
     if orphan.supervisor is not None:

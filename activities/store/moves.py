@@ -1,7 +1,7 @@
-"""The decision whether an attempt moves away from a lost, drained or full host (ruling Q5).
+"""Attempts that could leave their host, the decision about each, and what a host keeps of those it lost (ruling Q5).
 
-The claim decides, as between a begin and a take-back (ruling B5). A begun attempt that moves is closed as moved; the
-first record is final, so its host can record nothing more.
+Which ones leave is a rule of `policy/moving`. The claim decides once, as between a begin and a take-back (ruling B5). A
+begun attempt that moves is closed as moved; the first record is final, so its host can record nothing more.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ from workflows.model.orders import StopReason
 from workflows.model.spend import Usage
 from workflows.model.states import ENDED_JOBS, JobState
 from workflows.pipeline.plan import OPEN_RUNS, StageState
-from workflows.temporal.messages import Move
+from workflows.policy.moving import Move, came_back, leaves
 
 OPEN_JOBS = sorted(set(JobState) - ENDED_JOBS)
 
@@ -46,13 +46,14 @@ _HAS_REMOTE = func.coalesce(schema.repos.c.remote, "") != ""
 def give_up(engine: Engine, offered: Offered, move: Move) -> dict[str, Any] | None:
     """Return the outcome of the attempt: moved, or recorded by its host. None if the host keeps it. Idempotent."""
     with engine.begin() as connection:
-        if move.last_seen is not None and _came_back(connection, move.host, move.last_seen):
+        seen_at = scalar(connection, select(schema.hosts.c.seen_at).where(schema.hosts.c.name == move.host))
+        if came_back(move, seen_at):
             return None
         if attempts.settle(connection, offered, begun_at=None).begun_at is None:
             return _moved(connection, offered, move, None).model_dump(mode="json")
         row = attempts.get(connection, *offered.key)
         assert row is not None, "what has begun has a row"
-        if row.host != move.host or not move.begun:
+        if not leaves(move, row.host):
             return None
         if row.outcome is not None:
             return row.outcome
@@ -64,11 +65,6 @@ def give_up(engine: Engine, offered: Offered, move: Move) -> dict[str, Any] | No
         moved = {"job_id": offered.job_id, "attempt": offered.attempt, "host": move.host}
         insert_new(connection, schema.moves, moved | {"reason": move.reason, "at": at})
         return outcome.model_dump(mode="json")
-
-
-def _came_back(connection: Connection, host: str, last_seen: float) -> bool:
-    seen_at = scalar(connection, select(schema.hosts.c.seen_at).where(schema.hosts.c.name == host))
-    return seen_at is not None and seen_at > last_seen
 
 
 def _moved(connection: Connection, offered: Offered, move: Move, begun_at: float | None) -> JobOutcome:

@@ -28,9 +28,10 @@ from tests.temporal.people import asking, human, order, say, waits
 from tests.temporal.server import PLAIN, serve
 from tests.tree.simulator import delegation
 from tests.waiting import soon, until
+from workflows.policy.moving import Move
 from workflows.temporal.delegation import Delegation
 from workflows.temporal.github_desk import GithubDesk, Push, Turn
-from workflows.temporal.messages import Move, TreeStart
+from workflows.temporal.messages import TreeStart
 
 FOLDER = Path(__file__).parent / "golden"
 """It has a folder for each release."""

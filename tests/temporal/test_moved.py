@@ -14,9 +14,9 @@ from tests.waiting import soon
 from workflows.model.orders import Kill
 from workflows.model.settings import Bounds
 from workflows.model.states import TaskState
+from workflows.policy.moving import Move
 from workflows.temporal.delegation import Delegation
 from workflows.temporal.delegation_tree import DelegationTree
-from workflows.temporal.messages import Move
 
 pytestmark = pytest.mark.ruling("Q5", "Q5.claim")
 

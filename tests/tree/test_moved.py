@@ -137,6 +137,17 @@ def test_a_paused_tree_starts_nothing_elsewhere_either() -> None:
     assert (world.flying[nested].attempt, world.flying[nested].moved_from) == (2, 1)
 
 
+@pytest.mark.ruling("F8")
+def test_an_offer_that_a_pause_takes_back_is_given_back_and_not_offered_elsewhere() -> None:
+    world = tree("a", "b", patient=True)
+    world.begins(A)
+    world.leg("a", human_questions=(HumanQuestion(id="q", prompt="which?"),))
+    assert world.asked_back == {f"{ROOT}.2"}
+    world.move(f"{ROOT}.2")
+    assert world.offered == {}
+    assert [event.kind for event in world.events if event.kind in ("job_moved", "job_taken_back")] == ["job_taken_back"]
+
+
 @pytest.mark.parametrize("moment", range(7))
 def test_whenever_all_hosts_are_lost_the_tree_comes_to_the_end_it_would_have_had(moment: int) -> None:
     legs = (delegation("a"), delegation("b", deps=("a",)), delegation("n", "lead"))

@@ -62,16 +62,12 @@ HOST_UNSEEN = "host_unseen"
 
 def unseen_says(host: HostSeen) -> str:
     """Return the sentence that tells people of a host that was not seen for a minute (ruling Q5)."""
-    since = f"it was stopped at {clock(host.stopped_at)}" if host.stopped_at else f"not seen since {_seen(host)}"
+    since = f"it was stopped at {clock(host.stopped_at)}" if host.stopped_at else f"not seen since {last_seen(host)}"
     return f"the host {host.name} has no worker: {since}"
 
 
-def reason_of_move(host: HostSeen) -> str:
-    """Return the reason why a lost host's jobs go on elsewhere."""
-    return f"its host {host.name} is lost: not seen since {_seen(host)}"
-
-
-def _seen(host: HostSeen) -> str:
+def last_seen(host: HostSeen) -> str:
+    """Return when the host was last seen, in words."""
     return clock(host.seen_at) if host.seen_at is not None else "ever"
 
 

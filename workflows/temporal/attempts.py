@@ -5,8 +5,7 @@ The store decides whether an attempt has begun on its host, moves to another one
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from temporalio import workflow
 from temporalio.common import Priority
@@ -19,9 +18,9 @@ from workflows.model.orders import StopReason
 from workflows.model.states import Continuation, JobState
 from workflows.policy.placement import NAMED
 from workflows.temporal import calls
-from workflows.temporal.calls import LOCAL, REFUSED, WAITS, CallOff, Claim, GiveUp, Offer, Unplaced
+from workflows.temporal.calls import LOCAL, REFUSED, WAITS, CallOff, Claim, Offer, Unplaced
 from workflows.temporal.event_loop import end_if_evicted
-from workflows.temporal.messages import Move
+from workflows.temporal.moving import Moved, Moves, abandon
 from workflows.text.markdown import summary_line
 
 CALLED_OFF = "stops-are-ordered-apart"
@@ -31,7 +30,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
-async def run_job(run: JobRun, host: str, summary: str, moves: "Moves", *, placed: bool = False) -> JobOutcome:
+async def run_job(run: JobRun, host: str, summary: str, moves: Moves, *, placed: bool = False) -> JobOutcome:
     """Run one attempt of a job; every failure is an outcome too."""
     try:
         outcome = await on_host(calls.run_job, run, _unplaced(run, host), moves, placed=placed, summary=summary)
@@ -74,7 +73,7 @@ def of_this_attempt(outcome: JobOutcome, run: JobRun) -> JobOutcome:
     return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=JobState.FAILED, reason=reason)
 
 
-async def on_host(work: Callable[[R], T], run: R, needs: Unplaced, moves: "Moves", *, placed: bool, summary: str) -> T:
+async def on_host(work: Callable[[R], T], run: R, needs: Unplaced, moves: Moves, *, placed: bool, summary: str) -> T:
     """Run one attempt's activity on the host that is chosen for it, or without placement on its tree's host.
 
     Raise `TakenBack` if the attempt was cancelled before it began there, and `Moved` if it goes on elsewhere.
@@ -94,7 +93,7 @@ async def on_host(work: Callable[[R], T], run: R, needs: Unplaced, moves: "Moves
         priority=Priority(fairness_key=needs.root[:64]),
         summary=summary,
     )
-    return await _unless_taken_back(_unless_moved(started, needs.offer, moves, host), started, needs.offer)
+    return await _unless_taken_back(moves.result(started, needs.offer, host), started, needs.offer)
 
 
 async def _chosen_host(needs: Unplaced) -> str:
@@ -138,7 +137,7 @@ async def _unless_taken_back(result: Awaitable[T], work: ActivityHandle[T], offe
     if claim.begun_at is not None:
         work.cancel()
         return await work
-    _abandon(work)
+    abandon(work)
     raise TakenBack
 
 
@@ -157,63 +156,6 @@ async def _call_off(offer: Offer) -> Claim:
         summary=f"take {offer.job_id} back, or have its host stop it",
         **LOCAL,
     )
-
-
-class Moved(Exception):  # noqa: N818
-    """The attempt was given up because its host is lost or drained."""
-
-    def __init__(self, outcome: dict[str, Any]) -> None:
-        super().__init__()
-        self.outcome = outcome
-
-
-@dataclass
-class Moves:
-    """The attempts that a workflow waits for, by job and number. An order to move any other attempt is ignored."""
-
-    _waits: dict[tuple[str, int], tuple[str, "asyncio.Future[object]"]] = field(default_factory=dict)
-    _orders: dict[tuple[str, int], Move] = field(default_factory=dict)
-
-    def order(self, move: Move) -> None:
-        """Interrupt the wait for an attempt at this host."""
-        key = (move.job_id, move.attempt)
-        host, waiting = self._waits.get(key, ("", None))
-        if waiting is not None and host == move.host and not waiting.done():
-            self._orders[key] = move
-            waiting.cancel()
-
-    async def result(self, work: ActivityHandle[T], offer: Offer, host: str) -> T | Move:
-        """Wait for an activity at a host. Return its result, or the order to give it up, which leaves it running."""
-        key = (offer.job_id, offer.attempt)
-        waiting: asyncio.Future[T] = asyncio.shield(work)
-        self._waits[key] = (host, waiting)  # type: ignore[assignment]
-        try:
-            return await waiting
-        except asyncio.CancelledError:
-            end_if_evicted()
-            move, task = self._orders.pop(key, None), asyncio.current_task()
-            if move is None or (task is not None and task.cancelling()):
-                raise
-            return await work if work.done() else move
-        finally:
-            self._waits.pop(key, None)
-
-
-async def _unless_moved(work: ActivityHandle[T], offer: Offer, moves: Moves, host: str) -> T:
-    """Return the result of an activity on a host. Raise `Moved` if the attempt was given up."""
-    while isinstance(ended := await moves.result(work, offer, host), Move):
-        order, summary = GiveUp(offer=offer, move=ended), f"offer {offer.job_id} elsewhere: {ended.reason}"
-        decision = await asyncio.shield(workflow.execute_local_activity(calls.give_up, order, summary=summary, **LOCAL))
-        if decision.outcome is not None:
-            _abandon(work)
-            raise Moved(decision.outcome)
-    return ended
-
-
-def _abandon(work: ActivityHandle[T]) -> None:
-    """Cancel an activity, and don't wait for its end."""
-    work.cancel()
-    work.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
 
 
 def _is(error: ActivityError | ApplicationError, kind: str) -> bool:

@@ -14,7 +14,7 @@ from temporalio.exceptions import ActivityError, ApplicationError
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.orders import StopReason
 from workflows.model.wire import Wire
-from workflows.temporal.messages import Move
+from workflows.policy.moving import Move
 from workflows.tree.state import TreeState
 
 FOREVER = timedelta(days=365)

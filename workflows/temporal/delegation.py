@@ -5,10 +5,11 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from workflows.model.jobs import JobOutcome
     from workflows.policy.decisions import ended_as
+    from workflows.policy.moving import Move
     from workflows.temporal import attempts, close_status, search
-    from workflows.temporal.attempts import Moves
-    from workflows.temporal.messages import DelegationInput, Move
+    from workflows.temporal.messages import DelegationInput
     from workflows.temporal.messages_by_hand import between_ours, takes_anything
+    from workflows.temporal.moving import Moves
     from workflows.tree.details import plain
 
 REASON_LIMIT = 300

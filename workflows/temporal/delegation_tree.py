@@ -15,15 +15,16 @@ with workflow.unsafe.imports_passed_through():
     from workflows.model.refusals import Refusal, ResumeFault
     from workflows.model.rows import Records, merged
     from workflows.model.states import JobState
+    from workflows.policy.moving import Move
     from workflows.policy.storable_rows import reduced
     from workflows.temporal import attempts, calls, close_status, search, writes
-    from workflows.temporal.attempts import Moves
     from workflows.temporal.calls import Claim
     from workflows.temporal.children import Child
     from workflows.temporal.delegation import Delegation
     from workflows.temporal.event_loop import Loop, unless_cancelled
-    from workflows.temporal.messages import Attention, DelegationInput, HostReport, Move, Outcome, TreeStart
+    from workflows.temporal.messages import Attention, DelegationInput, HostReport, Outcome, TreeStart
     from workflows.temporal.messages_by_hand import between_ours, kill_requested, resume_requested, takes_anything
+    from workflows.temporal.moving import Moves
     from workflows.temporal.notify import tell_people
     from workflows.text.markdown import summary_line
     from workflows.tree import commands as c

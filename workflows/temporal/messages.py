@@ -73,19 +73,6 @@ class HostReport(Wire):
     held_up: tuple[HeldUp, ...] = ()
 
 
-class Move(Wire):
-    """An order to give up an attempt whose host is lost or drained, and to offer its job elsewhere (ruling Q5)."""
-
-    job_id: str
-    attempt: int
-    host: str
-    reason: str
-    begun: bool = True
-    """True if it also holds for an attempt that the host has begun; false for a drained host."""
-    last_seen: float | None = None
-    """The time at which the host was last seen: one that was seen later has come back, and keeps its attempts."""
-
-
 class DelegationInput(Wire):
     """A run, and its tree's host."""
 

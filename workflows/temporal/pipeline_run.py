@@ -20,14 +20,15 @@ with workflow.unsafe.imports_passed_through():
     from workflows.pipeline.state import new_run, restored, travelling
     from workflows.pipeline.view import details
     from workflows.policy import belongs_to
+    from workflows.policy.moving import Move
     from workflows.temporal import close_status, pipeline_calls, search
-    from workflows.temporal.attempts import Moves
     from workflows.temporal.calls import TASK_TIMEOUT
     from workflows.temporal.children import Child
     from workflows.temporal.delegation_tree import DelegationTree
     from workflows.temporal.event_loop import Loop, unless_cancelled
-    from workflows.temporal.messages import Attention, Move, Outcome, Reopened, TreeStart
+    from workflows.temporal.messages import Attention, Outcome, Reopened, TreeStart
     from workflows.temporal.messages_by_hand import UnreadableError, between_ours, cancel_read, takes_anything
+    from workflows.temporal.moving import Moves
     from workflows.text.durations import clock
     from workflows.text.markdown import summary_line
     from workflows.tree.commands import CloseTree

@@ -11,7 +11,7 @@ from workflows.policy.backoff import retry_backoff
 from workflows.policy.decisions import ended_as
 from workflows.policy.prices import FREE, Cost, spent
 from workflows.text.digests import digest
-from workflows.tree import dispatch, finalize, job_moves, job_offers, pause_rounds
+from workflows.tree import dispatch, finalize, job_offers, moving, pause_rounds
 from workflows.tree.chains import Batch, Coordinator, Leg, Phase
 from workflows.tree.commands import StartTimer
 from workflows.tree.dispatch import Dispatch
@@ -26,11 +26,11 @@ MOST_NAMED = 5
 
 def job_ended(step: Step, outcome: JobOutcome) -> None:
     """Apply an outcome once: ignore those of jobs not in flight, or of another attempt."""
-    if not job_offers.ended(step, outcome):
+    if moving.offer_again(step, outcome) or not job_offers.ended(step, outcome):
         return
     state, job = step.state, step.state.jobs[outcome.job_id]
     ended = _record(step, outcome)
-    if outcome.moved and job_moves.begins_elsewhere(step, outcome):
+    if moving.begin_again(step, outcome):
         return
     outcome = _leaf(step, outcome) if job.ephemeral else outcome
     found = state.find_leg(outcome.job_id)

@@ -6,7 +6,6 @@ It is `queued` meanwhile. The host's claim decides once whether the host begins 
 from collections.abc import Collection
 
 from workflows.model.event_kinds import EventKind
-from workflows.model.event_payloads import Data
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.orders import StopReason
 from workflows.model.states import Continuation, JobState
@@ -72,30 +71,11 @@ def ended(step: Step, outcome: JobOutcome) -> bool:
     if outcome.begun_at is not None or outcome.decision is not None:
         _begin(step, outcome.job_id, step.now if outcome.begun_at is None else outcome.begun_at)
         return True
-    if outcome.moved and not offer.taken_back:
-        _moved(step, outcome)
-        return False
     if not offer.taken_back or outcome.state is not JobState.CANCELLED or outcome.job_id == _final(step):
         del step.state.offers[outcome.job_id]
         return True
     _returned(step, outcome.job_id)
     return False
-
-
-def _moved(step: Step, outcome: JobOutcome) -> None:
-    """Offer the attempt elsewhere that its host had not begun (ruling Q5); a leg is offered with its batch."""
-    offer = step.state.offers.pop(outcome.job_id)
-    told_moved(step, outcome)
-    if offer.run is not None:
-        offer_coordinator(step, offer.run)
-
-
-def told_moved(step: Step, outcome: JobOutcome) -> None:
-    """Record the event of a job that goes elsewhere, begun or not."""
-    begun = outcome.begun_at is not None
-    data: Data = {"attempt": outcome.attempt, "begun": begun, "reason": outcome.reason}
-    how = "begins again on another host" if begun else "is offered to another host"
-    step.event(EventKind.JOB_MOVED, outcome.job_id, f"{outcome.job_id} {how}: {outcome.reason}", data)
 
 
 def _returned(step: Step, job_id: str) -> None:

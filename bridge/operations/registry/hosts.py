@@ -9,7 +9,8 @@ from bridge.operations.jobs import hosts
 from bridge.operations.jobs.hosts import Host
 from bridge.operations.service import Service
 from workflows.model.errors import Commands, NotFoundError, RefusedError, with_nearest
-from workflows.policy.host_availability import lacks_worker, reason_of_move, way_back
+from workflows.policy.host_availability import lacks_worker, way_back
+from workflows.policy.moving import from_lost
 
 SHOWN = 3
 """Jobs and repositories that an error names."""
@@ -101,7 +102,7 @@ def left(service: Service, name: str) -> Drained:
 
 async def lost(service: Service, name: str, *, actor: str, now: bool = False) -> Lost:
     """Move the jobs of a host elsewhere, as a person orders. Refused while it works, unless `now` is given."""
-    from activities import lost_hosts  # Temporal's library takes long to load
+    from activities import moving  # Temporal's library takes long to load
     from bridge.operations.temporal import client_of, translated
 
     host = get(service, name)
@@ -115,8 +116,7 @@ async def lost(service: Service, name: str, *, actor: str, now: bool = False) ->
     client = await client_of(service)
     stored.lose(service.store, host.seen)
     held = [*moves.begun_on(service.store, name), *moves.queued_on(service.store, name)]
-    reason = f"{actor} declared its host {name} lost" if works else reason_of_move(host.seen)
     with translated():
-        going = await lost_hosts.move(client, held, lost_hosts.order_of(host, reason, always=works))
+        going = await moving.move(client, held, from_lost(host.seen, actor if works else ""))
     staying = tuple(each.job_id for each in held if not each.moves)
     return Lost(name, tuple(each.job_id for each in going), staying, way_back(name) if staying else "")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.jobs import kept_work
+from activities import moving
 from activities.runs.os_processes import identity
 from activities.store import attempts, events, jobs, moves
 from activities.store.attempts import Offered
@@ -17,7 +17,7 @@ from workflows.contract.models import Action
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.rows import Records
 from workflows.model.states import JobState
-from workflows.temporal.messages import Move
+from workflows.policy.moving import Move
 
 pytestmark = pytest.mark.ruling("Q5.kept")
 REF = f"refs/service/kept/{ROOT}-1"
@@ -56,12 +56,12 @@ def is_told(host: Stage) -> list[str]:
 async def test_an_agent_that_ends_after_the_move_leaves_a_ref_and_no_branch(hosts: Hosts, tmp_path: Path) -> None:
     one, mark, then = hosts.of("a"), tmp_path / "mark", tmp_path / "then"
     _, running = await moved(one, works(mark, then), mark)
-    await kept_work.settle(one.context)
+    await moving.keep_work(one.context)
     assert REF not in hosts.refs(), "its call is under way, and ends it"
     then.touch()
     outcome = await running
     assert (outcome.state, outcome.moved) == (JobState.CANCELLED, True)
-    await kept_work.settle(one.context)
+    await moving.keep_work(one.context)
     assert {"late.txt", "new.txt"} <= {*git(hosts.forge, "ls-tree", "--name-only", REF).splitlines()}
     assert f"refs/service/{ROOT}" not in hosts.refs()
     row = attempts.get(one.context.store, ROOT, 1)
@@ -69,7 +69,7 @@ async def test_an_agent_that_ends_after_the_move_leaves_a_ref_and_no_branch(host
     assert not Path(row.worktree or "").exists()
     assert is_told(one) == [f"a came back: its work on attempt 1, which had moved, is kept as {REF}"]
     before = hosts.refs()
-    await kept_work.settle(one.context)
+    await moving.keep_work(one.context)
     assert hosts.refs() == before
 
 
@@ -81,11 +81,11 @@ async def test_an_agent_that_nobody_waits_for_is_ended_and_its_work_waits_for_th
     pid, restarted = int(mark.read_text()), hosts.of("a")
     away = hosts.forge.with_name("away.git")
     hosts.forge.rename(away)
-    await kept_work.settle(restarted.context)
+    await moving.keep_work(restarted.context)
     assert identity(pid) is None
     assert (await running).moved
     away.rename(hosts.forge)
-    await kept_work.settle(restarted.context)
+    await moving.keep_work(restarted.context)
     assert "new.txt" in git(hosts.forge, "ls-tree", "--name-only", REF)
     assert (await restarted.play(job)).moved, "a call that comes late finds the decision"
 
@@ -101,10 +101,10 @@ async def test_work_that_the_hub_cannot_take_now_stays_until_it_can(
     lock.parent.mkdir(parents=True)
     lock.touch()
     caplog.clear()
-    faults = await kept_work.settle(one.context)
-    assert await kept_work.settle(one.context, faults) == faults
+    faults = await moving.keep_work(one.context)
+    assert await moving.keep_work(one.context, faults) == faults
     assert [record.levelname for record in caplog.records] == ["WARNING"], "one fault is logged once"
     assert moves.to_keep(one.context.store, "a") == [(ROOT, 1)]
     lock.unlink()
-    assert await kept_work.settle(one.context, faults) == {}
+    assert await moving.keep_work(one.context, faults) == {}
     assert "new.txt" in git(hosts.forge, "ls-tree", "--name-only", REF)

@@ -39,10 +39,11 @@ from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.orders import Kill, ResumeOrder
 from workflows.model.rows import Records, TaskRecord
 from workflows.model.states import Continuation, JobState, TaskState
+from workflows.policy.moving import Move
 from workflows.temporal import calls
 from workflows.temporal.delegation import Delegation
 from workflows.temporal.delegation_tree import DelegationTree
-from workflows.temporal.messages import Begun, HostReport, Move, TreeStart
+from workflows.temporal.messages import Begun, HostReport, TreeStart
 from workflows.temporal.runner import runner
 from workflows.temporal.writes import WRITERS
 from workflows.tree.state import TreeInput, TreeState

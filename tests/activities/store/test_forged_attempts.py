@@ -13,7 +13,7 @@ from tests.activities.store import rows
 from workflows.model.jobs import JobOutcome
 from workflows.model.rows import Records
 from workflows.model.states import JobState
-from workflows.temporal.messages import Move
+from workflows.policy.moving import Move
 
 pytestmark = pytest.mark.ruling("N4")
 ROOT = rows.ROOT

@@ -11,7 +11,7 @@ from activities.store.attempts import AttemptRow, Deferral, Offered
 from activities.store.registry import hosts
 from workflows.model.jobs import JobOutcome
 from workflows.model.states import JobState
-from workflows.temporal.messages import Move
+from workflows.policy.moving import Move
 
 pytestmark = pytest.mark.ruling("Q5.claim")
 JOB = "job-0c5e2v7q9a3k"

@@ -8,7 +8,7 @@ from sqlalchemy import Engine, update
 from temporalio.client import Client
 
 from activities.host.context import Context
-from activities.lost_hosts import LostHosts
+from activities.moving import HostWatch
 from activities.notify import message
 from activities.settings.home import Home
 from activities.settings.model import Settings
@@ -46,15 +46,15 @@ def running(job_id: str, *, queued: bool = False, **fields: Any) -> Any:
     return job(job_id, root_job_id=ROOT, state=JobState.QUEUED if queued else JobState.RUNNING, **fields)
 
 
-Watch = Callable[..., LostHosts]
+Watch = Callable[..., HostWatch]
 
 
 @pytest.fixture
 def watch(store: Engine, home: Home) -> Watch:
-    def made(server: Server, move_after: str = "10m") -> LostHosts:
+    def made(server: Server, move_after: str = "10m") -> HostWatch:
         settings = Settings.model_validate({"fleet": {"move_after": move_after}})
         leader = Leader(store, Chore.MOVE_JOBS_OF_LOST_HOSTS)
-        return LostHosts(cast("Client", server), Context(home, settings, store), leader, reached_since=-60.0)
+        return HostWatch(cast("Client", server), Context(home, settings, store), leader, reached_since=-60.0)
 
     return made
 

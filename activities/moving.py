@@ -1,36 +1,51 @@
-"""Hosts without a sign of life: people are notified once, and jobs that can move go to other hosts (ruling Q5)."""
+"""Moving: the jobs of a lost, drained or full host go to other hosts, and what it made of them meanwhile is kept (Q5).
+
+One host of the fleet, the leader, looks at all hosts, notifies people once of one without a sign of life, and orders
+attempts to move. Each host keeps the work of attempts that moved away from it: their agents are ended, and the work is
+pushed to refs of its own at the hub. Every step may be repeated; work that can't be pushed stays in its work folder.
+"""
 
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from activities.git import branches, hub
+from activities.git.work_folder import worktrees
+from activities.git.work_folder.service_git_dir import side_of
+from activities.git.work_folder.worktrees import Worktree
+from activities.host import checkouts
 from activities.host.context import Context
-from activities.jobs import kept_work
+from activities.jobs import snapshots
 from activities.notify import deliver
+from activities.runs import orphans
 from activities.runs.run_folders import Key
-from activities.store import moves, outbox, placements
+from activities.store import attempts, jobs, moves, outbox, placements
+from activities.store import branches as branch_events
+from activities.store.attempts import AttemptRow
 from activities.store.leader import Leader
 from activities.store.moves import HostAttempt
-from activities.store.registry import hosts
+from activities.store.registry import hosts, repos
 from activities.store.registry.hosts import Host
 from activities.temporal import RPC_TIMEOUT
+from workflows.model.errors import ServiceError
+from workflows.model.event_payloads import BranchEvent, BranchEventKind
 from workflows.model.rows import EventRecord
 from workflows.policy.host_availability import (
     HOST_UNSEEN,
     UNSEEN_SECONDS,
     HostSeen,
     lacks_worker,
-    reason_of_move,
     unseen,
     unseen_says,
 )
+from workflows.policy.moving import Move, from_drained, from_full, from_lost
 from workflows.policy.placement import Need, freed, why_not
-from workflows.temporal.messages import Move
 from workflows.text.digests import digest
 
 log = logging.getLogger(__name__)
@@ -43,7 +58,7 @@ GAP_SECONDS = 45.0
 
 
 @dataclass
-class LostHosts:
+class HostWatch:
     """A periodic check of all hosts of a fleet, by one of them: the leader. Every step may be repeated.
 
     A host counts as away once this process has reached the store for a minute: after an outage all look away at first.
@@ -67,7 +82,7 @@ class LostHosts:
         leads, now = await asyncio.to_thread(self.leader.leads), time.monotonic()
         if now - self.reached_at > GAP_SECONDS:
             self.reached_since = now
-        self.not_kept = await kept_work.settle(self.context, self.not_kept)
+        self.not_kept = await keep_work(self.context, self.not_kept)
         if leads:
             await asyncio.to_thread(hosts.sort_out, self.context.store)
             every = await asyncio.to_thread(hosts.every, self.context.store)
@@ -86,9 +101,9 @@ class LostHosts:
         if away and (held or queued or host.stopped_at is None):
             await self._notify(host.seen)
         if is_lost:
-            await move(self.client, [*held, *queued], order_of(host, reason_of_move(host.seen)))
+            await move(self.client, [*held, *queued], from_lost(host.seen))
         elif host.draining_at:
-            await move(self.client, queued, order_of(host, f"its host {host.name} is drained", begun=False))
+            await move(self.client, queued, from_drained(host.name))
 
     async def _use_free_slots(self, every: Sequence[Host]) -> None:
         """Offer what waits at full hosts elsewhere, as far as other hosts have free slots for the second time."""
@@ -100,9 +115,8 @@ class LostHosts:
             return
         queued = [(each, host) for host in full for each in await asyncio.to_thread(moves.queued_on, store, host.name)]
         waiting = [((each, host), host.name, Need(each.repo, each.require)) for each, host in queued if each.moves]
-        for (each, host), other in freed(waiting, fleet, steady):
-            reason = f"its host {host.name} is full, and {other} has a free slot"
-            await move(self.client, [each], order_of(host, reason, begun=False))
+        for (attempt, host), other in freed(waiting, fleet, steady):
+            await move(self.client, [attempt], from_full(host.name, other))
 
     @property
     def _can_judge(self) -> bool:
@@ -136,12 +150,6 @@ class LostHosts:
         outbox.add(self.context.store, (event,))
 
 
-def order_of(host: Host, reason: str, *, begun: bool = True, always: bool = False) -> Move:
-    """Return an order to move attempts away from a host. It is void if the host was seen since, unless `always`."""
-    last_seen = host.seen_at if begun and not always else None
-    return Move(job_id="", attempt=0, host=host.name, reason=reason, begun=begun, last_seen=last_seen)
-
-
 async def move(client: Client, held: Sequence[HostAttempt], order: Move) -> list[HostAttempt]:
     """Send an order about each of these attempts to the workflow that waits for it. Return those that can move.
 
@@ -159,3 +167,61 @@ async def move(client: Client, held: Sequence[HostAttempt], order: Move) -> list
             elif error.status is not RPCStatusCode.NOT_FOUND:  # it has ended by now
                 raise
     return going
+
+
+async def keep_work(context: Context, logged: Mapping[Key, str] | None = None) -> dict[Key, str]:
+    """End the agents of all attempts that moved away from this host, and push their work; the rest waits for later.
+
+    Return why work is not kept yet, by attempt; a fault that was `logged` the last time is not logged again.
+    """
+    moved = await asyncio.to_thread(moves.to_keep, context.store, context.host)
+    left = [key for key in moved if not context.stops.runs(key)]  # its call ends it
+    if left:
+        home, grace = context.home, context.settings.worker.stop_grace
+        await orphans.end_runs(home.runs, left, home.orphans, grace)
+    logged, faults = logged or {}, dict[Key, str]()
+    for key in left:
+        try:
+            await asyncio.to_thread(_keep_work, context, key)
+        except (ServiceError, OSError) as fault:
+            faults[key] = str(fault)
+            if logged.get(key) != faults[key]:
+                log.warning("the work of %s, attempt %d, is not kept yet: %s", *key, fault)
+    return faults
+
+
+def _keep_work(context: Context, key: Key) -> None:
+    row, job = attempts.get(context.store, *key), jobs.get(context.store, key[0])
+    ref = ""
+    if row is not None and job is not None and row.worktree is not None:
+        repo, path = checkouts.path_by_name(context, job.repo), Path(row.worktree)
+        ref = _kept(context, row, job.repo, repo) if row.branch else ""
+        if row.branch is None or "-shared-" not in row.branch:  # the folder is not other jobs' too
+            worktrees.dispose(repo, path, later=True)
+    moves.keep(context.store, key, ref)
+
+
+def _kept(context: Context, row: AttemptRow, name: str, repo: Path) -> str:
+    """Push the attempt's work, uncommitted files too, and record the event. Return the ref; empty without work."""
+    through = checkouts.hub_of(context, repos.registered(context.store, name))
+    commit, source = _work(row, repo, through)
+    if through is None or commit is None:
+        return ""
+    own = f"{hub.KEPT}{row.job_id}-{row.attempt}"
+    hub.overwrite(source, through, commit, own)
+    ref = through.ref(own)
+    event = BranchEvent(actor=context.host, branch=ref, head_sha=commit, task_branch="", merged=False)
+    message = f"{context.host} came back: its work on attempt {row.attempt}, which had moved, is kept as {ref}"
+    branch_events.record(context.store, BranchEventKind.KEPT, row.job_id, event, message)
+    return ref
+
+
+def _work(row: AttemptRow, repo: Path, through: hub.Hub | None) -> tuple[str | None, Path]:
+    """Return a commit of the attempt's work folder, else of its branch, and the repository that has the commit."""
+    path = Path(row.worktree or "")
+    if worktree := worktrees.find(path):
+        worktree = Worktree(path, row.base_sha or worktree.base, worktree.branch, worktree.names)
+        made = snapshots.take(worktree, *row.key, through)
+        return made.commit or None, side_of(path)
+    tip = branches.tip(repo, row.branch or "")
+    return (tip if tip != row.base_sha else None), repo

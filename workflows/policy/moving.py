@@ -1,0 +1,60 @@
+"""The attempts that go from one host to another, and how (rulings Q4.freed, Q5).
+
+One that no host has begun moves as the attempt that it is, from a lost, a drained or a full host. One that has begun
+moves only from a lost host that was not seen since: its job begins again elsewhere, as a new attempt.
+"""
+
+from workflows.model.jobs import JobOutcome
+from workflows.model.wire import Wire
+from workflows.policy.host_availability import HostSeen, last_seen
+
+
+class Move(Wire):
+    """An order to give up an attempt at its host, and to offer its job elsewhere."""
+
+    job_id: str
+    attempt: int
+    host: str
+    reason: str
+    begun: bool = True
+    """True if it also holds for an attempt that the host has begun."""
+    last_seen: float | None = None
+    """The time at which the host was last seen: one that was seen later has come back, and keeps its attempts."""
+
+
+def from_lost(host: HostSeen, declared_by: str = "") -> Move:
+    """Return the order for all attempts of a lost host; also if the host works, where a person declared it lost."""
+    if declared_by:
+        return _order(host.name, f"{declared_by} declared its host {host.name} lost", begun=True)
+    reason = f"its host {host.name} is lost: not seen since {last_seen(host)}"
+    return _order(host.name, reason, begun=True).model_copy(update={"last_seen": host.seen_at})
+
+
+def from_drained(host: str) -> Move:
+    """Return the order for what waits at a drained host."""
+    return _order(host, f"its host {host} is drained", begun=False)
+
+
+def from_full(host: str, other: str) -> Move:
+    """Return the order for what waits at a full host while another one has a free slot."""
+    return _order(host, f"its host {host} is full, and {other} has a free slot", begun=False)
+
+
+def _order(host: str, reason: str, *, begun: bool) -> Move:
+    """Return an order about no attempt yet."""
+    return Move(job_id="", attempt=0, host=host, reason=reason, begun=begun)
+
+
+def leaves(move: Move, begun_on: str | None) -> bool:
+    """Return whether an attempt moves that this host has begun; None if no host has."""
+    return begun_on is None or (move.begun and begun_on == move.host)
+
+
+def came_back(move: Move, seen_at: float | None) -> bool:
+    """Return whether the host was seen after the order was given, and so keeps its attempts."""
+    return move.last_seen is not None and seen_at is not None and seen_at > move.last_seen
+
+
+def moves_as_it_is(outcome: JobOutcome) -> bool:
+    """Return whether a moved attempt is offered elsewhere, since no host had begun it; else its job begins again."""
+    return outcome.moved and outcome.begun_at is None

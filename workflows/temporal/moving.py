@@ -1,0 +1,72 @@
+"""Attempts that a workflow waits for, and that an order gives up at their host (ruling Q5)."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from temporalio import workflow
+from temporalio.workflow import ActivityHandle
+
+from workflows.policy.moving import Move
+from workflows.temporal import calls
+from workflows.temporal.calls import LOCAL, GiveUp, Offer
+from workflows.temporal.event_loop import end_if_evicted
+
+T = TypeVar("T")
+
+
+class Moved(Exception):  # noqa: N818
+    """The attempt was given up because its host is lost, drained or full."""
+
+    def __init__(self, outcome: dict[str, Any]) -> None:
+        super().__init__()
+        self.outcome = outcome
+
+
+@dataclass
+class Moves:
+    """The attempts that a workflow waits for, by job and number. An order to move any other attempt is ignored."""
+
+    _waits: dict[tuple[str, int], tuple[str, "asyncio.Future[object]"]] = field(default_factory=dict)
+    _orders: dict[tuple[str, int], Move] = field(default_factory=dict)
+
+    def order(self, move: Move) -> None:
+        """Interrupt the wait for an attempt at this host."""
+        key = (move.job_id, move.attempt)
+        host, waiting = self._waits.get(key, ("", None))
+        if waiting is not None and host == move.host and not waiting.done():
+            self._orders[key] = move
+            waiting.cancel()
+
+    async def result(self, work: ActivityHandle[T], offer: Offer, host: str) -> T:
+        """Wait for an activity at a host, and return its result. Raise `Moved` if the attempt was given up there."""
+        while isinstance(ended := await self._result_or_order(work, offer, host), Move):
+            order, summary = GiveUp(offer=offer, move=ended), f"offer {offer.job_id} elsewhere: {ended.reason}"
+            deciding = workflow.execute_local_activity(calls.give_up, order, summary=summary, **LOCAL)
+            decision = await asyncio.shield(deciding)
+            if decision.outcome is not None:
+                abandon(work)
+                raise Moved(decision.outcome)
+        return ended
+
+    async def _result_or_order(self, work: ActivityHandle[T], offer: Offer, host: str) -> T | Move:
+        """Return the result of an activity, or the order to give its attempt up, which leaves it running."""
+        key = (offer.job_id, offer.attempt)
+        waiting: asyncio.Future[T] = asyncio.shield(work)
+        self._waits[key] = (host, waiting)  # type: ignore[assignment]
+        try:
+            return await waiting
+        except asyncio.CancelledError:
+            end_if_evicted()
+            move, task = self._orders.pop(key, None), asyncio.current_task()
+            if move is None or (task is not None and task.cancelling()):
+                raise
+            return await work if work.done() else move
+        finally:
+            self._waits.pop(key, None)
+
+
+def abandon(work: ActivityHandle[T]) -> None:
+    """Cancel an activity, and don't wait for its end."""
+    work.cancel()
+    work.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
