@@ -1,15 +1,14 @@
 """The steps that all attempts share, of a job's agent or of a pipeline's command: from the offer to the recorded end.
 
 Each attempt has one call at a time. A recorded end is returned; a running program is attached to; anything else waits
-for its slot, is claimed, prepared or refused, and played. `Work` has the parts that differ for jobs and stages.
+for its slot, is claimed, prepared or refused, and played. `Attempt` has the parts that differ for jobs and stages.
 """
 
 import asyncio
 import contextlib
 from datetime import timedelta
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
-from weakref import WeakValueDictionary
+from typing import Protocol, TypeVar
 
 from temporalio import activity
 from temporalio.client import WorkflowExecutionStatus
@@ -29,30 +28,13 @@ T = TypeVar("T")
 
 
 class Attempt(Protocol[T]):
-    """An attempt that has begun."""
+    """One attempt, as its kind goes about it: a job's agent, or a stage's command.
+
+    All methods except the properties and the coroutines may block on the disk and the store.
+    """
 
     finishing: bool
     """True once its program has ended, and only its end is left to record."""
-
-    def start(self) -> None:
-        """Begin the program; may block on the disk and the store. Errors are raised later, by `play`."""
-        ...
-
-    async def play(self) -> T:
-        """Wait for the program's end, record it, and return it."""
-        ...
-
-    async def stop(self) -> None:
-        """End the program; `play` then records the end as usual."""
-        ...
-
-    def called_off(self, ended: T) -> T:
-        """Return the result for an attempt that was ordered to stop while its end was being recorded."""
-        ...
-
-
-class Work(Protocol[T]):
-    """The work of an attempt. Every method except the properties may block on the disk and the store."""
 
     @property
     def offered(self) -> Offered: ...
@@ -71,113 +53,101 @@ class Work(Protocol[T]):
         """Return the result of an attempt that never began."""
         ...
 
-    def prepare(self, row: AttemptRow, beat: Heartbeat) -> Attempt[T]:
-        """Prepare the attempt for `play`. Raise ServiceError with the reason if it can't start."""
+    def begin(self, row: AttemptRow, beat: Heartbeat) -> None:
+        """Prepare the program and start it. Raise ServiceError with the reason if it can't be prepared; an error of the
+        start itself is raised by `play`.
+        """
         ...
 
     def refuse(self, row: AttemptRow, fault: ServiceError) -> T:
         """Record that the attempt can't be started on its host, with the command to type; this ends the attempt."""
         ...
 
-
-class _Over(Generic[T]):
-    """An attempt that ended as it began."""
-
-    finishing = True
-
-    def __init__(self, end: T) -> None:
-        self._end = end
-
-    def start(self) -> None:
-        """No-op."""
-
     async def play(self) -> T:
-        return self._end
+        """Wait for the program's end, record it, and return it."""
+        ...
 
     async def stop(self) -> None:
-        """No-op."""
+        """End the program; `play` then records the end as usual."""
+        ...
 
     def called_off(self, ended: T) -> T:
-        return ended
+        """Return the result for an attempt that was ordered to stop while its end was being recorded."""
+        ...
 
 
-class Attempts:
-    """Runner of all attempts of one kind on this host."""
+async def run_attempt(context: Context, slots: Slots, attempt: Attempt[T]) -> T:
+    """Start an attempt, or attach to it if it is running; return an end that is recorded already unchanged."""
+    beat = Heartbeat()
+    async with slots.one_call(attempt.offered.key), beating(beat):
+        with permanent_errors.translated():
+            return await _in_a_slot(context, slots, attempt, beat)
 
-    def __init__(self, context: Context, slots: Slots) -> None:
-        self._context = context
-        self._slots = slots
-        self._locks: WeakValueDictionary[tuple[str, int], asyncio.Lock] = WeakValueDictionary()
-        """A lock per attempt: a call that lost its server must end before the next one goes on."""
 
-    async def attempt(self, work: Work[T]) -> T:
-        """Start an attempt, or attach to it if it is running; return an end that is recorded already unchanged."""
-        beat, offered = Heartbeat(), work.offered
-        lock = self._locks.setdefault(offered.key, asyncio.Lock())
-        async with lock, beating(beat):
-            with permanent_errors.translated():
-                return await self._attempt(work, beat)
+async def _in_a_slot(context: Context, slots: Slots, attempt: Attempt[T], beat: Heartbeat) -> T:
+    runs_already = False
+    if not slots.free(attempt.need):  # a living run is attached to, however many there are
+        row = await in_turn(_row_of, context, attempt)
+        if row and (recorded := await in_turn(attempt.recorded, row)):
+            return recorded
+        runs_already = row is not None and Claim.read(await in_turn(attempt.run_dir, row)) is not None
+    async with slots.taken(attempt.need, runs_already=runs_already):
+        beat.begun()
+        with context.stops.heeded(attempt.offered.key) as ordered:
+            return await _from_begin_to_end(context, attempt, beat, ordered)
 
-    async def _attempt(self, work: Work[T], beat: Heartbeat) -> T:
-        runs_already = False
-        if not self._slots.free(work.need):  # a living run is attached to, however many there are
-            row = await in_turn(self._found, work)
-            if row and (recorded := await in_turn(work.recorded, row)):
-                return recorded
-            runs_already = row is not None and Claim.read(await in_turn(work.run_dir, row)) is not None
-        async with self._slots.taken(work.need, runs_already=runs_already):
-            beat.begun()
-            with self._context.stops.heeded(work.offered.key) as ordered:
-                return await self._from_begin_to_end(work, beat, ordered)
 
-    async def _from_begin_to_end(self, work: Work[T], beat: Heartbeat, ordered: asyncio.Event) -> T:
-        """Begin the attempt and play it. A stop order that arrives in between waits until there is an attempt to
-        stop.
-        """
-        beginning = asyncio.create_task(in_turn(self._begin, work, beat))
-        try:
-            attempt = await asyncio.shield(beginning)
-        except asyncio.CancelledError:
-            attempt = await beginning
-            if await still_wanted():
-                raise
+async def _from_begin_to_end(context: Context, attempt: Attempt[T], beat: Heartbeat, ordered: asyncio.Event) -> T:
+    """Begin the attempt and play it. A stop order that arrives in between waits until there is a program to stop."""
+    beginning = asyncio.create_task(in_turn(_begin, context, attempt, beat))
+    try:
+        over = await asyncio.shield(beginning)
+    except asyncio.CancelledError:
+        over = await beginning
+        if await still_wanted():
+            raise
+        if over is None:
             await attempt.stop()
-        return await to_its_end(attempt, ordered)
+    return await to_its_end(attempt, ordered) if over is None else over
 
-    def _found(self, work: Work[T]) -> AttemptRow | None:
-        return attempts.get(self._context.store, *work.offered.key)
 
-    def _begin(self, work: Work[T], beat: Heartbeat) -> Attempt[T]:
-        """Claim the attempt first: an offer that was taken back leaves no trace (ruling B5)."""
-        found = self._found(work)
-        if found and (recorded := work.recorded(found)):
-            return _Over(recorded)
-        row = self._opened(work.offered, found)
-        if row is None:
-            return _Over(work.taken_back())
-        try:
-            attempt = work.prepare(row, beat)
-        except ServiceError as fault:
-            return _Over(work.refuse(row, fault))
-        attempt.start()
-        return attempt
+def _row_of(context: Context, attempt: Attempt[T]) -> AttemptRow | None:
+    return attempts.get(context.store, *attempt.offered.key)
 
-    def _opened(self, offered: Offered, found: AttemptRow | None) -> AttemptRow | None:
-        """Return the attempt's row, with a folder made before it (ruling N4).
 
-        A missing folder is made again if nothing can have begun in it.
-        """
-        run_dir = Path(found.run_dir) if found else run_folders.new(self._context.home.runs, *offered.key)
-        row = attempts.begin(self._context.store, offered, host=self._context.host, run_dir=str(run_dir))
-        if found is None and (row is None or row.run_dir != str(run_dir)):
-            run_dir.rmdir()
-        elif row is not None and not Path(row.run_dir).exists():
-            if row.worktree is None:
-                run_folders.ready(Path(row.run_dir))
-            else:
-                why = f"its folder {row.run_dir} is gone, so it is unknown whether it had begun"
-                give_up(Path(row.run_dir), why)
-        return row
+def _begin(context: Context, attempt: Attempt[T], beat: Heartbeat) -> T | None:
+    """Begin the attempt; return its end if it is over already. Claim it first: an offer that was taken back leaves no
+    trace (ruling B5).
+    """
+    known = _row_of(context, attempt)
+    if known and (recorded := attempt.recorded(known)):
+        return recorded
+    row = _opened(context, attempt.offered, known)
+    if row is None:
+        return attempt.taken_back()
+    try:
+        attempt.begin(row, beat)
+    except ServiceError as fault:
+        return attempt.refuse(row, fault)
+    return None
+
+
+def _opened(context: Context, offered: Offered, known: AttemptRow | None) -> AttemptRow | None:
+    """Return the attempt's row, with a folder made before it (ruling N4).
+
+    A missing folder is made again if nothing can have begun in it.
+    """
+    run_dir = Path(known.run_dir) if known else run_folders.new(context.home.runs, *offered.key)
+    row = attempts.begin(context.store, offered, host=context.host, run_dir=str(run_dir))
+    if known is None and (row is None or row.run_dir != str(run_dir)):
+        run_dir.rmdir()
+    elif row is not None and not Path(row.run_dir).exists():
+        if row.worktree is None:
+            run_folders.ready(Path(row.run_dir))
+        else:
+            why = f"its folder {row.run_dir} is gone, so it is unknown whether it had begun"
+            give_up(Path(row.run_dir), why)
+    return row
 
 
 async def to_its_end(attempt: Attempt[T], ordered: asyncio.Event) -> T:

@@ -18,6 +18,7 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
+from weakref import WeakValueDictionary
 
 from activities.settings.model import Settings
 
@@ -44,6 +45,7 @@ class Slots:
         self._settings = settings
         self._taken: Counter[tuple[str, str]] = Counter()
         self._waiting: list[_Waiting] = []
+        self._calls: WeakValueDictionary[tuple[str, int], asyncio.Lock] = WeakValueDictionary()
         self.held = ""
         """The reason why no run gets a slot, even a free one."""
 
@@ -51,6 +53,10 @@ class Slots:
     def load(self) -> int:
         """Return the number of runs that have a slot or wait for one."""
         return self._taken["all", ""] + len(self._waiting)
+
+    def one_call(self, key: tuple[str, int]) -> asyncio.Lock:
+        """Return the lock of an attempt: a call that lost its server must end before the next one goes on."""
+        return self._calls.setdefault(key, asyncio.Lock())
 
     def hold(self, why: str) -> None:
         """Keep new runs from beginning for this reason; an empty reason lets them begin as slots allow."""

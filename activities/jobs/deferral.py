@@ -21,7 +21,6 @@ from workflows.model.spend import Usage
 from workflows.model.states import Continuation
 from workflows.temporal.calls import WAITS
 from workflows.text.durations import clock, format_duration
-from workflows.text.fences import inline
 
 MARGIN_SECONDS = 5.0
 """Seconds added to a time that the program names: its clock may differ from ours."""
@@ -94,14 +93,18 @@ def _words(deferral: Deferral) -> str:
     return f"waits for {deferral.runtime} until {clock(deferral.until)}: {deferral.message}"
 
 
-def begin(context: Context, run: JobRun, before: Sequence[Deferral]) -> None:
-    """Report that a later try begins; raise while it is not due."""
+def begin(context: Context, run: JobRun, row: AttemptRow) -> tuple[Deferral, ...]:
+    """Return the deferred tries of an attempt, and report that a later one begins; raise while it is not due."""
+    if row.worktree is None:  # it has had no try yet
+        return ()
+    before = attempts.deferrals_of_run(context.store, run.job_id, run.attempt)
     if not before:
-        return
+        return ()
     if before[-1].until - time.time() > EARLY_SECONDS:
         raise error(before[-1])
     reason = f"try {len(before) + 1}, after waiting for {before[-1].runtime}"
     context.reports.held_up(run, reason, "")
+    return before
 
 
 def error(deferral: Deferral) -> ApplicationError:
@@ -123,24 +126,3 @@ def try_dir(row: AttemptRow, before: Sequence[Deferral]) -> Path:
 def earlier_dirs(row: AttemptRow, before: Sequence[Deferral]) -> tuple[Path, ...]:
     """Return the folders of the deferred tries, oldest first."""
     return tuple(try_dir(row, before[:number]) for number in range(len(before)))
-
-
-def note(before: Sequence[Deferral]) -> str:
-    """Return a note for a later try that may write: an earlier one may have left work."""
-    if not before:
-        return ""
-    return (
-        "An earlier try of this job was cut short from outside. What it left is in your working folder: "
-        "look at it first, and go on from there.\n\n"
-    )
-
-
-def note_of_snapshot(left_out: Sequence[str]) -> str:
-    """Return a note for an attempt that goes on from a snapshot of the work of one that a lost host had begun."""
-    out = "".join(f"- {inline(each)}\n" for each in left_out)
-    return (
-        "An earlier attempt of this job was cut short: its machine was lost. Its files, as they were at most some "
-        "minutes before, are in your working folder, uncommitted: look at them first, and go on from there.\n"
-        + (f"These were not kept:\n{out}" if out else "")
-        + "\n"
-    )

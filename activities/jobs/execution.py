@@ -18,8 +18,9 @@ from activities.host.boxing import Wanted
 from activities.host.context import Context
 from activities.host.disk_space import GIB
 from activities.host.helper_process import FILL_SECONDS, TooMuchError, apart
-from activities.host.slots import out_of_turn
+from activities.host.slots import in_turn, out_of_turn
 from activities.jobs.session import EarlierSession
+from activities.jobs.snapshots import Snapshots
 from activities.jobs.workspace import branch_name
 from activities.runs import supervised_run as runs
 from activities.runs.output import read_bounded
@@ -59,59 +60,67 @@ class Executed:
     """The box of the program."""
 
 
-@dataclass(frozen=True)
-class Begun:
-    """A program that was started, or why it can't be."""
-
-    suffix: str
-    call: ProgramCall
-    claim: Claim | CannotLaunchError
-    box: Box | None = None
-
-
-@dataclass(frozen=True)
+@dataclass
 class Execution:
-    """Everything an attempt needs to run its program, and to run it again: after an unseen end, or for a repair.
+    """The programs of an attempt, one after another: the first, and its repair or another try.
 
-    Methods that begin or read a run block on files.
+    Methods that aren't coroutines block on files.
     """
 
     context: Context
     adapter: Adapter
     run: JobRun
+    """The run as it is `shown` to its program."""
     cwd: Path
     run_dir: Path
     on_progress: Callable[[Progress], None]
+    snapshots: Snapshots
     resumes: EarlierSession = field(default_factory=EarlierSession)
     lent: tuple[Path, ...] = ()
     """Folders that the work folder's repository reads; the box permits that."""
     earlier: tuple[Path, ...] = ()
     """Folders of this attempt's deferred tries."""
     _prompts: list[str] = field(default_factory=list)
-    """All prompts of the attempt's program, to find echoes of them in its output."""
+    """All prompts of the attempt's programs, to find echoes of them in their output."""
+    _suffix: str = ""
+    _call: ProgramCall = field(init=False)
+    _claim: Claim | CannotLaunchError = field(init=False)
+    """The claim of the last program, or why it can't be started."""
+    _box: Box | None = None
 
-    def first(self, prompt: str) -> Begun:
-        """Start the program, unless it is running already."""
-        return self._begin("", prompt, self.resumes.session if self.resumes.folder else None)
+    def start(self, prompt: str) -> None:
+        """Start the first program, unless it is running already."""
+        self._begin("", prompt, self.resumes.session if self.resumes.folder else None)
 
-    def repair(self, prompt: str, session: str | None) -> Begun:
-        """Run the program again in its session, with the faults of its result (ruling A5)."""
-        return self._begin(REPAIR, prompt, session)
+    def repair(self, prompt: str, session: str | None) -> None:
+        """Start a program in the session of the first, with the faults of its result (ruling A5)."""
+        self._begin(REPAIR, prompt, session)
 
-    def again(self, begun: Begun, executed: Executed) -> Begun | None:
-        """Run the program again, if it may still succeed.
+    async def to_its_end(self) -> Executed:
+        """Wait for the program's end, and read its output; run it again while it may still succeed."""
+        while True:
+            async with self.snapshots.every_minute():
+                end = await self._end()
+            if (executed := await in_turn(self._read_or_begin_again, end)) is not None:
+                return executed
+            await self.snapshots.save()
+
+    def _read_or_begin_again(self, end: RunEnd) -> Executed | None:
+        """Read the output of an ended program; return None if it was started again.
 
         A lost session is begun anew: the prompt is complete. If a run's end was not seen, a reader runs once more, and
         reports that; a writer does not.
         """
-        prompt = (begun.call.prompt.decode(), None)
-        if begun.suffix == "" and isinstance(executed.report.fault, SessionLost):
-            return self._begin(FRESH, *prompt)
-        unseen = begun.suffix in ("", FRESH) and executed.end.kind is EndKind.UNKNOWN
+        executed, prompt = self._read(end), self._call.prompt.decode()
+        if self._suffix == "" and isinstance(executed.report.fault, SessionLost):
+            self._begin(FRESH, prompt, None)
+            return None
+        unseen = self._suffix in ("", FRESH) and end.kind is EndKind.UNKNOWN
         if unseen and self.run.assignment.action is not Action.IMPLEMENT:
             self.context.reports.held_up(self.run, AGAIN_REASON, "")
-            return self._begin(AGAIN, *prompt)
-        return None
+            self._begin(AGAIN, prompt, None)
+            return None
+        return executed
 
     async def stop(self) -> None:
         """Stop all running programs of this attempt."""
@@ -139,14 +148,16 @@ class Execution:
         name = f"{run.job_id}-{run.attempt}" if run.shared_worktree else self.cwd.name
         return self.context.home.programs / run.root_job_id / run.assignment.worker.runtime / name
 
-    def _begin(self, suffix: str, prompt: str, session: str | None) -> Begun:
+    def _begin(self, suffix: str, prompt: str, session: str | None) -> None:
         self._prompts.append(prompt)
-        call = ProgramCall(self.shown(), prompt.encode(), session, self._dir(suffix), self.cwd, self._program_folder())
+        call = ProgramCall(self.run, prompt.encode(), session, self._dir(suffix), self.cwd, self._program_folder())
+        self._suffix, self._call, self._box = suffix, call, None
         try:
-            call = replace(call, box=boxing.kind_for(self.context.settings, self.run.assignment.worker.runtime))
-            launch, box = self._launch(call)
+            self._call = replace(call, box=boxing.kind_for(self.context.settings, self.run.assignment.worker.runtime))
+            launch, self._box = self._launch(self._call)
         except CannotLaunchError as refused:
-            return Begun(suffix, call, refused)
+            self._claim = refused
+            return
         request = RunRequest(
             run_dir=call.run_dir,
             argv=launch.argv,
@@ -155,41 +166,32 @@ class Execution:
             env=launch.env,
             timeout_seconds=self._time_left(),
             grace_seconds=self.context.settings.worker.stop_grace,
-            box=box,
+            box=self._box,
             most_bytes=self.context.settings.worker.job_disk * GIB,
         )
-        return Begun(suffix, call, runs.begin(request), box)
+        self._claim = runs.begin(request)
 
-    async def end_of(self, begun: Begun) -> RunEnd:
+    async def _end(self) -> RunEnd:
         """Wait for the program's end; stop it if it retries its login in vain, which may take minutes."""
-        run_dir = begun.call.run_dir
-        if isinstance(begun.claim, CannotLaunchError):
-            return RunEnd(EndKind.NOT_STARTED, run_dir, error=begun.claim.message)
+        call, claim = self._call, self._claim
+        if isinstance(claim, CannotLaunchError):
+            return RunEnd(EndKind.NOT_STARTED, call.run_dir, error=claim.message)
         ending: list[asyncio.Task[RunEnd]] = []
         looked = 0
 
         def see(progress: Progress) -> None:
             nonlocal looked
             self.on_progress(progress)
-            self.adapter.follow_login(begun.call)
+            self.adapter.follow_login(call)
             if progress.stdout_bytes != looked and not ending:
                 looked = progress.stdout_bytes
-                if self.adapter.tries_in_vain(run_dir / "stdout.log"):
-                    ending.append(asyncio.create_task(runs.stop(run_dir, self.context.settings.worker.stop_grace)))
+                if self.adapter.tries_in_vain(call.run_dir / "stdout.log"):
+                    ending.append(asyncio.create_task(runs.stop(call.run_dir, self.context.settings.worker.stop_grace)))
 
         try:
-            return await self.context.room.follow(run_dir, begun.claim, self.cwd, see)
+            return await self.context.room.follow(call.run_dir, claim, self.cwd, see)
         finally:
             await asyncio.gather(*ending, return_exceptions=True)
-
-    def shown(self) -> JobRun:
-        """Return the job's run with stored secrets put back into its command. Raise ServiceError if another host keeps
-        one.
-        """
-        worker = self.run.assignment.worker
-        shown = worker.model_copy(update={"command": tuple(map(self.context.kept.show, worker.command))})
-        assignment = self.run.assignment.model_copy(update={"worker": shown})
-        return self.run.model_copy(update={"assignment": assignment})
 
     def _launch(self, call: ProgramCall) -> tuple[Launch, Box | None]:
         """Return the launch and the box, and give the agent's account access to the work folder."""
@@ -216,16 +218,16 @@ class Execution:
             raise CannotLaunchError(f"the work folder cannot be handed to the agent: {fault.message}") from None
         return replace(launch, env=boxing.environment(box, launch.env)), box
 
-    def read(self, begun: Begun, end: RunEnd) -> Executed:
-        """Read the output of a program."""
-        call, box = begun.call, begun.box
-        if isinstance(begun.claim, CannotLaunchError):
-            fault = Blocker(BlockerKind.PROGRAM, begun.claim.message, hint=begun.claim.hint)
+    def _read(self, end: RunEnd) -> Executed:
+        """Read the output of the program that has ended."""
+        call, box = self._call, self._box
+        if isinstance(self._claim, CannotLaunchError):
+            fault = Blocker(BlockerKind.PROGRAM, self._claim.message, hint=self._claim.hint)
             return Executed(end, ProgramReport(b"", Usage(), fault=fault), "")
-        reader = partial(read_result, prompt="\n".join(self._prompts), after_repair=begun.suffix == REPAIR)
+        reader = partial(read_result, prompt="\n".join(self._prompts), after_repair=self._suffix == REPAIR)
         kept = branch_name(self.run) is not None
         try:
-            executed = apart(READ_SECONDS, _read, self.adapter, call, end, kept=kept, reader=reader)
+            executed = apart(READ_SECONDS, _read_apart, self.adapter, call, end, kept=kept, reader=reader)
         except TooMuchError as error:
             executed = Executed(end, _unread(f"what the agent left cannot be read: {error.message}"), "")
         report = executed.report
@@ -273,12 +275,19 @@ class Execution:
         return usage.of_turn(self.context.store, runtime, session, turn, report.usage, fresh=fresh)
 
 
+def shown(context: Context, run: JobRun) -> JobRun:
+    """Return a run with stored secrets put back into its command. Raise ServiceError if another host keeps one."""
+    worker = run.assignment.worker
+    worker = worker.model_copy(update={"command": tuple(map(context.kept.show, worker.command))})
+    return run.model_copy(update={"assignment": run.assignment.model_copy(update={"worker": worker})})
+
+
 def _runs_of(run_dir: Path) -> list[Path]:
     """Return the folders of all program runs that one try may have had."""
     return [run_dir.with_name(run_dir.name + suffix) for suffix in ("", FRESH, AGAIN, REPAIR)]
 
 
-def _read(
+def _read_apart(
     adapter: Adapter, call: ProgramCall, end: RunEnd, *, kept: bool, reader: Callable[[bytes], Accepted | Rejected]
 ) -> Executed:
     """Read the output in a separate process: an agent's files may be of any size and shape."""

@@ -20,11 +20,35 @@ from workflows.policy.prompts.render import render_continuation, text_of, wanted
 from workflows.policy.prompts.surroundings import Surroundings
 from workflows.policy.prompts.task import Artifact, render_task
 from workflows.policy.prompts.team import Installed, render_team
+from workflows.text.fences import inline
 
 
-def prompt_of(context: Context, run: JobRun, workspace: Workspace) -> str:
-    """Return the whole prompt of a run, with secrets that are stored apart in their places (ruling N7)."""
-    return context.kept.show(_prompt_of(context, run, surroundings_of(context, run, workspace)))
+def prompt_of(context: Context, run: JobRun, workspace: Workspace, *, cut_short: bool = False) -> str:
+    """Return the whole prompt of a run, with secrets that are stored apart in their places (ruling N7).
+
+    It begins with a note where the run goes on from the work of one that was cut short.
+    """
+    prompt = context.kept.show(_prompt_of(context, run, surroundings_of(context, run, workspace)))
+    if workspace.snapshot is not None:
+        return _after_a_lost_machine(workspace.snapshot) + prompt
+    return _AFTER_AN_EARLIER_TRY + prompt if cut_short and workspace.worktree.branch else prompt
+
+
+_AFTER_AN_EARLIER_TRY = (
+    "An earlier try of this job was cut short from outside. What it left is in your working folder: "
+    "look at it first, and go on from there.\n\n"
+)
+
+
+def _after_a_lost_machine(left_out: Iterable[str]) -> str:
+    """Return a note on the snapshot in the work folder, and what it lacks."""
+    lacks = "".join(f"- {inline(file)}\n" for file in left_out)
+    return (
+        "An earlier attempt of this job was cut short: its machine was lost. Its files, as they were at most some "
+        "minutes before, are in your working folder, uncommitted: look at them first, and go on from there.\n"
+        + (f"These were not kept:\n{lacks}" if lacks else "")
+        + "\n"
+    )
 
 
 def _prompt_of(context: Context, run: JobRun, surroundings: Surroundings) -> str:

@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -14,19 +13,19 @@ from temporalio import activity
 from activities.agents.adapter import Adapter
 from activities.agents.faults import Blocker
 from activities.git.merges.into_worktree import MergeConflict
-from activities.host.attempt import Attempts, Work, with_way_out
+from activities.host.attempt import Attempt, run_attempt, with_way_out
 from activities.host.context import Context
 from activities.host.heartbeat import Heartbeat
 from activities.host.slots import Need, Slots, in_turn
 from activities.host.until_hub import until_hub
 from activities.jobs import attempt_outcome, deferral, workspace
-from activities.jobs.execution import Begun, Executed, Execution
+from activities.jobs.execution import Executed, Execution, shown
 from activities.jobs.prompt import is_leaf, prompt_of, seed_of
 from activities.jobs.session import earlier_session
 from activities.jobs.snapshots import Snapshots
 from activities.jobs.verdict import Failure, Settled, as_failure, held_to_evidence, judge
+from activities.jobs.workspace import Workspace
 from activities.redaction.redact import redacted
-from activities.runs.supervised_run import RunEnd
 from activities.store import attempts
 from activities.store.attempts import AttemptRow, Deferral, Offered
 from workflows.contract.parse import Rejected
@@ -40,131 +39,23 @@ from workflows.model.states import JobState
 
 @dataclass
 class JobAttempt:
-    """One attempt in flight."""
-
-    context: Context
-    run: JobRun
-    row: AttemptRow
-    place: workspace.Workspace
-    execution: Execution
-    prompt: str
-    snapshots: Snapshots
-    before: tuple[Deferral, ...] = ()
-    """Deferred tries of this attempt."""
-    stopping: bool = False
-    finishing: bool = False
-    _started: "Future[Begun]" = field(default_factory=Future)
-    _runs: list[Executed] = field(default_factory=list)
-    """The programs that ended: the first, and its repair."""
-
-    def start(self) -> None:
-        """Start the program; `play` raises an error that prevents it."""
-        try:
-            self._started.set_result(self.execution.first(self.prompt))
-        except BaseException as error:
-            self._started.set_exception(error)
-
-    async def play(self) -> JobOutcome | Deferral:
-        """Run program, verdict, at most one repair, evidence and record; or defer the run."""
-        begun = self._started.result()
-        while True:
-            async with self.snapshots.every_minute():
-                end = await self.execution.end_of(begun)
-            after = await in_turn(self._after, begun, end)
-            if isinstance(after, JobOutcome):
-                return after
-            await self.snapshots.save()  # a repair, or a later try, goes on from the work
-            if not isinstance(after, Begun):
-                return after
-            begun = after
-
-    def _after(self, begun: Begun, end: RunEnd) -> Begun | JobOutcome | Deferral:
-        """Return the next program, or the end of the attempt."""
-        executed = self.execution.read(begun, end)
-        if (again := self.execution.again(begun, executed)) is not None:
-            return again
-        self._runs.append(executed)
-        first, *repair = self._runs
-        timeout = self.run.assignment.timeout_seconds
-        verdict = judge(executed, timeout, on_order=self.stopping)
-        if isinstance(verdict, Rejected) and repair:
-            if reason := same_output(first.report.text, executed.report.text):
-                verdict = Failure(f"{reason}: {redacted(verdict.faults[0].message)}")
-        elif isinstance(verdict, Rejected) and not self.stopping:
-            seed = seed_of(self.context, self.run, "repair")
-            prompt = repair_prompt(verdict.faults, first.report.text, leaf=is_leaf(self.run), seed=seed)
-            return self.execution.repair(redacted(prompt), first.report.session)
-        self.finishing = True
-        return self._defer(verdict) if isinstance(verdict, Blocker) else self._finish(verdict)
-
-    async def stop(self) -> None:
-        """Stop the program; `play` continues by recording its work."""
-        self.stopping = True
-        await self.execution.stop()
-
-    def called_off(self, ended: JobOutcome | Deferral) -> JobOutcome | Deferral:
-        """Cancel a run that was deferred."""
-        if isinstance(ended, JobOutcome):
-            return ended
-        self.before += (ended,)
-        self._runs.clear()
-        return self._finish(Failure("stopped on order", JobState.CANCELLED))
-
-    def _defer(self, blocker: Blocker) -> JobOutcome | Deferral:
-        used = sum((executed.report.usage for executed in self._runs), Usage())
-        deferred = blocker if self.stopping else deferral.defer(self.context, self.run, blocker, used)
-        if isinstance(deferred, Blocker):
-            return self._finish(as_failure(deferred))
-        workspace.rest(self.place)
-        return deferred
-
-    def _finish(self, verdict: Settled) -> JobOutcome:
-        runs = self._runs
-        if (moved := self._moved()) is not None:
-            return moved
-        result = verdict.result if not isinstance(verdict, Failure | Rejected) else None
-        models = [executed.report.model for executed in runs if executed.report.model]
-        evidence = workspace.collect(self.place, self.run, result, models[-1] if models else None)
-        with until_hub(partial(self.context.reports.held_up, self.run), done=True):
-            evidence = workspace.publish(self.context, self.run, self.place, evidence)
-        remarks = (f"not in its snapshots: {row}" for row in self.snapshots.left_out if row not in evidence.odd)
-        evidence = replace(evidence, odd=(*evidence.odd, *remarks))
-        verdict = held_to_evidence(verdict, self.run, runs, evidence)
-        usages = [each.usage for each in self.before] + [executed.report.usage for executed in runs]
-        usage = sum(usages, Usage())
-        outcome = attempt_outcome.outcome(self.context, self.run, verdict, evidence, usage, self.place.worktree.branch)
-        told = (*outcome.notices, *attempt_outcome.of_evidence(self.run, evidence))
-        told += attempt_outcome.of_edits(self.run, verdict, evidence)
-        told += attempt_outcome.of_repair(self.run, runs)
-        told += attempt_outcome.of_output(self.run, runs[-1] if runs else None)
-        told += attempt_outcome.of_attempt(self.run, self.row, self.before, self.execution.resumes)
-        outcome = outcome.model_copy(update={"begun_at": self.row.started_at, "notices": told})
-        if runs:
-            model = models[-1] if models else None
-            outcome = outcome.model_copy(update={"session": runs[-1].report.session, "model": model})
-        outcome = attempt_outcome.travelling(outcome)
-        payload = attempt_outcome.payload(self.context, verdict, evidence)
-        diagnostics = attempt_outcome.diagnostics(verdict, runs, evidence) | {"start_sha": self.place.worktree.base}
-        attempts.close(self.context.store, self.row, outcome, payload, diagnostics)
-        self.snapshots.remove(self.place.repo)
-        workspace.dispose(self.place, self.run, evidence)
-        return outcome
-
-    def _moved(self) -> JobOutcome | None:
-        """Return the outcome of an attempt that was taken from this host; its work is kept elsewhere (ruling Q5)."""
-        row = attempts.get(self.context.store, *self.row.key) if self.snapshots.through is not None else None
-        recorded = row.recorded if row is not None else None
-        return recorded if recorded is not None and recorded.moved else None
-
-
-@dataclass(frozen=True)
-class JobWork:
-    """A job's work in an attempt: an agent's program in a worktree of its own."""
+    """One attempt of a job: an agent's program in a worktree of its own."""
 
     context: Context
     run: JobRun
     adapter: Adapter | None
     """None if this host has no adapter for the runtime."""
+    finishing: bool = False
+    _stopping: bool = False
+    _row: AttemptRow = field(init=False)
+    _workspace: Workspace = field(init=False)
+    _execution: Execution = field(init=False)
+    _before: tuple[Deferral, ...] = ()
+    """Deferred tries of this attempt."""
+    _fault: BaseException | None = None
+    """The error of its program's start."""
+    _programs: list[Executed] = field(default_factory=list)
+    """The programs that ended: the first, and its repair."""
 
     @property
     def offered(self) -> Offered:
@@ -187,41 +78,126 @@ class JobWork:
         reason = "taken back before it began"
         return JobOutcome(job_id=self.run.job_id, attempt=self.run.attempt, state=JobState.CANCELLED, reason=reason)
 
-    def prepare(self, row: AttemptRow, beat: Heartbeat) -> JobAttempt:
-        context, run = self.context, self.run
+    def begin(self, row: AttemptRow, beat: Heartbeat) -> None:
+        """Make the work folder and the prompt, and start the program; `play` raises an error of the start."""
+        context, run, self._row = self.context, self.run, row
         context.reports.begun(run, row.started_at)
         if self.adapter is None:
             raise ServiceError(
                 f"the runtime {run.assignment.worker.runtime} is not configured on {context.host}",
                 f"service config show; [runtimes.{run.assignment.worker.runtime}] needs an adapter",
             )
-        begun = row.worktree is not None  # otherwise it has had no try yet
-        before = attempts.deferrals_of_run(context.store, run.job_id, run.attempt) if begun else ()
-        deferral.begin(context, run, before)
-        run_dir = deferral.try_dir(row, before)
+        self._before = deferral.begin(context, run, row)
+        run_dir, earlier = deferral.try_dir(row, self._before), deferral.earlier_dirs(row, self._before)
         goes_on = earlier_session(context, run, row)
         with until_hub(partial(context.reports.held_up, run)):
-            place = workspace.prepare(context, run, row, run_dir, goes_on.folder)
-        execution = Execution(
+            self._workspace = workspace.prepare(context, run, row, run_dir, goes_on.folder)
+        prompt = prompt_of(context, run, self._workspace, cut_short=bool(self._before))
+        self._execution = Execution(
             context,
             self.adapter,
-            run,
-            place.worktree.path,
+            shown(context, run),
+            self._workspace.worktree.path,
             run_dir,
             beat.see,
+            Snapshots.of(run, self._workspace.worktree, self._workspace.through),
             goes_on,
-            place.lent,
-            earlier=deferral.earlier_dirs(row, before),
+            self._workspace.lent,
+            earlier,
         )
-        execution.shown()  # refuse now what could not start
-        prompt = prompt_of(context, run, place)
-        if place.snapshot is not None:
-            prompt = deferral.note_of_snapshot(place.snapshot) + prompt
-        elif place.worktree.branch:
-            prompt = deferral.note(before) + prompt
-        return JobAttempt(
-            context, run, row, place, execution, prompt, Snapshots.of(run, place.worktree, place.through), before
-        )
+        try:
+            self._execution.start(prompt)
+        except BaseException as fault:
+            self._fault = fault
+
+    async def play(self) -> JobOutcome | Deferral:
+        """Run program, verdict, at most one repair, evidence and record; or defer the run."""
+        if self._fault is not None:
+            raise self._fault
+        while True:
+            executed = await self._execution.to_its_end()
+            after = await in_turn(self._after, executed)
+            if isinstance(after, JobOutcome):
+                return after
+            await self._execution.snapshots.save()  # a repair, or a later try, goes on from the work
+            if after is not None:
+                return after
+
+    def _after(self, executed: Executed) -> JobOutcome | Deferral | None:
+        """Return the end of the attempt; None after starting the repair of a faulty result (ruling A5)."""
+        self._programs.append(executed)
+        first, *repair = self._programs
+        verdict = judge(executed, self.run.assignment.timeout_seconds, on_order=self._stopping)
+        if isinstance(verdict, Rejected) and repair:
+            if reason := same_output(first.report.text, executed.report.text):
+                verdict = Failure(f"{reason}: {redacted(verdict.faults[0].message)}")
+        elif isinstance(verdict, Rejected) and not self._stopping:
+            seed = seed_of(self.context, self.run, "repair")
+            prompt = repair_prompt(verdict.faults, first.report.text, leaf=is_leaf(self.run), seed=seed)
+            self._execution.repair(redacted(prompt), first.report.session)
+            return None
+        self.finishing = True
+        return self._defer(verdict) if isinstance(verdict, Blocker) else self._finish(verdict)
+
+    async def stop(self) -> None:
+        """Stop the program; `play` continues by recording its work."""
+        self._stopping = True
+        await self._execution.stop()
+
+    def called_off(self, ended: JobOutcome | Deferral) -> JobOutcome | Deferral:
+        """Cancel a run that was deferred."""
+        if isinstance(ended, JobOutcome):
+            return ended
+        self._before += (ended,)
+        self._programs.clear()
+        return self._finish(Failure("stopped on order", JobState.CANCELLED))
+
+    def _defer(self, blocker: Blocker) -> JobOutcome | Deferral:
+        used = sum((executed.report.usage for executed in self._programs), Usage())
+        deferred = blocker if self._stopping else deferral.defer(self.context, self.run, blocker, used)
+        if isinstance(deferred, Blocker):
+            return self._finish(as_failure(deferred))
+        workspace.rest(self._workspace)
+        return deferred
+
+    def _finish(self, verdict: Settled) -> JobOutcome:
+        runs, folder, snapshots = self._programs, self._workspace, self._execution.snapshots
+        if (moved := self._moved()) is not None:
+            return moved
+        result = verdict.result if not isinstance(verdict, Failure | Rejected) else None
+        models = [executed.report.model for executed in runs if executed.report.model]
+        evidence = workspace.collect(folder, self.run, result, models[-1] if models else None)
+        with until_hub(partial(self.context.reports.held_up, self.run), done=True):
+            evidence = workspace.publish(self.context, self.run, folder, evidence)
+        remarks = (f"not in its snapshots: {row}" for row in snapshots.left_out if row not in evidence.odd)
+        evidence = replace(evidence, odd=(*evidence.odd, *remarks))
+        verdict = held_to_evidence(verdict, self.run, runs, evidence)
+        usages = [each.usage for each in self._before] + [executed.report.usage for executed in runs]
+        usage = sum(usages, Usage())
+        outcome = attempt_outcome.outcome(self.context, self.run, verdict, evidence, usage, folder.worktree.branch)
+        told = (*outcome.notices, *attempt_outcome.of_evidence(self.run, evidence))
+        told += attempt_outcome.of_edits(self.run, verdict, evidence)
+        told += attempt_outcome.of_repair(self.run, runs)
+        told += attempt_outcome.of_output(self.run, runs[-1] if runs else None)
+        told += attempt_outcome.of_attempt(self.run, self._row, self._before, self._execution.resumes)
+        outcome = outcome.model_copy(update={"begun_at": self._row.started_at, "notices": told})
+        if runs:
+            model = models[-1] if models else None
+            outcome = outcome.model_copy(update={"session": runs[-1].report.session, "model": model})
+        outcome = attempt_outcome.travelling(outcome)
+        payload = attempt_outcome.payload(self.context, verdict, evidence)
+        diagnostics = attempt_outcome.diagnostics(verdict, runs, evidence) | {"start_sha": folder.worktree.base}
+        attempts.close(self.context.store, self._row, outcome, payload, diagnostics)
+        snapshots.remove(folder.repo)
+        workspace.dispose(folder, self.run, evidence)
+        return outcome
+
+    def _moved(self) -> JobOutcome | None:
+        """Return the outcome of an attempt that was taken from this host; its work is kept elsewhere (ruling Q5)."""
+        can_move = self._execution.snapshots.through is not None
+        row = attempts.get(self.context.store, *self._row.key) if can_move else None
+        recorded = row.recorded if row is not None else None
+        return recorded if recorded is not None and recorded.moved else None
 
     def refuse(self, row: AttemptRow, fault: ServiceError) -> JobOutcome:
         run = self.run
@@ -251,15 +227,14 @@ class Jobs:
     def __init__(self, context: Context, adapters: Mapping[str, Adapter], slots: Slots) -> None:
         self._context = context
         self._adapters = adapters
-        self._attempts = Attempts(context, slots)
+        self._slots = slots
 
     @activity.defn(name="run_job")
     async def run_job(self, run: JobRun) -> JobOutcome:
         """Run one attempt of a job; a deferred one frees its slot until Temporal calls again."""
-        work: Work[JobOutcome | Deferral] = JobWork(
-            self._context, run, self._adapters.get(run.assignment.worker.runtime)
-        )
-        ended = await self._attempts.attempt(work)
+        adapter = self._adapters.get(run.assignment.worker.runtime)
+        attempt: Attempt[JobOutcome | Deferral] = JobAttempt(self._context, run, adapter)
+        ended = await run_attempt(self._context, self._slots, attempt)
         if isinstance(ended, Deferral):
             raise deferral.error(ended)
         self._context.reports.ended(run)

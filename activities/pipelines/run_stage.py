@@ -17,7 +17,7 @@ from activities.git.merges.into_worktree import MergeConflict, merge
 from activities.git.registered_repository import lent
 from activities.git.work_folder import worktrees
 from activities.host import boxing, checkouts
-from activities.host.attempt import Attempts, Work, with_way_out
+from activities.host.attempt import Attempt, run_attempt, with_way_out
 from activities.host.boxing import Wanted
 from activities.host.context import Context
 from activities.host.disk_space import GIB
@@ -48,78 +48,16 @@ OUTPUT_LIMIT = 12_000
 
 @dataclass
 class StageAttempt:
-    """One attempt in progress."""
+    """One attempt of a shell stage: its command in a worktree of its own."""
 
     context: Context
     run: StageRun
-    row: AttemptRow
-    repo: Path
-    worktree: Path
-    on_progress: Callable[[Progress], None]
-    launch: Launch
-    box: Box | None
     finishing: bool = False
+    _row: AttemptRow = field(init=False)
+    _repo: Path = field(init=False)
+    _box: Box | None = field(init=False)
+    _on_progress: Callable[[Progress], None] = field(init=False)
     _started: "Future[Claim]" = field(default_factory=Future)
-
-    def start(self) -> None:
-        """Start the command; errors are raised later, by `play`."""
-        try:
-            self._started.set_result(supervised_run.begin(self._request()))
-        except BaseException as error:
-            self._started.set_exception(error)
-
-    async def play(self) -> StageOutcome:
-        """Wait for the command's end, judge it, and record it."""
-        claim = self._started.result()
-        end = await self.context.room.follow(Path(self.row.run_dir), claim, self.worktree, self.on_progress)
-        self.finishing = True
-        return await in_turn(self._finish, end)
-
-    async def stop(self) -> None:
-        """End the command; `play` then records what the command left."""
-        await supervised_run.stop(Path(self.row.run_dir), self.context.settings.worker.stop_grace)
-
-    def called_off(self, ended: StageOutcome) -> StageOutcome:
-        """Return the outcome unchanged."""
-        return ended
-
-    def _request(self) -> RunRequest:
-        env = self.launch.env
-        if self.box is not None:
-            boxing.hand_over(self.box)
-            env = boxing.environment(self.box, env)
-        return RunRequest(
-            run_dir=Path(self.row.run_dir),
-            argv=self.launch.argv,
-            cwd=self.worktree,
-            env=env,
-            box=self.box,
-            timeout_seconds=self.run.timeout_seconds,
-            grace_seconds=self.context.settings.worker.stop_grace,
-            most_bytes=self.context.settings.worker.job_disk * GIB,
-        )
-
-    def _finish(self, end: RunEnd) -> StageOutcome:
-        boxing.take_back(self.worktree, kept=False)
-        outcome = storable_model(judge(end, self.run.timeout_seconds))
-        output = {
-            "output": storable(last_lines(end.stdout, OUTPUT_LIMIT)),
-            "stderr": storable(last_lines(end.stderr, OUTPUT_LIMIT)),
-            "end": end.kind.value,
-            "box": boxing.told(self.box),
-        }
-        pipeline_runs.stage_ends(self.context.store, self.run.row, outcome)
-        attempts.close(self.context.store, self.row, outcome, {}, output)
-        worktrees.dispose(self.repo, self.worktree, later=True)
-        return outcome
-
-
-@dataclass(frozen=True)
-class StageWork:
-    """The work of a shell stage's attempt: its command in a worktree of its own."""
-
-    context: Context
-    run: StageRun
 
     @property
     def offered(self) -> Offered:
@@ -138,13 +76,13 @@ class StageWork:
     def taken_back(self) -> StageOutcome:
         return StageOutcome(state=StageState.CANCELLED, reason="stopped before it began")
 
-    def prepare(self, row: AttemptRow, beat: Heartbeat) -> StageAttempt:
-        """Make a worktree at the run's commit, with the work of the stages it needs merged in; recorded first."""
-        context, run = self.context, self.run
+    def begin(self, row: AttemptRow, beat: Heartbeat) -> None:
+        """Make a worktree at the run's commit, recorded first, with the work it needs; start the command."""
+        context, run, self._row, self._on_progress = self.context, self.run, row, beat.see
         pipeline_runs.stage_begins(context.store, run.row)
         known = repos.registered(context.store, run.repo)
         with until_hub(lambda reason, hint: self._waits(f"{reason}; {hint}")):
-            repo = checkouts.path_of(context, known)
+            repo = self._repo = checkouts.path_of(context, known)
             if Claim.read(Path(row.run_dir)) is None:
                 checkouts.fetch(context, known, run.branch_deps, [run.base] if run.base else [])
         if activity.info().attempt > 1:  # it may have waited
@@ -160,8 +98,11 @@ class StageWork:
         script = mapped(Script.model_validate_json(context.artifacts.read(run.script)), context.kept.show)
         launch = Launch(script.command, environment(context, run, script, payload_of(context, run.payload)))
         wanted = Wanted(SHELL, launch, script.command, self._worktree, Path(row.run_dir), lent=lent(repo))
-        box = boxing.box_of(context.home, context.settings, context.environ, wanted)
-        return StageAttempt(context, run, row, repo, self._worktree, beat.see, launch, box)
+        self._box = boxing.box_of(context.home, context.settings, context.environ, wanted)
+        try:
+            self._started.set_result(supervised_run.begin(self._request(launch)))
+        except BaseException as error:
+            self._started.set_exception(error)
 
     def _waits(self, reason: str) -> None:
         pipeline_runs.stage_waits(self.context.store, self.run.run_id, self.run.stage_id, reason)
@@ -183,19 +124,64 @@ class StageWork:
         name = worktrees.worktree_name(self.run.repo, f"{self.run.job_id}-{self.run.attempt}")
         return worktrees.place(self.context.home.worktrees, name)
 
+    async def play(self) -> StageOutcome:
+        """Wait for the command's end, judge it, and record it."""
+        claim = self._started.result()
+        end = await self.context.room.follow(Path(self._row.run_dir), claim, self._worktree, self._on_progress)
+        self.finishing = True
+        return await in_turn(self._finish, end)
+
+    async def stop(self) -> None:
+        """End the command; `play` then records what the command left."""
+        await supervised_run.stop(Path(self._row.run_dir), self.context.settings.worker.stop_grace)
+
+    def called_off(self, ended: StageOutcome) -> StageOutcome:
+        """Return the outcome unchanged."""
+        return ended
+
+    def _request(self, launch: Launch) -> RunRequest:
+        env = launch.env
+        if self._box is not None:
+            boxing.hand_over(self._box)
+            env = boxing.environment(self._box, env)
+        return RunRequest(
+            run_dir=Path(self._row.run_dir),
+            argv=launch.argv,
+            cwd=self._worktree,
+            env=env,
+            box=self._box,
+            timeout_seconds=self.run.timeout_seconds,
+            grace_seconds=self.context.settings.worker.stop_grace,
+            most_bytes=self.context.settings.worker.job_disk * GIB,
+        )
+
+    def _finish(self, end: RunEnd) -> StageOutcome:
+        boxing.take_back(self._worktree, kept=False)
+        outcome = storable_model(judge(end, self.run.timeout_seconds))
+        output = {
+            "output": storable(last_lines(end.stdout, OUTPUT_LIMIT)),
+            "stderr": storable(last_lines(end.stderr, OUTPUT_LIMIT)),
+            "end": end.kind.value,
+            "box": boxing.told(self._box),
+        }
+        pipeline_runs.stage_ends(self.context.store, self.run.row, outcome)
+        attempts.close(self.context.store, self._row, outcome, {}, output)
+        worktrees.dispose(self._repo, self._worktree, later=True)
+        return outcome
+
 
 class Stages:
     """The activity, bound to its host; it shares the slots of the host with the agents (ruling C8)."""
 
     def __init__(self, context: Context, slots: Slots) -> None:
         self._context = context
-        self._attempts = Attempts(context, slots)
+        self._slots = slots
 
     @activity.defn(name="run_stage")
     async def run_stage(self, run: StageRun) -> StageOutcome:
         """Run one attempt of a shell stage."""
-        work: Work[StageOutcome] = StageWork(self._context, run)
-        outcome = await self._attempts.attempt(work)
+        attempt: Attempt[StageOutcome] = StageAttempt(self._context, run)
+        outcome = await run_attempt(self._context, self._slots, attempt)
         return outcome.model_copy(update={"of": run.named})
 
 

@@ -9,7 +9,6 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from bridge.operations.jobs.claimed_changes import claims, entry, in_sum
-
 from cli.drawing.lines import FOLDED, Line, Look, Piece, headed, in_fields, of_state, path, prose
 from cli.drawing.widths import cut
 from workflows.text.invisible import prefixed

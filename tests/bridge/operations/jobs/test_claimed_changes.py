@@ -1,8 +1,8 @@
 """The sentence on what a job really changed, beside what it claims."""
 
 import pytest
-from bridge.operations.jobs.claimed_changes import in_sum
 
+from bridge.operations.jobs.claimed_changes import in_sum
 from workflows.policy.observation import Touched, observe
 
 pytestmark = pytest.mark.ruling("I4", "spec:result.observation")
