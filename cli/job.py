@@ -15,8 +15,8 @@ from cli.drawing.tables import Column
 from cli.invocation.options import Json, service_here
 
 if TYPE_CHECKING:
+    from activities.store.jobs import JobFilter
     from activities.store.tree_list import TreeFilter
-    from bridge.operations.jobs.jobs import JobFilter
     from bridge.operations.orders.trees import Killed
     from bridge.operations.service import Service
 
@@ -44,7 +44,10 @@ def list_(
     web: Web = False,
 ) -> None:
     """List the newest trees: their state, what they wait for, what was said last. With --jobs, the jobs."""
-    from bridge.operations.jobs.jobs import JobFilter
+    from activities.store.jobs import JobFilter
+    from activities.store.tree_list import TreeFilter
+    from bridge.operations.jobs.jobs import states_named
+    from bridge.operations.jobs.tree_list import state_named
 
     service = service_here()
     by_job = jobs or roots or preflight_failed or tree is not None
@@ -56,13 +59,30 @@ def list_(
         where = links.page_of_jobs(service, tree, **narrowed, **flags) if by_job else links.page_of_trees(**narrowed)
         open_page(service, where)
     elif by_job:
-        wanted = JobFilter(repo, agent, state, tree, roots, preflight_failed, limit, None, search, pr, issue)
+        wanted = JobFilter(
+            repo=repo,
+            agent=agent,
+            states=states_named(state),
+            tree=tree,
+            roots_only=roots,
+            preflight_failed=preflight_failed,
+            text=search,
+            pull_request=pr,
+            issue=issue,
+            limit=limit,
+        )
         _list_jobs(service, wanted, json=json)
     else:
-        from activities.store.tree_list import TreeFilter
-        from bridge.operations.jobs.tree_list import state_named
-
-        _list_trees(service, TreeFilter(repo, agent, state_named(state), search, pr, issue, limit), json=json)
+        trees = TreeFilter(
+            repo=repo,
+            agent=agent,
+            state=state_named(state),
+            text=search,
+            pull_request=pr,
+            issue=issue,
+            limit=limit,
+        )
+        _list_trees(service, trees, json=json)
 
 
 def _list_trees(service: "Service", wanted: "TreeFilter", *, json: bool) -> None:
@@ -316,10 +336,11 @@ def reviews(
     json: Json = False,
 ) -> None:
     """List the reviews that people recorded with `job open`, newest first. They don't count for the gate."""
+    from activities.store.registry.reviews import ReviewFilter
     from bridge.operations.registry import reviews as recorded
     from cli.drawing.words import review_row
 
-    found = [recorded.shown(each) for each in recorded.find(service_here(), recorded.ReviewFilter(repo, pr, limit))]
+    found = [recorded.shown(each) for each in recorded.find(service_here(), ReviewFilter(repo, pr, limit))]
     if json:
         say_json(found)
         return

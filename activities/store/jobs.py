@@ -1,10 +1,11 @@
 """The read model of trees: tasks, jobs, events. Rows are written by revision: late and repeated writes do no harm."""
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Engine, Row, Select, func, or_, select, tuple_, union
+from sqlalchemy import ColumnElement, Engine, Row, func, or_, select, tuple_, union
 
 from activities.store import events, outbox, rounds, schema, writers
 from activities.store.queries import Database, one, rows, scalar, transaction, upsert
@@ -119,50 +120,58 @@ def tree(store: Database, root_job_id: str) -> list[JobRecord]:
     return [_job(row) for row in rows(store, query)]
 
 
-def find(
-    engine: Engine,
-    *,
-    repo: str | None = None,
-    agent: str | None = None,
-    root: str | None = None,
-    states: Sequence[JobState] = (),
-    roots_only: bool = False,
-    preflight_failed: bool = False,
-    text: str = "",
-    pull_request: int | None = None,
-    issue: int | None = None,
-    before: tuple[float, str] | None = None,
-    limit: int = 50,
-) -> list[JobRecord]:
-    """Return the newest jobs that match; `before` is the time and id of the last one seen."""
-    query: Select[Any] = select(schema.jobs).order_by(*NEWEST_FIRST)
-    if repo:
-        query = query.where(schema.jobs.c.repo == repo)
-    if agent:
-        query = query.where(schema.jobs.c.agent == agent)
-    if root:
-        query = query.where(schema.jobs.c.root_job_id == root)
-    if states:
-        query = query.where(schema.jobs.c.state.in_(states))
-    if roots_only:
-        query = query.where(schema.jobs.c.parent_job_id.is_(None))
-    if preflight_failed:
-        query = query.where(schema.jobs.c.preflight_failed.is_not(None))
-    if pull_request is not None:
-        query = query.where(schema.jobs.c.pull_request == pull_request)
-    if issue is not None:
-        query = query.where(schema.jobs.c.issue == issue)
-    if before:
-        query = query.where(tuple_(schema.jobs.c.queued_at, schema.jobs.c.job_id) < before)
-    if text:
-        query = _searching(query.where(matches(engine, text)).limit(limit))
-    return [_job(row) for row in rows(engine, query.limit(limit))]
+@dataclass(frozen=True, kw_only=True)
+class WorkFilter:
+    """The filters that lists of jobs and of trees share."""
+
+    repo: str | None = None
+    agent: str | None = None
+    """The agent of the job, or of a job of the tree."""
+    text: str = ""
+    """A text in a job's id, agent or leg, or in its task's title."""
+    pull_request: int | None = None
+    issue: int | None = None
+    limit: int = 50
+    before: tuple[float, str] | None = None
+    """The time and id of the last one on the page before."""
+
+    def of_job(self, engine: Engine) -> list[ColumnElement[bool]]:
+        """Return the conditions for a job; a tree matches if one of its jobs does."""
+        names = ("agent", "pull_request", "issue")
+        conditions = [schema.jobs.c[name] == value for name in names if (value := getattr(self, name))]
+        return [*conditions, matches(engine, self.text)] if self.text else conditions
 
 
-def _searching(query: Select[Any]) -> Select[Any]:
-    """Select the rows by the index `jobs_by_time` alone, for a text search, which has to read every job."""
-    found = query.with_only_columns(schema.jobs.c.job_id)
-    return select(schema.jobs).where(schema.jobs.c.job_id.in_(found)).order_by(*NEWEST_FIRST)
+@dataclass(frozen=True, kw_only=True)
+class JobFilter(WorkFilter):
+    """The filters of a list of jobs."""
+
+    states: Collection[JobState] = ()
+    tree: str | None = None
+    """The root of their tree."""
+    roots_only: bool = False
+    preflight_failed: bool = False
+
+
+def find(engine: Engine, wanted: JobFilter) -> list[JobRecord]:
+    """Return the newest jobs that match."""
+    jobs = schema.jobs.c
+    query = select(schema.jobs).where(*wanted.of_job(engine)).order_by(*NEWEST_FIRST).limit(wanted.limit)
+    if wanted.repo:
+        query = query.where(jobs.repo == wanted.repo)
+    if wanted.tree:
+        query = query.where(jobs.root_job_id == wanted.tree)
+    if wanted.states:
+        query = query.where(jobs.state.in_(wanted.states))
+    if wanted.roots_only:
+        query = query.where(jobs.parent_job_id.is_(None))
+    if wanted.preflight_failed:
+        query = query.where(jobs.preflight_failed.is_not(None))
+    if wanted.before:
+        query = query.where(tuple_(jobs.queued_at, jobs.job_id) < wanted.before)
+    if wanted.text:  # it reads every job: by the index `jobs_by_time` alone
+        query = select(schema.jobs).where(jobs.job_id.in_(query.with_only_columns(jobs.job_id))).order_by(*NEWEST_FIRST)
+    return [_job(row) for row in rows(engine, query)]
 
 
 def matches(engine: Engine, text: str) -> ColumnElement[bool]:
@@ -190,7 +199,8 @@ def titles(engine: Engine, roots: set[str]) -> dict[str, str]:
 
 def open_jobs(engine: Engine, *, repo: str | None = None, agent: str | None = None) -> list[JobRecord]:
     """Return the jobs that have not ended."""
-    return find(engine, repo=repo, agent=agent, states=(JobState.QUEUED, JobState.RUNNING), limit=1000)
+    still_open = (JobState.QUEUED, JobState.RUNNING)
+    return find(engine, JobFilter(repo=repo, agent=agent, states=still_open, limit=1000))
 
 
 def count_preflight_failures(engine: Engine) -> int:

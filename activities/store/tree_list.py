@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Engine, Row, Select, Table, and_, func, or_, select, tuple_
 
 from activities.store import schema
-from activities.store.jobs import job_of, matches
+from activities.store.jobs import WorkFilter, job_of
 from activities.store.placements import host_of
 from activities.store.queries import clock, rows
 from workflows.model.rows import JobRecord, RoundRecord, TaskRecord
@@ -44,21 +44,11 @@ class ListedTree:
     """Why its last set of delegations that could not be routed was refused; empty if every set could be."""
 
 
-@dataclass(frozen=True)
-class TreeFilter:
+@dataclass(frozen=True, kw_only=True)
+class TreeFilter(WorkFilter):
     """The filters of a list of trees."""
 
-    repo: str | None = None
-    agent: str | None = None
-    """An agent that has, or had, a job of the tree."""
     state: TreeState | None = None
-    text: str = ""
-    """A text in the title, or in the id, the leg or the agent of a job."""
-    pull_request: int | None = None
-    issue: int | None = None
-    limit: int = 50
-    before: tuple[float, str] | None = None
-    """Start and root of the last tree of the page before."""
 
 
 def find(engine: Engine, wanted: TreeFilter, now: float) -> list[ListedTree]:
@@ -73,25 +63,11 @@ def _page(engine: Engine, wanted: TreeFilter) -> Select[Any]:
         query = query.where(tasks.c.repo == wanted.repo)
     if wanted.state:
         query = query.where(_is_in(wanted.state))
-    for condition in _of_a_job(engine, wanted):
+    for condition in wanted.of_job(engine):
         query = query.where(tasks.c.root_job_id.in_(select(jobs.c.root_job_id).where(condition)))
     if wanted.before:
         query = query.where(tuple_(tasks.c.opened_at, tasks.c.root_job_id) < wanted.before)
     return query.order_by(tasks.c.opened_at.desc(), tasks.c.root_job_id.desc()).limit(wanted.limit)
-
-
-def _of_a_job(engine: Engine, wanted: TreeFilter) -> list[ColumnElement[bool]]:
-    """Return the filters that a job of the tree must meet."""
-    conditions = []
-    if wanted.agent:
-        conditions.append(jobs.c.agent == wanted.agent)
-    if wanted.pull_request is not None:
-        conditions.append(jobs.c.pull_request == wanted.pull_request)
-    if wanted.issue is not None:
-        conditions.append(jobs.c.issue == wanted.issue)
-    if wanted.text:
-        conditions.append(matches(engine, wanted.text))
-    return conditions
 
 
 def _is_in(state: TreeState) -> ColumnElement[bool]:

@@ -333,8 +333,9 @@ def read_json(text: str, words: Words) -> None:
 
 
 def reviews_of(service: Service) -> Any:
+    from activities.store.registry.reviews import ReviewFilter
     from bridge.operations.registry import reviews
 
-    found = reviews.find(service, reviews.ReviewFilter(None, None, 50))
+    found = reviews.find(service, ReviewFilter(None, None, 50))
     service.store.dispose()
     return found

@@ -193,7 +193,7 @@ async def test_a_caller_that_asks_again_just_as_its_run_ends_starts_nothing_twic
             await host.client.get_workflow_handle(ids.workflow_id(host.name)).result()
         assert "prun-again is over: succeeded" in str(over.value.cause)
         assert host.show("prun-again") == before
-        assert len(stored_jobs.find(host.service.store)) == 1
+        assert len(stored_jobs.find(host.service.store, stored_jobs.JobFilter())) == 1
         await host.until_over(await host.run())
 
 

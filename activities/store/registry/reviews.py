@@ -43,24 +43,28 @@ def get(engine: Engine, review_id: str) -> Review | None:
     return next(iter(_read(engine, select(schema.reviews).where(schema.reviews.c.review_id == review_id))), None)
 
 
-def find(
-    engine: Engine,
-    *,
-    repo: str | None = None,
-    pull_request: int | None = None,
-    before: tuple[float, str] | None = None,
-    limit: int = 50,
-) -> list[Review]:
-    """Return the newest reviews that match, with their notes; `before` is the time and id of the last one seen."""
+@dataclass(frozen=True)
+class ReviewFilter:
+    """The filters of a list of reviews."""
+
+    repo: str | None = None
+    pull_request: int | None = None
+    limit: int = 50
+    before: tuple[float, str] | None = None
+    """The time and id of the last review on the page before."""
+
+
+def find(engine: Engine, wanted: ReviewFilter) -> list[Review]:
+    """Return the newest reviews that match, with their notes."""
     table = schema.reviews.c
-    query = select(schema.reviews).order_by(table.opened_at.desc(), table.review_id.desc())
-    if repo is not None:
-        query = query.where(table.repo == repo)
-    if pull_request is not None:
-        query = query.where(table.pull_request == pull_request)
-    if before:
-        query = query.where(tuple_(table.opened_at, table.review_id) < before)
-    return _read(engine, query.limit(limit))
+    query = select(schema.reviews).order_by(table.opened_at.desc(), table.review_id.desc()).limit(wanted.limit)
+    if wanted.repo is not None:
+        query = query.where(table.repo == wanted.repo)
+    if wanted.pull_request is not None:
+        query = query.where(table.pull_request == wanted.pull_request)
+    if wanted.before:
+        query = query.where(tuple_(table.opened_at, table.review_id) < wanted.before)
+    return _read(engine, query)
 
 
 def _read(engine: Engine, query: Select[Any]) -> list[Review]:

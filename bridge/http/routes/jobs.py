@@ -1,12 +1,12 @@
 """Jobs and trees: read, watch, resume, end, run again, merge (rulings J6, J9)."""
 
 import asyncio
-from dataclasses import replace
 from secrets import token_hex
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from activities.store.jobs import JobFilter
 from activities.store.tree_list import TreeFilter
 from bridge.http.routes.event_stream import look, resumed_at, stream
 from bridge.http.wire import projections
@@ -113,8 +113,18 @@ async def list_jobs(
     cursor: Cursor = None,
 ) -> JobList:
     """The newest jobs that match, a page at a time."""
-    wanted = jobs.JobFilter(repo, agent, state, tree, roots, preflight_failed, limit + 1, place(cursor))
-    wanted = replace(wanted, pull_request=pull_request, issue=issue)
+    wanted = JobFilter(
+        repo=repo,
+        agent=agent,
+        states=jobs.states_named(state),
+        tree=tree,
+        roots_only=roots,
+        preflight_failed=preflight_failed,
+        pull_request=pull_request,
+        issue=issue,
+        limit=limit + 1,
+        before=place(cursor),
+    )
     return await read(_page, service, wanted)
 
 
@@ -131,8 +141,16 @@ async def list_trees(
     cursor: Cursor = None,
 ) -> TreeList:
     """The newest trees that match, each with its first job, a page at a time."""
-    found = tree_list.state_named(state)
-    wanted = TreeFilter(repo, agent, found, search, pull_request, issue, limit + 1, place(cursor))
+    wanted = TreeFilter(
+        repo=repo,
+        agent=agent,
+        state=tree_list.state_named(state),
+        text=search,
+        pull_request=pull_request,
+        issue=issue,
+        limit=limit + 1,
+        before=place(cursor),
+    )
     return await read(_trees, service, wanted)
 
 
@@ -240,7 +258,7 @@ def _gate(service: Service, job_id: str, pull_request: int | None) -> Gate:
     return projections.shown(service, Gate, found)
 
 
-def _page(service: Service, wanted: jobs.JobFilter) -> JobList:
+def _page(service: Service, wanted: JobFilter) -> JobList:
     found, more = page(jobs.find(service, wanted), wanted.limit, lambda last: (last.queued_at, last.job_id))
     listed = [JobSummary.of(each) for each in found]
     return projections.hidden(service, JobList(jobs=listed, next_cursor=more))

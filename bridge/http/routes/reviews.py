@@ -2,6 +2,7 @@
 
 from fastapi import APIRouter
 
+from activities.store.registry.reviews import ReviewFilter
 from bridge.http.wire.authorization import needs
 from bridge.http.wire.dependencies import ServiceDep
 from bridge.http.wire.document import errors
@@ -27,9 +28,9 @@ async def list_reviews(
     cursor: Cursor = None,
 ) -> ReviewList:
     """The newest in-session reviews that match, a page at a time, like `service job reviews`."""
-    return await read(_page, service, reviews.ReviewFilter(repo, pull_request, limit + 1, place(cursor)))
+    return await read(_page, service, ReviewFilter(repo, pull_request, limit + 1, place(cursor)))
 
 
-def _page(service: Service, wanted: reviews.ReviewFilter) -> ReviewList:
+def _page(service: Service, wanted: ReviewFilter) -> ReviewList:
     found, more = page(reviews.find(service, wanted), wanted.limit, lambda last: (last.opened_at, last.review_id))
     return hidden(service, ReviewList(reviews=[reviews.shown(each) for each in found], next_cursor=more))

@@ -15,6 +15,7 @@ from activities.store import jobs as stored
 from activities.store import placements
 from activities.store import rounds as stored_rounds
 from activities.store import trees as stored_trees
+from activities.store.jobs import JobFilter
 from bridge.operations.jobs import belongs_to as belonging
 from bridge.operations.jobs import hosts
 from bridge.operations.jobs.belongs_to import NOTHING, Belonging
@@ -73,47 +74,23 @@ def get(service: Service, job_id: str) -> JobRecord:
     return job
 
 
-@dataclass(frozen=True)
-class JobFilter:
-    """The filter of `job list`."""
-
-    repo: str | None = None
-    agent: str | None = None
-    state: str | None = None
-    tree: str | None = None
-    roots_only: bool = False
-    preflight_failed: bool = False
-    limit: int = 50
-    before: tuple[float, str] | None = None
-    """The time and id of the last job on the page before."""
-    text: str = ""
-    """A text to find in a job's id, agent or leg, or in its task's title."""
-    pull_request: int | None = None
-    issue: int | None = None
+def states_named(name: str | None) -> tuple[JobState, ...]:
+    """Return the state with this name; without a name any state will do."""
+    if name is None:
+        return ()
+    if name in list(JobState):
+        return (JobState(name),)
+    way = f"service job list --state {name}" if name in list(TaskState) else ""
+    error = UsageError(f"{name!r} is not a job state; they are {', '.join(JobState)}", way)
+    raise error if way else with_nearest(error, name, JobState)
 
 
 def find(service: Service, wanted: JobFilter) -> list[JobRecord]:
-    """Return the newest jobs that match."""
-    if wanted.state is not None and wanted.state not in list(JobState):
-        way = f"service job list --state {wanted.state}" if wanted.state in list(TaskState) else ""
-        error = UsageError(f"{wanted.state!r} is not a job state; they are {', '.join(JobState)}", way)
-        raise error if way else with_nearest(error, wanted.state, JobState)
+    """Return the newest jobs that match; `tree` may be any job of the tree."""
     check_search(wanted.text)
-    found = stored.find(
-        service.store,
-        repo=wanted.repo,
-        agent=wanted.agent,
-        root=get(service, wanted.tree).root_job_id if wanted.tree is not None else None,
-        states=(JobState(wanted.state),) if wanted.state else (),
-        roots_only=wanted.roots_only,
-        preflight_failed=wanted.preflight_failed,
-        text=wanted.text,
-        pull_request=wanted.pull_request,
-        issue=wanted.issue,
-        before=wanted.before,
-        limit=wanted.limit,
-    )
-    return hosts.with_reasons(service, found)
+    if wanted.tree is not None:
+        wanted = replace(wanted, tree=get(service, wanted.tree).root_job_id)
+    return hosts.with_reasons(service, stored.find(service.store, wanted))
 
 
 def check_search(text: str) -> None:

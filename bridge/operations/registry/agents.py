@@ -8,6 +8,7 @@ from typing import Any
 from activities.redaction.redact import mapped
 from activities.runtimes.table import KNOWN, PROGRAMS, RUNTIMES
 from activities.store import jobs as stored_jobs
+from activities.store.jobs import JobFilter
 from activities.store.registry import agents as stored
 from activities.store.registry.agents import Agent
 from bridge.operations.registry import arguments, repos
@@ -88,7 +89,7 @@ def only(service: Service, action: Action, repo: str) -> Agent:
 
 def check_used(service: Service, name: str | None) -> None:
     """Raise if a list is narrowed to an agent that is not registered and that never had a job."""
-    if name is not None and not stored_jobs.find(service.store, agent=name, limit=1):
+    if name is not None and not stored_jobs.find(service.store, JobFilter(agent=name, limit=1)):
         get(service, name)
 
 

@@ -12,6 +12,7 @@ from activities.git.registered_repository import common_directory
 from activities.git.remotes import remotes, without_credentials
 from activities.host import checkouts
 from activities.store import jobs as stored_jobs
+from activities.store.jobs import JobFilter
 from activities.store.registry import repos as stored
 from activities.store.registry.repos import Remote, Repo
 from bridge.operations.registry import arguments
@@ -195,7 +196,7 @@ def _shares(checkout: Path, common: Path) -> bool:
 
 def check_used(service: Service, name: str | None) -> None:
     """Raise if a list is narrowed to a repository that is not registered and that no job ever worked on."""
-    if name is not None and not stored_jobs.find(service.store, repo=name, limit=1):
+    if name is not None and not stored_jobs.find(service.store, JobFilter(repo=name, limit=1)):
         get(service, name)
 
 

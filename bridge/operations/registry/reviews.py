@@ -3,14 +3,14 @@
 import re
 import secrets
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from activities.redaction.redact import redacted
 from activities.store.registry import reviews as stored
-from activities.store.registry.reviews import Review
+from activities.store.registry.reviews import Review, ReviewFilter
 from bridge.operations.registry import repos
 from bridge.operations.registry.arguments import bounded
 from bridge.operations.service import Service
@@ -86,26 +86,9 @@ def get(service: Service, review_id: str) -> Review:
     return review
 
 
-@dataclass(frozen=True)
-class ReviewFilter:
-    """The filter of a list of reviews."""
-
-    repo: str | None = None
-    pull_request: int | None = None
-    limit: int = 50
-    before: tuple[float, str] | None = None
-    """The time and id of the last review on the page before."""
-
-
 def find(service: Service, wanted: ReviewFilter) -> list[Review]:
     """Return the newest reviews that match."""
-    return stored.find(
-        service.store,
-        repo=wanted.repo,
-        pull_request=wanted.pull_request,
-        before=wanted.before,
-        limit=wanted.limit,
-    )
+    return stored.find(service.store, wanted)
 
 
 def note(service: Service, review_id: str, text: str, author: str) -> Review:

@@ -40,12 +40,12 @@ def _write(store: Engine, task: TaskRecord | None, job: JobRecord) -> None:
     ],
 )
 def test_a_text_finds_ids_titles_legs_and_agents(trees: Engine, text: str, found: list[str]) -> None:
-    assert [job.job_id for job in jobs.find(trees, text=text)] == found
+    assert [job.job_id for job in jobs.find(trees, jobs.JobFilter(text=text))] == found
 
 
 def test_it_goes_together_with_the_other_filters(trees: Engine) -> None:
-    assert [job.job_id for job in jobs.find(trees, text="raise", roots_only=True)] == [seeds.ROOT]
-    assert [job.job_id for job in jobs.find(trees, text="scout", before=(3.0, OTHER))] == [seeds.ROOT]
+    assert [job.job_id for job in jobs.find(trees, jobs.JobFilter(text="raise", roots_only=True))] == [seeds.ROOT]
+    assert [job.job_id for job in jobs.find(trees, jobs.JobFilter(text="scout", before=(3.0, OTHER)))] == [seeds.ROOT]
 
 
 def test_trees_are_named_by_their_titles(trees: Engine) -> None:

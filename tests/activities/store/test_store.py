@@ -270,10 +270,10 @@ def test_a_tree_is_read_in_dispatch_order(store: Engine) -> None:
 
 def test_jobs_are_found_newest_first_by_what_people_filter_by(store: Engine) -> None:
     jobs.write(store, Records(jobs=(job(at=1.0), job(f"{ROOT}.1", at=2.0, state=JobState.FAILED))))
-    assert [j.job_id for j in jobs.find(store)] == [f"{ROOT}.1", ROOT]
-    assert [j.job_id for j in jobs.find(store, states=(JobState.QUEUED,))] == [ROOT]
-    assert jobs.find(store, repo="acme/other") == []
-    assert len(jobs.find(store, limit=1)) == 1
+    assert [j.job_id for j in jobs.find(store, jobs.JobFilter())] == [f"{ROOT}.1", ROOT]
+    assert [j.job_id for j in jobs.find(store, jobs.JobFilter(states=(JobState.QUEUED,)))] == [ROOT]
+    assert jobs.find(store, jobs.JobFilter(repo="acme/other")) == []
+    assert len(jobs.find(store, jobs.JobFilter(limit=1))) == 1
 
 
 @pytest.mark.ruling("B5")

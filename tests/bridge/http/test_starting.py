@@ -32,7 +32,7 @@ BODY: dict[str, Any] = {"message": "Which module limits the rate?", "repo": "acm
 
 
 def started(service: Service) -> list[str]:
-    return [job.job_id for job in stored_jobs.find(service.store, limit=1000)]
+    return [job.job_id for job in stored_jobs.find(service.store, stored_jobs.JobFilter(limit=1000))]
 
 
 async def workflow(service: Service, job_id: str) -> dict[str, Any]:

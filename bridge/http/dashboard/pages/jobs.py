@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
+from activities.store.jobs import JobFilter
 from bridge.http.dashboard.frame.page import Action, Asked, Page
 from bridge.http.dashboard.parts import lists
 from bridge.operations import paging
 from bridge.operations.jobs import jobs
-from bridge.operations.jobs.jobs import JobFilter
 from bridge.operations.registry import repos
 from bridge.operations.service import Service
 from workflows.model.states import JobState
@@ -22,7 +22,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         JobFilter(
             repo=said["repo"] or None,
             agent=said["agent"] or None,
-            state=said["state"] or None,
+            states=jobs.states_named(said["state"] or None),
             roots_only=bool(said["roots"]),
             preflight_failed=bool(said["preflight_failed"]),
             limit=lists.PER_PAGE + 1,

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
+from activities.store.registry.reviews import ReviewFilter
 from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
 from bridge.http.dashboard.parts import lists
 from bridge.operations import paging
 from bridge.operations.registry import repos, reviews
-from bridge.operations.registry.reviews import ReviewFilter
 from bridge.operations.service import Service
 
 

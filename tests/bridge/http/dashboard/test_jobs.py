@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import event, insert
 
 from activities.store import schema
+from activities.store.jobs import JobFilter
 from bridge.operations.jobs import jobs
-from bridge.operations.jobs.jobs import JobFilter
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.http.dashboard.surfer import Shown, Surfer

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
+from activities.store.jobs import JobFilter
 from activities.store.registry import agents
 from activities.store.registry import repos as stored_repos
 from bridge.operations.jobs import belongs_to, jobs
-from bridge.operations.jobs.jobs import JobFilter
 from bridge.operations.orders import new_jobs, trees
 from bridge.operations.registry import repos
 from bridge.operations.service import Service

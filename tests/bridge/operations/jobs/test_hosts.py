@@ -11,6 +11,7 @@ from activities.settings.home import Home
 from activities.settings.model import Fleet as FleetSection
 from activities.settings.model import Store
 from activities.store import schema, trees
+from activities.store.jobs import JobFilter
 from activities.store.registry import hosts as stored
 from activities.store.registry import repos
 from activities.store.registry.repos import Remote
@@ -52,7 +53,7 @@ def saw(service: Service, seconds_ago: float) -> None:
 
 
 def told(service: Service) -> list[JobRecord]:
-    return sorted(jobs.find(service, jobs.JobFilter()), key=lambda each: each.job_id)
+    return sorted(jobs.find(service, JobFilter()), key=lambda each: each.job_id)
 
 
 def over_http(service: Service) -> dict[str, Any]:
