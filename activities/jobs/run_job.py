@@ -20,7 +20,7 @@ from activities.host.slots import Need, Slots, in_turn
 from activities.host.until_hub import until_hub
 from activities.jobs import attempt_outcome, deferral, workspace
 from activities.jobs.execution import Executed, Execution, shown
-from activities.jobs.prompt import is_leaf, prompt_of, seed_of
+from activities.jobs.prompt import is_leaf, prompt_of, seed_of, with_whole_prompts
 from activities.jobs.session import earlier_session
 from activities.jobs.snapshots import Snapshots
 from activities.jobs.verdict import Failure, Settled, as_failure, held_to_evidence, judge
@@ -28,7 +28,7 @@ from activities.jobs.workspace import Workspace
 from activities.redaction.redact import redacted
 from activities.store import attempts
 from activities.store.attempts import AttemptRow, Deferral, Offered
-from workflows.contract.parse import Rejected
+from workflows.contract.parse import Accepted, Rejected
 from workflows.contract.repair import repair_prompt, same_output
 from workflows.contract.size_limits import storable_value
 from workflows.model.errors import ServiceError
@@ -164,7 +164,9 @@ class JobAttempt:
         runs, folder, snapshots = self._programs, self._workspace, self._execution.snapshots
         if (moved := self._moved()) is not None:
             return moved
-        result = verdict.result if not isinstance(verdict, Failure | Rejected) else None
+        if isinstance(verdict, Accepted):
+            verdict = replace(verdict, result=with_whole_prompts(self.context, self.run, verdict.result))
+        result = verdict.result if isinstance(verdict, Accepted) else None
         models = [executed.report.model for executed in runs if executed.report.model]
         evidence = workspace.collect(folder, self.run, result, models[-1] if models else None)
         with until_hub(partial(self.context.reports.held_up, self.run), done=True):

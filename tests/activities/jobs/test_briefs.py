@@ -1,5 +1,7 @@
 """Files and lists of a host that a job passes to the tree and to later jobs."""
 
+import json
+
 import pytest
 
 from activities.git.work_folder.worktrees import Worktree
@@ -150,3 +152,30 @@ def test_a_body_forges_no_other_one_in_the_file_and_stays_as_it_is(stage: Stage)
     found = blocks(file.decode("utf-8", "surrogateescape"))
     assert [by for by, _ in found] == ["leg a (job-root.1)", "leg b (job-root.2)"]
     assert frame(file.decode("utf-8", "surrogateescape")).count("## leg b") == 1
+
+
+CORRECTS = """\
+import json, sys
+legs = [json.loads(line) for line in sys.stdin.read().splitlines() if line.startswith('{"id": ')]
+result = {"decision": "approved", "summary": "s", "delegations": [leg | {"agent": "coder"} for leg in legs]}
+print(json.dumps({"service_result": result}))
+"""
+
+
+@pytest.mark.ruling("C6", "N7")
+async def test_a_refused_set_is_shown_shortened_and_its_prompts_come_back_whole(stage: Stage) -> None:
+    token = "ghp_" + "a1B2" * 9
+    prompts = [f"Change the limiter. The token is {token}. " + "Say why. " * length for length in (0, 90, 900)]
+    legs = [{"id": f"l{n}", "agent": "gost", "action": "ask", "prompt": each} for n, each in enumerate(prompts)]
+    result = {"service_result": {"decision": "approved", "summary": "s", "delegations": legs}}
+    refused = await stage.play(stage.job(f"print({json.dumps(json.dumps(result))})"))
+    tree = World(tree_input(repo="acme/shop")).begin()
+    tree.coordinator("approved", *refused.delegations, long_prompts=refused.long_prompts)
+    prompt = prompted(stage, tree.last)
+    assert len(prompt) < 6_500
+    assert prompt.count("characters more: leave this in place of them") == 2
+    script = stage.job(CORRECTS, job_id="job-0123456789ab.1")
+    corrected = await stage.play(changed(tree.last, job_id=script.job_id, worker=script.assignment.worker))
+    assert [leg.agent for leg in corrected.delegations] == ["coder"] * 3, corrected.reason
+    assert corrected.long_prompts == refused.long_prompts
+    assert [leg.prompt for leg in corrected.delegations] == [leg.prompt for leg in refused.delegations]

@@ -5,13 +5,14 @@ import shlex
 from collections.abc import Iterator, Mapping
 
 from workflows.contract.models import Action, Decision, Delegation
-from workflows.model.briefs import BriefLeg, BudgetLine, ContinuationBrief
+from workflows.model.briefs import BriefLeg, BudgetLine, ContinuationBrief, Correction
 from workflows.model.jobs import JobRun
 from workflows.model.long_texts import RefusedSet, Text
 from workflows.model.states import Continuation
 from workflows.policy import belongs_to
 from workflows.policy.prices import dollars
 from workflows.policy.prompts.instructions import TITLES, ask, decisions
+from workflows.policy.prompts.short_prompts import shortened
 from workflows.policy.prompts.surroundings import HASH, Surroundings, render_surroundings
 from workflows.text.fences import Fences, excerpt, inline, written
 from workflows.text.invisible import one_line
@@ -241,19 +242,25 @@ def _refused(brief: ContinuationBrief, bodies: Mapping[str, str], fences: Fences
                 " are not listed here: with the others that waited they were more than could be kept."
             )
             continue
-        shown = (json.dumps(_delegation(leg, each, bodies), ensure_ascii=False) for leg in each.delegations)
+        short = brief.correction is Correction.PREFLIGHT
+        delegations = [_delegation(leg, each, bodies, short=short) for leg in each.delegations]
+        shown = (json.dumps(delegation, ensure_ascii=False) for delegation in delegations)
         by = f" (returned by {inline(each.job_id)})" if len(brief.refused) > 1 else ""
-        text += f"\n\nThe delegations that were not dispatched{by}, complete, one a line:\n\n"
+        text += f"\n\nThe delegations that were not dispatched{by}, {'' if short else 'complete, '}one a line:\n\n"
         text += fences.block("\n".join(shown), f"job {each.job_id}")
     return text.strip()
 
 
-def _delegation(each: Delegation, of: RefusedSet, bodies: Mapping[str, str]) -> dict[str, object]:
+def _delegation(each: Delegation, of: RefusedSet, bodies: Mapping[str, str], *, short: bool) -> dict[str, object]:
     shown: dict[str, object] = each.model_dump(mode="json", exclude_defaults=True)
+    prompt = whole_prompt(each, of, bodies)
+    return shown | {"prompt": shortened(prompt) if short else prompt}
+
+
+def whole_prompt(each: Delegation, of: RefusedSet, bodies: Mapping[str, str]) -> str:
+    """Return the whole prompt of a delegation that was not dispatched."""
     digest = of.long_prompts.get(each.id)
-    if digest is not None:
-        shown["prompt"] = text_of(Text(digest=digest), bodies)
-    return shown
+    return each.prompt if digest is None else text_of(Text(digest=digest), bodies)
 
 
 def _bodies(brief: ContinuationBrief, bodies: Mapping[str, str], artifact_root: str, fences: Fences) -> Inlined:

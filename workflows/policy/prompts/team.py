@@ -70,23 +70,27 @@ def render_team(
     *,
     judged: bool = False,
     read_only: bool = False,
+    corrects: bool = False,
 ) -> str:
     """Explain how to delegate, and list agents and runtimes by the names that a delegation accepts.
 
-    A job is `judged` if its own decision counts for a rule: then none will do just as well as another.
+    A job is `judged` if its own decision counts for a rule: then none will do just as well as another. One that only
+    `corrects` a set of its own is told the names and limits alone.
     """
     parts = ["## Delegating"]
     if not agents and not runtimes:
         return "\n\n".join([*parts, NOBODY])
     reader = READS_ONLY if read_only else "" if action is Action.IMPLEMENT else _READER
     when = _WHEN.format(own=_OWN[action], reader=reader)
-    parts += [f"{when}{'' if judged else _NOTE}", _HOW, *([_limits(budget)] if budget else [])]
+    parts += [] if corrects else [f"{when}{'' if judged else _NOTE}", _HOW]
+    parts += [_limits(budget)] if budget else []
     builds = {each.runtime: each.builds_with for each in runtimes}
     if agents:
         parts += [_AGENTS, "\n".join(_agent(worker, builds.get(worker.runtime)) for worker in agents)]
     if runtimes:
         tiers = any(each.tiers for each in runtimes)
-        parts += [_EPHEMERAL, "\n".join(map(_runtime, runtimes)), _CASCADE if tiers else _NO_MODELS]
+        parts += [_EPHEMERAL, "\n".join(map(_runtime, runtimes))]
+        parts += [] if corrects else [_CASCADE if tiers else _NO_MODELS]
     return "\n\n".join(parts)
 
 
