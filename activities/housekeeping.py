@@ -21,7 +21,7 @@ from activities.moving import HostWatch
 from activities.process import loud
 from activities.runs import orphans
 from activities.runs.run_folders import Key
-from activities.store import artifacts, attempts, pipeline_runs
+from activities.store import attempts, pipeline_runs
 from activities.store.leader import Chore, Leader
 from activities.store.registry import hosts
 from activities.temporal import RPC_TIMEOUT
@@ -136,7 +136,6 @@ def tidy(context: Context) -> int:
         run = attempts.get(context.store, *key)
         return run.ended_at if run else None
 
-    artifacts.counted_since(context.home.artifacts)  # starts the count from now
     context.artifacts.hand_over()
     over = pipeline_runs.over(context.store, time.time() - context.settings.worker.keep_runs)
     delete_later.delete(*(folder for folder in context.home.programs.glob("*/") if over.has(folder.name)))

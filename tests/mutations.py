@@ -232,7 +232,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     ),
     "policy/placement.py": (
         ("Q4", "host.free / host.slots * (HAS_REPO if host.has_repo else 1.0)", "host.slots / host.slots"),
-        ("Q4", "missing = self.require - labels", "missing = self.require - self.require"),
+        ("Q4", "return self.require - labels", "return self.require - self.require"),
         ("Q4", "(host.load + 1) / host.slots", "-host.load"),
         ("Q4", "able = [host for host in hosts if need.met_by(host)]", "able = list(hosts)"),
         ("Q4", "return len(self.prefer & host.labels), host.name == self.near", "return 0, host.name == self.near"),

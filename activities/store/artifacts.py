@@ -51,12 +51,6 @@ def refresh(path: Path) -> bool:
     return True
 
 
-def counted_since(root: Path) -> float:
-    """Return the time since which each use renews an artifact's time; homes of an earlier release did not do that."""
-    with using(root):
-        return (root / LOCK).stat().st_mtime
-
-
 @dataclass(frozen=True)
 class OldArtifact:
     """An artifact that is not needed any more."""

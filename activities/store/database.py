@@ -50,10 +50,10 @@ class StoreNewerError(ServiceError):
     code = "store_newer"
 
 
-class StoreUnreleasedError(ServiceError):
-    """The store was written before the first release, and no migration leads from there to this one."""
+class StoreTooOldError(ServiceError):
+    """The store was written before release 0.2.0, and no migration leads from there to this one."""
 
-    code = "store_unreleased"
+    code = "store_too_old"
 
 
 class StoreOlderError(ServiceError):
@@ -120,22 +120,20 @@ def _refuse_other(version: str | None) -> None:
 def _refuse_foreign(home: Home, engine: Engine, version: str) -> None:
     """Raise if no migration of this release leads on from a schema, and say which program made it.
 
-    Numbers alone don't tell: those from before the first release were other ones. Its tables do.
+    Numbers alone don't tell: those from before 0.1.0 were other ones. The tables of 0.2.0 do.
     """
-    tables = inspect(engine).get_table_names()
-    known = any(path.name.startswith(f"{version}_") for path in (MIGRATIONS / "versions").iterdir())
-    if known and "writers" in tables:
+    if "placements" not in inspect(engine).get_table_names():
+        why = f"the store was written before release 0.2.0 (schema {version}): it cannot be brought to this one"
+        away = f"mv {shlex.quote(str(home.root))} {shlex.quote(f'{home.root}.before')}"
+        hint = "name an empty database in [store].url" if engine.dialect.name == "postgresql" else away
+        raise StoreTooOldError(why, f"service daemon stop; {hint}; service daemon start")
+    if any(path.name.startswith(f"{version}_") for path in (MIGRATIONS / "versions").iterdir()):
         return
-    if not known and "cluster" in tables:
-        with engine.connect() as connection:
-            releases = sorted(set(connection.execute(text("SELECT version FROM hosts")).scalars()))
-        by = f"; releases {', '.join(releases)} have worked on it" if releases else ""
-        why = f"the store was written by a newer release of the service (schema {version}{by})"
-        raise StoreNewerError(why, "pip install -U delegation-service  (on this host)")
-    why = f"the store was written before the first release, 0.1.0 (schema {version}): it cannot be brought to this one"
-    away = f"mv {shlex.quote(str(home.root))} {shlex.quote(f'{home.root}.before')}"
-    hint = "name an empty database in [store].url" if engine.dialect.name == "postgresql" else away
-    raise StoreUnreleasedError(why, f"service daemon stop; {hint}; service daemon start")
+    with engine.connect() as connection:
+        releases = sorted(set(connection.execute(text("SELECT version FROM hosts")).scalars()))
+    by = f"; releases {', '.join(releases)} have worked on it" if releases else ""
+    why = f"the store was written by a newer release of the service (schema {version}{by})"
+    raise StoreNewerError(why, "pip install -U delegation-service  (on this host)")
 
 
 _AWAY = ("refused", "timeout", "resolve", "closed the connection", "starting up", "shutting down")

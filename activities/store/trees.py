@@ -35,7 +35,7 @@ def begin(engine: Engine, start: "TreeInput", host: str, records: Records | None
 
 
 def base_of(engine: Engine, root_job_id: str) -> tuple[str, str]:
-    """Return the base of a tree, empty in trees of earlier releases and before it is resolved, and its task's branch.
+    """Return the base of a tree, empty before it is resolved, and its task's branch.
 
     That is empty where it is named after the task (ruling O6).
     """

@@ -9,21 +9,21 @@ from workflows.temporal.event_loop import Loop
 
 pytestmark = pytest.mark.ruling("F4")
 
-Ordered = Callable[[bool], Awaitable[list[str]]]
+Ordered = Callable[[], Awaitable[list[str]]]
 
 
 @pytest.fixture
 def ordered(monkeypatch: pytest.MonkeyPatch) -> Ordered:
-    """Return the inbox after each mark of four orders that end out of order, in a `new` history or an old one."""
+    """Return the inbox after each mark of four orders that end out of order."""
 
-    async def play(new: bool) -> list[str]:
+    async def play() -> list[str]:
         marks = {name: asyncio.get_running_loop().create_future() for name in "abcd"}
 
         async def mark(summary: str) -> None:
             await marks[summary]
 
         monkeypatch.setattr("workflows.temporal.writes.mark", mark)
-        monkeypatch.setattr("temporalio.workflow.patched", lambda _: new)
+        monkeypatch.setattr("temporalio.workflow.deprecate_patch", lambda _: None)
         events: Loop[str, str] = Loop(lambda _: [])
         events.spawn("a job", asyncio.sleep(3600), lambda _: None)
         for name in marks:
@@ -41,11 +41,7 @@ def ordered(monkeypatch: pytest.MonkeyPatch) -> Ordered:
 
 
 async def test_whichever_mark_ends_first(ordered: Ordered) -> None:
-    assert await ordered(True) == ["", "a", "a", "abcd"]
-
-
-async def test_a_course_of_an_earlier_release_is_taken_again_as_it_was(ordered: Ordered) -> None:
-    assert await ordered(False) == ["c", "ca", "cad", "cadb"]
+    assert await ordered() == ["", "a", "a", "abcd"]
 
 
 async def test_an_order_waits_for_nothing_where_nothing_goes_on() -> None:

@@ -46,7 +46,7 @@ def test_there_is_a_history_of_every_shape_of_this_release() -> None:
 
 async def test_a_replay_notices_another_course() -> None:
     """The check can fail: another workflow id of a leg is another course."""
-    path = golden.FOLDER / "0.1.0" / "fan_out-0.json"
+    path = golden.FOLDER / "0.2.0" / "fan_out-0.json"
     changed = json.loads(path.read_text())
     for event in changed["events"]:
         begun = event.get("startChildWorkflowExecutionInitiatedEventAttributes", {})

@@ -290,8 +290,6 @@ class World:
             "now": self.now + 1,
             "actor": "ann",
             "channel": "cli",
-            "budgets": True,
-            "foreseen": True,
             "answers": True,
         }
         return self.feed(resume_requested(base | {"job_id": job_id, "verb": verb, "text": text} | fields))
@@ -451,7 +449,7 @@ class World:
             job_id, verb, *rest = command.removeprefix("service resume ").split(" ", 2)
             text = {"extend": "1h", "answer": " ".join(rest).replace("<text>", "yes")}.get(verb, "with care")
             order = ResumeOrder(actor="ann", channel="cli", job_id=job_id, verb=verb, text=text, round=each.number)
-            said = ResumeRequested(now=self.now, order=order, budgets=True, foreseen=True, answers=True)
+            said = ResumeRequested(now=self.now, order=order, answers=True)
             refusal = refuse_resume(self.state, said)
             assert refusal is None, (command, refusal)
             if len(self.open()) == 1:

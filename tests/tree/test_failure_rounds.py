@@ -133,15 +133,6 @@ def test_in_a_replay_a_refused_order_has_the_event_that_an_earlier_release_wrote
     assert [each.kind for each in tree.said[-2:]] == ["resume_refused", "delegation_budget_exceeded"]
 
 
-@pytest.mark.ruling("F4")
-def test_an_order_that_an_earlier_release_took_is_taken_in_a_replay() -> None:
-    tree = batch(human("a"), bounds=Bounds(max_delegation_total_jobs=1))
-    tree.leg("a", "failed")
-    tree.resume("continue", budgets=False, foreseen=False, answers=False)
-    assert tree.open() == []
-    assert tree.last.continuation is Continuation.FINALIZE
-
-
 @pytest.mark.ruling("F3", "F4", "C3")
 def test_a_round_whose_retry_lost_its_room_meanwhile_offers_it_no_longer() -> None:
     tree = batch(human("a"), delegation("b", retry=1), bounds=Bounds(max_delegation_total_jobs=3))

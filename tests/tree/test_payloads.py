@@ -204,9 +204,6 @@ SCENES: dict[EventKind, Callable[[], World]] = {
         notices=(Notice(kind="result_repaired", message="corrected", data={"faults": ["f"], "accepted": True}),)
     ),
     EventKind.TREE_CAVEAT: lambda: World(tree_input(caveat="the check is not independent")).begin(),
-    EventKind.BRANCH_PUT_BACK: lambda: tree(
-        notices=(Notice(kind="branch_put_back", message="moved", data={"branches": ["service/x"]}),)
-    ),
     EventKind.WORK_LEFT_OUT: lambda: tree(
         notices=(Notice(kind="work_left_out", message="a pipe", data={"found": ["x: a named pipe"]}),)
     ),

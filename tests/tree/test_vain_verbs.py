@@ -175,15 +175,6 @@ def test_in_a_replay_an_answer_is_refused_as_an_earlier_release_refused_it(name:
     assert ("resume_refused", "no_room") in [(each.kind, each.data.get("why")) for each in tree.said[-2:]]
 
 
-def test_in_a_replay_an_answer_at_the_cap_is_taken_as_an_earlier_release_took_it() -> None:
-    tree = asked_at_the_job_cap()
-    tree.resume("answer", "color: red", foreseen=False, answers=False)
-    assert tree.open() == []
-    assert tree.last.continuation is Continuation.FINALIZE
-    assert tree.last.brief is not None
-    assert [each.text for each in tree.last.brief.answers] == ["red"]
-
-
 def test_trying_a_verb_changes_nothing_of_the_tree() -> None:
     tree = asked_with_nothing_left("tokens")
     assert tree.named("b").state is JobState.QUEUED

@@ -1,22 +1,14 @@
 """The work that a leg gets."""
 
 import random
-from pathlib import Path
 
 import pytest
 
 from tests.depth import cases
-from tests.tree.simulator import ROOT, World, delegation, outcome, tree_input
+from tests.tree.simulator import ROOT, World, delegation, tree_input
 from workflows.contract.models import Delegation, HumanQuestion
-from workflows.model.jobs import JobRun, Work
+from workflows.model.jobs import Work
 from workflows.model.states import Continuation
-from workflows.tree.commands import RunChild, RunCoordinator
-from workflows.tree.events import Event, JobEnded, RetryRequested
-from workflows.tree.reducer import reduce
-from workflows.tree.state import TreeState
-
-BEFORE_LINES = Path(__file__).parent / "golden" / "state_before_lines.json"
-"""A blocked tree of a release that stored the names of branches and no line: never written again."""
 
 
 def tree(*legs: Delegation) -> World:
@@ -230,32 +222,3 @@ def test_a_job_that_asked_goes_on_on_its_branch() -> None:
     world.coordinator("blocked", branch="b-root", head_sha="1", human_questions=question)
     world.resume("answer", "that")
     assert (world.last.continuation, world.last.own_branch) == (Continuation.ANSWERED, "b-root")
-
-
-@pytest.mark.ruling("O2", "D4", "engine:restores")
-def test_a_tree_that_an_earlier_release_kept_goes_on_from_the_work_it_had() -> None:
-    """Its second generation failed. The names of branches are read as work without legs and commits."""
-    text = BEFORE_LINES.read_text()
-    assert '"work":["service/own","service/a","service/lead","service/x"]' in text
-    state = TreeState.model_validate_json(text)
-    assert TreeState.model_validate_json(state.model_dump_json()) == state
-    had = [("", "task"), ("", "service/own"), ("", "service/a"), ("", "service/lead"), ("", "service/x")]
-    bad = next_run(state, RetryRequested(now=state.now + 1, actor="ann", job_id=f"{ROOT}.6"))
-    assert (bad.delegation_id, bad.branch_deps, names(bad.line)) == ("bad", ("task",), had)
-    late = next_run(state, ended(state, bad, branch="service/bad", head_sha="2"))
-    assert (late.branch_deps, names(late.deps), names(late.line)) == (
-        ("task", "service/bad"),
-        [("bad", "service/bad")],
-        had,
-    )
-    last = next_run(state, ended(state, late, branch="service/late", head_sha="3"))
-    assert names(last.line) == [*had, ("bad", "service/bad"), ("late", "service/late")]
-
-
-def ended(state: TreeState, run: JobRun, **made: object) -> JobEnded:
-    return JobEnded(now=state.now + 1, outcome=outcome(run, "implemented", begun_at=state.now, **made))
-
-
-def next_run(state: TreeState, event: Event) -> JobRun:
-    [run] = [each.run for each in reduce(state, event) if isinstance(each, RunChild | RunCoordinator)]
-    return run

@@ -11,7 +11,6 @@ from workflows.model.event_payloads import (
     AttemptPayload,
     BatchSettledPayload,
     BlockPayload,
-    BranchesPayload,
     BudgetWarningPayload,
     CaveatPayload,
     ContinuationPayload,
@@ -108,7 +107,6 @@ class EventKind(StrEnum):
     RUN_STARTED_AGAIN = "run_started_again"
     SESSION_NOT_RESUMED = "session_not_resumed"
     TREE_CAVEAT = "tree_caveat"
-    BRANCH_PUT_BACK = "branch_put_back"
     """Recorded by releases whose jobs worked in the registered repository itself; their histories and rows contain
     it.
     """
@@ -184,7 +182,6 @@ PAYLOADS: dict[EventKind, type[Payload]] = {
     EventKind.RUN_STARTED_AGAIN: RunAgainPayload,
     EventKind.SESSION_NOT_RESUMED: SessionPayload,
     EventKind.TREE_CAVEAT: CaveatPayload,
-    EventKind.BRANCH_PUT_BACK: BranchesPayload,
     EventKind.WORK_LEFT_OUT: LeftOutPayload,
     EventKind.EDITS_DISCARDED: EditsPayload,
     EventKind.NOTHING_CHANGED: NothingChangedPayload,

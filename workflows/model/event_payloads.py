@@ -53,12 +53,6 @@ class CaveatPayload(Payload):
     caveat: str
 
 
-class BranchesPayload(Payload):
-    """Branches that a reader had moved, as recorded by earlier releases (ruling I2)."""
-
-    branches: list[str]
-
-
 class LeftOutPayload(Payload):
     """Things in a work folder that no commit can hold, or that a person should know of (ruling N3)."""
 

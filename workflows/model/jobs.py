@@ -19,7 +19,7 @@ class Work(Wire):
     job_id: str = ""
     branch: str
     head: str = ""
-    """The job's last commit; empty in trees of earlier releases."""
+    """The job's last commit; empty if the work is known by its branch alone."""
 
 
 class JobRun(Wire):
@@ -107,9 +107,7 @@ class JobOutcome(Wire):
     model: str | None = None
     """The model that was really used, if its program reports it; of several, the one with the most tokens."""
     priced: bool = False
-    """True if its tokens are priced by their model, whatever its runtime (ruling K5). False: from an earlier
-    release.
-    """
+    """True: so 0.2.0 prices the tokens of shell agents by their model, too (ruling K5)."""
     session: str | None = None
     branch: str | None = None
     head_sha: str | None = None

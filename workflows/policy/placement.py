@@ -119,9 +119,8 @@ class Need:
         return not self.lacking(host.labels) and (self.only is None or host.name in self.only) and host.slots > 0
 
     def lacking(self, labels: frozenset[str]) -> frozenset[str]:
-        """Return the required labels that a host has not. One of an earlier release does not report its runtimes."""
-        missing = self.require - labels
-        return missing if labels else frozenset(label for label in missing if not label.startswith(RUNTIME))
+        """Return the required labels that a host has not."""
+        return self.require - labels
 
     def liking(self, host: Host) -> tuple[int, bool]:
         """Return how much the attempt prefers a host: what people asked for counts before its tree's own host."""

@@ -24,7 +24,7 @@ with workflow.unsafe.imports_passed_through():
 W = TypeVar("W", bound=Wire)
 
 TAKE_UP = "take-up-children"
-"""A workflow of an earlier release counts a child that is already started as failed, and has to do so in a replay."""
+"""A patch that histories of 0.2.0 may carry."""
 
 FIRST_WAIT, LONGEST_WAIT = 5.0, 900.0
 """Seconds until a child is asked again, doubling: one that was terminated tells nobody."""
@@ -49,8 +49,7 @@ class Child(Generic[W]):
     async def run(self) -> W:
         """Run the child to its end, and return its outcome, however it ends. Pass on a cancellation to it."""
         self.outcomes.pop(self.workflow_id, None)
-        if not workflow.patched(TAKE_UP):
-            return await self._begun()
+        workflow.deprecate_patch(TAKE_UP)
         life = asyncio.create_task(self._live())
         try:
             return await asyncio.shield(life)

@@ -37,12 +37,11 @@ with workflow.unsafe.imports_passed_through():
     from workflows.tree.state import TreeState
 
 
-ROOM_FOR_ALL = "room-for-all-verbs"
 TOLD_BY_WHOM = "terminated-legs-say-by-whom"
+JUDGED = ("room-for-all-verbs", "verbs-are-tried-on-a-copy")
+"""Patches that histories of 0.2.0 may carry."""
 BACK_FIRST = "offers-are-taken-back-before-rows"
 """A tree of an earlier release wrote the rows of a pause before it took offers back, and has to do so in a replay."""
-FORESEEN = "verbs-are-tried-on-a-copy"
-"""A tree that an earlier release ran took orders whose verb had no room, and has to do so again in a replay."""
 ANSWERS = "answers-are-always-taken"
 """A tree that an earlier release ran refused answers for which no job was left, and has to do so again in a replay."""
 
@@ -151,8 +150,7 @@ class DelegationTree:
     @takes_anything
     def _may_resume(self, *said: object) -> None:
         order = resume_requested(said, workflow.time(), waiting=1, by_hand=self._by_hand)
-        newest = {"budgets": True, "foreseen": True, "answers": True}
-        refusal = refuse_resume(self._state, order.model_copy(update=newest))
+        refusal = refuse_resume(self._state, order.model_copy(update={"answers": True}))
         if refusal and refusal.kind not in {ResumeFault.DUPLICATE, ResumeFault.NO_ROOM}:  # these the reducer tells of
             raise _refused(refusal)
 
@@ -180,8 +178,9 @@ class DelegationTree:
         return self._closed
 
     def _judged(self, order: e.ResumeRequested) -> e.ResumeRequested:
-        patches = {"budgets": ROOM_FOR_ALL, "foreseen": FORESEEN, "answers": ANSWERS}
-        return order.model_copy(update={name: workflow.patched(patch) for name, patch in patches.items()})
+        for patch in JUDGED:
+            workflow.deprecate_patch(patch)
+        return order.model_copy(update={"answers": workflow.patched(ANSWERS)})
 
     def _order(self, order: e.KillRequested | e.RetryRequested | e.ResumeRequested) -> None:
         match order:
@@ -341,8 +340,9 @@ class DelegationTree:
         try:
             return attempts.of_this_attempt(await child.run(), run)
         except ChildWorkflowError as error:
-            if not isinstance(error.cause, TerminatedError) or not workflow.patched(TOLD_BY_WHOM):
+            if not isinstance(error.cause, TerminatedError):
                 raise
+            workflow.deprecate_patch(TOLD_BY_WHOM)
             reason = await calls.why_terminated(run.job_id, error.run_id)
             if not reason:
                 raise

@@ -15,7 +15,7 @@ E = TypeVar("E")
 T = TypeVar("T")
 
 ORDERS_IN_TURN = "orders-in-turn"
-"""A patch: trees of an earlier release took orders as their activities ended, and have to do so in a replay."""
+"""A patch that histories of 0.2.0 may carry."""
 
 
 class Loop(Generic[E, C]):
@@ -64,8 +64,8 @@ class Loop(Generic[E, C]):
 
     def _marked(self, key: str) -> None:
         """Release an order whose activity has ended, once no earlier order's activity is left."""
-        if key != next(iter(self._coming)) and not workflow.patched(ORDERS_IN_TURN):
-            self.inbox.append(self._coming.pop(key))
+        if key != next(iter(self._coming)):
+            workflow.deprecate_patch(ORDERS_IN_TURN)
         while (first := next(iter(self._coming), None)) and first not in self.tasks:
             self.inbox.append(self._coming.pop(first))
 

@@ -14,9 +14,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.text.markdown import summary_line
 
 FINALIZED_TELLS = "finalized-tells"
-"""A patch: trees of an earlier release sent no notification of a finalize that ended badly, and must not in a
-replay.
-"""
+"""A patch that histories of 0.2.0 may carry."""
 CUT_SHORT_TELLS = "cut-short-tells"
 """A patch: trees of an earlier release recorded no event of being cut short, and must not tell of it in a replay."""
 
@@ -44,9 +42,8 @@ class Notify:
 async def tell_people(rows: Records, shift: int) -> None:
     """Start a notification workflow for each event, named after the event's id, so that each is sent once."""
     for event in (event for event in rows.events if event.kind in TELLS_PEOPLE):
-        finalized = event.kind == EventKind.TASK_BLOCKED and not event.data.get("retry")
-        if finalized and not workflow.patched(FINALIZED_TELLS):
-            continue
+        if event.kind == EventKind.TASK_BLOCKED and not event.data.get("retry"):  # a finalize that ended badly
+            workflow.deprecate_patch(FINALIZED_TELLS)
         if event.kind == EventKind.TREE_CUT_SHORT and not workflow.patched(CUT_SHORT_TELLS):
             continue
         stored = shifted(event, shift).event_id

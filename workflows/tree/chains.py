@@ -5,9 +5,6 @@ The modules `dispatch`, `job_end`, `settle`, `finalize`, `reopen` and `resume` d
 
 from collections.abc import Collection, Iterable, Iterator
 from enum import StrEnum
-from typing import Any
-
-from pydantic import model_validator
 
 from workflows.contract.graph import topological
 from workflows.contract.models import Action, FailurePolicy, SynthesisRule
@@ -267,14 +264,6 @@ class Coordinator(Memory):
     """People's answers and guidance that the coordinator has not received yet."""
     told: Reply | None = None
     """The reply that the latest job received."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_earlier_releases(cls, told: Any) -> Any:
-        """Migrate states of earlier releases, which kept only the names of branches."""
-        if isinstance(told, dict) and "work" in told:
-            return {"made": [{"branch": each} for each in told["work"]]} | told
-        return told
 
     @property
     def work(self) -> tuple[str, ...]:

@@ -73,10 +73,6 @@ class ResumeRequested(Wire):
     """Reason that the input is not a valid order; its other fields are then ignored."""
     waiting: int = 0
     """Number of the call that waits for the outcome; 0 if none does."""
-    budgets: bool = False
-    """Needs room for its verb. False in a replay: an earlier release looked at a retry and its jobs alone (F4)."""
-    foreseen: bool = False
-    """Must not end the tree instead of its effect. False in a replay: an earlier release did not try it (ruling F4)."""
     answers: bool = False
     """Takes any answer, and records no tripped bound. False in a replay: an earlier release did otherwise (F4)."""
 

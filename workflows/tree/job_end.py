@@ -9,7 +9,7 @@ from workflows.model.states import FAILING, JobState
 from workflows.policy import bounds, state_limits
 from workflows.policy.backoff import retry_backoff
 from workflows.policy.decisions import ended_as
-from workflows.policy.prices import FREE, Cost, spent
+from workflows.policy.prices import Cost, spent
 from workflows.text.digests import digest
 from workflows.tree import dispatch, finalize, job_offers, moving, pause_rounds
 from workflows.tree.chains import Batch, Coordinator, Leg, Phase
@@ -17,8 +17,6 @@ from workflows.tree.commands import StartTimer
 from workflows.tree.dispatch import Dispatch
 from workflows.tree.state import TreeState
 from workflows.tree.step import Step
-
-SHELL = "shell"
 
 MOST_NAMED = 5
 """Delegations that a reason names."""
@@ -95,13 +93,8 @@ def _stopped_by(step: Step, outcome: JobOutcome) -> str:
 
 
 def _price(step: Step, outcome: JobOutcome, used: Usage) -> Cost:
-    """Price an outcome. Outcomes of earlier releases stay free if a shell agent named no model, so that
-    replays agree.
-    """
-    job = step.state.jobs[outcome.job_id]
-    if job.runtime == SHELL and not (outcome.priced or outcome.model):
-        return FREE
-    return spent(used, said=outcome.model, asked=job.model, overrides=step.state.input.settings.prices)
+    asked = step.state.jobs[outcome.job_id].model
+    return spent(used, said=outcome.model, asked=asked, overrides=step.state.input.settings.prices)
 
 
 def _finalize_ended(step: Step, outcome: JobOutcome, ended: JobState) -> None:

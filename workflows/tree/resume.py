@@ -132,10 +132,10 @@ def _other_round(state: TreeState, chain: Coordinator, current: Round, request: 
 
 def _other_words(state: TreeState, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
     """Refuse a verb or text that does not fit this round. `abort` is taken where only the finalize gets an answer:
-    earlier releases offered it there.
+    0.2.0 offered it there.
     """
     order = request.order
-    if request.foreseen and order.verb == Verb.ABORT and pause_rounds.why_vain(state, current, Verb.ANSWER):
+    if order.verb == Verb.ABORT and pause_rounds.why_vain(state, current, Verb.ANSWER):
         return refuse_length(order.text)
     asks = {each.id: each.question.choices for each in chain.asking}
     cid, what = chain.coordinator_id, _named(chain, current)
@@ -149,17 +149,12 @@ def _no_room(state: TreeState, chain: Coordinator, current: Round, request: Resu
     verb = Verb(request.order.verb)
     if request.answers and verb is Verb.ANSWER:
         return None
-    over, why = pause_rounds.no_room(state, verb), pause_rounds.why_vain(state, current, verb)
-    earlier = over is not None and verb is not Verb.ANSWER and (request.budgets or _retry_at_the_cap(verb, over))
-    if why is None or not (request.foreseen or earlier):
+    why = pause_rounds.why_vain(state, current, verb)
+    if why is None:
         return None
     left = pause_rounds.takes(state, current)
     message = f"{why}: {_named(chain, current)} still takes {', '.join(left)}"
     return Refusal(ResumeFault.NO_ROOM, message, {"commands": list(answers.commands(chain.coordinator_id, left, ()))})
-
-
-def _retry_at_the_cap(verb: Verb, over: Refusal) -> bool:
-    return verb is Verb.RETRY and "cap" in over.data
 
 
 def _named(chain: Coordinator, current: Round) -> str:

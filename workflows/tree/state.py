@@ -260,7 +260,7 @@ class TreeState(Memory):
     def line_of(self, chain: Coordinator) -> tuple[Work, ...]:
         """Return the line that the chain's next jobs begin from: its own leg's line, and its work since (ruling O2).
 
-        Work that every job must see is known by its branches alone, as is all work in trees of earlier releases.
+        Work that every job must see is known by its branches alone.
         """
         run = chain.run
         given = [Work(branch=branch) for branch in (self.input.branch_deps if run.deps else run.branch_deps)]

@@ -112,9 +112,6 @@ def worth_keeping(repo: Path, path: Path) -> str:
         return ""
     if not any(entry.name != ".git" for entry in path.iterdir()):
         return ""
-    if (path / ".git").is_file() and not side_of(path).exists():
-        where, shown = printable(str(repo)), printable(str(path))
-        return f"an earlier release made it: look into it, then git -C {where} worktree remove --force {shown}"
     worktree = find(path)
     if worktree is None:
         half_made = side_of(path).is_dir() and not os.path.lexists(path / ".git")

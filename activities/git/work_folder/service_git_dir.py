@@ -46,7 +46,7 @@ class Place:
     base: str
     branch: str | None = None
     tree: str = ""
-    """The tree of the base; empty in records of earlier releases."""
+    """The tree of the base."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Branches that the agent's repository has beside the registered one's, by name (ruling O4)."""
 

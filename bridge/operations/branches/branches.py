@@ -97,7 +97,7 @@ class Branches:
     way_on: str = ""
     """The command that solves the problem."""
     base: str = ""
-    """The commit the tree began from; empty for trees of earlier releases (ruling O1)."""
+    """The commit the tree began from; empty until its first job has begun (ruling O1)."""
     line: str = ""
     """The line: the commit that holds all of the tree's work that merges cleanly; only of an ended tree (ruling O2).
 
@@ -189,10 +189,7 @@ def _fetched(service: Service, tree: Tree, typed: str, *, fresh: bool) -> tuple[
 
 
 def _line(service: Service, tree: Tree, repo: Path, base: str) -> str:
-    """Return the commit of the tree's last job, else that job's base; empty if the job has delegated since.
-
-    A tree of an earlier release has no line either: all its jobs began from the base.
-    """
+    """Return the commit of the tree's last job, else that job's base; empty if the job has delegated since."""
     last = chain_of(tree.jobs, tree.jobs[0]).jobs[-1]
     if not base or not tree.over or any(job.parent_job_id == last.job_id and job.delegation_id for job in tree.jobs):
         return ""

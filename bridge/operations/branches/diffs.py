@@ -144,7 +144,7 @@ def of_tree(service: Service, job_id: str) -> JobDiff:
     if tree.problem:
         raise NotFoundError(f"the repository cannot be read: {tree.problem}", tree.way_on)
     if not tree.base:
-        raise RefusedError(f"{root} has no base yet, or is of a release that kept none", f"service job branches {root}")
+        raise RefusedError(f"{root} has no base yet: no job of it has begun", f"service job branches {root}")
     line = draw(Path(tree.path), tree.base, tree.head or tree.base, task_line.parts_of(service, tree))
     left_out = tuple(each.leg for each in line.left_out)
     return JobDiff(root, "tree", Path(tree.path), tree.base, line.commit, left_out=left_out)

@@ -196,7 +196,7 @@ def _ways(tree: Branches, leg: LegBranch, files: tuple[str, ...]) -> tuple[str, 
 
 
 def refuse_foreign(service: Service, tree: Branches, leg: LegBranch, but: str) -> None:
-    """Raise if a leg's branch has foreign commits, and name them; trees of earlier releases are not checked."""
+    """Raise if a leg's branch has foreign commits, and name them; without a base none is known to be foreign."""
     commits = _foreign(service, tree, leg.head_sha) if tree.base and leg.head_sha else ()
     if not commits:
         return

@@ -25,7 +25,7 @@ from activities.host.helper_process import worth_keeping
 from activities.runs import orphans
 from activities.runs.run_folders import Key
 from activities.runs.supervised_run import Claim
-from activities.store import artifacts, attempts
+from activities.store import attempts
 from activities.store import attempts as stored_runs
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
@@ -125,19 +125,16 @@ def reclaim(service: Service, older_than: str, *, yes: bool) -> Reclaimed:
     seconds = _seconds(older_than)
     before = now(service.store) - seconds
     ended = over(service.store, before)
-    needed = _artifacts_needed(service, ended)
     things = [*_runs(service, ended), *_sessions(service, ended), *_worktrees(service, ended), *_logs(service, before)]
-    things += [*_mirrors(service, before), *_references(service, ended)]
-    things += () if needed else _artifacts(service, ended, before)
+    things += [*_mirrors(service, before), *_references(service, ended), *_artifacts(service, ended, before)]
     gone, problems = _removed(things) if yes else (things, ())
     rooms = tuple(room for what in What if (room := _room(what, gone)).count or what not in OF_REMOTES)
-    kept = (_still_open(ended.open), needed)
     return Reclaimed(
         before=datetime.fromtimestamp(before, UTC).isoformat(timespec="seconds"),
         older_than=format_duration(seconds),
         removed=yes,
         rooms=rooms,
-        kept=tuple(filter(None, kept)),
+        kept=tuple(filter(None, [_still_open(ended.open)])),
         problems=problems,
         bytes=sum(room.bytes for room in rooms),
         unmerged=tuple(unmerged.find(service, unmerged.Choice(older_than=older_than))),
@@ -179,13 +176,6 @@ def _sessions(service: Service, ended: Over) -> Iterator[Thing]:
     former = service.home.root / "runtimes"
     if former.exists() and not ended.open:  # of releases in which trees shared Kimi's folders
         yield Thing(What.SESSIONS, former, _size(former), partial(delete_later.delete, former))
-
-
-def _artifacts_needed(service: Service, ended: Over) -> str:
-    """Return why no artifact can be removed yet; empty if old ones can."""
-    if service.artifacts.shared or ended.since is None or ended.since > artifacts.counted_since(service.home.artifacts):
-        return ""
-    return "something began before this release and is not over: all artifacts stay until it is"
 
 
 def _artifacts(service: Service, ended: Over, before: float) -> Iterator[Thing]:

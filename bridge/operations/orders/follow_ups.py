@@ -48,12 +48,10 @@ def able(service: Service, action: Action, repo: str, first: Sequence[str] = ())
 
 
 def refuse_without_base(tree: Branches) -> None:
-    """Raise if a tree has no recorded base, from which its work is told."""
+    """Raise if a tree has no base yet, from which its work is told."""
     if not tree.base:
         raise RefusedError(
-            f"{tree.root_job_id} was started by an earlier release, which did not record its base: no job can go on"
-            " from its work",
-            f"service job branches {tree.root_job_id}",
+            f"{tree.root_job_id} has no base yet: no job of it has begun", f"service job branches {tree.root_job_id}"
         )
 
 

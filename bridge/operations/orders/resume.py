@@ -116,7 +116,7 @@ def _check_kept(order: ResumeOrder, found: list[RoundRecord]) -> None:
     if order.verb not in meant.verbs and order.verb in TAKES[meant.kind] and order.verb != Verb.ANSWER:
         takes = f"{_named(meant)} takes {', '.join(meant.verbs)} now, not {order.verb}"
         raise RefusedError(takes, Commands(*meant.commands))
-    if order.verb not in meant.verbs or order.verb in TAKES[meant.kind]:  # an earlier release's may take an abort
+    if order.verb not in meant.verbs or order.verb in TAKES[meant.kind]:  # one of 0.2.0 may take an abort
         _check_words(order, meant)
 
 

@@ -48,7 +48,7 @@ async def test_it_is_the_trees_whatever_is_checked_out(stage: Stage, action: Act
     assert base_of(stage, outcome) == base
 
 
-async def test_a_tree_of_an_earlier_release_begins_from_what_is_checked_out(stage: Stage) -> None:
+async def test_without_one_a_job_begins_from_what_is_checked_out(stage: Stage) -> None:
     head = commit(stage.repo, "later.txt")
     outcome = await stage.play(stage.job(SEES))
     assert outcome.summary == ".git later.txt limiter.py"

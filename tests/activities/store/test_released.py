@@ -8,7 +8,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Engine, create_engine, inspect, text
 from sqlalchemy.pool import NullPool
 
 from activities.settings.home import Home
@@ -59,6 +59,35 @@ def test_the_store_of_every_release_is_read(store: Engine, request: pytest.Fixtu
     [found] = memory.recall(store, "orders", agent=None, shared=True, repo="acme/shop", limit=5)
     assert found.content == "orders end at 100"
     assert idempotency.reserve(store, "order-17", "d", "second").subject == "first"
+
+
+@pytest.mark.ruling("Q8")
+def test_the_schema_of_every_release_becomes_that_of_a_new_store(
+    store: Engine, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    migrated = tables(store)
+    if store.dialect.name == "postgresql":
+        url = request.getfixturevalue("postgres")
+        store.dispose()
+        emptied(url)
+    anew = open_store(Home(tmp_path / "anew"), "" if store.dialect.name == "sqlite" else url)
+    made = tables(anew)
+    anew.dispose()
+    assert len(made) > 40
+    assert migrated.keys() == made.keys()
+    for name, table in made.items():
+        assert migrated[name] == table, name
+
+
+def tables(store: Engine) -> dict[str, list[str]]:
+    """Return what the database says of each table: its columns in their order, keys, indexes, checks."""
+    seen, known = inspect(store), dict[str, list[str]]()
+    for name in seen.get_table_names():
+        indexes = [(index, *map(str, index.pop("dialect_options", {}).values())) for index in seen.get_indexes(name)]
+        keys = seen.get_foreign_keys(name), seen.get_unique_constraints(name), seen.get_check_constraints(name)
+        rest = sorted(str(each) for several in (indexes, *keys) for each in several)
+        known[name] = [*map(str, seen.get_columns(name)), str(seen.get_pk_constraint(name)), *rest]
+    return known
 
 
 @pytest.mark.ruling("Q8")

@@ -5,7 +5,6 @@ import socket
 import sqlite3
 import sys
 import threading
-import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,24 +14,23 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Engine, create_engine, inspect, text
+from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
 from activities.settings.home import Home
-from activities.store import attempts, database, events, idempotency, jobs
+from activities.store import attempts, database, events, jobs
 from activities.store.attempts import Offered
 from activities.store.database import (
     HEAD,
     MIGRATIONS,
     StoreNewerError,
     StoreOlderError,
-    StoreUnreleasedError,
+    StoreTooOldError,
     connected,
     open_store,
 )
 from activities.store.registry import agents, repos
-from activities.store.registry.repos import Repo
 from activities.store.schema import metadata
 from tests.activities.store.conftest import emptied
 from tests.activities.store.rows import ROOT, job, task
@@ -60,73 +58,6 @@ def test_the_code_knows_the_newest_migration() -> None:
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     assert ScriptDirectory.from_config(config).get_current_head() == HEAD
-
-
-@pytest.mark.ruling("J9")
-def test_a_key_that_an_older_release_stored_is_found_again(bare_home: Home) -> None:
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    engine = create_engine(f"sqlite:///{bare_home.ensure().store}")
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0002")
-        row = {"key": "order-17", "digest": "d", "subject": "first", "at": time.time()}
-        insert = "INSERT INTO idempotency (key, digest, subject, reserved_at) VALUES (:key, :digest, :subject, :at)"
-        connection.execute(text(insert), row)
-    assert idempotency.reserve(open_store(bare_home), "order-17", "d", "second").subject == "first"
-
-
-@pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
-def test_attempts_that_an_older_release_stored_are_found_again(
-    dialect: str, bare_home: Home, request: pytest.FixtureRequest
-) -> None:
-    url = f"sqlite:///{bare_home.ensure().store}"
-    if dialect == "postgres":
-        url = request.getfixturevalue("postgres")
-        emptied(url)
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    engine = create_engine(url)
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0004")
-        row = (
-            "INSERT INTO runs (job_id, attempt, host, run_dir, started_at) VALUES ('job-1', 2, 'here', '/runs/1', 7.0)"
-        )
-        connection.execute(text(row))
-    engine.dispose()
-    store = open_store(bare_home, "" if dialect == "sqlite" else url)
-    found = attempts.get(store, "job-1", 2)
-    assert found is not None
-    assert (found.host, found.run_dir, found.started_at, found.ended_at) == ("here", "/runs/1", 7.0, None)
-    assert set(inspect(store).get_table_names()).isdisjoint({"runs"})
-    store.dispose()
-
-
-@pytest.mark.ruling("Q3")
-@pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
-def test_checkouts_that_an_older_release_registered_are_found_again(
-    dialect: str, bare_home: Home, request: pytest.FixtureRequest
-) -> None:
-    url = f"sqlite:///{bare_home.ensure().store}"
-    if dialect == "postgres":
-        url = request.getfixturevalue("postgres")
-        emptied(url)
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    engine = create_engine(url)
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0007")
-        rows = (
-            "INSERT INTO repos (name, path, host, github, added_at) VALUES ('acme/shop', '/shop', 'here', 'a/b', 7.0)"
-        )
-        connection.execute(text(rows))
-    engine.dispose()
-    store = open_store(bare_home, "" if dialect == "sqlite" else url)
-    assert repos.get(store, "acme/shop") == Repo("acme/shop", "/shop", "here", 7.0, "a/b", checkouts={"here": "/shop"})
-    assert repos.every(store) == [repos.get(store, "acme/shop")]
-    store.dispose()
 
 
 @pytest.mark.ruling("Q3")
@@ -159,15 +90,15 @@ def test_a_store_of_a_newer_release_is_refused_with_the_way_out(home: Home) -> N
 
 
 @pytest.mark.ruling("Q8")
-@pytest.mark.parametrize("version", ["0007", "0010_claims"])
-def test_a_store_of_before_the_first_release_is_told_apart_from_a_newer_one(bare_home: Home, version: str) -> None:
+@pytest.mark.parametrize("version", ["0005", "0012", "0019_claims"])
+def test_a_store_of_before_0_2_0_is_told_apart_from_a_newer_one(bare_home: Home, version: str) -> None:
     with sqlite3.connect(bare_home.ensure().store) as connection:
         connection.executescript(
             f"CREATE TABLE alembic_version (version_num VARCHAR(32)); INSERT INTO alembic_version VALUES ('{version}');"
             "CREATE TABLE jobs (job_id VARCHAR(80)); CREATE TABLE hosts (name VARCHAR(200))"
         )
     for migrate in (True, False):
-        with pytest.raises(StoreUnreleasedError, match=f"before the first release.* .schema {version}.") as refused:
+        with pytest.raises(StoreTooOldError, match=f"before release 0.2.0 .schema {version}.") as refused:
             open_store(bare_home, migrate=migrate)
         assert f"mv {bare_home.root} {bare_home.root}.before" in refused.value.hint
 
@@ -376,13 +307,13 @@ def test_a_driver_that_is_not_installed_is_named_with_the_extra_it_is_part_of(
 
 @pytest.mark.ruling("engine:cluster")
 def older(url: str) -> None:
-    """Make the store of an older release."""
+    """Make the store of release 0.2.0."""
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     engine = create_engine(url)
     with engine.begin() as connection:
         config.attributes["connection"] = connection
-        command.upgrade(config, "0004")
+        command.upgrade(config, "0012")
     engine.dispose()
 
 
@@ -396,10 +327,10 @@ def test_one_who_only_looks_migrates_nothing(dialect: str, bare_home: Home, requ
         with pytest.raises(StoreOlderError, match="it has no tables yet"):
             open_store(bare_home, url, migrate=False)
     older(url)
-    with pytest.raises(StoreOlderError, match=f"schema 0004; the daemon migrates it to {HEAD}"):
+    with pytest.raises(StoreOlderError, match=f"schema 0012; the daemon migrates it to {HEAD}"):
         open_store(bare_home, url, migrate=False)
     with connected(bare_home, url) as connection:
-        assert MigrationContext.configure(connection).get_current_revision() == "0004"
+        assert MigrationContext.configure(connection).get_current_revision() == "0012"
     open_store(bare_home, url).dispose()
     open_store(bare_home, url, migrate=False).dispose()
 

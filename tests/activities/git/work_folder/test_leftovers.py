@@ -147,21 +147,6 @@ def test_gone_without_a_word_and_put_away_but_not_deleted(repo: Path, trees: Pat
     assert list((trees.parent / delete_later.FOLDER).iterdir()) == [others]
 
 
-def test_a_worktree_that_an_earlier_release_made_is_shown_with_the_way_to_remove_it(
-    repo: Path, trees: Path, ground: Ground
-) -> None:
-    old = trees / "shop+job-old-1"
-    run_git(repo, "worktree", "add", "-q", "-b", "service/job-old", str(old))
-    (old / "x").write_text("x")
-    way = f"git -C {repo} worktree remove --force {old}"
-    assert listed(ground)["shop+job-old-1"] == f"an earlier release made it: look into it, then {way}"
-    swept(ground)
-    assert (old / "x").exists()
-    run_git(repo, "worktree", "remove", "--force", str(old))
-    swept(ground)
-    assert leftovers(ground) == []
-
-
 def test_locks(repo: Path, trees: Path, ground: Ground) -> None:
     worktree = add_detached(repo, trees / "shop+dirty", "main")
     (worktree.path / "x").write_text("x")

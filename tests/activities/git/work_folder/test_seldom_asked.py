@@ -1,6 +1,5 @@
 """The cost of a job: repositories are opened once, and folders are compared without libgit2 (ruling N3)."""
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -82,13 +81,6 @@ class TestLook:
     def test_a_head_elsewhere_with_the_same_files_is_told(self, reader: Worktree) -> None:
         run_git(reader.path, "commit", "-q", "--allow-empty", "-m", "nothing")
         assert look(reader).head == run_git(reader.path, "rev-parse", "HEAD") != reader.base
-
-    def test_a_record_of_an_earlier_release_is_enough(self, reader: Worktree) -> None:
-        record = service_git_dir.side_of(reader.path) / "place.json"
-        told = json.loads(record.read_text())
-        tree = told.pop("tree")
-        record.write_text(json.dumps(told))
-        assert look(reader).tree == tree
 
     def test_rules_of_folders_that_were_entered_before_hold_for_what_is_new(self, reader: Worktree) -> None:
         (reader.path / "deep/er").mkdir(parents=True)

@@ -224,13 +224,6 @@ def test_none_is_published(tree: Reviewed, job_id: str) -> None:
     assert work_of(tree.service, jobs.get(tree.service, job_id)).commit == tree.heads["a"]
 
 
-def test_a_tree_of_an_earlier_release_goes_on_as_it_did(tree: Reviewed) -> None:
-    with tree.service.store.begin() as connection:
-        connection.exec_driver_sql("delete from trees")
-    tree.commit(LEG)
-    assert merges.merge(tree.service, [A, B], actor="ann").merged == (A, B)
-
-
 def replanned(home: Home, where: Path) -> Grown:
     """Build a tree whose second generation wrote on a line that merges two legs of the first one."""
     made = started(Service(home), where)

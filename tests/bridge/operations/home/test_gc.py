@@ -51,11 +51,8 @@ def aged(path: Path, days: float) -> Path:
 
 @pytest.fixture
 def service(home: Home, tmp_path: Path) -> Service:
-    """Return a home that has counted uses of artifacts for a year."""
     made = Service(home)
     repos.add(made, "acme/shop", make_repository(tmp_path / "shop"))
-    artifacts.counted_since(home.artifacts)
-    aged(home.artifacts / "lock", 365)
     return made
 
 
@@ -184,15 +181,6 @@ def test_what_is_used_at_the_last_moment_stays(service: Service) -> None:
     assert path.exists()
     artifacts.discard(root, aged(path, 60), ago(30))
     assert not path.exists()
-
-
-def test_where_uses_were_not_counted_from_the_beginning_no_text_goes(service: Service) -> None:
-    tree(service, state=TaskState.OPEN, ended=None)
-    kept = artifact(service, "a", 60)
-    aged(service.home.artifacts / "lock", 49)
-    found = gc.reclaim(service, "30d", yes=True)
-    assert kept.exists()
-    assert found.kept[-1].startswith("something began before this release")
 
 
 @pytest.mark.parametrize("state", [RunState.RUNNING, RunState.SUCCEEDED])

@@ -108,7 +108,7 @@ async def test_the_branch_that_is_checked_out_is_a_part_of_it_where_that_is_aske
     assert (begun[0].line[-1].branch, begun[0].line[-1].head) == ("main", head)
 
 
-async def test_a_tree_at_work_and_one_of_an_earlier_release_are_refused(
+async def test_a_tree_at_work_and_one_without_a_base_are_refused(
     home: Home, tmp_path: Path, tree: Grown, begun: list[TreeInput]
 ) -> None:
     seeds.write(tree.service, seeds.task(revision=2, state=TaskState.OPEN))

@@ -1,7 +1,7 @@
-"""The first schema, whole.
+"""The schema of 0.2.0, whole: the first release whose stores later ones read.
 
-It stays as it is while `schema` goes on, so each table of the beginning is described here and there: that module says
-what the tables are by now, the revisions after this one how a store comes there.
+It stays as it is while `schema` goes on, so each of its tables is described here and there: that module says what the
+tables are by now, the revisions after this one how a store comes there.
 """
 
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0001"
+revision = "0012"
 down_revision = None
 
 TOKENS = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # whose integers are as large as they need to be
@@ -70,23 +70,41 @@ POSTGRESQL = (
 
 def upgrade() -> None:
     _registries()
+    _fleet()
     _trees()
     _jobs()
     _attempts()
+    _artifacts()
     _people()
     _reviews()
     _pipelines()
     _stages()
     _memory()
+    _threads()
+    _facts()
+    _comments()
+    _reading()
+    _account()
 
 
 def _registries() -> None:
-    """Repositories, agents, hosts."""
+    """Repositories, agents."""
     op.create_table(
         "repos",
         sa.Column("name", sa.String(200), primary_key=True),
+        sa.Column("added_at", sa.Double, nullable=False),
+        sa.Column("github", sa.String(200), nullable=False, server_default=""),
+        sa.Column("remote", sa.Text, nullable=False, server_default=""),
+        sa.Column("default_branch", sa.Text, nullable=False, server_default=""),
+        sa.Column("refs", sa.String(40), nullable=False, server_default=""),
+        sa.Column("require", sa.JSON, nullable=False, server_default="[]"),
+        sa.Column("prefer", sa.JSON, nullable=False, server_default="[]"),
+    )
+    op.create_table(
+        "checkouts",
+        sa.Column("repo", sa.String(200), sa.ForeignKey("repos.name", ondelete="CASCADE"), primary_key=True),
+        sa.Column("host", sa.String(200), primary_key=True),
         sa.Column("path", sa.Text, nullable=False),
-        sa.Column("host", sa.String(200), nullable=False),
         sa.Column("added_at", sa.Double, nullable=False),
     )
     op.create_table(
@@ -102,12 +120,18 @@ def _registries() -> None:
         sa.Column("autonomy_policy", sa.String(32), nullable=False),
         sa.Column("session", sa.String(16), nullable=False, server_default="fresh"),
         sa.Column("added_at", sa.Double, nullable=False),
+        sa.Column("require", sa.JSON, nullable=False, server_default="[]"),
+        sa.Column("prefer", sa.JSON, nullable=False, server_default="[]"),
     )
     op.create_table(
         "agent_repos",
         sa.Column("agent", sa.String(64), sa.ForeignKey("agents.name", ondelete="CASCADE"), primary_key=True),
         sa.Column("repo", sa.String(200), sa.ForeignKey("repos.name", ondelete="CASCADE"), primary_key=True),
     )
+
+
+def _fleet() -> None:
+    """Hosts, what they have in common, invitations to join them, seal keys, people's tokens."""
     op.create_table(
         "hosts",
         sa.Column("name", sa.String(200), primary_key=True),
@@ -116,6 +140,50 @@ def _registries() -> None:
         sa.Column("started_at", sa.Double, nullable=False),
         sa.Column("seen_at", sa.Double, nullable=False),
         sa.Column("stopped_at", sa.Double),
+        sa.Column("held", sa.Text, nullable=False, server_default=""),
+        sa.Column("machine", sa.String(64), nullable=False, server_default=""),
+        sa.Column("key", sa.String(64), nullable=False, server_default=""),
+        sa.Column("labels", sa.JSON, nullable=False, server_default="[]"),
+        sa.Column("address", sa.Text, nullable=False, server_default=""),
+        sa.Column("taken", sa.Integer, nullable=False, server_default="0"),
+        sa.Column("draining_at", sa.Double),
+        sa.Column("lost_at", sa.Double),
+        sa.Column("keys", sa.JSON, nullable=False, server_default="[]"),
+        sa.Column("placed", sa.Integer, nullable=False, server_default="0"),
+    )
+    op.create_table(
+        "cluster",
+        sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("key", sa.String(64), nullable=False),
+        sa.Column("namespace", sa.String(255), nullable=False),
+        sa.Column("oldest_release", sa.String(64), nullable=False),
+        sa.CheckConstraint("id = 1", name="cluster_has_one_row"),
+    )
+    op.create_table(
+        "invites",
+        sa.Column("digest", sa.String(64), primary_key=True),
+        sa.Column("host", sa.String(200), nullable=False),
+        sa.Column("made_at", sa.Double, nullable=False),
+        sa.Column("expires_at", sa.Double, nullable=False),
+        sa.Column("used_at", sa.Double),
+        sa.Column("used_by", sa.String(200), nullable=False, server_default=""),
+    )
+    op.create_table(
+        "seal_keys",
+        sa.Column("fingerprint", sa.String(64), primary_key=True),
+        sa.Column("wrapped", sa.String(200), nullable=False),
+        sa.Column("under", sa.String(64), nullable=False),
+        sa.Column("offered_at", sa.Double, nullable=False),
+        sa.Column("seals_since", sa.Double),
+        sa.Column("left_at", sa.Double),
+        sa.Column("removed_at", sa.Double),
+    )
+    op.create_table(
+        "tokens",
+        sa.Column("name", sa.String(80), primary_key=True),
+        sa.Column("scope", sa.String(20), nullable=False),
+        sa.Column("digest", sa.String(64), nullable=False, unique=True),
+        sa.Column("made_at", sa.Double, nullable=False),
     )
 
 
@@ -211,6 +279,7 @@ def _jobs() -> None:
         sa.Column("started_at", sa.Double),
         sa.Column("ended_at", sa.Double),
         sa.Column("preflight_failed", sa.Text),
+        sa.Column("issue", sa.Integer),
     )
     op.create_index("jobs_by_root", "jobs", ["root_job_id"])
     op.create_index("jobs_by_preflight", "jobs", ["queued_at"], **only("preflight_failed IS NOT NULL"))
@@ -218,19 +287,22 @@ def _jobs() -> None:
     op.create_index("jobs_by_spender", "jobs", spent.split())
     op.create_index("jobs_by_state", "jobs", ["state", "queued_at"])
     op.create_index("jobs_by_time", "jobs", ["queued_at", "job_id", "root_job_id", "agent", "delegation_id"])
+    for number in ("pull_request", "issue"):
+        op.create_index(f"jobs_by_{number}", "jobs", [number, "queued_at"], **only(f"{number} IS NOT NULL"))
 
 
 def _attempts() -> None:
-    """What hosts do for jobs and stages: claims, runs, tries that were put off, sessions of programs."""
+    """What hosts do for jobs and stages: claims, attempts, where they are, tries that were put off, sessions."""
     op.create_table(
         "claims",
         sa.Column("job_id", sa.String(80), primary_key=True),
         sa.Column("attempt", sa.Integer, primary_key=True),
         sa.Column("offer", sa.Integer, nullable=False),
         sa.Column("begun_at", sa.Double),
+        sa.Column("stop_at", sa.Double),
     )
     op.create_table(
-        "runs",
+        "attempts",
         sa.Column("job_id", sa.String(80), primary_key=True),
         sa.Column("attempt", sa.Integer, primary_key=True),
         sa.Column("host", sa.String(200), nullable=False),
@@ -243,6 +315,27 @@ def _attempts() -> None:
         sa.Column("outcome", sa.JSON),
         sa.Column("payload", sa.JSON),
         sa.Column("diagnostics", sa.JSON),
+        sa.Column("given", sa.JSON),
+    )
+    op.create_table(
+        "placements",
+        sa.Column("job_id", sa.String(80), primary_key=True),
+        sa.Column("attempt", sa.Integer, primary_key=True),
+        sa.Column("host", sa.String(200), nullable=False),
+        sa.Column("repo", sa.String(200), nullable=False),
+        sa.Column("at", sa.Double, nullable=False),
+        sa.Index("placements_by_host", "host", "at"),
+        sa.Index("placements_by_repo", "repo", "host"),
+    )
+    op.create_table(
+        "moves",
+        sa.Column("job_id", sa.String(80), primary_key=True),
+        sa.Column("attempt", sa.Integer, primary_key=True),
+        sa.Column("host", sa.String(200), nullable=False),
+        sa.Column("reason", sa.Text, nullable=False),
+        sa.Column("at", sa.Double, nullable=False),
+        sa.Column("kept", sa.String(400)),
+        sa.Index("moves_by_host", "host", "kept"),
     )
     op.create_table(
         "deferrals",
@@ -266,6 +359,30 @@ def _attempts() -> None:
         sa.Column("output_before", sa.BigInteger, nullable=False),
         sa.Column("input_tokens", sa.BigInteger, nullable=False),
         sa.Column("output_tokens", sa.BigInteger, nullable=False),
+    )
+
+
+def _artifacts() -> None:
+    """Content by digest in a store that several hosts share, and the hosts that have kept secrets."""
+    op.create_table(
+        "artifacts",
+        sa.Column("digest", sa.String(64), primary_key=True),
+        sa.Column("size", sa.BigInteger, nullable=False),
+        sa.Column("body", sa.LargeBinary),
+        sa.Column("used_at", sa.Double, nullable=False),
+    )
+    op.create_index("ix_artifacts_used_at", "artifacts", ["used_at"])
+    op.create_table(
+        "artifact_parts",
+        sa.Column("digest", sa.String(64), sa.ForeignKey("artifacts.digest", ondelete="CASCADE"), primary_key=True),
+        sa.Column("number", sa.Integer, primary_key=True),
+        sa.Column("body", sa.LargeBinary, nullable=False),
+    )
+    op.create_table(
+        "kept_secrets",
+        sa.Column("name", sa.String(20), primary_key=True),
+        sa.Column("host", sa.String(200), primary_key=True),
+        sa.Column("path", sa.Text, nullable=False),
     )
 
 
@@ -376,6 +493,8 @@ def _pipelines() -> None:
         sa.Column("tokens", TOKENS, nullable=False),
         sa.Column("cost_usd", sa.Double, nullable=False),
         sa.Column("price_assumed", sa.Boolean, nullable=False, server_default=sa.false()),
+        sa.Column("pull_request", sa.Integer),
+        sa.Column("issue", sa.Integer),
     )
     op.create_index("pipeline_runs_by_pipeline", "pipeline_runs", ["pipeline", "started_at"])
     op.create_index("pipeline_runs_by_time", "pipeline_runs", ["started_at", "run_id"])
@@ -434,3 +553,134 @@ def _memory() -> None:
     op.create_index("memory_by_state", "memory", ["state", "number"])
     for statement in SQLITE if op.get_bind().dialect.name == "sqlite" else POSTGRESQL:
         op.execute(sa.text(statement))
+
+
+def _threads() -> None:
+    """Trees and where they are discussed."""
+    op.create_table(
+        "github_threads",
+        sa.Column("root_job_id", sa.String(80), primary_key=True),
+        sa.Column("repo", sa.String(200), nullable=False),
+        sa.Column("github", sa.String(200), nullable=False),
+        sa.Column("number", sa.Integer, nullable=False),
+        sa.Column("kind", sa.String(20), nullable=False),
+        sa.Column("bound_at", sa.Double, nullable=False),
+        sa.Column("told_seq", sa.Integer, nullable=False),
+        sa.Column("over", sa.Boolean, nullable=False),
+        sa.Column("head_sha", sa.String(64)),
+        sa.Column("closed", sa.Boolean, nullable=False, server_default=sa.false()),
+    )
+    op.create_index("github_threads_by_number", "github_threads", ["github", "number"])
+    op.create_index("github_threads_open", "github_threads", ["root_job_id"], **only("NOT over"))
+
+
+def _facts() -> None:
+    """What is to be written."""
+    op.create_table(
+        "github_facts",
+        sa.Column("fact_id", sa.String(160), primary_key=True),
+        sa.Column("kind", sa.String(20), nullable=False),
+        sa.Column("root_job_id", sa.String(80), nullable=False),
+        sa.Column("github", sa.String(200), nullable=False),
+        sa.Column("number", sa.Integer, nullable=False),
+        sa.Column("subject", sa.String(120), nullable=False),
+        sa.Column("text", sa.Text, nullable=False),
+        sa.Column("state", sa.String(12), nullable=False),
+        sa.Column("host", sa.String(200), nullable=False),
+        sa.Column("at", sa.Double, nullable=False),
+        sa.Column("next_at", sa.Double, nullable=False),
+        sa.Column("attempts", sa.Integer, nullable=False),
+        sa.Column("error", sa.Text, nullable=False),
+        sa.Column("done_at", sa.Double),
+        sa.Column("github_id", sa.String(40)),
+        sa.Column("url", sa.Text, nullable=False),
+        sa.Column("digest", sa.String(64), nullable=False),
+        sa.Column("revision", sa.Integer, nullable=False),
+    )
+    op.create_index("github_facts_open", "github_facts", ["next_at"], **only("state = 'open'"))
+    op.create_index("github_facts_failed", "github_facts", ["github", "number"], **only("state = 'failed'"))
+    op.create_index("github_facts_to_push", "github_facts", ["next_at"], **only("state = 'push'"))
+    op.create_index("github_facts_published", "github_facts", ["root_job_id"], **only("kind = 'publish'"))
+    op.create_index("github_facts_by_root", "github_facts", ["root_job_id"])
+    op.create_table(
+        "github_published",
+        sa.Column("repo", sa.String(200), primary_key=True),
+        sa.Column("since", sa.Double, nullable=False),
+    )
+
+
+def _comments() -> None:
+    """Comments that held a command."""
+    op.create_table(
+        "github_comments",
+        sa.Column("comment_id", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("github", sa.String(200), nullable=False),
+        sa.Column("number", sa.Integer, nullable=False),
+        sa.Column("author", sa.String(200), nullable=False),
+        sa.Column("created_at", sa.Double, nullable=False),
+        sa.Column("state", sa.String(12), nullable=False),
+        sa.Column("outcome", sa.Text, nullable=False),
+        sa.Column("job_id", sa.String(80)),
+        sa.Column("at", sa.Double, nullable=False),
+        sa.Column("acted_at", sa.Double),
+    )
+    op.create_index("github_comments_by_thread", "github_comments", ["github", "number", "at"])
+    op.create_index("github_comments_open", "github_comments", ["at"], **only("state = 'taken'"))
+
+
+def _reading() -> None:
+    """How far comments were read, answers that need not be sent again, webhook deliveries."""
+    op.create_table(
+        "github_repos",
+        sa.Column("github", sa.String(200), primary_key=True),
+        sa.Column("since", sa.Double, nullable=False),
+        sa.Column("polled_at", sa.Double, nullable=False),
+        sa.Column("next_at", sa.Double, nullable=False),
+        sa.Column("wanted_at", sa.Double, nullable=False),
+        sa.Column("default_branch", sa.String(255), nullable=False),
+        sa.Column("error", sa.Text, nullable=False),
+    )
+    op.create_table(
+        "github_pages",
+        sa.Column("url", sa.String(600), primary_key=True),
+        sa.Column("etag", sa.Text),
+        sa.Column("last_modified", sa.Text),
+        sa.Column("data", sa.JSON, nullable=False),
+        sa.Column("more", sa.Text),
+        sa.Column("at", sa.Double, nullable=False),
+    )
+    op.create_table(
+        "github_deliveries",
+        sa.Column("delivery_id", sa.String(100), primary_key=True),
+        sa.Column("event", sa.String(60), nullable=False),
+        sa.Column("at", sa.Double, nullable=False),
+    )
+    op.create_index("github_deliveries_by_time", "github_deliveries", ["at"])
+
+
+def _account() -> None:
+    """Who we are there, and the quota."""
+    op.create_table(
+        "github_requests",
+        sa.Column("hour", sa.Integer, primary_key=True),
+        sa.Column("github", sa.String(200), primary_key=True),
+        sa.Column("counted", sa.Integer, nullable=False),
+        sa.Column("free", sa.Integer, nullable=False),
+        sa.Column("written", sa.Integer, nullable=False),
+    )
+    op.create_table(
+        "github_account",
+        sa.Column("name", sa.String(20), primary_key=True),
+        sa.Column("login", sa.String(200), nullable=False),
+        sa.Column("kind", sa.String(12), nullable=False),
+        sa.Column("seen_at", sa.Double, nullable=False),
+        sa.Column("quota", sa.Integer),
+        sa.Column("remaining", sa.Integer),
+        sa.Column("reset_at", sa.Double),
+        sa.Column("blocked_until", sa.Double),
+        sa.Column("failing_since", sa.Double),
+        sa.Column("failures", sa.Integer, nullable=False),
+        sa.Column("problem", sa.Text, nullable=False),
+        sa.Column("wrote_at", sa.Double, nullable=False),
+        sa.Column("checks_refused", sa.Boolean, nullable=False),
+    )
