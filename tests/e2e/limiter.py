@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from tests.e2e.conftest import Installed
-from tests.e2e.literal import APART, EPHEMERAL, RIGHT, SLIPS
+from tests.e2e.literal import APART, EPHEMERAL, MARKS, ONE, RIGHT, SLIPS
 from tests.e2e.script import git
 from tests.e2e.typist import typist
 
@@ -58,6 +58,30 @@ SHAPES = {
             BEGUN[3],
             ("notes-again", "succeeded", "implemented"),
             ("check-notes-again", "succeeded", "approved"),
+            OVER,
+        ],
+    ),
+    "lost leg of one": (
+        f"{ORDER} {ONE} {RIGHT} {SLIPS}",
+        [
+            BEGUN[0],
+            ("limiter", "failed", "failed"),
+            ("check-limiter", "skipped", None),
+            ("replan", "succeeded", "approved"),
+            ("limiter-again", "succeeded", "implemented"),
+            ("check-limiter-again", "succeeded", "approved"),
+            OVER,
+        ],
+    ),
+    "lost merge": (
+        f"{ORDER} {RIGHT} {MARKS}",
+        [
+            *BEGUN,
+            ("resolve-notes", "failed", None),
+            ("check-resolve-notes", "skipped", None),
+            ("replan", "succeeded", "approved"),
+            ("resolve-notes-again", "succeeded", "implemented"),
+            ("check-resolve-notes-again", "succeeded", "approved"),
             OVER,
         ],
     ),

@@ -32,13 +32,15 @@ TABLE = {
     "looks at the diff": "...HEAD` shows what was done since the task began",
     "runs or is blocked": "If you could not run them, it is not checked: `blocked`",
     "keeps both": "Edit the files until both are kept and no marker is left",
+    "tests the merge": "whose task is to resolve what conflicts, and to run the tests",
+    "is not its failure": "A test that fails for another reason is no failure of yours",
     "tries again": "A leg that failed may be issued again with a narrower prompt",
     "says implemented": "`implemented` when the goal asked for changes, and the line has them",
 }
 """The words of a prompt, by the habit that they teach."""
 WITHOUT = "[without: {}]"
-SLIPS, RIGHT, APART = "[the notes fail at first]", "[the limit is right at once]", "[the parts keep apart]"
-EPHEMERAL = "[workers of its own]"
+SLIPS, RIGHT, APART = "[the last part fails at first]", "[the limit is right at once]", "[the parts keep apart]"
+MARKS, ONE, EPHEMERAL = "[the markers stay at first]", "[one part]", "[workers of its own]"
 """Words of an order that this model, and no other, understands."""
 WHO = re.compile(r"^You are `.+?`, doing the job `\S+` \((\w+)\) on the repository", re.MULTILINE)
 AGENT = re.compile(r"^- `(?P<name>[\w-]+)` \((?P<runtime>\w+); (?P<can>[a-z, ]+); (?P<more>[^)]*)\)", re.MULTILINE)
@@ -49,7 +51,7 @@ LEFT_OUT = re.compile(
 )
 MERGING = re.compile(r"The merge of `\S+` is begun in your folder\. It conflicts.*? in (`.*?`): what you began from")
 CHECKED = re.compile(r"^### Leg `check-\S+`: succeeded, approved$", re.MULTILINE)
-LOST = re.compile(r"^### Leg `(\w+)`: failed, failed$", re.MULTILINE)
+LOST = re.compile(r"^### Leg `(\S+)`: failed\b", re.MULTILINE)
 FAILED = re.compile(r"^- \*\*(.*?)\*\* \(high\)", re.MULTILINE)
 IMPORTED = "`python3 -c 'import limits'` ends with exit code 0"
 PARTS = {
@@ -57,7 +59,7 @@ PARTS = {
     "notes": "Write `NOTES.md`: how many calls pass. Done when it is there.",
 }
 """The plan that a model makes of the goal."""
-NARROWER = "Write nothing but the number."
+NARROWER = "Do this, and nothing else."
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 COMMAND = re.compile("`(python3 .+?)`")
 ENDED = re.compile(r"it ended with (\d+)")
@@ -105,6 +107,11 @@ class Prompt:
         return {"ephemeral": {"runtime": agent["runtime"], "autonomy_policy": policy}}
 
 
+def parts(prompt: Prompt) -> list[str]:
+    """Return the parts of the plan; an order may want the first one alone."""
+    return list(PARTS)[: 1 if ONE in prompt.text else None]
+
+
 def files(prompt: Prompt, part: str) -> dict[str, str]:
     """Return the files that a model writes for a part; nobody asked the limiter's leg for notes."""
     if part == "notes":
@@ -121,9 +128,9 @@ def leading(prompt: Prompt) -> Work:
     if prompt.title == "Job":
         if not prompt.says("changes by a leg"):
             return {"decision": "approved", "summary": "Wrote it myself; it needs nobody else."}
-        legs = [leg(prompt, part, task) for part, task in PARTS.items()]
-        return (yield from planned(prompt, "Two parts.", legs, checked=prompt.says("has it checked")))
-    legs = left(prompt)
+        legs = [leg(prompt, part, PARTS[part]) for part in parts(prompt)]
+        return (yield from planned(prompt, f"Parts: {len(legs)}.", legs, checked=prompt.says("has it checked")))
+    legs = yield from left(prompt)
     if "verification failed" in prompt.title:
         if not legs:
             return {
@@ -142,16 +149,20 @@ def leading(prompt: Prompt) -> Work:
     }
 
 
-def left(prompt: Prompt) -> list[Result]:
+def left(prompt: Prompt) -> Generator[dict[str, Any], str, list[Result]]:
     """Return a leg for each part that is named as left out, and one for what a check found, or what failed."""
     legs = []
+    lost = LOST.findall(prompt.text) if prompt.says("tries again") else []
     for part, worktree in LEFT_OUT.findall(prompt.text):
-        task = "Resolve what conflicts, and keep both."
-        legs.append(leg(prompt, f"resolve-{part}", task, worktree=worktree))
-    if faults := FAILED.findall(prompt.text):
+        task, name = "Resolve what conflicts, and keep both.", f"resolve-{part}"
+        if name in lost:
+            task, name = f"{task} {NARROWER}", f"{name}-again"
+        if prompt.says("tests the merge"):
+            task += f" Done when you have run {(yield from commands_of(prompt))}."
+        legs.append(leg(prompt, name, task, worktree=worktree))
+    if faults := dict.fromkeys(FAILED.findall(prompt.text)):
         legs.append(leg(prompt, "repair", f"Repair `limits.py`: {'; '.join(faults)}. Done when {IMPORTED}."))
-    if prompt.says("tries again"):
-        legs += [leg(prompt, f"{part}-again", f"{PARTS[part]} {NARROWER}") for part in LOST.findall(prompt.text)]
+    legs += [leg(prompt, f"{part}-again", f"{PARTS[part]} {NARROWER}") for part in lost if part in PARTS]
     return legs
 
 
@@ -194,12 +205,15 @@ def building(prompt: Prompt) -> Work:
     merging = MERGING.search(prompt.text)
     part = next((part for part, task in PARTS.items() if task.partition(" Done when")[0] in prompt.task), None)
     edits, written = dict[str, str](), dict[str, str]()
+    slips = (MARKS if merging else SLIPS) in prompt.text and NARROWER not in prompt.task
+    if slips and merging:
+        return {"decision": "implemented", "summary": "I think that git has merged it."}
+    if slips and part == parts(prompt)[-1]:
+        return {"decision": "failed", "summary": "I don't know how many calls pass."}
     if merging and prompt.says("keeps both"):
         edits = dict.fromkeys(re.findall("`(.+?)`", merging[1]), r"/^\(<<<<<<<\|=======\|>>>>>>>\)/d")
     elif "Repair `limits.py`" in prompt.task:
         edits = {"limits.py": "s/calls < LIMIT/calls <= LIMIT/"}
-    elif part == "notes" and SLIPS in prompt.text and NARROWER not in prompt.task:
-        return {"decision": "failed", "summary": "I don't know how many calls pass."}
     elif part:
         written = files(prompt, part)
     for path, text in written.items():
@@ -208,7 +222,7 @@ def building(prompt: Prompt) -> Work:
         yield {"run": f"sed -i {shlex.quote(edit)} {shlex.quote(path)}"}
     changed = [*written, *edits]
     ran = yield from run(COMMAND.findall(prompt.task.partition("Done when")[2]))
-    right = all(each["exit_code"] == 0 for each in ran)
+    right = (merging and prompt.says("is not its failure")) or all(each["exit_code"] == 0 for each in ran)
     decision = "skipped" if not changed else "implemented" if right else "failed"
     return {"decision": decision, "summary": f"Wrote {', '.join(changed)}.", "tests_run": ran} | {
         "changes_made": [{"path": path, "summary": "written"} for path in changed]

@@ -60,7 +60,7 @@ def test_the_daily_order_ends_done_with_a_conflict_and_a_failed_check_on_the_way
 
 
 @pytest.mark.ruling("P1")
-@pytest.mark.parametrize("shape", ["lost leg", "workers of its own"])
+@pytest.mark.parametrize("shape", ["lost leg", "lost leg of one", "lost merge", "workers of its own"])
 def test_a_leg_is_issued_again_and_workers_get_their_policy(tried: Walk, shape: str) -> None:
     words, jobs = SHAPES[shape]
     other = order(tried.service, words)

@@ -48,14 +48,17 @@ _QUORUM = (
     "Of this set at least {quorum} must decide `approved` or `implemented`, else the task stops; `skipped` abstains."
 )
 
-_NORMAL = """\
+_AGAIN = (
+    "A leg that failed may be issued again with a narrower prompt, another approach or a stronger `model`; a set that"
+    " is the same as one before is refused as a loop."
+)
+_NORMAL = f"""\
 Every leg of your last set has ended. Judge what came out of it against the goal, then do one of these:
 
 1. **The goal is reached**, or your assignment within it: decide, with a summary of what was done and no delegations. \
 That ends your part.
 2. **Work is left**: return `delegations` for that work only. Give each leg what it needs in its prompt: of this one \
-it sees the goal alone, and what its `deps` came to. A leg that failed may be issued again with a narrower prompt, \
-another approach or a stronger `model`; a set that is the same as one before is refused as a loop.
+it sees the goal alone, and what its `deps` came to. {_AGAIN}
 3. **It cannot go on** without something only the outside can give: return `blocked` and name it in `needs`.
 
 States, decisions and observed files are facts. Summaries are what agents say of themselves; where the two differ, \
@@ -101,15 +104,16 @@ What comes after them can wait for your next continuation.
 2. If nothing of it is needed any more, finish: return your result without delegations."""
 
 _REPLAN = """\
-The verify legs did not pass. This is replan attempt {attempt} of {attempts}; when the attempts are used up, the task \
-is finalized as it stands.
+The verify legs did not pass, or could not run. This is replan attempt {attempt} of {attempts}; when the attempts are \
+used up, the task is finalized as it stands.
 
 1. Take each finding of the verify legs above as a fact to be dealt with, not as an opinion to be answered.
-2. Return `delegations` that repair exactly these findings, and bring onto the line what "Where you are" names as \
-left out. Keep what already works: the repairing legs begin from the line, and see the work that was checked.
+2. Return `delegations` that repair exactly these findings, do what failed legs left undone, and bring onto the line \
+what "Where you are" names as left out. Keep what already works: the repairing legs begin from the line, and see the \
+work that was checked. {again}
 3. Put a verify leg into the set again: `"synthesis_rule": "verify"`, `deps` on the repairing legs, another runtime \
-than theirs, with the policy that lets its program run builds and tests (see "Delegating"): it re-runs \
-them itself. It works in a throwaway folder.
+than theirs where there is one, with the policy that lets its program run builds and tests (see "Delegating"): it \
+re-runs them itself. It works in a throwaway folder.
 4. Only if a finding cannot be repaired by any leg: return `blocked` and name it in `needs`."""
 
 _ANSWERED = """\
@@ -165,7 +169,7 @@ def _text(brief: ContinuationBrief) -> str:
         case Continuation.CORRECTIVE:
             return _correction(brief)
         case Continuation.REPLAN:
-            return _REPLAN.format(attempt=brief.attempt, attempts=brief.attempts)
+            return _REPLAN.format(attempt=brief.attempt, attempts=brief.attempts, again=_AGAIN)
         case Continuation.ANSWERED:
             return _ANSWERED
         case Continuation.FINALIZE:

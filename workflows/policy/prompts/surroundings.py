@@ -122,7 +122,8 @@ def _merging(leg: LeftOut) -> str:
     return (
         f"  - The merge of {inline(leg.branch)} is begun in your folder. It conflicts{against} in {_names(leg.files)}:"
         " what you began from stands at `<<<<<<<`, the merged work at `>>>>>>>`. Edit the files until both are kept and"
-        " no marker is left. The service commits the merge when you end; with a marker left, your job fails."
+        " no marker is left. The service commits the merge when you end; with a marker left, your job fails. A test"
+        " that fails for another reason is no failure of yours: name it in `summary`."
     )
 
 
