@@ -17,6 +17,8 @@ from tests.scripted_model import ScriptedModel
 pytestmark = [pytest.mark.long, pytest.mark.ruling("P2", "P3", "P5", "O6")]
 
 TEAMS = [("codex", "claude"), ("claude", "kimi"), ("kimi", "codex")]
+PLAYED = {name: SHAPES[name] for name in ("plain", "conflict", "failed check", "workers of its own")}
+"""Shapes in which the programs differ; `test_literal` plays the others."""
 
 
 @pytest.fixture(scope="module", params=TEAMS, ids="-".join)
@@ -30,18 +32,18 @@ def walks(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         service.home.joinpath("config.toml").write_text(sections(model, read=[sys.prefix, sys.base_prefix]))
         try:
             tried = register(service, builder, checker)
-            yield {"try": tried} | {shape: order(service, words) for shape, (words, _) in SHAPES.items()}
+            yield {"try": tried} | {shape: order(service, words) for shape, (words, _) in PLAYED.items()}
         finally:
             service("daemon", "stop")
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", PLAYED)
 def test_every_shape_ends_done(walks: dict[str, Walk], shape: str) -> None:
-    _, jobs = SHAPES[shape]
+    _, jobs = PLAYED[shape]
     assert walks[shape].jobs == jobs
     assert walks[shape].ended == ("done", "")
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", PLAYED)
 def test_its_work_is_merged_by_one_command(walks: dict[str, Walk], shape: str) -> None:
     assert "Three calls are allowed." in merge(walks[shape])
