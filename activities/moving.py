@@ -84,7 +84,8 @@ class HostWatch:
             self.reached_since = now
         self.not_kept = await keep_work(self.context, self.not_kept)
         if leads:
-            await asyncio.to_thread(hosts.sort_out, self.context.store)
+            lost_after = self.context.settings.fleet.move_after if self._can_judge else 0
+            await asyncio.to_thread(hosts.sort_out, self.context.store, lost_after=lost_after)
             every = await asyncio.to_thread(hosts.every, self.context.store)
             for host in every:
                 await self._check_host(host)
@@ -93,14 +94,13 @@ class HostWatch:
 
     async def _check_host(self, host: Host) -> None:
         store, away = self.context.store, unseen(host.seen) and self._can_judge
-        is_lost = await asyncio.to_thread(self._is_lost, host)
-        if not (is_lost or away or host.draining_at):
+        if not (host.lost_at or away or host.draining_at):
             return
         held = await asyncio.to_thread(moves.begun_on, store, host.name)
         queued = await asyncio.to_thread(moves.queued_on, store, host.name)
         if away and (held or queued or host.stopped_at is None):
             await self._notify(host.seen)
-        if is_lost:
+        if host.lost_at:
             await move(self.client, [*held, *queued], from_lost(host.seen))
         elif host.draining_at:
             await move(self.client, queued, from_drained(host.name))
@@ -121,12 +121,6 @@ class HostWatch:
     @property
     def _can_judge(self) -> bool:
         return time.monotonic() - self.reached_since >= UNSEEN_SECONDS
-
-    def _is_lost(self, host: Host) -> bool:
-        """Return whether its jobs go elsewhere: by a person's word, or because it was away for too long."""
-        after = self.context.settings.fleet.move_after
-        late = bool(after) and host.now - host.seen_at > after and self._can_judge
-        return host.lost_at is not None or (late and hosts.lose(self.context.store, host.seen))
 
     async def _notify(self, host: HostSeen) -> None:
         """Notify people once for each time that a host goes away: the id names its last sign of life."""

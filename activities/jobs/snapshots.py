@@ -11,17 +11,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from activities.git import hub
+from activities.git import branches, hub
 from activities.git.hub import Hub
 from activities.git.work_folder import work_in_progress
 from activities.git.work_folder.service_git_dir import side_of
 from activities.git.work_folder.work_in_progress import InProgress
 from activities.git.work_folder.worktrees import Worktree
-from activities.host import checkouts
-from activities.host.context import Context
 from activities.host.helper_process import LOOK_SECONDS, apart
 from activities.host.slots import in_turn, out_of_turn
-from activities.store.registry.repos import Repo
 from workflows.model.errors import NotFoundError, ServiceError
 from workflows.model.jobs import JobRun
 
@@ -35,16 +32,31 @@ def name_of(job_id: str, attempt: int) -> str:
     return f"{hub.SNAPS}{job_id}{f'-attempt{attempt}' if attempt > 1 else ''}"
 
 
-def latest(context: Context, repo: Repo, job_id: str, attempt: int = 1) -> str | None:
+def latest(repo: Path, through: Hub, job_id: str, attempt: int = 1) -> str | None:
     """Fetch the last snapshot of a job's work, of this attempt or one before it; return its commit, or None."""
-    through = checkouts.hub_of(context, repo)
-    if through is None:
-        return None
-    path = checkouts.path_of(context, repo)
     for number in range(attempt, 0, -1):
         with contextlib.suppress(NotFoundError):
-            return hub.fetch_one(path, through, name_of(job_id, number))
+            return hub.fetch_one(repo, through, name_of(job_id, number))
     return None
+
+
+def handed_over(repo: Path, through: Hub, run: JobRun, branch: str) -> str | None:
+    """Return the snapshot that a moved job goes on from, kept at the hub as this attempt's own from now on (ruling Q6).
+
+    The branch moves to the snapshot's base, unless it has other commits than that: then the job begins afresh.
+    """
+    with out_of_turn():
+        commit = latest(repo, through, run.job_id, run.moved_from)
+    base = branches.commit(repo, f"{commit}^") if commit else None
+    if commit is None or base is None:
+        return None
+    if (tip := branches.tip(repo, branch)) not in (None, base):
+        if not branches.contains(repo, base, tip or ""):
+            return None
+        branches.move(repo, branch, base, tip, "service: goes on from a snapshot")
+    with out_of_turn():
+        hub.overwrite(repo, through, commit, name_of(run.job_id, run.attempt))
+    return commit
 
 
 def take(worktree: Worktree, job_id: str, attempt: int, through: Hub | None) -> InProgress:

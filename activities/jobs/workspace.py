@@ -95,13 +95,6 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
     through = checkouts.hub_of(context, registered)
     if through is not None:
         through.check_allowed()
-    workspace = _prepared(context, run, row, run_dir, folder, repo, registered)
-    return replace(workspace, through=through, products=context.settings.git.build_products)
-
-
-def _prepared(
-    context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folder: Path | None, repo: Path, registered: Repo
-) -> Workspace:
     path = folder or worktrees.place(context.home.worktrees, _name(run))
     branch = branch_name(run)
     begun = Claim.read(run_dir) or (branch and Claim.read(Path(row.run_dir)))
@@ -109,10 +102,21 @@ def _prepared(
     # and so does one whose folder is missing: it wrote nothing.
     if row.base_sha and begun and (branch or path.exists()):
         _record(context, run, row, path, row.base_sha)
-        return _workspace(repo, worktrees.find(path) or Worktree(path, row.base_sha, branch))
+        worktree = worktrees.find(path) or Worktree(path, row.base_sha, branch)
+        workspace = Workspace(repo, worktree, lent(repo))
+    else:
+        workspace = _made(context, run, row, path, repo, registered, through)
+    return replace(workspace, through=through, products=context.settings.git.build_products)
+
+
+def _made(
+    context: Context, run: JobRun, row: AttemptRow, path: Path, repo: Path, registered: Repo, through: hub.Hub | None
+) -> Workspace:
+    branch = branch_name(run)
     _fetch(context, run, registered)
     line = _line(context, repo, run, registered)
-    snapshot = _snapshot(context, run, registered)
+    moved = through if run.moved_from else None
+    snapshot = snapshots.handed_over(repo, moved, run, branch) if moved and branch else None
     base = row.base_sha or (branches.commit(repo, f"{snapshot}^") if snapshot else None) or line.commit
     _record(context, run, row, path, base)
     worktree = _added(repo, path, branch, base, line.names)
@@ -131,7 +135,7 @@ def _prepared(
     line = _without_merged(repo, line, given)
     merging = _begun(run, worktree, line, fill=snapshot is None)
     left_out = tuple(each for each in line.left_out if each not in merging)
-    merged = replace(_workspace(repo, worktree), line=replace(line, left_out=left_out), merging=merging)
+    merged = Workspace(repo, worktree, lent(repo), replace(line, left_out=left_out), merging)
     if run.branch_deps:
         attempts.give(context.store, row, given)
     return _going_on(merged, snapshot) if snapshot else merged
@@ -156,29 +160,6 @@ def _going_on(workspace: Workspace, snapshot: str) -> Workspace:
     """Lay out the files of a snapshot in a new work folder."""
     mark_pushed(workspace.worktree, snapshot)
     return replace(workspace, snapshot=apart(FILL_SECONDS, lay_out, workspace.worktree, snapshot))
-
-
-def _snapshot(context: Context, run: JobRun, repo: Repo) -> str | None:
-    """Fetch the snapshot that the job goes on from, and keep it at the hub as this attempt's own (ruling Q6).
-
-    The branch moves to the snapshot's base, unless it has other commits than that: then the job begins afresh.
-    """
-    branch = branch_name(run)
-    if not run.moved_from or branch is None:
-        return None
-    with out_of_turn():
-        commit = snapshots.latest(context, repo, run.job_id, run.moved_from)
-    path, through = checkouts.path_of(context, repo), checkouts.hub_of(context, repo)
-    base = branches.commit(path, f"{commit}^") if commit else None
-    if commit is None or base is None or through is None:
-        return None
-    if (tip := branches.tip(path, branch)) not in (None, base):
-        if not branches.contains(path, base, tip or ""):
-            return None
-        branches.move(path, branch, base, tip, "service: goes on from a snapshot")
-    with out_of_turn():
-        hub.overwrite(path, through, commit, snapshots.name_of(run.job_id, run.attempt))
-    return commit
 
 
 def _fetch(context: Context, run: JobRun, repo: Repo) -> None:
@@ -207,10 +188,6 @@ def _onto(worktree: Worktree, line: Line) -> tuple[Worktree, Line]:
     except MergeConflict as conflict:
         own = LeftOut("", worktree.branch or "", worktree.base, ("the line",), conflict.files)
         return worktree, replace(line, left_out=(*line.left_out, own))
-
-
-def _workspace(repo: Path, worktree: Worktree) -> Workspace:
-    return Workspace(repo, worktree, lent(repo))
 
 
 def _added(repo: Path, path: Path, branch: str | None, base: str, names: dict[str, str]) -> Worktree:

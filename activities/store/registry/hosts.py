@@ -119,9 +119,14 @@ def stop(engine: Engine, name: str, *, started_at: float) -> None:
     write(engine, update(schema.hosts).where(mine).values(stopped_at=clock()))
 
 
-def sort_out(engine: Engine) -> None:
-    """Keep hosts that take nothing from being drawn, such as one that died, and let those that are back be drawn."""
+def sort_out(engine: Engine, *, lost_after: float = 0) -> None:
+    """Record as lost what was not seen for so many seconds (0: nothing). Keep hosts that take nothing from being drawn,
+    such as one that died, and let those that are back be drawn.
+    """
     table = schema.hosts.c
+    if lost_after:
+        late = table.lost_at.is_(None) & (table.seen_at < clock() - lost_after)
+        write(engine, update(schema.hosts).where(late).values(lost_at=clock()))
     shut = or_(
         *(column.is_not(None) for column in (table.stopped_at, table.lost_at, table.draining_at)),
         table.held != "",

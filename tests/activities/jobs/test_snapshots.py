@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from temporalio.testing import ActivityEnvironment
 
+from activities.host import checkouts
 from activities.jobs import snapshots
 from activities.store.registry import repos
 from tests.activities.jobs.conftest import git
@@ -67,12 +68,14 @@ async def test_a_job_that_ends_leaves_no_snapshot(hosts: Hosts, tmp_path: Path) 
     one, mark, then = hosts.of("a"), tmp_path / "mark", tmp_path / "then"
     running = asyncio.create_task(one.play(one.job(works(mark, then), Action.IMPLEMENT)))
     await until(lambda: SNAP in hosts.refs())
-    repo = repos.registered(one.context.store, "acme/shop")
-    assert snapshots.latest(one.context, repo, ROOT) == hosts.refs()[SNAP]
+    registered = repos.registered(one.context.store, "acme/shop")
+    repo, through = checkouts.path_of(one.context, registered), checkouts.hub_of(one.context, registered)
+    assert through is not None
+    assert snapshots.latest(repo, through, ROOT) == hosts.refs()[SNAP]
     then.touch()
     outcome = await running
     assert hosts.refs() == {f"refs/service/{ROOT}": outcome.head_sha}
-    assert snapshots.latest(one.context, repo, ROOT) is None
+    assert snapshots.latest(repo, through, ROOT) is None
 
 
 @pytest.mark.ruling("Q6")
