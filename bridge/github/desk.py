@@ -37,7 +37,7 @@ from bridge.github import checks, publishing, writing
 from bridge.github import reading as steps
 from bridge.github.session import APART, Session
 from bridge.operations.github.desk import ring
-from bridge.operations.github.interest import of_interest
+from bridge.operations.github.polling import of_interest
 from bridge.operations.github.tree import bound_tree, last_event
 from bridge.operations.service import Service
 from bridge.operations.temporal import candidate, client_of

@@ -23,8 +23,8 @@ from activities.store.github.reading import Reading
 from bridge.github import checks, orders
 from bridge.github.orders import Asked, NotOursError
 from bridge.github.session import Session
-from bridge.operations.github import interest
-from bridge.operations.github.interest import STARTING
+from bridge.operations.github import polling
+from bridge.operations.github.polling import STARTING
 from workflows.github.commands import MAY_COMMAND, Refused, commands_in, silent, spoken_in, why_refused
 from workflows.github.comment import Comment as Written
 from workflows.github.comment import why_ignored
@@ -50,7 +50,7 @@ HOUR = 3600.0
 
 def of_interest(session: Session) -> list[Reading]:
     """Return the repositories to read: those with an unfinished tree, or that may be given commands."""
-    wanted = interest.of_interest(session.service)
+    wanted = polling.of_interest(session.service)
     return [each for each in reading.every(session.store) if each.github in wanted]
 
 
@@ -116,7 +116,7 @@ def _begin_new(session: Session) -> None:
     """Begin to read repositories that are newly of interest, from their first tree on."""
     store = session.store
     known = {each.github for each in reading.every(store)}
-    for github in interest.of_interest(session.service) - known:
+    for github in polling.of_interest(session.service) - known:
         since = min((each.bound_at for each in threads.of_github(store, github)), default=time.time())
         reading.begin(store, github, since)
 

@@ -24,7 +24,7 @@ from bridge.http.wire import document, refusals, stream_limit
 from bridge.http.wire.authorization import AgentAt, nobody_s
 from bridge.http.wire.stream_limit import HeldOpen
 from bridge.machine import token
-from bridge.operations.github import webhook
+from bridge.operations.github import polling
 from bridge.operations.health.metrics import Metrics
 from bridge.operations.home import tokens
 from bridge.operations.service import Service
@@ -44,7 +44,7 @@ def create_app(service: Service, agent_at: AgentAt = nobody_s, web_ui_at: str = 
     )
     app.state.service, app.state.agent_at, app.state.held = service, agent_at, HeldOpen(stream_limit.MOST)
     app.state.readiness, app.state.metrics = Readiness(service), Metrics(service)
-    secret = webhook.secret(service, os.environ)
+    secret = polling.secret(service, os.environ)
     for noun in (health, metrics, jobs, branches, agents, pipelines, memory, reviews, *((github,) if secret else ())):
         app.routes.extend(noun.router.routes)  # `include_router` would analyse all endpoints again, for each app
     refusals.install(app)

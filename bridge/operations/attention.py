@@ -19,8 +19,7 @@ from activities.store.registry import hosts as stored_hosts
 from activities.store.registry import repos
 from activities.store.waiting import Did, Kind, Place, Spent
 from bridge.operations.branches import branches
-from bridge.operations.github import trouble as github_trouble
-from bridge.operations.github.trouble import Trouble
+from bridge.operations.github.account import Trouble, troubles
 from bridge.operations.jobs import hosts
 from bridge.operations.jobs.hosts import AbsentHost
 from bridge.operations.jobs.views import JobSummary, Shown, Task
@@ -301,7 +300,7 @@ def _stalled(service: Service, places: Places) -> list[Item]:
 
 
 def _github(service: Service, places: Places) -> list[Item]:
-    found = github_trouble.of_keys(service, places)
+    found = troubles(service, places)
     return [Item(places[key], trouble.root_job_id, github=trouble) for key, trouble in found.items()]
 
 

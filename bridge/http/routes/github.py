@@ -10,8 +10,8 @@ from bridge.http.wire.document import errors
 from bridge.http.wire.schemas import Delivered
 from bridge.http.wire.thread_pools import read
 from bridge.http.wire.webhook import PATH
-from bridge.operations.github import webhook
-from bridge.operations.github.webhook import Delivery
+from bridge.operations.github import polling
+from bridge.operations.github.polling import Delivery
 
 HeaderText = Annotated[str, Header()]
 
@@ -26,4 +26,4 @@ async def take_github_webhook(
     """Take a signed webhook delivery (`X-Hub-Signature-256`); it only makes the poller read sooner."""
     kind = request.headers.get("content-type", "")
     delivery = Delivery(x_github_delivery, x_github_event, kind, await request.body())
-    return Delivered(says=await read(webhook.take, service, delivery))
+    return Delivered(says=await read(polling.take, service, delivery))

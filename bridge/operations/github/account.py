@@ -1,7 +1,9 @@
-"""The status of the GitHub account (requests, pending and failed writes), and synchronizing on demand."""
+"""The status of the GitHub account (requests, pending and failed writes), its problems that need a person, and
+synchronizing on demand.
+"""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass
 
 from activities.settings import ready
@@ -13,10 +15,12 @@ from activities.store.github.facts import FactRow
 from activities.store.github.reading import Reading
 from activities.store.github.threads import Thread
 from activities.store.registry import repos
+from activities.store.waiting import ACCOUNT
 from bridge.machine.progress import Step, unheard
-from bridge.operations.github.interest import of_interest
+from bridge.operations.github.polling import of_interest
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError, UnreachableError
+from workflows.text.durations import clock
 
 LATEST = 10
 """The number of commands that a status lists."""
@@ -24,6 +28,7 @@ LATEST = 10
 DAY = 86_400.0
 WAIT_SECONDS = 30.0
 _LOOK_SECONDS = 0.2
+STATUS = "service github status"
 
 
 @dataclass(frozen=True)
@@ -128,6 +133,44 @@ def process(service: Service) -> int | None:
 
 
 @dataclass(frozen=True)
+class Trouble:
+    """A problem of one pull request or issue, or of the account."""
+
+    about: str
+    """OWNER/NAME#NUMBER, OWNER/NAME alone where nothing has a number yet, or `account`."""
+    says: str
+    next: tuple[str, ...]
+    root_job_id: str = ""
+    facts: tuple[str, ...] = ()
+
+
+def troubles(service: Service, keys: Collection[str]) -> dict[str, Trouble]:
+    """Return those of the problems that have these keys: `OWNER/NAME#NUMBER`, or the account's."""
+    failed: dict[str, list[FactRow]] = {}
+    for fact in facts.failed(service.store):
+        failed.setdefault(f"{fact.github}#{fact.number}", []).append(fact)
+    found = {key: _unwritten(rows) for key, rows in failed.items() if key in keys}
+    return found | ({ACCOUNT: _unreached(service)} if ACCOUNT in keys else {})
+
+
+def _unwritten(rows: list[FactRow]) -> Trouble:
+    whys = list(dict.fromkeys(each.error for each in rows))
+    kinds = ", ".join(sorted({each.kind for each in rows}))
+    more = f" (and {len(whys) - 1} other reasons)" if len(whys) > 1 else ""
+    says = f"{kinds} could not be written on {rows[0].where}: {whys[0]}{more}"
+    github = rows[0].github
+    ways = (STATUS, f"service github sync {github} --retry", f"service github sync {github} --drop")
+    return Trouble(rows[0].where, says, ways, rows[0].root_job_id, tuple(each.fact_id for each in rows))
+
+
+def _unreached(service: Service) -> Trouble:
+    known = account.read(service.store)
+    since = clock(known.failing_since) if known.failing_since else "a while"
+    ways = ("service doctor", "service github sync") if known.refused else (STATUS, "service doctor")
+    return Trouble(ACCOUNT, f"{known.problem or 'GitHub gives no answer'}; since {since}", ways)
+
+
+@dataclass(frozen=True)
 class Synced:
     """The result of a synchronization."""
 
@@ -162,7 +205,7 @@ def sync(
     if github and not wanted and not tried:
         raise RefusedError(
             f"nothing of {github} is read now: no tree of it waits or runs for a pull request or issue",
-            "service github status",
+            STATUS,
         )
     account.ask_anew(service.store)
     for each in wanted:

@@ -1,15 +1,22 @@
-"""Doctor's check of GitHub: identity, permissions, quota, and failed writes (ruling L8)."""
+"""Doctor's check of GitHub: identity, permissions and those that the enabled features lack, quota, and failed writes
+(ruling L8).
+"""
 
+import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from activities.github import api
 from activities.github.account import Credentials, credentials
+from activities.github.client import AwayError, Client, DeclinedError, LimitedError, UnknownAccountError
+from activities.github.models import Quota
 from activities.settings import ready
+from activities.settings.model import Github
 from activities.store.github import account, facts, reading
 from bridge.machine import daemon_state
-from bridge.operations.github.interest import served
+from bridge.operations.github.polling import served
 from bridge.operations.health.findings import Finding, Level
-from bridge.operations.health.github_permissions import Allowed, Seen, ask
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
 from workflows.text.durations import clock
@@ -20,6 +27,36 @@ SCARCE = 0.1
 
 STATUS, START = "service github status", "service daemon start"
 RESTART = f"service daemon stop && {START}"
+
+SECONDS = 15.0
+"""The seconds for all requests together: people wait for the answer."""
+
+MOST = 20
+"""The number of repositories that are checked."""
+
+LEVELS = ("read", "write", "admin")
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """The account's permissions in one repository."""
+
+    github: str
+    may: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+    """Sentences: the feature, and the permission that it lacks."""
+    problem: str = ""
+    """Why the permissions are unknown."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The account as GitHub sees it."""
+
+    login: str
+    is_app: bool
+    quota: Quota
+    repos: tuple[Allowed, ...]
 
 
 def findings(service: Service) -> Iterator[Finding]:
@@ -57,8 +94,6 @@ def _process(service: Service) -> Finding:
 
 def _asked(service: Service, known: Credentials) -> Iterator[Finding]:
     """Ask GitHub about the account now."""
-    from activities.github.client import AwayError, DeclinedError, LimitedError, UnknownAccountError
-
     names = sorted({repo.github for repo in served(service)})
     try:
         seen = ask(service, known, names)
@@ -143,3 +178,62 @@ def _rows(service: Service) -> Iterator[Finding]:
         where = f"{last.kind} on {last.where}"
         says = f"{len(failed)} could not be written, the last: {where}: {last.error}"
         yield _finding(Level.WARNING, says, f"{STATUS}, then: service github sync --retry")
+
+
+def ask(service: Service, known: Credentials, repos: Sequence[str]) -> Seen:
+    """Ask GitHub for the account's permissions; raise the client's errors."""
+
+    async def look() -> Seen:
+        settings = service.settings.github
+        try:
+            async with asyncio.timeout(SECONDS), Client(service.store, known, settings.api_url) as client:
+                who, quota = await api.whoami(client), await api.quota(client)
+                allowed = [await _allowed(client, settings, each) for each in repos[:MOST]]
+                return Seen(who.login, client.is_app, quota, tuple(allowed))
+        except TimeoutError:
+            raise AwayError(f"GitHub has not answered everything within {SECONDS:g} s") from None
+
+    return asyncio.run(look())
+
+
+async def _allowed(client: Client, settings: Github, github: str) -> Allowed:
+    try:
+        if client.is_app:
+            granted = (await client.installation(github)).get("permissions") or {}
+            return Allowed(github, _listed(granted), tuple(_app_lacks(settings, granted)))
+        found = (await api.repository(client, github)).permissions
+        may = tuple(name for name in ("pull", "triage", "push", "maintain", "admin") if found.get(name))
+        return Allowed(github, may, tuple(_user_lacks(settings, may)))
+    except DeclinedError as error:
+        if error.status == 404:
+            return Allowed(github, problem="the account cannot see it")
+        return Allowed(github, problem=str(error))
+
+
+def _listed(granted: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(f"{name}: {level}" for name, level in sorted(granted.items()))
+
+
+def _user_lacks(settings: Github, may: Sequence[str]) -> Iterator[str]:
+    if "push" in may:
+        return
+    if settings.comments != "never":
+        yield "comments need write access (push)"
+    if settings.commands:
+        yield "to know what an author may order it needs write access (push)"
+    if settings.check:
+        yield "the verdict as a commit status needs write access (push)"
+    if settings.publish != "never":
+        yield "to publish needs write access (push)"
+
+
+def _app_lacks(settings: Github, granted: Mapping[str, str]) -> Iterator[str]:
+    needs = {
+        "comments and commands need": (settings.comments != "never" or settings.commands, ("issues", "pull_requests")),
+        "the check needs": (settings.check, ("checks",)),
+        "to publish needs": (settings.publish != "never", ("contents", "pull_requests")),
+    }
+    for what, (wanted, names) in needs.items():
+        missing = [name for name in names if LEVELS.index(granted.get(name, "read")) < LEVELS.index("write")]
+        if wanted and missing:
+            yield f"{what} {' and '.join(f'{name}: write' for name in missing)}"

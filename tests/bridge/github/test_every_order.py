@@ -18,7 +18,7 @@ from activities.settings.home import Home
 from activities.store import schema
 from activities.store.github import reading
 from bridge.github import orders
-from bridge.operations.github import webhook
+from bridge.operations.github import polling
 from bridge.operations.orders.resume import Verdict
 from bridge.operations.service import Service
 from tests.bridge import seeds
@@ -83,8 +83,8 @@ class Play:
         """Deliver as GitHub does, a second time under an equal id."""
         if at < len(self.deliveries):
             sent = self.deliveries[at]
-            taken = webhook.Delivery(sent.id, sent.event, "application/json", sent.body)
-            webhook.take(self.office.service, taken)
+            taken = polling.Delivery(sent.id, sent.event, "application/json", sent.body)
+            polling.take(self.office.service, taken)
 
     def _due(self) -> None:
         """Let the time until the next look at the repository pass."""

@@ -11,7 +11,7 @@ from activities.settings import ready
 from activities.settings.home import Home
 from activities.store.github import account, reading
 from activities.store.registry import repos
-from bridge.operations.health import doctor, github, github_permissions
+from bridge.operations.health import doctor, github
 from bridge.operations.health.findings import Finding, Level
 from bridge.operations.service import Service
 from tests.bridge import github_seeds
@@ -105,7 +105,7 @@ def test_an_app_is_asked_for_what_its_installation_was_granted(
     _, who, _, may = said(service)
     assert who == "desk[bot], a GitHub App"
     assert may.startswith("acme/tool: may checks: write, contents: write, issues: write")
-    asked = github_permissions._app_lacks(service.settings.github, {"issues": "write", "contents": "read"})
+    asked = github._app_lacks(service.settings.github, {"issues": "write", "contents": "read"})
     assert list(asked) == ["comments and commands need pull_requests: write", "the check needs checks: write"]
     key.chmod(0o644)
     assert any("open to others" in each for each in said(service, Level.WRONG))
@@ -157,7 +157,7 @@ def test_a_github_that_is_away_keeps_nobody_waiting(home: Home, hub: Hub, monkey
     service = made(home, hub)
     account.note(service.store, login="ann", kind="user", seen_at=time.time())
     hub.delay("GET /user", 1.5)
-    monkeypatch.setattr(github_permissions, "SECONDS", 0.5)
+    monkeypatch.setattr(github, "SECONDS", 0.5)
     told = found(service)
     assert [each.says for each in told if each.level is Level.WARNING] == [
         "GitHub has not answered everything within 0.5 s"

@@ -1,4 +1,6 @@
-"""Webhook deliveries: the service reads only the repository's name, and wakes the poller (ruling L7)."""
+"""The repositories whose comments are polled, and webhook deliveries: the service reads only the repository's name, and
+polls it at once (ruling L7).
+"""
 
 import json
 import re
@@ -6,17 +8,42 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs
 
-from activities.store.github import reading
-from bridge.operations.github.interest import of_interest
+from activities.store.github import reading, threads
+from activities.store.registry import repos
+from activities.store.registry.repos import Repo
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
 
 WAKING = frozenset({"issue_comment", "issues", "pull_request", "merge_group", "push"})
 """The events that may bring something to read: comments, heads of pull requests, a merge queue."""
 
+STARTING = frozenset({"ask", "review", "implement"})
+"""Commands that need no tree: while one is allowed, comments in every repository are polled."""
+
 NOTHING, BEFORE = "nothing to do", "taken before"
 _DELIVERY = re.compile(r"[A-Za-z0-9-]{1,100}")
 _EVENT = re.compile(r"[a-z0-9_]{1,60}")
+
+
+def served(service: Service) -> list[Repo]:
+    """Return the registered repositories that have a GitHub name which `[github].repos` allows."""
+    wanted = service.settings.github.repos
+    return [repo for repo in repos.every(service.store) if repo.github and (not wanted or repo.name in wanted)]
+
+
+def of_interest(service: Service) -> set[str]:
+    """Return the repositories with an open tree or a pull request whose head is checked.
+
+    All are returned while comments may start work; those with a blocked tree too while comments may retry.
+    """
+    polled = {each.github for each in threads.open_ones(service.store)}
+    if STARTING & {*service.settings.github.commands}:
+        polled |= {repo.github for repo in served(service)}
+    if "retry" in service.settings.github.commands:
+        polled |= {each.github for each in threads.blocked_ones(service.store)}
+    if service.settings.github.check:
+        polled |= {each.github for each in threads.watched(service.store)}
+    return polled
 
 
 @dataclass(frozen=True)
