@@ -23,7 +23,7 @@ from sqlalchemy import Engine
 
 from activities.github.account import Credentials
 from activities.redaction.redact import redacted_all
-from activities.store.github import account, reading
+from activities.store.github import account
 
 SECONDS = 20.0
 REQUESTER = "delegation-service"
@@ -78,7 +78,7 @@ class Client(GitHubAPI):
     """A client for one account; `async with` closes its connections."""
 
     def __init__(self, store: Engine, credentials: Credentials, api_url: str) -> None:
-        super().__init__(REQUESTER, oauth_token=credentials.token or None, cache=reading.Pages(store), base_url=api_url)
+        super().__init__(REQUESTER, oauth_token=credentials.token or None, cache=account.Pages(store), base_url=api_url)
         self._store, self._credentials = store, credentials
         believed = _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
         self._http = httpx.AsyncClient(timeout=SECONDS, follow_redirects=False, trust_env=True, verify=believed)

@@ -28,13 +28,12 @@ from activities.host import admission
 from activities.host.heartbeat import Heartbeat, beating
 from activities.process import loud
 from activities.settings import ready
-from activities.store.github import account, comments, facts, reading, threads
+from activities.store.github import account, facts, threads
 from activities.store.github.account import Account
 from activities.store.github.facts import FactRow
 from activities.store.github.threads import Thread
 from activities.store.leader import Chore, Leader
-from bridge.github import checks, publishing, writing
-from bridge.github import reading as steps
+from bridge.github import checks, publishing, reading, writing
 from bridge.github.session import APART, Session
 from bridge.operations.github.desk import ring
 from bridge.operations.github.polling import of_interest
@@ -130,10 +129,10 @@ def is_news(service: Service) -> bool:
     store, now = service.store, time.time()
     if (account.read(store).blocked_until or 0.0) > now:
         return False
-    if _bound_new(service) or threads.untold(store) or comments.open_ones(store):
+    if _bound_new(service) or threads.untold(store) or threads.open_comments(store):
         return True
     interest = of_interest(service)
-    if any(each.wanted_at > each.polled_at and each.github in interest for each in reading.every(store)):
+    if any(each.wanted_at > each.polled_at and each.github in interest for each in account.readings(store)):
         return True
     first = facts.next_due(store, now)
     return (first is not None and first.attempts == 0) or publishing.is_news(service, now)
@@ -171,8 +170,8 @@ class Desk:
         try:
             await asyncio.to_thread(_declare, self._session)  # also while GitHub is unreachable
             await _refresh_login(self._session)
-            did += await steps.read(self._session)
-            did += await steps.act(self._session)
+            did += await reading.read(self._session)
+            did += await reading.act(self._session)
             did += await writing.write_one(self._session)
         except LimitedError as error:
             await asyncio.to_thread(_block, store, known, str(error), error.until)
@@ -187,7 +186,7 @@ class Desk:
         store, now = self._session.store, time.time()
         known = account.read(store)
         pushes = [] if known.blocked_until else publishing.to_push(store, now)
-        due = [facts.waiting_until(store), *(each.next_at for each in steps.of_interest(self._session))]
+        due = [facts.waiting_until(store), *(each.next_at for each in reading.of_interest(self._session))]
         at = min((each for each in due if each is not None), default=None)
         if known.blocked_until:
             at = known.blocked_until
@@ -216,7 +215,7 @@ def _leave_alone(store: Engine, known: Account, why: str) -> None:
 def _works(store: Engine, known: Account) -> None:
     if known.problem or known.blocked_until:
         account.note(store, blocked_until=None, failing_since=None, failures=0, problem="")
-    reading.tidy(store)
+    account.tidy(store)
 
 
 async def _refresh_login(session: Session) -> None:
@@ -242,7 +241,7 @@ def _bound_new(service: Service) -> bool:
     served = service.settings.github.repos
     new = threads.bind_new(service.store, served) | threads.bind_published(service.store, served)
     for github in new:
-        reading.want(service.store, github)
+        account.want_reading(service.store, github)
     return bool(new)
 
 

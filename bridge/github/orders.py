@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from activities.github import api
 from activities.github.models import Comment as ReadComment
 from activities.store import jobs as stored_jobs
-from activities.store.github import comments, threads
-from activities.store.github.comments import CommentRow
-from activities.store.github.threads import Thread
+from activities.store.github import threads
+from activities.store.github.threads import CommentRow, Thread
 from activities.store.registry import repos
 from bridge.github.session import Session
 from bridge.operations.jobs import rounds
@@ -167,7 +166,7 @@ async def _start(session: Session, asked: Asked, said: Start) -> Did:
     """Start a tree under an id that is reserved first: a retry finds the tree of the first attempt."""
     row, store = asked.row, session.store
     repo = await asyncio.to_thread(_repo_of, session, row.github)
-    root = await asyncio.to_thread(comments.reserve, store, row.comment_id, trees.new_root_id())
+    root = await asyncio.to_thread(threads.reserve_job, store, row.comment_id, trees.new_root_id())
     on_pull = (await api.issue(session.client, row.github, row.number)).pull_request is not None
     new = NewJob(
         agent=said.agent,

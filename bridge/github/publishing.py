@@ -18,7 +18,6 @@ from activities.github.models import Pull
 from activities.host import checkouts
 from activities.store import jobs
 from activities.store.github import account, facts
-from activities.store.github import publishing as stored
 from activities.store.github.facts import FactRow
 from activities.store.registry import repos
 from activities.store.registry.repos import Repo
@@ -48,11 +47,11 @@ NOT_SEEN_YET = 4
 def declare(session: Session) -> None:
     """Declare automatic publications, and pull requests whose tree has ended since they were written."""
     store, repos_ = session.store, _served(session)
-    stored.serve(store, [each.name for each in repos_], time.time())
+    facts.publish_in(store, [each.name for each in repos_], time.time())
     known = {each.name: each for each in repos_}
-    facts.declare(store, [_fact(tree, known[tree.repo]) for tree in stored.unpublished(store)])
-    stored.looked_at(store, time.time() - LATE_SECONDS)
-    for fact in stored.outdated(store):
+    facts.declare(store, [_fact(tree, known[tree.repo]) for tree in facts.unpublished(store)])
+    facts.examined_until(store, time.time() - LATE_SECONDS)
+    for fact in facts.outdated_pulls(store):
         facts.again(store, fact.fact_id, state=facts.PUSH)
 
 
@@ -60,7 +59,7 @@ def is_news(service: Service, now: float) -> bool:
     """Return whether a publication exists that no turn has seen."""
     store = service.store
     fresh = any(each.attempts == 0 for each in facts.to_push(store, now))
-    return fresh or bool(stored.outdated(store) or stored.unpublished(store))
+    return fresh or bool(facts.outdated_pulls(store) or facts.unpublished(store))
 
 
 def _served(session: Session) -> list[Repo]:
@@ -72,7 +71,7 @@ def _served(session: Session) -> list[Repo]:
     return [repo for repo in known if repo.github and (not wanted or repo.name in wanted)]
 
 
-def _fact(tree: stored.Finished, repo: Repo) -> FactRow:
+def _fact(tree: facts.Finished, repo: Repo) -> FactRow:
     root = tree.root_job_id
     return FactRow(
         *(

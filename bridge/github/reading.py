@@ -16,10 +16,10 @@ from activities.github.client import AwayError, DeclinedError, GithubError
 from activities.github.models import Comment
 from activities.redaction.kept_secrets import without_words
 from activities.redaction.redact import redacted
-from activities.store.github import account, comments, facts, reading, threads
-from activities.store.github.comments import CommentRow
+from activities.store.github import account, facts, threads
+from activities.store.github.account import Reading
 from activities.store.github.facts import FactRow
-from activities.store.github.reading import Reading
+from activities.store.github.threads import CommentRow
 from bridge.github import checks, orders
 from bridge.github.orders import Asked, NotOursError
 from bridge.github.session import Session
@@ -51,7 +51,7 @@ HOUR = 3600.0
 def of_interest(session: Session) -> list[Reading]:
     """Return the repositories to read: those with an unfinished tree, or that may be given commands."""
     wanted = polling.of_interest(session.service)
-    return [each for each in reading.every(session.store) if each.github in wanted]
+    return [each for each in account.readings(session.store) if each.github in wanted]
 
 
 async def read(session: Session) -> list[str]:
@@ -89,14 +89,14 @@ async def _read_one(session: Session, known: Reading) -> list[str]:
     asked = session.client.requests - before
     wait = max(session.settings.poll, FREE_SECONDS * asked, session.client.poll_interval)
     seen = {"since": since, "polled_at": began, "next_at": time.time() + wait, "error": ""}
-    await asyncio.to_thread(lambda: reading.note(store, known.github, **seen))
+    await asyncio.to_thread(lambda: account.note_reading(store, known.github, **seen))
     return [f"took {taken} comments of {known.github}"] if taken else []
 
 
 def _leave(session: Session, known: Reading, why: str) -> None:
     """Postpone the next read of a repository after a failure; doctor and status show the reason."""
     now = time.time()
-    reading.note(session.store, known.github, polled_at=now, next_at=now + FAILED_SECONDS, error=why)
+    account.note_reading(session.store, known.github, polled_at=now, next_at=now + FAILED_SECONDS, error=why)
 
 
 def _take(session: Session, known: Reading, found: list[Comment]) -> int:
@@ -109,16 +109,16 @@ def _take(session: Session, known: Reading, found: list[Comment]) -> int:
         if why_ignored(written(each), {us}, since) or not commands_in(each.body):
             continue
         rows.append(CommentRow(each.id, known.github, each.number, each.user.login, each.created_at))
-    return comments.take(store, rows)
+    return threads.take_comments(store, rows)
 
 
 def _begin_new(session: Session) -> None:
     """Begin to read repositories that are newly of interest, from their first tree on."""
     store = session.store
-    known = {each.github for each in reading.every(store)}
+    known = {each.github for each in account.readings(store)}
     for github in polling.of_interest(session.service) - known:
         since = min((each.bound_at for each in threads.of_github(store, github)), default=time.time())
-        reading.begin(store, github, since)
+        account.begin_reading(store, github, since)
 
 
 @dataclass
@@ -144,7 +144,7 @@ class Outcome:
 async def act(session: Session) -> list[str]:
     """Act on the open comments. Those left wait while Temporal is unreachable."""
     did: list[str] = []
-    for row in await asyncio.to_thread(comments.open_ones, session.store):
+    for row in await asyncio.to_thread(threads.open_comments, session.store):
         try:
             said = await _act_on(session, row)
         except UnreachableError as error:
@@ -159,12 +159,12 @@ async def _act_on(session: Session, row: CommentRow) -> str:
     comment = await api.comment(session.client, row.github, row.comment_id)
     why = await asyncio.to_thread(_why_not, session, row, comment)
     if comment is None or why:
-        await asyncio.to_thread(comments.acted, store, row.comment_id, comments.IGNORED, why)
+        await asyncio.to_thread(threads.acted, store, row.comment_id, threads.IGNORED, why)
         return f"ignored: {why}"
     permission = await api.permission(session.client, row.github, comment.user.login)
     bound = await asyncio.to_thread(threads.discussed, store, row.github, row.number)
     if permission not in MAY_COMMAND and not bound:
-        await asyncio.to_thread(comments.acted, store, row.comment_id, comments.IGNORED, "a stranger's")
+        await asyncio.to_thread(threads.acted, store, row.comment_id, threads.IGNORED, "a stranger's")
         return "ignored: it is from a stranger, in a thread without a tree"
     if permission in MAY_COMMAND:
         await asyncio.to_thread(_declare, session, row, FactKind.TAKEN)
@@ -235,9 +235,9 @@ def _settle(session: Session, row: CommentRow, outcome: Outcome) -> str:
             stranger=outcome.stranger,
         )
         _declare(session, row, FactKind.REFUSAL, refused.model_dump_json())
-    state = comments.REFUSED if outcome.refused else comments.DONE if outcome.done else comments.IGNORED
+    state = threads.REFUSED if outcome.refused else threads.DONE if outcome.done else threads.IGNORED
     said = "; ".join([*outcome.done, *outcome.refused]) or "for another service"
-    comments.acted(store, row.comment_id, state, said, outcome.job_id)
+    threads.acted(store, row.comment_id, state, said, outcome.job_id)
     return said
 
 

@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from activities.github import api
 from activities.github.client import AwayError, DeclinedError, LimitedError
-from activities.store.github import account, comments, facts, threads
+from activities.store.github import account, facts, threads
 from activities.store.github.facts import FactRow
 from bridge.github import checks, publishing
 from bridge.github.session import APART, Gone, Later, Needless, Never, Session, Wrote
@@ -140,7 +140,7 @@ def body_of(session: Session, fact: FactRow) -> Body:
 
 def _answer(session: Session, fact: FactRow) -> str:
     """Render the reply to a comment."""
-    row = comments.get(session.store, int(fact.subject))
+    row = threads.comment(session.store, int(fact.subject))
     who = row.author if row else ""
     if fact.kind == FactKind.REPORT:
         return report(fact.fact_id, [_tree(session, root) for root in fact.text.split()])

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import insert
 
 from activities.store import schema
-from activities.store.github import facts, reading
+from activities.store.github import account, facts
 from activities.store.github.facts import FactRow
 from bridge.operations.service import Service
 from tests.bridge.seeds import ROOT
@@ -21,7 +21,7 @@ def thread(service: Service, root: str = ROOT, number: int = 7, github: str = SH
     row |= {"bound_at": 1.0, "told_seq": -1, "over": False}
     with service.store.begin() as connection:
         connection.execute(insert(schema.github_threads), row | fields)
-    reading.begin(service.store, github, 1.0)
+    account.begin_reading(service.store, github, 1.0)
 
 
 def fact(service: Service, fact_id: str, number: int = 7, github: str = SHOP, **fields: Any) -> FactRow:

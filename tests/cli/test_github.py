@@ -11,8 +11,8 @@ import pytest
 from activities.settings import ready
 from activities.settings.home import Home
 from activities.store import branches
-from activities.store.github import account, comments, facts, reading
-from activities.store.github.comments import CommentRow
+from activities.store.github import account, facts, threads
+from activities.store.github.threads import CommentRow
 from activities.store.registry import repos
 from bridge.operations.github import account as github
 from bridge.operations.github import tree as github_tree
@@ -52,15 +52,15 @@ def test_the_status_tells_all_of_it(service: Service, capsys: pytest.CaptureFixt
     store, now = service.store, time.time()
     account.note(store, login="desk", kind="user", seen_at=now, quota=5000, remaining=4321, reset_at=now + 60)
     account.note(store, problem="GitHub answers 502", failing_since=now - 5, blocked_until=now + 60)
-    reading.note(store, SHOP, polled_at=now - 120)
+    account.note_reading(store, SHOP, polled_at=now - 120)
     for free, wrote in ((False, True), (True, False), (True, False)):
         account.count(store, SHOP, free=free, wrote=wrote)
     account.count(store, "", free=False, wrote=False)
     github_seeds.fact(service, "waits", next_at=now + 60)
     github_seeds.fact(service, "pushed", number=0, kind="publish", state=facts.PUSH)
     github_seeds.failed(service, "failed")
-    comments.take(store, [CommentRow(1, SHOP, 7, "ann", now - 60)])
-    comments.acted(store, 1, comments.REFUSED, "no round is open")
+    threads.take_comments(store, [CommentRow(1, SHOP, 7, "ann", now - 60)])
+    threads.acted(store, 1, threads.REFUSED, "no round is open")
     assert main(["github", "status"]) == 0
     shown = re.sub(r"\d+s ago", "0s ago", capsys.readouterr().out)
     for words in (
@@ -94,7 +94,7 @@ def test_the_last_delivery_of_a_webhook_is_shown(service: Service, capsys: pytes
     assert main(["github", "status"]) == 0
     assert "webhook    nothing was delivered yet" in capsys.readouterr().out
     for number, event in enumerate(("ping", "issue_comment")):
-        reading.is_new_delivery(service.store, f"d-{number}", event)
+        account.is_new_delivery(service.store, f"d-{number}", event)
     assert main(["github", "status"]) == 0
     assert re.search(r"^webhook    issue_comment was delivered \d+s ago$", capsys.readouterr().out, re.MULTILINE)
 
@@ -111,8 +111,8 @@ def test_requests_of_other_hours_are_not_of_this_one(service: Service, monkeypat
 
 def test_a_sync_waits_until_the_process_has_looked(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
     def looks() -> None:
-        wait_for(lambda: reading.every(service.store)[0].wanted_at > 0, "the wish")
-        reading.note(service.store, SHOP, polled_at=time.time())
+        wait_for(lambda: account.readings(service.store)[0].wanted_at > 0, "the wish")
+        account.note_reading(service.store, SHOP, polled_at=time.time())
 
     thread = threading.Thread(target=looks)
     thread.start()
@@ -155,7 +155,7 @@ def test_a_repository_of_which_nothing_is_read_is_said(service: Service, capsys:
 def test_what_failed_is_tried_again_or_left(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
     for name, where in (("one", SHOP), ("two", "acme/other")):
         github_seeds.failed(service, name, github=where)
-    reading.note(service.store, SHOP, polled_at=time.time() + 600)
+    account.note_reading(service.store, SHOP, polled_at=time.time() + 600)
     assert main(["github", "sync", SHOP, "--retry"]) == 0
     assert "1 that had failed: tried again" in capsys.readouterr().out
     first = facts.get(service.store, "one")

@@ -13,8 +13,8 @@ from sqlalchemy import update
 from activities.settings import ready
 from activities.settings.home import Home
 from activities.store import outbox, schema
-from activities.store.github import account, comments, reading
-from activities.store.github.comments import CommentRow
+from activities.store.github import account, threads
+from activities.store.github.threads import CommentRow
 from bridge.operations.registry import memory
 from bridge.operations.service import Service
 from cli.invocation.faults import BUG
@@ -208,10 +208,10 @@ def sow_more(service: Service) -> None:
     store = service.store
     account.note(store, login=EVIL, kind="user", seen_at=1.0, problem=EVIL, failing_since=2.0)
     github_seeds.thread(service)
-    reading.note(store, github_seeds.SHOP, error=EVIL)
+    account.note_reading(store, github_seeds.SHOP, error=EVIL)
     github_seeds.failed(service, "failed", EVIL)
-    comments.take(store, [CommentRow(1, github_seeds.SHOP, 7, SEEN, 1.0)])
-    comments.acted(store, 1, comments.REFUSED, EVIL)
+    threads.take_comments(store, [CommentRow(1, github_seeds.SHOP, 7, SEEN, 1.0)])
+    threads.acted(store, 1, threads.REFUSED, EVIL)
     outbox.attempted(store, f"{BLOCKED}-e7", "webhook", EVIL)
     with store.begin() as connection:
         connection.execute(update(schema.jobs).where(schema.jobs.c.job_id == ROOT).values(preflight_failed=EVIL))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from activities.store.github import account, facts, reading
+from activities.store.github import account, facts
 from tests.e2e.conflicts import writes
 from tests.e2e.conftest import Installed, set_up
 from tests.e2e.script import Script, git, leg
@@ -66,7 +66,7 @@ class Shop:
 
     def look(self) -> None:
         """Request a read of the comments, as a webhook does."""
-        reading.want(self.service.seen.store)
+        account.want_reading(self.service.seen.store)
 
     def bodies(self, number: int | None = None) -> dict[str, str]:
         """Return our comments, by their marks."""
@@ -372,7 +372,7 @@ def test_the_token_is_nowhere_but_where_it_is_used(hub: Hub, installed: Installe
     installed.wait_until_ended(root)
     installed.wait_for(lambda: any("-end" in body for body in hub.bodies(number)))
     hub.revoke(token)  # errors are written too
-    reading.want(installed.seen.store)
+    account.want_reading(installed.seen.store)
     installed.wait_for(lambda: account.read(installed.seen.store).problem)
     installed("daemon", "status")
     assert "looked around" in hub.bodies(number)[-1]

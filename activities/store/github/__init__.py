@@ -1,1 +1,1 @@
-"""Rows about GitHub, a module for each subject."""
+"""Rows about GitHub: how it is asked, the threads of trees and their comments, and the facts to write."""

@@ -1,18 +1,24 @@
-"""Facts: things to write to GitHub, one row each, and their progress (rulings L2, L3)."""
+"""Facts: things to write to GitHub, one row each, and their progress (rulings L2, L3); and the trees whose work is
+published automatically (ruling L9).
+"""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from sqlalchemy import Engine, func, select, update
+from sqlalchemy import Engine, Select, delete, exists, func, select, update
 
 from activities.store import schema
 from activities.store.queries import insert_new, one, rows, scalar, write
-from workflows.github.facts import FactState
+from workflows.contract.models import Action
+from workflows.github.facts import FactKind, FactState
+from workflows.model.event_kinds import EventKind
+from workflows.model.states import JobState, TaskState
 
-table = schema.github_facts
-PUSH, OPEN, DONE, FAILED, DROPPED = (each.value for each in FactState)
+table, published = schema.github_facts, schema.github_published
+tasks, jobs, events = schema.tasks, schema.jobs, schema.events
+PUSH, OPEN, DONE, FAILED, DROPPED = (state.value for state in FactState)
 
 
 @dataclass(frozen=True)
@@ -53,21 +59,30 @@ class FactRow:
         return f"{self.github}#{self.number}" if self.number else self.github
 
 
+@dataclass(frozen=True)
+class Finished:
+    """A tree that ended well, with commits of its own."""
+
+    root_job_id: str
+    task_id: str
+    repo: str
+    pull_request: int | None
+
+
 def declare(engine: Engine, facts: Sequence[FactRow]) -> None:
     """Insert facts to write; known ones stay as they are."""
-    rows = [asdict(replace(fact, at=fact.at or time.time())) for fact in facts]
-    insert_new(engine, table, *rows)
+    insert_new(engine, table, *(asdict(replace(fact, at=fact.at or time.time())) for fact in facts))
 
 
 def note(engine: Engine, fact_id: str, **values: Any) -> None:
     """Update these columns of a fact's row."""
-    _change(engine, fact_id, values)
+    write(engine, update(table).where(table.c.fact_id == fact_id).values(**values))
 
 
 def again(engine: Engine, fact_id: str, **changes: Any) -> None:
     """Reopen a written fact to update its text."""
     values = {"state": OPEN, "next_at": 0.0, "attempts": 0, "error": "", **changes}
-    write(engine, update(table).where(table.c.fact_id == fact_id).values(**values))
+    note(engine, fact_id, **values)
 
 
 def get(engine: Engine, fact_id: str) -> FactRow | None:
@@ -110,17 +125,17 @@ def written(engine: Engine, fact_id: str, *, github_id: str = "", url: str = "",
     values: dict[str, Any] = {"state": DONE, "done_at": time.time(), "digest": digest, "error": ""}
     values |= {"github_id": github_id} if github_id else {}
     values |= {"url": url} if url else {}
-    _change(engine, fact_id, values)
+    note(engine, fact_id, **values)
 
 
 def put_off(engine: Engine, fact_id: str, until: float, why: str) -> None:
     """Record a failed try and the time of the next."""
-    _change(engine, fact_id, {"attempts": table.c.attempts + 1, "next_at": until, "error": why})
+    note(engine, fact_id, attempts=table.c.attempts + 1, next_at=until, error=why)
 
 
 def give_up(engine: Engine, fact_id: str, why: str) -> None:
     """Record that a fact can never be written, so that a person looks at it."""
-    _change(engine, fact_id, {"attempts": table.c.attempts + 1, "state": FAILED, "error": why})
+    note(engine, fact_id, attempts=table.c.attempts + 1, state=FAILED, error=why)
 
 
 def waiting(engine: Engine) -> list[FactRow]:
@@ -143,9 +158,54 @@ def drop(engine: Engine, fact_id: str) -> None:
 
 def refusals(engine: Engine, github: str, number: int) -> list[FactRow]:
     """Return the refusals of a thread."""
-    mine = (table.c.github == github, table.c.number == number, table.c.kind == "refusal")
+    mine = (table.c.github == github, table.c.number == number, table.c.kind == FactKind.REFUSAL)
     return [FactRow(**row._mapping) for row in rows(engine, select(table).where(*mine))]
 
 
-def _change(engine: Engine, fact_id: str, values: dict[str, Any]) -> None:
-    write(engine, update(table).where(table.c.fact_id == fact_id).values(**values))
+def publish_in(engine: Engine, repos: Collection[str], now: float) -> None:
+    """Publish the trees that end in these repositories from now on; stop for all other repositories."""
+    with engine.begin() as connection:
+        write(connection, delete(published).where(published.c.repo.not_in(repos)))
+        insert_new(connection, published, *({"repo": repo, "since": now} for repo in sorted(repos)))
+
+
+def examined_until(engine: Engine, before: float) -> None:
+    """Mark all trees that ended before this time as examined for publishing; later queries skip them."""
+    write(engine, update(published).where(published.c.since < before).values(since=before))
+
+
+def unpublished(engine: Engine) -> list[Finished]:
+    """Return trees that are done but not yet published, except those that a bound, a kill or a loop has ended."""
+    wrote = exists().where(
+        jobs.c.root_job_id == tasks.c.root_job_id,
+        jobs.c.action == Action.IMPLEMENT.value,
+        jobs.c.state == JobState.SUCCEEDED.value,
+        jobs.c.head_sha.is_not(None),
+    )
+    cut_short = exists().where(
+        events.c.root_job_id == tasks.c.root_job_id,
+        events.c.kind == EventKind.DELEGATION_FINALIZE_ENQUEUED.value,
+    )
+    told = exists().where(
+        table.c.root_job_id == tasks.c.root_job_id, table.c.fact_id == tasks.c.root_job_id + "-publish"
+    )
+    root = jobs.alias()
+    query = select(tasks.c.root_job_id, tasks.c.task_id, tasks.c.repo, root.c.pull_request)
+    query = query.join(published, published.c.repo == tasks.c.repo).join(root, root.c.job_id == tasks.c.root_job_id)
+    query = query.where(tasks.c.state == TaskState.DONE.value, tasks.c.ended_at >= published.c.since)
+    query = query.where(wrote, ~cut_short, ~told)
+    return [Finished(**row._mapping) for row in rows(engine, query.order_by(tasks.c.ended_at))]
+
+
+def outdated_pulls(engine: Engine) -> list[FactRow]:
+    """Return pull requests whose tree has ended since their text was written."""
+    query: Select[tuple[object, ...]] = select(table).join(tasks, tasks.c.root_job_id == table.c.root_job_id)
+    query = query.where(table.c.kind == FactKind.PUBLISH, table.c.state == DONE, table.c.github_id.is_not(None))
+    query = query.where(tasks.c.ended_at.is_not(None), tasks.c.revision != table.c.revision)
+    return [FactRow(**row._mapping) for row in rows(engine, query.order_by(table.c.at))]
+
+
+def published_of(engine: Engine, roots: Collection[str]) -> list[FactRow]:
+    """Return the facts of the published work of these trees."""
+    query = select(table).where(table.c.kind == FactKind.PUBLISH, table.c.root_job_id.in_(roots)).order_by(table.c.at)
+    return [FactRow(**row._mapping) for row in rows(engine, query)]

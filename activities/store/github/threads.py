@@ -1,20 +1,25 @@
-"""Trees of pull requests and issues, and the last event that their facts cover."""
+"""Trees of pull requests and issues, and the last event that their facts cover; and comments with a command: each acts
+once, for ever, however it arrived (ruling L5).
+"""
 
-from collections.abc import Collection
+import time
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from sqlalchemy import Engine, Row, Select, func, select, update
 
 from activities.store import schema
-from activities.store.queries import insert_new, rows, write
+from activities.store.queries import insert_new, one, rows, scalar, write
 from workflows.model.states import TaskState
 
 table, jobs, repos, events = schema.github_threads, schema.jobs, schema.repos, schema.events
-facts = schema.github_facts
+facts, comments = schema.github_facts, schema.github_comments
 
 PUBLISHED = "published"
 """The kind of a pull request that a tree's work became: its pauses are told there, and can be ended there."""
+
+TAKEN, DONE, REFUSED, IGNORED = "taken", "done", "refused", "ignored"
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,22 @@ class Thread:
     """The pull request's head when last seen."""
     closed: bool = False
     """True if the pull request was closed when last seen: it needs no check."""
+
+
+@dataclass(frozen=True)
+class CommentRow:
+    """A comment with a command, and its outcome."""
+
+    comment_id: int
+    github: str
+    number: int
+    author: str
+    created_at: float
+    state: str = TAKEN
+    outcome: str = ""
+    job_id: str | None = None
+    at: float = 0.0
+    acted_at: float | None = None
 
 
 def bind_new(engine: Engine, served: Collection[str] = ()) -> set[str]:
@@ -176,3 +197,40 @@ def _saw(engine: Engine, github: str, number: int, **values: object) -> None:
 
 def _read(engine: Engine, query: Select[tuple[object, ...]]) -> list[Thread]:
     return [Thread(**row._mapping) for row in rows(engine, query)]
+
+
+def take_comments(engine: Engine, new: Sequence[CommentRow]) -> int:
+    """Insert comments to act on; known ones are left alone. Return how many were new."""
+    return insert_new(engine, comments, *(asdict(row) | {"at": row.at or time.time()} for row in new))
+
+
+def open_comments(engine: Engine) -> list[CommentRow]:
+    """Return the comments that wait for their action, in the order they were written."""
+    query = select(comments).where(comments.c.state == TAKEN).order_by(comments.c.created_at, comments.c.comment_id)
+    return [CommentRow(**row._mapping) for row in rows(engine, query)]
+
+
+def latest_comments(engine: Engine, most: int) -> list[CommentRow]:
+    """Return the latest commands, newest first."""
+    query = select(comments).order_by(comments.c.created_at.desc(), comments.c.comment_id.desc()).limit(most)
+    return [CommentRow(**row._mapping) for row in rows(engine, query)]
+
+
+def comment(engine: Engine, comment_id: int) -> CommentRow | None:
+    row = one(engine, select(comments).where(comments.c.comment_id == comment_id))
+    return CommentRow(**row._mapping) if row else None
+
+
+def reserve_job(engine: Engine, comment_id: int, job_id: str) -> str:
+    """Return the id of the tree that a comment starts: this one, unless another was reserved before."""
+    mine = comments.c.comment_id == comment_id
+    with engine.begin() as connection:
+        write(connection, update(comments).where(mine, comments.c.job_id.is_(None)).values(job_id=job_id))
+        return scalar(connection, select(comments.c.job_id).where(mine)) or job_id
+
+
+def acted(engine: Engine, comment_id: int, state: str, outcome: str, job_id: str | None = None) -> None:
+    """Record the outcome of a comment, which is final."""
+    mine = (comments.c.comment_id == comment_id) & (comments.c.state == TAKEN)
+    values = {"state": state, "outcome": outcome, "acted_at": time.time()} | ({"job_id": job_id} if job_id else {})
+    write(engine, update(comments).where(mine).values(**values))

@@ -12,7 +12,6 @@ from activities.git import branches as git
 from activities.host import checkouts
 from activities.settings import ready
 from activities.store.github import account, facts
-from activities.store.github import publishing as stored
 from activities.store.github.facts import FactRow
 from activities.store.registry import repos as stored_repos
 from activities.store.registry.repos import Repo
@@ -157,7 +156,7 @@ def current(service: Service, job_id: str) -> PublishAnswer | None:
 
 def of_tree(service: Service, root: str) -> list[PublishAnswer]:
     """Return all publications of a tree, finished or ordered."""
-    return [look(service, fact) for fact in stored.of_trees(service.store, [root])]
+    return [look(service, fact) for fact in facts.published_of(service.store, [root])]
 
 
 def look(service: Service, fact: FactRow) -> PublishAnswer:

@@ -8,12 +8,10 @@ from dataclasses import asdict, dataclass
 
 from activities.settings import ready
 from activities.store import jobs as stored_jobs
-from activities.store.github import account, comments, facts, reading, threads
-from activities.store.github.account import Account, Hour
-from activities.store.github.comments import CommentRow
+from activities.store.github import account, facts, threads
+from activities.store.github.account import Account, Hour, Reading
 from activities.store.github.facts import FactRow
-from activities.store.github.reading import Reading
-from activities.store.github.threads import Thread
+from activities.store.github.threads import CommentRow, Thread
 from activities.store.registry import repos
 from activities.store.waiting import ACCOUNT
 from bridge.machine.progress import Step, unheard
@@ -115,14 +113,14 @@ def status(service: Service) -> Status:
                 requests=_requests([hour for hour in hours if hour.github == each.github], now),
                 of_interest=each.github in interest,
             )
-            for each in reading.every(store)
+            for each in account.readings(store)
         ),
         threads=tuple(OpenThread(**asdict(each), title=titles.get(each.root_job_id, "")) for each in bound),
         waiting=tuple(facts.waiting(store)),
         failed=tuple(facts.failed(store)),
-        commands=tuple(comments.latest(store, LATEST)),
+        commands=tuple(threads.latest_comments(store, LATEST)),
         webhook=bool(service.settings.github.webhook_secret_env),
-        delivery=reading.last_delivery(store),
+        delivery=account.last_delivery(store),
     )
 
 
@@ -209,10 +207,10 @@ def sync(
         )
     account.ask_anew(service.store)
     for each in wanted:
-        reading.want(service.store, each.github)
+        account.want_reading(service.store, each.github)
     names, asked = {each.github for each in wanted}, time.time()
     while True:
-        now = [each for each in reading.every(service.store) if each.github in names]
+        now = [each for each in account.readings(service.store) if each.github in names]
         late = tuple(each for each in now if each.wanted_at > each.polled_at)
         known = account.read(service.store)
         blocked = known.problem if (known.blocked_until or 0.0) > time.time() else ""
@@ -223,12 +221,12 @@ def sync(
 
 
 def _readings(service: Service, github: str) -> list[Reading]:
-    return [each for each in reading.every(service.store) if github in {"", each.github}]
+    return [each for each in account.readings(service.store) if github in {"", each.github}]
 
 
 def _named(service: Service, name: str) -> str:
     """Return the GitHub name of a repository, given that name or the name it is registered under."""
-    known = {each.github for each in reading.every(service.store)}
+    known = {each.github for each in account.readings(service.store)}
     registered = {repo.name: repo.github for repo in repos.every(service.store) if repo.github}
     if name in known | {*registered.values()}:
         return name

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs
 
-from activities.store.github import reading, threads
+from activities.store.github import account, threads
 from activities.store.registry import repos
 from activities.store.registry.repos import Repo
 from bridge.operations.service import Service
@@ -67,13 +67,13 @@ def take(service: Service, delivery: Delivery) -> str:
     if not _DELIVERY.fullmatch(delivery.delivery_id):
         raise UsageError("X-GitHub-Delivery is missing or invalid")
     event = delivery.event if _EVENT.fullmatch(delivery.event) else ""
-    if not reading.is_new_delivery(service.store, delivery.delivery_id, event):
+    if not account.is_new_delivery(service.store, delivery.delivery_id, event):
         return BEFORE
     if event not in WAKING:
         return NOTHING
     named = _repository(delivery).lower()
     mine = next((each for each in of_interest(service) if each.lower() == named), None)
-    if mine is None or not reading.want(service.store, mine):
+    if mine is None or not account.want_reading(service.store, mine):
         return NOTHING
     return f"{mine} will be read"
 

@@ -13,7 +13,7 @@ from activities.github.client import AwayError, Client, DeclinedError, LimitedEr
 from activities.github.models import Quota
 from activities.settings import ready
 from activities.settings.model import Github
-from activities.store.github import account, facts, reading
+from activities.store.github import account, facts
 from bridge.machine import daemon_state
 from bridge.operations.github.polling import served
 from bridge.operations.health.findings import Finding, Level
@@ -158,7 +158,7 @@ def _seen_last(service: Service) -> Iterator[Finding]:
     yield _finding(Level.OK, f"{known.login}, {kind}, as its process saw it at {clock(known.seen_at)}")
     if known.remaining is not None and known.reset_at:
         yield _quota(known.remaining, known.quota or 0, known.reset_at)
-    for each in reading.every(service.store):
+    for each in account.readings(service.store):
         if each.error:
             yield _finding(Level.WRONG, f"{each.github}, as its process saw it: {each.error}", STATUS)
 

@@ -12,7 +12,7 @@ from activities.github.account import Credentials
 from activities.github.client import Client
 from activities.settings.home import Home
 from activities.store import schema
-from activities.store.github import account, reading
+from activities.store.github import account
 from activities.store.registry import repos
 from bridge.github import orders
 from bridge.github.desk import Desk
@@ -109,7 +109,7 @@ async def waiting(office: Office, number: int, root: str = seeds.ROOT) -> None:
 
 async def heard(office: Office) -> None:
     """Read comments now, and write everything that follows."""
-    reading.want(office.session.store)
+    account.want_reading(office.session.store)
     await office.turns()
 
 

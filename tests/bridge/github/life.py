@@ -9,7 +9,7 @@ from typing import Any, Literal
 from activities.github.account import App, Credentials
 from activities.github.client import Client
 from activities.settings.home import Home
-from activities.store.github import account, facts, reading
+from activities.store.github import account, facts
 from bridge.github import publishing
 from bridge.github.session import Session
 from bridge.operations.branches import publish
@@ -35,7 +35,7 @@ class Desks:
 
     async def until_quiet(self) -> None:
         store = self.tree.service.store
-        reading.want(store)
+        account.want_reading(store)
         for _ in range(150):
             account.note(store, wrote_at=0.0, blocked_until=None)
             async with Client(store, self._credentials, self.tree.hub.address) as client:

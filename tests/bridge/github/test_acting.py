@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from activities.store.github import account, comments, reading
+from activities.store.github import account, threads
 from bridge.github import orders
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office, answers, bind, heard, waiting
@@ -40,7 +40,7 @@ async def test_a_comment_acts_once_however_often_it_is_seen(office: Office, said
     office.hub.comment(as_="ann", number=number, body=ANSWER)
     for _ in range(3):
         await heard(office)
-    reading.note(office.session.store, "acme/tool", since=0.0)  # read everything again, as after a restore
+    account.note_reading(office.session.store, "acme/tool", since=0.0)  # read everything again, as after a restore
     await heard(office)
     assert len(said) == 1
 
@@ -54,7 +54,7 @@ async def test_it_acts_once_also_when_it_died_before_it_noted_that(
     await waiting(office, number)
     office.hub.comment(as_="ann", number=number, body=ANSWER)
     with monkeypatch.context() as broken:
-        broken.setattr(comments, "acted", _dies)
+        broken.setattr(threads, "acted", _dies)
         with pytest.raises(KeyboardInterrupt):
             await heard(office)
     await heard(office)
@@ -116,11 +116,11 @@ async def test_a_comment_that_was_edited_between_its_reading_and_its_acting_is_n
     with monkeypatch.context() as broken:
         broken.setattr(orders, "resume", away)
         await heard(office)
-    assert comments.get(office.session.store, comment).state == comments.TAKEN  # type: ignore[union-attr]
+    assert threads.comment(office.session.store, comment).state == threads.TAKEN  # type: ignore[union-attr]
     office.hub.edit_comment(comment, ANSWER.replace("red", "green"), as_="ann")
     await heard(office)
     assert said == []
-    assert comments.get(office.session.store, comment).outcome == "it was edited"  # type: ignore[union-attr]
+    assert threads.comment(office.session.store, comment).outcome == "it was edited"  # type: ignore[union-attr]
 
 
 def _raises(error: Exception):  # type: ignore[no-untyped-def]
@@ -215,7 +215,7 @@ async def test_two_services_on_one_thread_do_not_answer_each_other(office: Offic
     assert said == []
     assert answers(office, number) == []
     assert len(office.hub.writes()) - before <= 1  # eyes at most
-    assert comments.get(office.session.store, comment).state == comments.IGNORED  # type: ignore[union-attr]
+    assert threads.comment(office.session.store, comment).state == threads.IGNORED  # type: ignore[union-attr]
 
 
 @pytest.mark.ruling("L4")
@@ -320,8 +320,7 @@ async def test_what_has_not_changed_is_asked_for_free_and_at_most_three_times_a_
     await waiting(office, number)
     for _ in range(2):  # its own comments count as news once
         await heard(office)
-    known = reading.of(office.session.store, "acme/tool")
-    assert known is not None
+    [known] = account.readings(office.session.store)
     assert known.next_at - time.time() > 15
     before = len(office.hub.requests)
     await office.turn()
@@ -341,8 +340,7 @@ async def test_each_page_of_comments_counts_against_the_poll(office: Office) -> 
         office.hub.comment(as_="ann", number=number, body=f"words {at}")
     await heard(office)
     await heard(office)
-    known = reading.of(office.session.store, "acme/tool")
-    assert known is not None
+    [known] = account.readings(office.session.store)
     assert known.next_at - known.polled_at > 55
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from activities.store.github import comments
+from activities.store.github import threads
 from bridge.operations.orders import trees
 from bridge.operations.service import Service
 from tests.bridge import seeds
@@ -130,7 +130,7 @@ async def test_what_is_meant_goes_on_to_the_tree(office: Office, text: str) -> N
     comment = office.hub.comment(as_="ann", number=number, body=f"/service resume answer {text}")
     await heard(office)
     assert answers(office, number) == []
-    assert comments.get(office.session.store, comment).state == comments.TAKEN  # type: ignore[union-attr]
+    assert threads.comment(office.session.store, comment).state == threads.TAKEN  # type: ignore[union-attr]
 
 
 @pytest.mark.ruling("F5.whole", "L6")

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from activities.settings.home import Home
-from activities.store.github import reading
+from activities.store.github import account
 from bridge.operations.orders import new_jobs
 from bridge.operations.orders.new_jobs import NewJob
 from bridge.operations.service import Service
@@ -51,7 +51,7 @@ async def commanded(office: Office, text: str) -> list[NewJob]:
     bind(office, number)
     await office.turns()
     office.hub.comment(as_="ann", number=number, body=f"/service ask lead marker {text}")
-    reading.want(office.session.store)
+    account.want_reading(office.session.store)
     with patch.object(new_jobs, "start", start):
         await office.turns()
     assert all(commands_in(body) == () for body in bodies(office, number))

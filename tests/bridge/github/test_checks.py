@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from activities.store.github import facts, reading
+from activities.store.github import account, facts
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office, bind
 from workflows.model.states import JobState, TaskState
@@ -40,14 +40,14 @@ async def test_a_new_head_is_judged_as_long_as_the_pull_request_is_open(office: 
     await ended(office, number)
     await office.turns()
     head = office.hub.push_head(number)
-    reading.want(office.session.store)
+    account.want_reading(office.session.store)
     await office.turns()
     assert len(office.hub.statuses(head)) == 1
     office.hub.close(number)
-    reading.want(office.session.store)
+    account.want_reading(office.session.store)
     await office.turns()
     asked = len(office.hub.requests)
-    reading.want(office.session.store)
+    account.want_reading(office.session.store)
     await office.turns()
     assert len(office.hub.requests) == asked, "nothing can be judged any more"
 

@@ -8,7 +8,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.store.github import account, facts, reading, threads
+from activities.store.github import account, facts, threads
 from activities.store.github.facts import FactRow
 from activities.store.registry import repos
 from bridge.github import writing
@@ -133,7 +133,7 @@ async def test_a_refused_account_is_asked_again_at_once_when_somebody_put_it_rig
     await office.turns()
     good, store = office.session.client.oauth_token, office.session.store
     office.session.client.oauth_token = "ghp_taken_back"
-    reading.want(store)
+    account.want_reading(store)
     await office.turn()
     refused = account.read(store)
     assert (refused.refused, (refused.blocked_until or 0) > time.time() + 200) == (True, True)
@@ -308,19 +308,18 @@ async def test_a_repository_that_github_fails_at_holds_up_no_other(office: Offic
     bind(office, number)
     await office.turns()
     office.hub.repo("acme/broken")
-    reading.begin(office.session.store, "acme/broken", 0.0)
+    account.begin_reading(office.session.store, "acme/broken", 0.0)
     repos.put(office.session.store, "acme/broken", "/srv/broken", office.service.settings.host, "acme/broken")
     seeds.write(office.service, seeds.task("job-0123456789cd", repo="acme/broken"))
     other = seeds.job("job-0123456789cd", repo="acme/broken", pull_request=1)
     seeds.write(office.service, other, seeds.event(1, "job-0123456789cd", kind="tree_started"))
     office.hub.fail("GET /repos/acme/broken/issues/comments", 99, 502, {}, {"message": "no"})
-    reading.want(office.session.store)
+    account.want_reading(office.session.store)
     office.hub.comment(as_="bob", number=number, body="/service status")
     await office.turns()
     assert len(office.hub.bodies(number)) == 3
-    left = reading.of(office.session.store, "acme/broken")
-    assert left is not None
-    assert left.error == "GitHub answers 502"
+    errors = {each.github: each.error for each in account.readings(office.session.store)}
+    assert errors["acme/broken"] == "GitHub answers 502"
     assert account.read(office.session.store).blocked_until is None
 
 
@@ -330,7 +329,7 @@ async def test_an_answer_of_another_shape_is_github_being_broken(office: Office,
     bind(office, number)
     await office.turns()
     office.hub.fail("GET /repos/acme/tool/issues/comments", 1, 200, {}, answer)
-    reading.want(office.session.store)
+    account.want_reading(office.session.store)
     turn = await office.turn()
     assert "GitHub sent an" in turn.says
 

@@ -16,7 +16,7 @@ from sqlalchemy import update
 
 from activities.settings.home import Home
 from activities.store import schema
-from activities.store.github import reading
+from activities.store.github import account
 from bridge.github import orders
 from bridge.operations.github import polling
 from bridge.operations.orders.resume import Verdict
@@ -68,7 +68,7 @@ class Play:
                 self._due()
                 await asyncio.gather(self.office.turn(), self.office.turn())
             case "restored":
-                reading.note(self.office.session.store, "acme/tool", since=0.0)
+                account.note_reading(self.office.session.store, "acme/tool", since=0.0)
             case (_, at):
                 self.deliver(int(at))
 

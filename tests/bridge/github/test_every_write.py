@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 
 from activities.settings.home import Home
-from activities.store.github import comments, facts
+from activities.store.github import facts, threads
 from bridge.github import orders
 from bridge.operations.orders.resume import Verdict
 from bridge.operations.service import Service
@@ -74,7 +74,7 @@ async def test_each_kind_of_write_is_there_once_though_every_answer_was_lost(
         assert facts.unwritten(store) == []
         assert {each.kind for root in (ROOT, "") for each in facts.of_root(store, root)} == {*FactKind}
         assert len(set(said)) == 1
-        assert [each.state for each in comments.latest(store, 9)] == ["refused", "done", "done"]
+        assert [each.state for each in threads.latest_comments(store, 9)] == ["refused", "done", "done"]
         marks = [mark.removesuffix(f"-{ROOT}") for body in hub.bodies(number) if (mark := marked(body))]
         kinds = ["status", "pause", "e3", "e4", "report", "refusal", "end"]
         assert [mark.rpartition("-")[2] for mark in marks] == kinds

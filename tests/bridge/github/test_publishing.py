@@ -9,7 +9,6 @@ import pytest
 
 from activities.settings.home import Home
 from activities.store.github import account, facts
-from activities.store.github import publishing as stored
 from activities.store.registry import repos
 from bridge.github import publishing
 from bridge.operations.branches import publish
@@ -37,7 +36,7 @@ def tree(home: Home, tmp_path: Path) -> Iterator[Scene]:
 def by_itself(home: Home, tmp_path: Path) -> Iterator[Scene]:
     """Open a service that has published successful trees since before this tree ended."""
     with scene(home, tmp_path, "on_success") as made:
-        stored.serve(made.service.store, [SHOP], 1.0)
+        facts.publish_in(made.service.store, [SHOP], 1.0)
         yield made
 
 
@@ -259,7 +258,7 @@ def test_a_tree_that_a_bound_or_a_kill_has_ended_is_not(by_itself: Scene) -> Non
 def test_what_ended_before_the_repository_was_served_is_not(by_itself: Scene) -> None:
     by_itself.task()
     by_itself.run()
-    stored.serve(by_itself.service.store, [], 0.0)
+    facts.publish_in(by_itself.service.store, [], 0.0)
     assert not declared(by_itself)
     by_itself.task(revision=10, ended_at=time.time() + 1)
     assert declared(by_itself)
@@ -278,7 +277,7 @@ def test_what_ended_long_ago_is_looked_at_once(by_itself: Scene) -> None:
 
 def test_the_moment_it_was_served_first_stays(by_itself: Scene) -> None:
     for at in (2.0, 50.0):
-        stored.serve(by_itself.service.store, [SHOP], at)
+        facts.publish_in(by_itself.service.store, [SHOP], at)
     by_itself.task()
     by_itself.run()
     assert declared(by_itself)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from activities.store.github import reading
+from activities.store.github import account
 from bridge.github import orders
 from bridge.operations.orders.resume import Verdict
 from bridge.operations.service import Service
@@ -38,7 +38,7 @@ class Two:
     async def hear(self, times: int = 2) -> None:
         for _ in range(times):
             for each in self.offices:
-                reading.want(each.session.store)
+                account.want_reading(each.session.store)
                 await each.turns()
 
     async def told(self, body: str, as_: str = "ann") -> int:
@@ -129,11 +129,11 @@ async def test_both_judge_a_comment_by_what_was_open_when_it_was_written(two: Tw
     two.hub.comment(as_="ann", number=two.number, body="/service resume answer red")
     first, second = two.offices
     await a_second()
-    reading.want(first.session.store)
+    account.want_reading(first.session.store)
     await first.turns()
     close(first, ONE)
     await first.turns()
-    reading.want(second.session.store)
+    account.want_reading(second.session.store)
     await second.turns()
     assert two.said == []
     refusals = [body for body in two.hub.bodies(two.number) if "-refusal" in body]

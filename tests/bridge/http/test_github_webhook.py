@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from activities.settings.home import Home
-from activities.store.github import reading
+from activities.store.github import account
 from bridge.http import process
 from bridge.http.app import create_app
 from bridge.http.gates import audit, webhook
@@ -81,9 +81,7 @@ async def github(service: Service) -> httpx.AsyncClient:
 
 
 def wanted(service: Service) -> float:
-    known = reading.of(service.store, SHOP)
-    assert known is not None
-    return known.wanted_at
+    return next(each.wanted_at for each in account.readings(service.store) if each.github == SHOP)
 
 
 async def test_a_signed_delivery_wakes_the_poller_without_a_token(service: Service, github: httpx.AsyncClient) -> None:
@@ -104,7 +102,7 @@ async def test_a_delivery_is_taken_once(service: Service, github: httpx.AsyncCli
     body = json.dumps(COMMENT).encode()
     sent = headers(body)
     assert (await github.post(PATH, content=body, headers=sent)).status_code == 202
-    reading.note(service.store, SHOP, wanted_at=0.0)
+    account.note_reading(service.store, SHOP, wanted_at=0.0)
     async with stranger(service) as after_a_restart:
         again = await after_a_restart.post(PATH, content=body, headers=sent)
     assert (again.status_code, again.json()) == (202, {"says": "taken before"})

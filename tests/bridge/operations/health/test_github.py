@@ -9,7 +9,7 @@ import pytest
 from activities.github.client import UnknownAccountError
 from activities.settings import ready
 from activities.settings.home import Home
-from activities.store.github import account, reading
+from activities.store.github import account
 from activities.store.registry import repos
 from bridge.operations.health import doctor, github
 from bridge.operations.health.findings import Finding, Level
@@ -137,8 +137,8 @@ def test_without_the_token_it_tells_what_the_process_saw_and_asks_nothing(home: 
     assert said(service, Level.WARNING) == ["who the account is was never seen"]
     now = time.time()
     account.note(service.store, login="desk", kind="user", seen_at=now, quota=5000, remaining=12, reset_at=now + 60)
-    reading.begin(service.store, "acme/tool", 1.0)
-    reading.note(service.store, "acme/tool", error="GitHub answers 404: Not Found")
+    account.begin_reading(service.store, "acme/tool", 1.0)
+    account.note_reading(service.store, "acme/tool", error="GitHub answers 404: Not Found")
     assert any(each.startswith("desk, a user, as its process saw it at ") for each in said(service))
     assert any(each.startswith("12 of 5000 requests left until ") for each in said(service, Level.WARNING))
     assert said(service, Level.WRONG) == ["acme/tool, as its process saw it: GitHub answers 404: Not Found"]
