@@ -18,9 +18,9 @@ from activities.git.work_folder import delete_later
 from activities.host import admission, identity
 from activities.host.context import Context
 from activities.moving import HostWatch
-from activities.process import loud
 from activities.runs import orphans
 from activities.runs.run_folders import Key
+from activities.runs.service_process import loud
 from activities.store import attempts, pipeline_runs
 from activities.store.leader import Chore, Leader
 from activities.store.registry import hosts

@@ -16,7 +16,7 @@ import uvloop
 from temporalio.client import Client
 from temporalio.worker import Interceptor, PollerBehaviorAutoscaling, Worker, WorkerDeploymentConfig
 
-from activities import cluster, process, releases, takeover, telemetry
+from activities import cluster, releases, takeover, telemetry
 from activities.agents.registry import adapters_of
 from activities.boxes import control_group
 from activities.host import admission, boxing, helper_process
@@ -44,6 +44,7 @@ from activities.pipelines.run_stage import Stages
 from activities.redaction.on_temporal import Redacting
 from activities.redaction.redact import search_apart
 from activities.runs import spawn
+from activities.runs.service_process import loud, run
 from activities.runs.supervised_run import home_mark
 from activities.sealing import seal_check
 from activities.sealing.seal_check import gated
@@ -212,7 +213,7 @@ async def serve(home: Home) -> None:
         ordered_by_store = external_config(settings) is not None and not await cluster.sends_cancellations(client)
         chores_of = _chores(client, context, trees, deployed=release is not None, ordered_by_store=ordered_by_store)
         tasks = map(asyncio.create_task, chores_of)
-        chores = [taking, *map(process.loud, tasks)]
+        chores = [taking, *map(loud, tasks)]
         await stop.wait()
         for chore in chores:
             chore.cancel()
@@ -224,7 +225,7 @@ def main() -> NoReturn:
     """Run `python -m activities.worker` on libuv's event loop, which leaves more of the interpreter to the steps of
     jobs.
     """
-    process.run(lambda: uvloop.run(serve(Home.locate())))
+    run(lambda: uvloop.run(serve(Home.locate())))
 
 
 if __name__ == "__main__":

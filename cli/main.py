@@ -94,9 +94,9 @@ class Nouns(TyperGroup):
 @cache
 def command_of(noun: str) -> TyperCommand | TyperGroup:
     """Return the command of a noun, with all its verbs and options."""
-    from activities import process
+    from activities.runs import service_process
 
-    process.where_nothing_is_set_up()
+    service_process.where_nothing_is_set_up()
     shared = _SHARED.get(noun)
     typed: typer.Typer = getattr(importlib.import_module(f"cli.{shared or noun}"), f"{noun}_app" if shared else "app")
     typed._add_completion = False  # Typer's own completion knows less

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.process import loud
+from activities.runs.service_process import loud
 from workflows.model.jobs import JobRun
 from workflows.temporal.messages import Begun, HeldUp, HostReport
 

@@ -16,9 +16,9 @@ from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError
 
-from activities.process import STORE_OUTAGE
 from activities.redaction.redact import redacted_all
 from activities.runs.regular_files import appended
+from activities.runs.service_process import STORE_OUTAGE
 from activities.settings.home import Home
 from activities.store.queries import Database
 from workflows.model.errors import Commands, ServiceError, UnreachableError, UsageError

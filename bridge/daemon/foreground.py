@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from activities import process
+from activities.runs import service_process
 from activities.settings.home import Home
 from activities.settings.ready import beat_of, keep_beating, pid_of
 from activities.store.registry.hosts import release
@@ -54,7 +54,7 @@ _LAST_ONE_ENDING = 2.0
 
 def run_foreground(home: Home, options: DaemonOptions, lock: FileLock | None = None) -> None:
     """Return after a stop; raise if the group cannot be started. `lock` is the inherited lock of the daemon."""
-    process.to_stderr("%(asctime)s %(levelname)s %(message)s")
+    service_process.to_stderr("%(asctime)s %(levelname)s %(message)s")
     asyncio.run(_run(home, options, lock))
 
 
@@ -82,7 +82,7 @@ async def _run(home: Home, options: DaemonOptions, lock: FileLock | None) -> Non
         replace_seal_key.keep_closed(home),
         replace_seal_key.seal_schedules(home, lambda: state.state.phase is Phase.RUNNING),
     )
-    tidy = [process.loud(asyncio.create_task(chore), ends=False) for chore in chores]
+    tidy = [service_process.loud(asyncio.create_task(chore), ends=False) for chore in chores]
     try:
         replace_seal_key.turn(home, alone=options.embedded and options.own_store)
         with _stop_signals() as stop:

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from activities.process import loud
 from activities.runs import os_processes
+from activities.runs.service_process import loud
 from activities.runs.signs_of_life import LOOKS, SignsOfLife
 from bridge.daemon import die_with_parent
 from bridge.daemon.logs import log_end, open_log, quoted

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from activities.process import loud
+from activities.runs.service_process import loud
 from bridge.daemon.member import Member, MemberProcess
 from bridge.machine.daemon_state import ChildPhase, ChildState, Phase
 from workflows.model.errors import ServiceError

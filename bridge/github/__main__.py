@@ -2,7 +2,7 @@
 
 import asyncio
 
-from activities.process import run
+from activities.runs.service_process import run
 from bridge.github import desk
 from bridge.operations.service import Service
 

@@ -26,7 +26,7 @@ from activities.github.account import credentials
 from activities.github.client import AwayError, Client, DeclinedError, LimitedError
 from activities.host import admission
 from activities.host.heartbeat import Heartbeat, beating
-from activities.process import loud
+from activities.runs.service_process import loud
 from activities.settings import ready
 from activities.store.github import account, facts, threads
 from activities.store.github.account import Account

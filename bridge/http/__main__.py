@@ -3,7 +3,7 @@
 import logging
 import sys
 
-from activities.process import run
+from activities.runs.service_process import run
 from bridge.http import process
 from bridge.operations.service import Service
 

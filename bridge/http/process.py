@@ -11,8 +11,8 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from activities.host import helper_process
-from activities.process import loud
 from activities.redaction.redact import search_apart
+from activities.runs.service_process import loud
 from activities.settings import ready as ready_file
 from bridge.http.app import create_app
 from bridge.http.connections import Connection

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from activities.process import STORE_OUTAGE, OneLine
+from activities.runs.service_process import STORE_OUTAGE, OneLine
 from activities.settings.home import Home
 from activities.store.database import open_store
 from tests import postgres
@@ -83,7 +83,7 @@ def test_a_store_that_is_away_is_one_line_until_it_is_back(bare_home: Home) -> N
     assert [line.partition("; ")[0].partition(" (")[0] for line in told] == [
         "activities: the store cannot be reached",
         "activities: something else",
-        "activities.process: the store is reached again",
+        "activities.runs.service_process: the store is reached again",
     ] * 2
     assert "Traceback" not in lines.getvalue()
 
