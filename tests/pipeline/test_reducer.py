@@ -306,6 +306,27 @@ def test_a_tree_that_a_person_aborted_ends_its_stage_whatever_its_retry(decision
     assert player.timers == set()
 
 
+@pytest.mark.ruling("K1", "G1.cut")
+def test_a_tree_that_a_bound_cut_short_fails_its_stage_which_is_not_tried_again() -> None:
+    """Another attempt has the same limits, and what comes after the stage would build on a part of its work."""
+    closed = CloseTree(
+        root_job_id="job-1",
+        task_state=TaskState.DONE,
+        decision=Decision.APPROVED,
+        summary="s",
+        reason="cut short: the lead asked for 60 parts, the limit is 16 (`max_delegation_width`)",
+        jobs=2,
+        usage=Usage(),
+        cost_usd=0,
+        cut_short=True,
+    )
+    player = Player(agent("a", retry=2), shell("deploy", "a"))
+    player.feed(StageEnded(player.now, "a", player.flying.pop("a"), outcome_of(closed, SUCCESS)))
+    assert player.states == {"a": "failed", "deploy": "skipped"}
+    assert (player.closed[0].state, player.closed[0].reason) == (RunState.FAILED, f"stage a failed: {closed.reason}")
+    assert player.timers == set()
+
+
 @st.composite
 def graphs(draw: st.DrawFn) -> list[Planned]:
     """Generate stages in any order, their needs without a cycle."""

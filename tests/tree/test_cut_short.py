@@ -40,6 +40,8 @@ def test_sixty_legs_at_a_width_of_sixteen_are_cut_short() -> None:
     [told] = [event for event in tree.events if event.kind in TELLS_PEOPLE]
     assert (told.kind, told.message) == ("tree_cut_short", task.reason)
     assert tree.events[-1].message == f"the tree was {task.reason}"
+    assert tree.close is not None
+    assert tree.close.cut_short
 
 
 def test_sixty_legs_at_a_width_of_sixty_four_are_done() -> None:

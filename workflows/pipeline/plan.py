@@ -118,6 +118,8 @@ class StageOutcome(Wire):
     reason: str = ""
     moved: bool = False
     """True if its host was lost or is drained: the stage is offered elsewhere (ruling Q5)."""
+    cut_short: bool = False
+    """True if a bound ended its tree too early: another attempt would have the same bounds."""
     decision: Decision | None = None
     summary: str = ""
     usage: Usage = Usage()

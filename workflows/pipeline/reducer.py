@@ -92,12 +92,13 @@ class _Step:
             stage.state, stage.moves = StageState.PENDING, stage.moves + 1
             return
         failures = attempt - stage.moves
-        if outcome.state in _WORTH_A_RETRY and failures <= stage.plan.retry and not run.cancelled_by:
+        again = outcome.state in _WORTH_A_RETRY and not outcome.cut_short
+        if again and failures <= stage.plan.retry and not run.cancelled_by:
             seconds = retry_backoff(failures - 1)
-            again = f"attempt {attempt + 1} begins after {format_duration(seconds)}"
+            begins = f"attempt {attempt + 1} begins after {format_duration(seconds)}"
             stage.state, stage.pausing = StageState.PENDING, True
-            stage.reason = f"{stage.reason or 'it failed'}; {again}"
-            self._commands.append(StartTimer(stage.plan.id, seconds, f"{stage.plan.id}: {again}"))
+            stage.reason = f"{stage.reason or 'it failed'}; {begins}"
+            self._commands.append(StartTimer(stage.plan.id, seconds, f"{stage.plan.id}: {begins}"))
             return
         stage.state, stage.finished_at = outcome.state, run.now
         if stage.state is not StageState.SUCCEEDED:

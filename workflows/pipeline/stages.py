@@ -68,7 +68,9 @@ class StageRun(Wire):
 
 
 def outcome_of(tree: CloseTree, success: tuple[Decision, ...]) -> StageOutcome:
-    """Return the stage's outcome. A done task succeeds if the stage accepts its decision; `failed` fails the stage."""
+    """Return the stage's outcome. A done task succeeds if the stage accepts its decision, and nothing cut it short;
+    `failed` fails the stage.
+    """
     ended = StageOutcome(
         state=StageState.SUCCEEDED,
         decision=tree.decision,
@@ -81,6 +83,9 @@ def outcome_of(tree: CloseTree, success: tuple[Decision, ...]) -> StageOutcome:
     if tree.aborted:  # a person wants no more of it: neither another attempt nor what comes after it
         return ended.model_copy(update={"state": StageState.CANCELLED, "reason": tree.aborted})
     match tree.task_state:
+        case TaskState.DONE if tree.cut_short:  # what comes after it would build on a part of its work
+            update = {"state": StageState.FAILED, "reason": tree.reason, "cut_short": True}
+            return ended.model_copy(update=update)
         case TaskState.DONE if tree.decision in success:
             return ended
         case TaskState.DONE:

@@ -73,6 +73,8 @@ class CloseTree(Wire):
     price_assumed: bool = False
     aborted: str = ""
     """Which round a person aborted, and who; empty when nobody did."""
+    cut_short: bool = False
+    """True if a bound ended the tree before what was planned ran; the reason says which (ruling G1)."""
     branches: tuple[str, ...] = ()
     """Branches of the tree's jobs, in dispatch order."""
 

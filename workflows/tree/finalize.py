@@ -232,6 +232,7 @@ def close(step: Step) -> None:
             cost_usd=state.cost_usd,
             price_assumed=state.price_assumed,
             aborted=finalize.reason if finalize and finalize.kind == ABORTED else "",
+            cut_short=state.task.cut_short,
             # A job that needed others' work has it on its own branch too.
             branches=tuple(branch for job in state.jobs.values() for branch in job.work),
         )
