@@ -167,7 +167,10 @@ async def _start(session: Session, asked: Asked, said: Start) -> Did:
     row, store = asked.row, session.store
     repo = await asyncio.to_thread(_repo_of, session, row.github)
     root = await asyncio.to_thread(threads.reserve_job, store, row.comment_id, trees.new_root_id())
-    on_pull = (await api.issue(session.client, row.github, row.number)).pull_request is not None
+    thread = await api.issue(session.client, row.github, row.number)
+    on_pull = thread.pull_request is not None
+    by = asked.comment.author
+    caveat = f"#{row.number} was closed on GitHub when {by} ordered this there" if thread.state == "closed" else ""
     new = NewJob(
         agent=said.agent,
         action=said.action.value,
@@ -177,8 +180,10 @@ async def _start(session: Session, asked: Asked, said: Start) -> Did:
         issue=None if on_pull else row.number,
         goal=said.text,
         read_only=Action.IMPLEMENT not in session.service.settings.github.commands,
+        caveat=caveat,
     )
-    return Did(f"{await new_jobs.start(session.service, new, root, session.client.token)} is started", root)
+    started = f"{await new_jobs.start(session.service, new, root, session.client.token)} is started"
+    return Did(f"{started}; {caveat}" if caveat else started, root)
 
 
 async def _status(session: Session, asked: Asked) -> Did:

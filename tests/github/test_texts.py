@@ -131,6 +131,7 @@ def test_the_end() -> None:
         published=("https://github.com/acme/shop/pull/12",),
         events=(event(1, EventKind.TREE_CAVEAT, message="not independent"), event(2, EventKind.TREE_ENDED)),
     )
+    assert "Read it with this in mind: not independent" in lines(texts(of)[FactKind.STATUS])
     assert lines(texts(of)[FactKind.END]) == [
         "### Done: Make the login faster", "",
         "Why: killed by jo (cli)", "",

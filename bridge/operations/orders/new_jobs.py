@@ -63,6 +63,8 @@ class NewJob(NewWork):
     """True if whoever asks may start nothing that implements: then no job of its tree does (ruling N5)."""
     goal: str = ""
     """The text whose first line is the title, where the message begins with other words."""
+    caveat: str = ""
+    """A circumstance of the order that readers of its result have to know."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,7 @@ async def start(service: Service, new: NewJob, root: str | None = None, token: s
         "settings": settings,
         "read_only": new.read_only,
         "options": options(new),
+        "caveat": new.caveat,
     }
     if goal := visible(new.goal).strip():
         update["title"] = titled(checked(service, goal))

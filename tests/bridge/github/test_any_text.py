@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from activities.settings.home import Home
-from activities.store.github import account
+from activities.store.github import account, threads
 from bridge.operations.orders import new_jobs
 from bridge.operations.orders.new_jobs import NewJob
 from bridge.operations.service import Service
@@ -39,8 +39,8 @@ TEXTS = st.lists(st.sampled_from(HOSTILE) | st.text(max_size=8), max_size=8).map
 MENTION = re.compile(r"@[A-Za-z0-9_-]+")
 
 
-async def commanded(office: Office, text: str) -> list[NewJob]:
-    """Return the jobs that a comment starts."""
+async def commanded(office: Office, text: str, *, closed: bool = False) -> list[NewJob]:
+    """Return the jobs that a comment starts, on a thread that is closed or not."""
     started: list[NewJob] = []
 
     async def start(_: Service, new: NewJob, root: str, *more: object) -> str:
@@ -50,6 +50,8 @@ async def commanded(office: Office, text: str) -> list[NewJob]:
     number = office.hub.pull()
     bind(office, number)
     await office.turns()
+    if closed:
+        office.hub.close(number)
     office.hub.comment(as_="ann", number=number, body=f"/service ask lead marker {text}")
     account.want_reading(office.session.store)
     with patch.object(new_jobs, "start", start):
@@ -118,6 +120,21 @@ async def test_a_tree_of_a_comment_is_titled_with_its_goal(home: Home) -> None:
         async with working(home, hub, 'commands = ["ask"]') as office:
             [new] = await commanded(office, "why is it slow?\nTell me all.")
     assert new.goal == "marker why is it slow?\nTell me all."
+
+
+@pytest.mark.ruling("L4", "L6")
+@pytest.mark.parametrize(
+    ("closed", "caveat"), [(False, ""), (True, "#1 was closed on GitHub when ann ordered this there")]
+)
+async def test_an_order_on_a_closed_thread_starts_a_tree_that_says_so(home: Home, closed: bool, caveat: str) -> None:
+    with Hub() as hub:
+        hub.repo("acme/tool")
+        hub.user("ann", role="write")
+        async with working(home, hub, 'commands = ["ask"]') as office:
+            [new] = await commanded(office, "why is it slow?", closed=closed)
+            [row, *_] = threads.latest_comments(office.session.store, 1)
+    assert new.caveat == caveat
+    assert row.outcome.endswith(f"is started; {caveat}" if caveat else "is started")
 
 
 @given(TEXTS)

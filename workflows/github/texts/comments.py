@@ -118,12 +118,18 @@ def _status(tree: BoundTree, table: int) -> Iterator[Part]:
     """Yield title, state, open rounds, legs and spend of a tree."""
     everything = _everything(tree)
     yield Part([_heading(tree, "Task"), "", f"**{_state(tree)}**"])
+    yield from _caveat(tree)
     waits = list(_waits(tree)) or list(_why(tree))
     if waits:
         yield Part(waits, WAITS_BYTES, everything)
     yield Part(_legs(tree), table, everything)
     yield _published(tree)
     yield _last_lines(tree)
+
+
+def _caveat(tree: BoundTree) -> Iterator[Part]:
+    if tree.caveat and tree.caveat not in tree.task.reason:
+        yield Part([f"Read it with this in mind: {line(tree.caveat, 600)}"], 3_000)
 
 
 def _waits(tree: BoundTree) -> Iterator[str]:
@@ -262,8 +268,7 @@ def _end(tree: BoundTree) -> Iterator[Part]:
     everything = _everything(tree)
     yield Part([_heading(tree, "Cut short" if tree.task.cut_short else _ENDED.get(tree.task.state, "Ended"))])
     yield Part([text for why in _why(tree) for text in (why, "")], 4_000, everything)
-    if tree.caveat and tree.caveat not in tree.task.reason:
-        yield Part([f"Read it with this in mind: {line(tree.caveat, 600)}"], 3_000)
+    yield from _caveat(tree)
     result = result_lines(tree.result, last_job(tree), RESULT_BYTES) or ["Nobody summed it up."]
     yield Part(result, RESULT_BYTES, everything)
     branches = list(_branches(tree))
