@@ -24,7 +24,6 @@ from activities.settings.home import Home
 from activities.settings.load import load_settings
 from cli.drawing import output
 from cli.invocation import calling
-from cli.invocation.permitted import SERVED
 from cli.main import run_to_code
 from cli.warm.client import GO, READY
 from cli.warm.client import peer as other_end
@@ -36,7 +35,6 @@ from cli.warm.order import (
     TAKEN_PREFIXES,
     Order,
     Stream,
-    for_programs,
     read_at_start,
     stamp,
 )
@@ -76,7 +74,7 @@ def carry_out(line: socket.socket, server: Server) -> NoReturn:
         if order.stamp != server.stamp or read_at_start(order.environment) != server.begun_with:
             _outdated(server)
             os._exit(0)
-        if not _is_of_here(order) or not peer.lives:
+        if not peer.lives:
             os._exit(0)
         _become(order, files)
         line.sendall(f"{READY}\n".encode())
@@ -139,13 +137,6 @@ def _outdated(server: Server) -> None:
         os.kill(server.pid, signal.SIGHUP)
 
 
-def _is_of_here(order: Order) -> bool:
-    """Return whether programs are looked up here as in the caller's environment. Read-only commands start none."""
-    named = [word for word in order.words[1:] if not word.startswith("-")]
-    looks = not named or bool(SERVED & {named[0], " ".join(named[:2])})
-    return looks or for_programs(order.environment) == for_programs(os.environb)
-
-
 def _become(order: Order, files: list[int]) -> None:
     """Take over everything the client was started with, except its parent and session."""
     os.setsid()  # survives a stop of the daemon, and is signalled with its children
@@ -166,12 +157,7 @@ def _become(order: Order, files: list[int]) -> None:
 
 
 def _take_over(environment: dict[str, str]) -> None:
-    """Take over the listed variables and those the settings name. PATH and git's variables stay those of this
-    process.
-
-    Other secrets of the client's environment are still redacted from texts.
-    """
-    kept = for_programs(os.environb)
+    """Take over the listed variables and those the settings name; all other secrets are redacted from texts too."""
     os.environ.clear()
     listed = (*TAKEN_PREFIXES, *READ_AT_START)
     os.environ.update({name: environment[name] for name in environment if name in _PASSED or name.startswith(listed)})
@@ -179,9 +165,6 @@ def _take_over(environment: dict[str, str]) -> None:
     with contextlib.suppress(ServiceError):  # the command itself reports the error
         named = load_settings(Home.locate(), environment).variables
         os.environ.update({name: environment[name] for name in named if name in environment})
-    for name in for_programs(os.environb):
-        del os.environb[name]
-    os.environb.update(kept)
 
 
 def _open_streams(wanted: list[Stream]) -> None:

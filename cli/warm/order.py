@@ -15,11 +15,10 @@ FILES = 5
 TAKEN = (
     *("HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "TZDIR", "LANG", "LANGUAGE"),
     *("TERM", "COLORTERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE"),
-    *("PAGER", "LESS", "LESSCHARSET", "DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "SSH_CONNECTION", "ZDOTDIR"),
+    *("PATH", "PAGER", "LESS", "LESSCHARSET", "DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "SSH_CONNECTION", "ZDOTDIR"),
 )
 """Variables that are taken over as they are, beside those of the settings' programs."""
-TAKEN_PREFIXES = ("LC_", "XDG_", "SERVICE_", "TEMPORAL_", "PG")
-_OF_GIT = (b"GIT_CONFIG", b"GIT_DIR", b"GIT_WORK_TREE", b"GIT_CEILING", b"GIT_DISCOVERY")
+TAKEN_PREFIXES = ("LC_", "XDG_", "SERVICE_", "TEMPORAL_", "PG", "GIT_")
 MARK = "SERVICE_RUN_MARK"
 """A variable in every agent's environment: its commands run in their own process, in its box."""
 READ_AT_START = ("PYTHON", "TYPER_", "PYDANTIC_", "LD_", "MALLOC_", "GLIBC_")
@@ -98,11 +97,6 @@ def _sum(folder: str) -> tuple[int, int, int]:
             found = _sum(entry.path) if entry.is_dir() else (1, seen.st_size, seen.st_mtime_ns)
             count, size, changed = count + found[0], size + found[1], changed + found[2]
     return count, size, changed
-
-
-def for_programs(environment: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-    """Return the variables that locate programs and git repositories."""
-    return {name: value for name, value in environment.items() if name == b"PATH" or name.startswith(_OF_GIT)}
 
 
 def read_at_start(environment: Mapping[bytes, bytes]) -> dict[bytes, bytes]:

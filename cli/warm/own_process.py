@@ -1,5 +1,5 @@
-"""The commands that always run in a process of their own: those that need the terminal, outlive the daemon, or look
-up programs in the caller's environment.
+"""The commands that always run in a process of their own: those that need the terminal, outlive the daemon, or start
+programs in the caller's whole environment.
 """
 
 import os

@@ -195,13 +195,14 @@ def test_nonsense_harms_nobody(shared: Warm, said: bytes) -> None:
     assert shared.type("repo", "list").returncode == 0
 
 
-@pytest.mark.parametrize("variable", [{"PATH": f"/nowhere:{os.environ['PATH']}"}, {"GIT_CONFIG_GLOBAL": "/nowhere"}])
-def test_what_starts_programs_has_a_process_of_its_own_where_others_would_be_found(
-    shared: Warm, variable: dict[str, str]
-) -> None:
-    other = Warm(shared.home, shared.folder, variable)
-    assert other.type("repo", "add", "acme/other", str(shared.folder / "shop")).returncode == NOT_TAKEN
-    assert other.type("repo", "list").returncode == 0
+def test_programs_are_found_as_where_the_command_was_typed(shared: Warm, tmp_path: Path) -> None:
+    git = tmp_path / "bin" / "git"
+    git.parent.mkdir()
+    git.write_text(f"#!/bin/sh\necho $GIT_SSH_COMMAND > {tmp_path}/ran\nexit 1\n")
+    git.chmod(0o755)
+    other = Warm(shared.home, shared.folder, {"PATH": f"{git.parent}:{os.environ['PATH']}", "GIT_SSH_COMMAND": "mine"})
+    assert other.type("repo", "add", "acme/other", str(shared.folder / "shop")).returncode != NOT_TAKEN
+    assert (tmp_path / "ran").read_text() == "mine\n"
 
 
 def test_who_carries_the_mark_of_a_run_has_its_commands_in_a_process_of_its_own(shared: Warm) -> None:
