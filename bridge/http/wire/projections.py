@@ -50,8 +50,10 @@ def job(service: Service, job_id: str) -> WrittenJob:
         "round": next((each for each in paused if job_id in (each.coordinator_id, each.job_id)), None),
         "links": _links(service, record),
     }
-    view = hidden(service, Job.model_validate(record.__dict__ | parts, from_attributes=True))
-    return WrittenJob(view.model_dump_json().encode(), ended=record.ended_at is not None)
+    text = Job.model_validate(record.__dict__ | parts, from_attributes=True).model_dump_json()
+    repo = stored_repos.get(service.store, record.repo)
+    text = _without(text, (str(service.home.root), *(repo.checkouts.values() if repo else ())))
+    return WrittenJob(text.encode(), ended=record.ended_at is not None)
 
 
 def tree(service: Service, job_id: str) -> Tree:
@@ -77,9 +79,9 @@ def without_paths(service: Service, text: str) -> str:
     return _without(text, (str(service.home.root), *checkouts))
 
 
-def _without(text: str, paths: Iterable[str | None]) -> str:
+def _without(text: str, paths: Iterable[str]) -> str:
     """Replace the given paths in JSON text."""
-    shown = tuple(path for path in paths if path and len(path) > 1 and _quoted(path) in text)
+    shown = tuple(path for path in paths if len(path) > 1 and _quoted(path) in text)
     return _pattern(shown).sub("[path]", text) if shown else text
 
 
