@@ -7,16 +7,14 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parents[2] / "dev-cluster/github-tools"
-NAMES = ("emulate", "openapi", "examples", "schemas")
+NAMES = ("openapi", "examples", "schemas")
 
 NPM = """\
 #!/bin/bash
 echo "$@" >> "$CALLS"
 read -r package version <<< "$(sed -n '/"dep/,/}/s/^ *"\\([^"]*\\)": "\\([0-9.]*\\)".*/\\1 \\2/p' package.json)"
 here=node_modules/$package
-mkdir -p node_modules/node-linux-x/bin "$here"/{dist,generated,api.github.com} npm
-printf '#!/bin/sh\\necho %s\\n' "$version" > node_modules/node-linux-x/bin/node
-chmod +x node_modules/node-linux-x/bin/node
+mkdir -p "$here"/{generated,api.github.com} npm
 printf '{"name": "x", "version": "%s"}' "$version" > "$here/package.json"
 touch "$here"/generated/{api.github.com,other}.json "$here"/api.github.com/index.json "$here"/schema.json
 """
@@ -42,10 +40,9 @@ def ran(tmp_path: Path, *words: str) -> tuple[int, dict[str, str], str]:
     return done.returncode, dict(line.split("\t") for line in done.stdout.splitlines()), done.stderr
 
 
-def test_programs_and_folders_are_there_after_one_installation_each(npm: Path, tmp_path: Path) -> None:
+def test_the_folders_are_there_after_one_installation_each(npm: Path, tmp_path: Path) -> None:
     code, found, said = ran(tmp_path)
     assert (code, tuple(found)) == (0, NAMES), said
-    assert subprocess.run([found["emulate"]], capture_output=True, text=True, check=True).stdout == "0.12.2\n"
     assert [path.name for path in Path(found["openapi"]).iterdir()] == ["api.github.com.json"]
     assert Path(found["examples"], "index.json").exists()
     assert Path(found["schemas"], "schema.json").exists()
@@ -58,6 +55,6 @@ def test_programs_and_folders_are_there_after_one_installation_each(npm: Path, t
 def test_what_is_missing_is_named_with_the_reason(npm: Path, tmp_path: Path) -> None:
     code, found, said = ran(tmp_path, "--check")
     assert (code, found) == (1, {})
-    assert "emulate 0.12.2: not installed: dev-cluster/github-tools\n" in said
+    assert "openapi 23.0.2: not installed: dev-cluster/github-tools\n" in said
     npm.write_text(NPM.replace('"$version" > "$here', '0.1 > "$here'))
     assert "openapi was installed and does not run here" in ran(tmp_path)[2]

@@ -16,7 +16,6 @@ from activities.store.github import account, facts
 from tests.e2e.conflicts import writes
 from tests.e2e.conftest import Installed, set_up
 from tests.e2e.script import Script, git, leg
-from tests.github.fixtures import GitHub
 from tests.github.fixtures import github as github
 from tests.github.fixtures import hub as hub
 from tests.github.hub import Hub
@@ -33,7 +32,7 @@ FINDING = {"title": "The limit is wrong", "file": "limiter.py", "line": 1, "seve
 class Shop:
     """A service whose repository acme/shop is acme/tool on GitHub, with an open pull request."""
 
-    github: GitHub
+    github: Hub
     script: Script
     remote: Path
     number: int
@@ -89,7 +88,7 @@ class Shop:
 
 
 @pytest.fixture
-def shop(github: GitHub, tmp_path: Path) -> Iterator[Shop]:
+def shop(github: Hub, tmp_path: Path) -> Iterator[Shop]:
     installation = github.app()
     (key := tmp_path / "app.pem").write_text(private_key())
     key.chmod(0o600)
@@ -298,7 +297,7 @@ def test_however_often_it_is_published_and_killed_there_is_one_pull_request(shop
     assert made["head"]["sha"] == git(shop.remote, "rev-parse", made["head"]["ref"]).strip()
 
 
-def arriving(github: GitHub, line: str) -> Event:
+def arriving(github: Hub, line: str) -> Event:
     """Return an event set by the first such request, which is then delayed."""
     there = Event()
 
@@ -312,7 +311,7 @@ def arriving(github: GitHub, line: str) -> Event:
     return there
 
 
-def follow(github: GitHub, remote: Path) -> None:
+def follow(github: Hub, remote: Path) -> None:
     """Mirror pushes to the remote onto GitHub."""
     known: dict[str, str] = {}
     answered = github.respond

@@ -17,8 +17,8 @@ from typing import Any
 
 import httpx
 
+from tests.github.hub import Hub
 from tests.github.people import ONLY_HERE
-from tests.github.scene import Scene
 from tests.github.tools import need
 from tests.github.wire import Json
 
@@ -68,7 +68,7 @@ def disordered(deliveries: Sequence[Delivery], seed: int, again: int = 2) -> lis
     return found
 
 
-def comment_delivery(github: Scene, comment: int, action: str = "created", repo: str = "") -> Delivery:
+def comment_delivery(github: Hub, comment: int, action: str = "created", repo: str = "") -> Delivery:
     """Return GitHub's delivery for an existing comment."""
     where = github.of(repo)
     found = github.ask("GET", f"{where}/issues/comments/{comment}")
@@ -78,7 +78,7 @@ def comment_delivery(github: Scene, comment: int, action: str = "created", repo:
     return Delivery("issue_comment", {"action": action, **about, **_who(github, repo, found["user"])})
 
 
-def pull_delivery(github: Scene, number: int, action: str = "synchronize", repo: str = "") -> Delivery:
+def pull_delivery(github: Hub, number: int, action: str = "synchronize", repo: str = "") -> Delivery:
     """Return GitHub's delivery for an existing pull request."""
     pull = github.pull_of(number, repo)
     moved = (
@@ -88,7 +88,7 @@ def pull_delivery(github: Scene, number: int, action: str = "synchronize", repo:
     return Delivery("pull_request", {**about, **_who(github, repo, pull["user"])})
 
 
-def _who(github: Scene, repo: str, sender: Json) -> Json:
+def _who(github: Hub, repo: str, sender: Json) -> Json:
     found = github.ask("GET", github.of(repo))
     return {"repository": {name: found[name] for name in found if name not in ONLY_HERE}, "sender": sender}
 

@@ -1,4 +1,4 @@
-"""Faults on the way to GitHub and back, ordered by a test: equal for Hub and emulator."""
+"""Faults on the way to GitHub and back, ordered by a test."""
 
 import threading
 import time

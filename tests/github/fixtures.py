@@ -11,11 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.github.description import Description
-from tests.github.emulator import KNOWN, Emulator
 from tests.github.hub import Hub
-from tests.github.tools import need
-
-GitHub = Hub | Emulator
 
 
 @pytest.fixture
@@ -26,25 +22,22 @@ def hub() -> Iterator[Hub]:
     assert made.broken == []
 
 
-@pytest.fixture(params=["hub", *(pytest.param(each, marks=pytest.mark.long) for each in ("described", "emulate"))])
-def github(request: pytest.FixtureRequest) -> Iterator[GitHub]:
-    """Run a scenario on both GitHubs: the Hub in every ring; in the long one also the Hub and the emulator with
-    every request and reply validated against GitHub's own description, if they are installed.
+@pytest.fixture(params=["hub", pytest.param("described", marks=pytest.mark.long)])
+def github(request: pytest.FixtureRequest, hub: Hub) -> Iterator[Hub]:
+    """Run a scenario on the Hub; in the long ring also with every request and reply validated against GitHub's own
+    description, if that is installed.
     """
-    made = Emulator() if request.param == "emulate" else Hub()
-    if request.param != "hub":
-        need("openapi")
-        made.described = Description(KNOWN if request.param == "emulate" else ())
-    with made:
-        peopled(made)
-        yield made
-    found = "\n".join(made.described.violations if made.described else ())
+    if request.param == "hub":
+        yield hub
+        return
+    hub.described = Description()
+    yield hub
+    found = "\n".join(hub.described.violations)
     assert found == "", found
-    assert made.broken == []
 
 
-def peopled(github: GitHub) -> None:
-    github.repo("acme/tool")
-    github.user("ann", role="write")
-    github.user("bob")
-    github.app()
+def peopled(hub: Hub) -> None:
+    hub.repo("acme/tool")
+    hub.user("ann", role="write")
+    hub.user("bob")
+    hub.app()

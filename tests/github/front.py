@@ -1,4 +1,4 @@
-"""The front of both GitHubs of the tests: it records every request, applies ordered faults, counts the quota, and
+"""The front of the Hub: it records every request, applies ordered faults, counts the quota, and
 answers conditional requests with 304.
 """
 

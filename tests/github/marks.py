@@ -1,4 +1,4 @@
-"""Reactions on comments and statuses of commits, shared by the Hub and the gaps of the emulator."""
+"""Reactions on comments and statuses of commits on the Hub."""
 
 import itertools
 from collections.abc import Callable, Iterator

@@ -1,10 +1,10 @@
-"""The Hub and the emulator match GitHub's description; the fixture checks that at the end."""
+"""The Hub matches GitHub's description; the fixture checks that at the end."""
 
 import httpx
 import pytest
 
 from tests.github.description import Description
-from tests.github.fixtures import GitHub
+from tests.github.hub import Hub
 from tests.github.keys import app_jwt, private_key
 from tests.github.router import not_found
 from tests.github.tools import need
@@ -32,7 +32,7 @@ def test_a_reply_that_is_not_as_described_is_seen() -> None:
     assert "comments 404" not in said
 
 
-def test_every_endpoint(github: GitHub, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_every_endpoint(github: Hub, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Calls every endpoint that our client may use."""
     key = tmp_path_factory.mktemp("app") / "key.pem"
     key.write_text(private_key())

@@ -1,17 +1,17 @@
-"""GitHub's command line reads and writes the tests' GitHubs like the real one."""
+"""GitHub's command line reads and writes the tests' GitHub like the real one."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.github.fixtures import GitHub
 from tests.github.gh import gh
+from tests.github.hub import Hub
 
 pytestmark = pytest.mark.long
 COMMENTS = "repos/acme/tool/issues/1/comments"
 
 
-def test_it_follows_the_pages_and_writes(github: GitHub, tmp_path: Path) -> None:
+def test_it_follows_the_pages_and_writes(github: Hub, tmp_path: Path) -> None:
     github.issue()
     for number in range(3):
         github.comment("bob", 1, f"comment {number}")

@@ -1,25 +1,25 @@
-"""Both GitHubs of the tests behave as the product's tests assume of GitHub."""
+"""The GitHub of the tests behaves as the product's tests assume of GitHub."""
 
 import httpx
 import pytest
 
-from tests.github.fixtures import GitHub
+from tests.github.hub import Hub
 
 COMMENTS = "/repos/acme/tool/issues/1/comments"
 
 
 @pytest.fixture
-def ann(github: GitHub) -> httpx.Client:
+def ann(github: Hub) -> httpx.Client:
     return client(github, github.tokens["ann"])
 
 
-def client(github: GitHub, token: str) -> httpx.Client:
+def client(github: Hub, token: str) -> httpx.Client:
     return httpx.Client(
         base_url=github.address, headers={"Authorization": f"Bearer {token}"}, trust_env=False, timeout=60
     )
 
 
-def test_who_has_seen_it_is_told_so_for_free(github: GitHub, ann: httpx.Client) -> None:
+def test_who_has_seen_it_is_told_so_for_free(github: Hub, ann: httpx.Client) -> None:
     github.issue()
     first = ann.get(COMMENTS)
     again = ann.get(COMMENTS, headers={"If-None-Match": first.headers["etag"]})
@@ -30,7 +30,7 @@ def test_who_has_seen_it_is_told_so_for_free(github: GitHub, ann: httpx.Client) 
     assert [(seen.status, seen.free) for seen in github.requests] == [(200, False), (304, True), (200, False)]
 
 
-def test_pages_lead_from_one_to_the_next(github: GitHub, ann: httpx.Client) -> None:
+def test_pages_lead_from_one_to_the_next(github: Hub, ann: httpx.Client) -> None:
     github.issue()
     for number in range(5):
         github.comment("bob", 1, str(number))
@@ -42,7 +42,7 @@ def test_pages_lead_from_one_to_the_next(github: GitHub, ann: httpx.Client) -> N
     assert found == list("01234")
 
 
-def test_comments_of_the_repository_come_by_their_last_change(github: GitHub, ann: httpx.Client) -> None:
+def test_comments_of_the_repository_come_by_their_last_change(github: Hub, ann: httpx.Client) -> None:
     github.issue()
     github.issue()
     old, new = github.comment("bob", 1, "old"), github.comment("bob", 2, "new")
@@ -56,7 +56,7 @@ def test_comments_of_the_repository_come_by_their_last_change(github: GitHub, an
 
 
 @pytest.mark.parametrize("how", ["502", "cut"])
-def test_a_write_happens_though_its_reply_is_lost(github: GitHub, ann: httpx.Client, how: str) -> None:
+def test_a_write_happens_though_its_reply_is_lost(github: Hub, ann: httpx.Client, how: str) -> None:
     github.issue()
     github.after_write("POST /repos/*/comments", "502" if how == "502" else "cut")
     if how == "502":
@@ -69,7 +69,7 @@ def test_a_write_happens_though_its_reply_is_lost(github: GitHub, ann: httpx.Cli
     assert ann.post(COMMENTS, json={"body": "twice"}).status_code == 201
 
 
-def test_what_fails_was_not_done(github: GitHub, ann: httpx.Client) -> None:
+def test_what_fails_was_not_done(github: Hub, ann: httpx.Client) -> None:
     github.issue()
     github.fail("POST *", times=1, status=500)
     github.secondary_limit("POST *", retry_after=2)
@@ -86,7 +86,7 @@ def test_what_fails_was_not_done(github: GitHub, ann: httpx.Client) -> None:
     assert ann.get(COMMENTS).json() == []
 
 
-def test_a_quota_that_is_used_up_says_until_when(github: GitHub, ann: httpx.Client) -> None:
+def test_a_quota_that_is_used_up_says_until_when(github: Hub, ann: httpx.Client) -> None:
     github.issue()
     github.quota.limit = 1
     assert ann.get(COMMENTS).status_code == 200
@@ -102,7 +102,7 @@ def test_a_quota_that_is_used_up_says_until_when(github: GitHub, ann: httpx.Clie
     assert ann.get(COMMENTS).status_code == 200
 
 
-def test_a_reaction_is_left_once(github: GitHub, ann: httpx.Client) -> None:
+def test_a_reaction_is_left_once(github: Hub, ann: httpx.Client) -> None:
     github.issue()
     comment = github.comment("bob", 1, "look")
     where = f"/repos/acme/tool/issues/comments/{comment}/reactions"
@@ -111,7 +111,7 @@ def test_a_reaction_is_left_once(github: GitHub, ann: httpx.Client) -> None:
     assert github.reactions(comment) == [("ann", "eyes")]
 
 
-def test_a_protected_branch_takes_nothing_until_the_check_has_succeeded(github: GitHub, ann: httpx.Client) -> None:
+def test_a_protected_branch_takes_nothing_until_the_check_has_succeeded(github: Hub, ann: httpx.Client) -> None:
     number = github.pull("topic")
     github.protect("main", ("service/gate",))
     sha = github.pull_of(number)["head"]["sha"]
@@ -137,7 +137,7 @@ def test_a_protected_branch_takes_nothing_until_the_check_has_succeeded(github: 
     assert ann.put(merge, json={"sha": new}).json()["merged"] is True
 
 
-def test_permissions_are_what_github_calls_them(github: GitHub, ann: httpx.Client) -> None:
+def test_permissions_are_what_github_calls_them(github: Hub, ann: httpx.Client) -> None:
     github.user("meg", role="maintain")
     github.user("eve", role="none")
 
@@ -154,7 +154,7 @@ def test_permissions_are_what_github_calls_them(github: GitHub, ann: httpx.Clien
     assert client(github, "wrong").get("/user").json()["message"] == "Bad credentials"
 
 
-def test_one_pull_request_of_a_head_and_a_draft_becomes_ready_by_graphql(github: GitHub, ann: httpx.Client) -> None:
+def test_one_pull_request_of_a_head_and_a_draft_becomes_ready_by_graphql(github: Hub, ann: httpx.Client) -> None:
     github.push("topic")
     asked = {"title": "t", "head": "topic", "base": "main", "draft": True}
     made = ann.post("/repos/acme/tool/pulls", json=asked).json()
@@ -168,7 +168,7 @@ def test_one_pull_request_of_a_head_and_a_draft_becomes_ready_by_graphql(github:
     assert github.pull_of(made["number"])["draft"] is False
 
 
-def test_a_commit_goes_by_the_name_that_git_gave_it(github: GitHub, ann: httpx.Client) -> None:
+def test_a_commit_goes_by_the_name_that_git_gave_it(github: Hub, ann: httpx.Client) -> None:
     number, first, second = github.pull("topic"), "1" * 40, "2" * 40
     for sha in (first, second):
         assert github.push_head(number, sha) == sha

@@ -20,7 +20,7 @@ def _checked() -> tuple[dict[str, str], dict[str, str]]:
 
 
 def need(name: str) -> Path:
-    """Return the tool's path: emulate is a command; openapi, examples and schemas are folders."""
+    """Return the tool's path: openapi, examples and schemas are folders."""
     found, missing = _checked()
     if name not in found:
         pytest.skip(f"{name}: {missing.get(name)}")
