@@ -1,5 +1,6 @@
 """Agreement of the rules' text, the table of rules and all citations; documents name existing files and folders."""
 
+import ast
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -22,6 +23,8 @@ NAMED = re.compile(
     r"`((?!service/|refs/)[\w.-]+(?:/[\w.-]+)*(?:\.(?:py|html)|/))`|`((?:workflows|activities|bridge|cli|tests|dev-cluster)/[\w/.-]+)`"
 )
 """A file or folder in code: with an ending of ours, or below one of our folders; not a branch (`service/`)."""
+DEFINED = re.compile(r"`((?:workflows|activities|bridge|cli)/[\w/]+\.py)` \(((?:`[\w.]+`(?:, )?)+)\)")
+"""A file in code, with names of what it defines in parentheses behind it."""
 
 
 def described() -> list[str]:
@@ -78,6 +81,37 @@ def test_the_documents_name_files_that_exist(document: str) -> None:
 @pytest.mark.parametrize("document", [".github/CONTRIBUTING.md", *READMES])
 def test_links_of_documents_lead_somewhere(document: str) -> None:
     assert leads_nowhere(ROOT / document) == []
+
+
+@pytest.mark.parametrize("document", READMES)
+def test_the_courses_name_functions_that_their_files_define(document: str) -> None:
+    named = [(path, name) for path, names in DEFINED.findall((ROOT / document).read_text()) for name in code(names)]
+    assert [(path, name) for path, name in named if name not in definitions(path)] == []
+
+
+def code(text: str) -> list[str]:
+    """Return what a text has between backticks."""
+    return re.findall(r"`([\w.]+)`", text)
+
+
+@cache
+def definitions(path: str) -> frozenset[str]:
+    """Return the functions, classes and methods of a file; methods also as `Class.method`."""
+    top = ast.parse((ROOT / path).read_text()).body
+    methods = [(each.name, own) for each in top if isinstance(each, ast.ClassDef) for own in names_of(each.body)]
+    return frozenset((*names_of(top), *(own for _, own in methods), *(f"{of}.{own}" for of, own in methods)))
+
+
+def names_of(body: list[ast.stmt]) -> list[str]:
+    return [each.name for each in body if isinstance(each, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+def test_a_function_that_a_file_lacks_is_found() -> None:
+    [(path, names)] = DEFINED.findall("see `workflows/policy/moving.py` (`leaves`, `Move`), `a.py` (b)")
+    assert (path, code(names)) == ("workflows/policy/moving.py", ["leaves", "Move"])
+    assert "leaves" in definitions(path)
+    assert "stays" not in definitions(path)
+    assert "HostWatch.check" in definitions("activities/moving.py")
 
 
 def test_a_file_that_is_missing_is_found() -> None:

@@ -8,8 +8,9 @@ from activities.store import permanent_errors, pipeline_runs, placements
 from activities.store.placements import Asks
 from workflows.policy import placement
 from workflows.policy.placement import RUNTIME, Need, Placement
-from workflows.temporal.calls import WAITS, Unplaced
+from workflows.temporal.calls import WAITS
 from workflows.temporal.messages import HeldUp
+from workflows.temporal.placing import Unplaced
 
 TRIES = 5
 """The most tries to place an attempt while others are placed on the chosen host; the last one counts anyway."""

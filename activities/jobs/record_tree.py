@@ -9,7 +9,8 @@ from activities.host.context import Context
 from activities.jobs.why_closed import how_it_closed
 from activities.store import attempts, jobs, moves, permanent_errors, trees
 from workflows.model.rows import Records, Written
-from workflows.temporal.calls import CallOff, Claim, GivenUp, GiveUp, Offer
+from workflows.temporal.calls import CallOff, Claim, Offer
+from workflows.temporal.moving import GivenUp, GiveUp
 from workflows.temporal.writes import writers
 from workflows.tree.state import TreeState
 

@@ -40,8 +40,8 @@ def latest(repo: Path, through: Hub, job_id: str, attempt: int = 1) -> str | Non
     return None
 
 
-def handed_over(repo: Path, through: Hub, run: JobRun, branch: str) -> str | None:
-    """Return the snapshot that a moved job goes on from, kept at the hub as this attempt's own from now on (ruling Q6).
+def handed_over(repo: Path, through: Hub, run: JobRun, branch: str) -> tuple[str, str] | None:
+    """Return the snapshot that a moved job goes on from, and its base; it is this attempt's own from now on (Q6).
 
     The branch moves to the snapshot's base, unless it has other commits than that: then the job begins afresh.
     """
@@ -56,7 +56,7 @@ def handed_over(repo: Path, through: Hub, run: JobRun, branch: str) -> str | Non
         branches.move(repo, branch, base, tip, "service: goes on from a snapshot")
     with out_of_turn():
         hub.overwrite(repo, through, commit, name_of(run.job_id, run.attempt))
-    return commit
+    return commit, base
 
 
 def take(worktree: Worktree, job_id: str, attempt: int, through: Hub | None) -> InProgress:

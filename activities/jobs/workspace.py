@@ -116,8 +116,8 @@ def _made(
     _fetch(context, run, registered)
     line = _line(context, repo, run, registered)
     moved = through if run.moved_from else None
-    snapshot = snapshots.handed_over(repo, moved, run, branch) if moved and branch else None
-    base = row.base_sha or (branches.commit(repo, f"{snapshot}^") if snapshot else None) or line.commit
+    snapshot, its_base = (snapshots.handed_over(repo, moved, run, branch) if moved and branch else None) or (None, None)
+    base = row.base_sha or its_base or line.commit
     _record(context, run, row, path, base)
     worktree = _added(repo, path, branch, base, line.names)
     if run.shared_worktree:

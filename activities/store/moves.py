@@ -35,7 +35,7 @@ from workflows.model.orders import StopReason
 from workflows.model.spend import Usage
 from workflows.model.states import ENDED_JOBS, JobState
 from workflows.pipeline.plan import OPEN_RUNS, StageState
-from workflows.policy.moving import Move, came_back, leaves
+from workflows.policy.moving import Move, leaves
 
 OPEN_JOBS = sorted(set(JobState) - ENDED_JOBS)
 
@@ -47,14 +47,12 @@ def give_up(engine: Engine, offered: Offered, move: Move) -> dict[str, Any] | No
     """Return the outcome of the attempt: moved, or recorded by its host. None if the host keeps it. Idempotent."""
     with engine.begin() as connection:
         seen_at = scalar(connection, select(schema.hosts.c.seen_at).where(schema.hosts.c.name == move.host))
-        if came_back(move, seen_at):
-            return None
-        if attempts.settle(connection, offered, begun_at=None).begun_at is None:
-            return _moved(connection, offered, move, None).model_dump(mode="json")
         row = attempts.get(connection, *offered.key)
-        assert row is not None, "what has begun has a row"
-        if not leaves(move, row.host):
+        if not leaves(move, row.host if row else None, seen_at):
             return None
+        if row is None:
+            begun_meanwhile = attempts.settle(connection, offered, begun_at=None).begun_at is not None
+            return None if begun_meanwhile else _moved(connection, offered, move, None).model_dump(mode="json")
         if row.outcome is not None:
             return row.outcome
         outcome, at = _moved(connection, offered, move, row.started_at), now(connection)

@@ -48,7 +48,8 @@ def measure(url: str, size: int) -> None:
     from activities.store.database import open_store
     from activities.store.registry import hosts, repos
     from activities.store.registry.repos import Remote
-    from workflows.temporal.calls import Offer, Unplaced
+    from workflows.temporal.calls import Offer
+    from workflows.temporal.placing import Unplaced
 
     home = Home.locate()
     store = open_store(home, url)

@@ -5,7 +5,7 @@ import pytest
 from workflows.model.jobs import JobOutcome
 from workflows.model.states import JobState
 from workflows.policy.host_availability import HostSeen
-from workflows.policy.moving import Move, came_back, from_drained, from_full, from_lost, leaves, moves_as_it_is
+from workflows.policy.moving import Move, from_drained, from_full, from_lost, leaves, moves_as_it_is
 
 pytestmark = pytest.mark.ruling("Q5", "Q5.claim")
 LOST = HostSeen("web-1", seen_at=100.0, now=800.0)
@@ -16,19 +16,20 @@ ORDERS = (from_lost(LOST), from_lost(LOST, "ann"), from_drained("web-1"), from_f
     "order", [from_lost(LOST), from_lost(LOST, "ann"), from_drained("web-1"), from_full("web-1", "b")]
 )
 def test_what_no_host_has_begun_leaves_any_of_them(order: Move) -> None:
-    assert leaves(order, None)
+    assert leaves(order, None, seen_at=100.0)
 
 
 def test_a_begun_attempt_leaves_only_its_lost_host() -> None:
-    assert leaves(from_lost(LOST), "web-1")
-    assert not leaves(from_lost(LOST), "web-2")
-    assert not leaves(from_drained("web-1"), "web-1")
-    assert not leaves(from_full("web-1", "web-2"), "web-1")
+    assert leaves(from_lost(LOST), "web-1", seen_at=None)
+    assert not leaves(from_lost(LOST), "web-2", seen_at=None)
+    assert not leaves(from_drained("web-1"), "web-1", seen_at=None)
+    assert not leaves(from_full("web-1", "web-2"), "web-1", seen_at=None)
 
 
 def test_a_host_that_was_seen_since_keeps_its_attempts_unless_a_person_has_declared_it_lost() -> None:
-    assert [came_back(from_lost(LOST), seen_at) for seen_at in (None, 100.0, 100.1)] == [False, False, True]
-    assert not came_back(from_lost(LOST, "ann"), 900.0)
+    for begun_on in (None, "web-1"):
+        assert [leaves(from_lost(LOST), begun_on, at) for at in (None, 100.0, 100.1)] == [True, True, False]
+        assert leaves(from_lost(LOST, "ann"), begun_on, seen_at=900.0)
 
 
 def test_an_order_says_why() -> None:

@@ -30,6 +30,8 @@ from workflows.temporal import calls, search, writes
 from workflows.temporal.calls import agents_queue
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.temporal.messages import Begun, HostReport, TreeStart
+from workflows.temporal.moving import GivenUp, GiveUp
+from workflows.temporal.placing import Unplaced
 from workflows.temporal.runner import WORKFLOWS
 from workflows.tree.commands import CloseTree
 from workflows.tree.reducer import root_run
@@ -96,7 +98,7 @@ class Host:
     before_take_back: Callable[[calls.Offer], Awaitable[None]] | None = None
     placements: list[str] = field(default_factory=list)
     """Hosts to place attempts on, the last one repeatedly; an empty one stands for no host."""
-    wanted: list[calls.Unplaced] = field(default_factory=list)
+    wanted: list[Unplaced] = field(default_factory=list)
 
     @activity.defn(name="run_job")
     async def run_job(self, run: JobRun) -> JobOutcome:
@@ -129,7 +131,7 @@ class Host:
             await activity.client().get_workflow_handle(run.root_job_id).signal(DelegationTree.report, told)
 
     @activity.defn(name="place")
-    async def place(self, wanted: calls.Unplaced) -> str:
+    async def place(self, wanted: Unplaced) -> str:
         self.wanted.append(wanted)
         chosen = self.placements.pop(0) if len(self.placements) > 1 else self.placements[0]
         if not chosen:
@@ -148,7 +150,7 @@ class Host:
         return await self.take_back(order.offer)
 
     @activity.defn(name="give_up")
-    async def give_up(self, order: calls.GiveUp) -> calls.GivenUp:
+    async def give_up(self, order: GiveUp) -> GivenUp:
         offer, move = order.offer, order.move
         begun = self.claims.setdefault((offer.job_id, offer.attempt, offer.offer), "back") == "begun"
         moved = JobOutcome(
@@ -160,7 +162,7 @@ class Host:
             moved=True,
         )
         left = self.left.get((offer.job_id, offer.attempt), moved)
-        return calls.GivenUp(outcome=left.model_dump(mode="json") if left else None)
+        return GivenUp(outcome=left.model_dump(mode="json") if left else None)
 
     @property
     def activities(self) -> list[Callable[..., object]]:

@@ -25,10 +25,11 @@ from tests.waiting import soon
 from workflows.model.orders import Kill
 from workflows.model.settings import Bounds
 from workflows.model.states import JobState, TaskState
-from workflows.temporal import calls
-from workflows.temporal.calls import Unplaced, agents_queue
+from workflows.temporal import placing
+from workflows.temporal.calls import agents_queue
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.temporal.messages import HeldUp, HostReport, TreeStart
+from workflows.temporal.placing import Unplaced
 
 pytestmark = pytest.mark.ruling("Q4")
 LACKS = "no host has the label gpu"
@@ -88,7 +89,7 @@ async def test_a_wait_for_a_host_is_told_once_however_often_it_is_looked_at(
     client: Client, queue: str, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quick = RetryPolicy(initial_interval=timedelta(milliseconds=20), maximum_interval=timedelta(milliseconds=50))
-    monkeypatch.setattr(calls, "PLACE_RETRIES", quick)
+    monkeypatch.setattr(placing, "PLACE_RETRIES", quick)
     context = Context(home, Settings(), open_store(home))
     placer, looks = Placer(context), list[Unplaced]()
     repos.put(context.store, "repo", "/shop", queue, require=("gpu",))

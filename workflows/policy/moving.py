@@ -45,14 +45,13 @@ def _order(host: str, reason: str, *, begun: bool) -> Move:
     return Move(job_id="", attempt=0, host=host, reason=reason, begun=begun)
 
 
-def leaves(move: Move, begun_on: str | None) -> bool:
-    """Return whether an attempt moves that this host has begun; None if no host has."""
-    return begun_on is None or (move.begun and begun_on == move.host)
+def leaves(move: Move, begun_on: str | None, seen_at: float | None) -> bool:
+    """Return whether an attempt leaves its host, which was last `seen_at`; `begun_on` is the host that has begun it.
 
-
-def came_back(move: Move, seen_at: float | None) -> bool:
-    """Return whether the host was seen after the order was given, and so keeps its attempts."""
-    return move.last_seen is not None and seen_at is not None and seen_at > move.last_seen
+    A host that was seen since the order was given has come back, and keeps its attempts.
+    """
+    came_back = move.last_seen is not None and seen_at is not None and seen_at > move.last_seen
+    return not came_back and (begun_on is None or (move.begun and begun_on == move.host))
 
 
 def moves_as_it_is(outcome: JobOutcome) -> bool:

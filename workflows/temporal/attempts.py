@@ -18,9 +18,10 @@ from workflows.model.orders import StopReason
 from workflows.model.states import Continuation, JobState
 from workflows.policy.placement import NAMED
 from workflows.temporal import calls
-from workflows.temporal.calls import LOCAL, REFUSED, WAITS, CallOff, Claim, Offer, Unplaced
+from workflows.temporal.calls import LOCAL, REFUSED, WAITS, CallOff, Claim, Offer
 from workflows.temporal.event_loop import end_if_evicted
 from workflows.temporal.moving import Moved, Moves, abandon
+from workflows.temporal.placing import Unplaced, choose_host
 from workflows.text.markdown import summary_line
 
 CALLED_OFF = "stops-are-ordered-apart"
@@ -97,23 +98,8 @@ async def on_host(work: Callable[[R], T], run: R, needs: Unplaced, moves: Moves,
 
 
 async def _chosen_host(needs: Unplaced) -> str:
-    """Return the host that is chosen for an attempt, once a host can run it. Raise `TakenBack` on cancellation."""
-    job = needs.offer.job_id
     try:
-        try:
-            return await workflow.execute_local_activity(
-                calls.place, needs, summary=f"choose a host for {job}", **calls.LOCAL_PLACE
-            )
-        except (ActivityError, ApplicationError) as error:
-            if not _is(error, WAITS):
-                raise
-        return await workflow.execute_activity(
-            calls.place,
-            needs,
-            start_to_close_timeout=calls.LOCAL_PLACE["start_to_close_timeout"],
-            retry_policy=calls.PLACE_RETRIES,
-            summary=f"wait for a host that can run {job}",
-        )
+        return await choose_host(needs)
     except (asyncio.CancelledError, ActivityError) as error:
         end_if_evicted()
         if is_cancelled_exception(error):
@@ -158,16 +144,10 @@ async def _call_off(offer: Offer) -> Claim:
     )
 
 
-def _is(error: ActivityError | ApplicationError, kind: str) -> bool:
-    """Return whether an activity failed with an error of this type."""
-    cause = calls.cause_of(error)
-    return isinstance(cause, ApplicationError) and cause.type == kind
-
-
 def _given_up(error: ActivityError | ApplicationError) -> bool:
     """Return whether a cancellation met a run between retries, which the server then reports as a failed wait."""
     retry = error.retry_state if isinstance(error, ActivityError) else None
-    return _is(error, WAITS) and retry is RetryState.CANCEL_REQUESTED
+    return calls.is_of_type(error, WAITS) and retry is RetryState.CANCEL_REQUESTED
 
 
 def why(error: ActivityError | ApplicationError) -> str:

@@ -1,11 +1,11 @@
 """The activities that workflows call: names, types, task queues, timeouts, retries. `activities` implements them.
 
-`attempts` runs those of hosts, `writes` those of the store.
+`attempts` runs those of hosts, `writes` those of the store; `placing` and `moving` have their own.
 """
 
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from temporalio import activity, workflow
 from temporalio.common import RetryPolicy
@@ -14,7 +14,6 @@ from temporalio.exceptions import ActivityError, ApplicationError
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.orders import StopReason
 from workflows.model.wire import Wire
-from workflows.policy.moving import Move
 from workflows.tree.state import TreeState
 
 FOREVER = timedelta(days=365)
@@ -44,8 +43,6 @@ RUN_RETRIES = RetryPolicy(
     non_retryable_error_types=["PayloadsTooLarge"],
 )
 RECORD_RETRIES = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=30))
-PLACE_RETRIES = RetryPolicy(initial_interval=timedelta(seconds=2), maximum_interval=timedelta(seconds=30))
-"""The server retries the choice of a host: a long wait adds nothing to the history."""
 
 
 class Local(TypedDict):
@@ -56,10 +53,6 @@ class Local(TypedDict):
 
 
 LOCAL: Local = {"start_to_close_timeout": timedelta(seconds=60), "retry_policy": RECORD_RETRIES}
-LOCAL_PLACE: Local = {
-    "start_to_close_timeout": timedelta(seconds=60),
-    "retry_policy": RetryPolicy(maximum_interval=timedelta(seconds=30), non_retryable_error_types=[WAITS]),
-}
 
 
 @activity.defn
@@ -98,54 +91,6 @@ class CallOff(Wire):
 @activity.defn
 def call_off(order: CallOff) -> Claim:
     """Withdraw an offer; if its host has begun the job, order the host to stop it (ruling G2.stops)."""
-    raise NotImplementedError
-
-
-class GiveUp(Wire):
-    """An offer, and the order to give it up."""
-
-    offer: Offer
-    move: Move
-
-
-class GivenUp(Wire):
-    """The answer to an order to move: the outcome that the host had recorded, or one that says it moves (ruling Q5).
-
-    Without an outcome the host keeps the attempt: it has come back, or is drained and has begun it.
-    """
-
-    outcome: dict[str, Any] | None = None
-
-
-@activity.defn
-def give_up(order: GiveUp) -> GivenUp:
-    """Decide once and for all whether an attempt moves; after that its host can neither begin nor record it."""
-    raise NotImplementedError
-
-
-class Unplaced(Wire):
-    """An attempt of a job or a stage for which a host is to be chosen (ruling Q4)."""
-
-    offer: Offer
-    root: str
-    """The tree, or the pipeline's run."""
-    repo: str
-    runtime: str
-    agent: str = ""
-    """The registered agent whose labels count too; empty for others."""
-    stage: str = ""
-    """The id of a shell stage; empty for a job."""
-    host: str
-    """The host of its tree or run."""
-    require: tuple[str, ...] = ()
-    prefer: tuple[str, ...] = ()
-    near: str = ""
-    """The host that it should rather have, of those with as many of the preferred labels."""
-
-
-@activity.defn
-def place(attempt: Unplaced) -> str:
-    """Choose a host, and record the choice; fail with the error type `WAITS` while no host can run the attempt."""
     raise NotImplementedError
 
 
@@ -189,6 +134,12 @@ async def how_it_closed(closed: Closed) -> str:
 def cause_of(error: ActivityError | ApplicationError) -> BaseException | None:
     """Return what made an activity fail. Errors of local activities have no wrapper."""
     return error.cause if isinstance(error, ActivityError) else error
+
+
+def is_of_type(error: ActivityError | ApplicationError, kind: str) -> bool:
+    """Return whether an activity failed with an error of this type."""
+    cause = cause_of(error)
+    return isinstance(cause, ApplicationError) and cause.type == kind
 
 
 async def why_terminated(workflow_id: str, run_id: str) -> str:

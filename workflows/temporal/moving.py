@@ -4,15 +4,37 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from temporalio import workflow
+from temporalio import activity, workflow
 from temporalio.workflow import ActivityHandle
 
+from workflows.model.wire import Wire
 from workflows.policy.moving import Move
-from workflows.temporal import calls
-from workflows.temporal.calls import LOCAL, GiveUp, Offer
+from workflows.temporal.calls import LOCAL, Offer
 from workflows.temporal.event_loop import end_if_evicted
 
 T = TypeVar("T")
+
+
+class GiveUp(Wire):
+    """An offer, and the order to give it up."""
+
+    offer: Offer
+    move: Move
+
+
+class GivenUp(Wire):
+    """The answer to an order to move: the outcome that the host had recorded, or one that says it moves (ruling Q5).
+
+    Without an outcome the host keeps the attempt: it has come back, or is drained and has begun it.
+    """
+
+    outcome: dict[str, Any] | None = None
+
+
+@activity.defn
+def give_up(order: GiveUp) -> GivenUp:
+    """Decide once and for all whether an attempt moves; after that its host can neither begin nor record it."""
+    raise NotImplementedError
 
 
 class Moved(Exception):  # noqa: N818
@@ -42,7 +64,7 @@ class Moves:
         """Wait for an activity at a host, and return its result. Raise `Moved` if the attempt was given up there."""
         while isinstance(ended := await self._result_or_order(work, offer, host), Move):
             order, summary = GiveUp(offer=offer, move=ended), f"offer {offer.job_id} elsewhere: {ended.reason}"
-            deciding = workflow.execute_local_activity(calls.give_up, order, summary=summary, **LOCAL)
+            deciding = workflow.execute_local_activity(give_up, order, summary=summary, **LOCAL)
             decision = await asyncio.shield(deciding)
             if decision.outcome is not None:
                 abandon(work)

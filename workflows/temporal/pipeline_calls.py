@@ -11,8 +11,9 @@ from workflows.pipeline.stages import StageRun
 from workflows.pipeline.view import wrote
 from workflows.temporal import writes
 from workflows.temporal.attempts import TakenBack, on_host, why
-from workflows.temporal.calls import LOCAL, Offer, Unplaced
+from workflows.temporal.calls import LOCAL, Offer
 from workflows.temporal.moving import Moved, Moves
+from workflows.temporal.placing import Unplaced
 from workflows.text.markdown import summary_line
 
 

@@ -44,6 +44,7 @@ from workflows.temporal import calls
 from workflows.temporal.delegation import Delegation
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.temporal.messages import Begun, HostReport, TreeStart
+from workflows.temporal.moving import GiveUp
 from workflows.temporal.runner import runner
 from workflows.temporal.writes import WRITERS
 from workflows.tree.state import TreeInput, TreeState
@@ -410,7 +411,7 @@ class Stage:
                 (order,) = _CONVERTER.from_payloads(arguments, [calls.CallOff])
                 return self._claimed(order.offer, self.recorder.call_off(order))
             case "give_up":
-                (order,) = _CONVERTER.from_payloads(arguments, [calls.GiveUp])
+                (order,) = _CONVERTER.from_payloads(arguments, [GiveUp])
                 return self.recorder.give_up(order)
             case "place":
                 return HOST

@@ -22,7 +22,8 @@ from workflows.model.rows import Records
 from workflows.model.states import JobState
 from workflows.model.workers import Worker
 from workflows.policy.placement import HANDFUL, Host, Need, Placement
-from workflows.temporal.calls import Offer, Unplaced
+from workflows.temporal.calls import Offer
+from workflows.temporal.placing import Unplaced
 
 pytestmark = pytest.mark.ruling("Q4")
 REMOTE = Remote("https://git.example/shop", "main", "refs/service/")
