@@ -17,6 +17,7 @@ from cli.asking.init import Answers, decide, in_words
 from cli.drawing.output import say, say_json, tell
 from cli.invocation.faults import if_interrupted
 from cli.invocation.options import service_here
+from workflows.model.errors import UsageError
 
 if TYPE_CHECKING:
     from bridge.operations.health.runtimes import Runtime
@@ -40,10 +41,15 @@ def init(
     check: Annotated[
         bool | None, typer.Option("--check/--no-check", help="Try it with one tiny job.", show_default=False)
     ] = None,
-    weak_box: Annotated[
+    without_box: Annotated[
         bool | None,
-        typer.Option("--weak-box/--no-weak-box", help="Run agents in a weaker box if no box of this machine holds."),
+        typer.Option(
+            "--without-box/--with-box",
+            help="Run agents without a box, or not at all, if no box of this machine holds.",
+            show_default=False,
+        ),
     ] = None,
+    weak_box: Annotated[bool | None, typer.Option("--weak-box/--no-weak-box", hidden=True)] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Ask nothing, and take the defaults.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
 ) -> None:
@@ -58,6 +64,8 @@ def init(
     from bridge.operations.registry import repos
     from cli.drawing.progress import progress
 
+    if weak_box is not None:
+        raise UsageError("there is no weaker box any more; use --without-box or --with-box", "service init --help")
     service = service_here()
     found = initiation.checkout(service, Path())
     with progress("looking at the agents' programs") as step:
@@ -67,10 +75,11 @@ def init(
         lacks = cluster.lacking(service)
         step("looking at the remote")
         found = initiation.reach(service, found)
-    wanted = decide(service, found, usable, lacks, Answers(yes, name, builder, checker, start, check, weak_box))
+    wanted = decide(service, found, usable, lacks, Answers(yes, name, builder, checker, start, check, without_box))
     made = _prepared(service, json=json) if lacks else ()
-    if wanted.weakened:
-        tell(f"agents run with box {initiation.weaken(service, wanted.weakened)}: {service.home.config}")
+    if wanted.unboxed:
+        initiation.unbox(service, wanted.unboxed)
+        tell(f"agents run with box none: {service.home.config}")
         service = service_here()
     with progress("registering"):
         repo, plan = initiation.carry_out(service, wanted.plan)

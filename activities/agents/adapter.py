@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Protocol
 
 from activities.agents.faults import Fault
-from activities.boxes.box import BoxKind
 from activities.runs.supervised_run import RunEnd
 from workflows.model.errors import ServiceError
 from workflows.model.jobs import JobRun
@@ -31,8 +30,6 @@ class ProgramCall:
     cwd: Path
     home: Path
     """Folder of the program for this session, below the service home."""
-    box: BoxKind = BoxKind.NONE
-    """Kind of box the program is started in."""
     runs: bool = False
     """True if the program was started earlier: its folder stays as it is."""
 
@@ -55,9 +52,7 @@ class Launch:
     scratch: tuple[Path, ...] = ()
     """Folders it writes to, of which only `read` and `write` are kept: in a box they begin empty."""
     settings: tuple[Path, ...] = ()
-    """Those of the `read` paths that are private and its own: accounts of agents may read them."""
-    reads_only: bool = False
-    """True if only the box keeps it from writing its work folder, as its policy demands."""
+    """Those of the `read` paths that are private and its own: the account of agents may read them."""
 
 
 @dataclass(frozen=True)

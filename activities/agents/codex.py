@@ -13,7 +13,6 @@ from activities.agents.entries import MOST_FILES, Entry, EntryKind, argument_of,
 from activities.agents.faults import Failed, Fault
 from activities.agents.installed_program import Driver
 from activities.agents.streams import Messages, Record, chunks, kept, model_of, records, text_of, usage_of
-from activities.boxes.box import BoxKind
 from activities.runs.output import read_bounded
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
@@ -36,12 +35,11 @@ OWN_WORKTREE_ONLY = ("-c", "sandbox_workspace_write.exclude_slash_tmp=true")
 
 PLAIN_LIMIT = 1024 * 1024
 
-READ_ONLY, NO_SANDBOX = "read-only", "danger-full-access"
 _SANDBOX = {
-    AutonomyPolicy.AUTO: READ_ONLY,
-    AutonomyPolicy.READ_ONLY: READ_ONLY,
+    AutonomyPolicy.AUTO: "read-only",
+    AutonomyPolicy.READ_ONLY: "read-only",
     AutonomyPolicy.WORKSPACE_WRITE: "workspace-write",
-    AutonomyPolicy.DANGER_FULL_ACCESS: NO_SANDBOX,
+    AutonomyPolicy.DANGER_FULL_ACCESS: "danger-full-access",
 }
 
 _REFUSALS = {
@@ -76,13 +74,10 @@ class Codex(Driver):
     """The adapter of Codex. Each call gets sandbox, model and effort: a resumed session keeps none of them."""
 
     def launch(self, call: ProgramCall) -> Launch:
-        """Return the call. `-s` precedes `resume`, which lacks that option and would default to read-only.
-
-        Landlock refuses the mounts of Codex's sandbox, so that every command would fail. There the box is the sandbox.
-        """
+        """Return the call. `-s` precedes `resume`, which lacks that option and would default to read-only."""
         own_tmp = call.run_dir / "tmp"
         own_tmp.mkdir(mode=0o700, parents=True, exist_ok=True)
-        policy, sandbox = _sandbox(call)
+        sandbox = _SANDBOX[call.run.assignment.worker.autonomy_policy]
         argv = [*self._installed.start, "exec", "--json", "-s", sandbox, *QUIET, *NO_SECRETS, *OWN_PATH]
         if sandbox == "workspace-write":
             argv += OWN_WORKTREE_ONLY
@@ -92,8 +87,7 @@ class Codex(Driver):
         argv += self._installed.arguments
         argv += ["resume", call.session, "-"] if call.session else ["-"]
         env = self._installed.environment(call, TMPDIR=str(own_tmp))
-        launch = self._installed.launch(call, argv, env, call.prompt, {} if call.runs else self._settings())
-        return replace(launch, reads_only=policy == READ_ONLY and sandbox == NO_SANDBOX)
+        return self._installed.launch(call, argv, env, call.prompt, {} if call.runs else self._settings())
 
     def _settings(self) -> dict[str, str]:
         """Return the settings of a job; those of its profiles are reduced too."""
@@ -109,7 +103,7 @@ class Codex(Driver):
 
     def holding(self, call: ProgramCall, command: tuple[str, ...]) -> tuple[str, ...]:
         """Return the command in Codex's sandbox, without an agent."""
-        _, sandbox = _sandbox(call)
+        sandbox = _SANDBOX[call.run.assignment.worker.autonomy_policy]
         return (*self._installed.start, "sandbox", "-c", f"sandbox_mode={sandbox}", "--", *command)
 
     def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:
@@ -157,12 +151,6 @@ def _kept(home: Path, session: str | None) -> _Kept:
             case _, {"type": "custom_tool_call_output" | "function_call_output", "output": output}:
                 found.refused += _refused(str(output))
     return found
-
-
-def _sandbox(call: ProgramCall) -> tuple[str, str]:
-    """Return the sandbox of the job's policy, and the one used in its box."""
-    policy = _SANDBOX[call.run.assignment.worker.autonomy_policy]
-    return policy, NO_SANDBOX if call.box is BoxKind.LANDLOCK else policy
 
 
 def _refused(said: str) -> list[str]:

@@ -77,7 +77,7 @@ class Kimi(Driver):
         argv += self._installed.arguments
         settings = {} if call.runs else self._settings(policy)
         launch = self._installed.launch(call, argv, env, None, settings)
-        return replace(launch, read=(*launch.read, *self._own_files(call)))
+        return replace(launch, read=(*launch.read, *self._own_files(), prompt), settings=(*launch.settings, prompt))
 
     def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:
         """Read the stream. Usage is the last usage object on any line, else the session's file has it."""
@@ -88,9 +88,9 @@ class Kimi(Driver):
         report = self._installed.report(stream.messages.text, stream.usage or used, session, model, fault)
         return replace(report, refused=tuple(stream.refused))
 
-    def _own_files(self, call: ProgramCall) -> tuple[Path, ...]:
-        """Return the files of the hook that enforces the policy, its interpreter's, and the prompt."""
-        return (*needed((sys.executable, kimi_guard.__file__), None, Path.home()), _prompt_file(call))
+    def _own_files(self) -> tuple[Path, ...]:
+        """Return the files of the hook that enforces the policy, and its interpreter's."""
+        return needed((sys.executable, kimi_guard.__file__), None, Path.home())
 
     def _settings(self, policy: AutonomyPolicy) -> dict[str, str]:
         """Return the settings of a job, with the hooks that enforce its policy and supply its prompt."""

@@ -12,14 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from activities.boxes import bwrap, kernel
-from activities.boxes.box import Box, BoxKind
+from activities.boxes.box import Box
 from activities.boxes.ownership import require, ways
 
-COVERED = ("/tmp", "/run", "/var/tmp")  # noqa: S108
-"""Covered too where the box has the machine's own root: sockets of other programs are there."""
-
 UNUSED = "/sys"
-"""No bubblewrap box has /sys. Most mounts of a machine are below it, and bubblewrap reads the list of all mounts
+"""No box has /sys. Most mounts of a machine are below it, and bubblewrap reads the list of all mounts
 once for each mount it makes: without these it starts sooner.
 """
 
@@ -32,11 +29,8 @@ class Layout:
 
     covers: Sequence[str]
     """Folders to cover with an empty one."""
-    scratch: Sequence[str]
-    """Empty folders that the account owns."""
     places: Mapping[str, bool]
     """Paths to mount again over the covers; the value says if it is a folder."""
-    uid: int | None
     without: Sequence[str] = ()
     """The machine's mounts that the box does not need."""
     unfirm: Mapping[str, str] = field(default_factory=dict)
@@ -53,9 +47,6 @@ class Layout:
             require(held[path], end)
         for cover in self.covers:
             kernel.mount("tmpfs", cover, "tmpfs", kernel.PLAIN, "mode=755")
-        for path in self.scratch:
-            _make_place(path, is_folder=True)
-            kernel.mount("tmpfs", path, "tmpfs", kernel.PLAIN, f"mode=700,uid={self.uid}")
         for path, descriptor in held.items():
             _make_place(path, is_folder=self.places[path])
             kernel.mount(f"/proc/self/fd/{descriptor}", path, None, kernel.MS_BIND | kernel.MS_REC)
@@ -64,18 +55,15 @@ class Layout:
 
 def planned(box: Box) -> Layout:
     """Plan the mounts for a box."""
-    in_bwrap = box.kind is BoxKind.BWRAP
-    parts = bwrap.parts(box.program) if in_bwrap else ()
-    needed = [*map(str, box.places), *([str(box.etc)] if box.etc else []), *parts]
+    needed = [*map(str, box.places), *([str(box.etc)] if box.etc else []), *bwrap.parts(box.program)]
     mode = functools.cache(lambda path: os.stat(path).st_mode)  # cached: most paths share their parent folders
-    covers = _outermost({*filter(None, (_barrier(path, mode) for path in needed)), *_hidden(box)})
-    scratch = tuple(map(str, box.scratch))
-    below = [path for path in needed if any(_is_below(path, each) for each in (*covers, *scratch))]
+    covers = _outermost({*filter(None, (_barrier(path, mode) for path in needed))})
+    below = [path for path in needed if any(_is_below(path, each) for each in covers)]
     places = {path: stat.S_ISDIR(mode(path)) for path in below}
-    unused = (UNUSED,) if in_bwrap and not any(_is_below(path, UNUSED) for path in needed) else ()
+    unused = () if any(_is_below(path, UNUSED) for path in needed) else (UNUSED,)
     known = {} if box.uid is None else dict(zip(below, map(ways(box.uid), below), strict=True))
     unfirm = {path: way.end for path, way in known.items() if not way.firm}
-    return Layout(covers, () if in_bwrap else scratch, places, box.uid, unused, unfirm)
+    return Layout(covers, places, unused, unfirm)
 
 
 def _barrier(path: str, mode: Callable[[str], int]) -> str | None:
@@ -93,12 +81,6 @@ def _around(path: str) -> Iterator[str]:
 
 def _is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
-def _hidden(box: Box) -> Iterable[str]:
-    if box.kind is BoxKind.BWRAP:  # it has its own root
-        return ()
-    return (os.path.realpath(path) for path in (*COVERED, str(box.home)) if os.path.isdir(path))
 
 
 def _outermost(paths: Iterable[str]) -> tuple[str, ...]:

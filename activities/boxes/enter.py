@@ -15,23 +15,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from activities.boxes import (
-    agent_mounts,
-    bwrap,
-    kernel,
-    landlock,
-    network,
-    proxy,
-    seccomp,
-    syscall_decisions,
-)
-from activities.boxes.box import Box, BoxKind, Network
+from activities.boxes import agent_mounts, bwrap, kernel, network, proxy, seccomp
+from activities.boxes.box import Box, Network
 from activities.boxes.control_group import MOST_PROCESSES
 from activities.boxes.kernel import libc
 from activities.boxes.start import Streams, places_of
-
-PR_SET_SECUREBITS = 28
-NO_ROOT_LOCKED = 0b11
 
 
 @dataclass(frozen=True)
@@ -42,7 +30,6 @@ class Boxed:
     env: dict[str, str]
     enter: Callable[[Streams], None] | None = None
     """Run by the child, before it becomes the command."""
-    in_bwrap: bool = False
     waiting: Callable[[], proxy.Waiting | None] = lambda: None
     """Returns the proxy's sockets, to call once the command is started; None if the network needs no proxy."""
 
@@ -56,16 +43,14 @@ def described(box: Box, command: Sequence[str]) -> dict[str, Any]:
     if box.uid is not None:
         with contextlib.suppress(OSError):
             layout = agent_mounts.planned(box)
-    argv = bwrap.argv(box, command) if box.kind is BoxKind.BWRAP else command
-    return {"box": box.as_json(), "argv": list(argv), "layout": layout and vars(layout)}
+    return {"box": box.as_json(), "argv": list(bwrap.argv(box, command)), "layout": layout and vars(layout)}
 
 
 @contextmanager
 def boxed(told: Mapping[str, Any] | None, command: Sequence[str], env: Mapping[str, str]) -> Iterator[Boxed]:
     """Prepare a command's start in its box; without a box, return the command unchanged.
 
-    Start the command inside this context, and nothing else: when it ends, calls that the box's filter hands over are
-    answered. `told` is the return value of `described`.
+    Start the command inside this context, and nothing else. `told` is the return value of `described`.
     """
     if told is None:
         yield Boxed(tuple(command), dict(env))
@@ -75,30 +60,21 @@ def boxed(told: Mapping[str, Any] | None, command: Sequence[str], env: Mapping[s
     if not any(map(_can_be_run, places_of(program, env))):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
     layout = _layout(box, told)
-    in_bwrap = box.kind is BoxKind.BWRAP
     with contextlib.ExitStack() as stack:
         ours = theirs = None
-        here, ports, variables = [], network.local_ports(box), dict(env)
         if box.network is Network.MODEL:
-            if box.own_network:
-                ours, theirs = map(stack.enter_context, socket.socketpair())
-            else:
-                here = network.listening(box)
-            port = here[0].getsockname()[1] if here else network.PROXY_PORT
-            variables, ports = network.variables(port, variables), (port, *ports)
-        outside = stack.enter_context(_deciding(box)) if box.kind is BoxKind.LANDLOCK else None
+            ours, theirs = map(stack.enter_context, socket.socketpair())
 
         def waiting() -> proxy.Waiting | None:
-            sockets = network.taken_over(ours) if ours else here
-            return proxy.Waiting(box, sockets) if sockets else None
+            return proxy.Waiting(box, network.taken_over(ours)) if ours else None
 
         def enter(streams: Streams) -> None:
             with _telling():
                 _lay_out(box, layout, theirs, streams)
                 _become(box)
-                _hold(box, ports, outside, in_bwrap=in_bwrap)
+                _hold(box)
 
-        yield Boxed(tuple(told["argv"]), variables, enter, in_bwrap, waiting)
+        yield Boxed(tuple(told["argv"]), network.variables(env) if ours else dict(env), enter, waiting)
 
 
 def _layout(box: Box, told: Mapping[str, Any]) -> agent_mounts.Layout | None:
@@ -123,7 +99,7 @@ def _can_be_run(path: str) -> bool:
 
 def _lay_out(box: Box, layout: agent_mounts.Layout | None, channel: socket.socket | None, streams: Streams) -> None:
     """Set up the box's network, mounts and limits."""
-    network.enter(box)
+    network.enter(box.network)
     if channel is not None:
         network.hand_over(channel, box)
     if layout is not None:
@@ -133,25 +109,13 @@ def _lay_out(box: Box, layout: agent_mounts.Layout | None, channel: socket.socke
     forget_keys()
 
 
-@contextmanager
-def _deciding(box: Box) -> Iterator[socket.socket]:
-    """Answer the filtered calls of the command that is started inside this context."""
-    here, there = socket.socketpair()
-    with here, there:
-        yield there
-        syscall_decisions.decide(here, box.uid)
-
-
-def _hold(box: Box, ports: Sequence[int], outside: socket.socket | None, *, in_bwrap: bool) -> None:
-    """Restrict this process and its children for good: no new privileges, Landlock, seccomp."""
+def _hold(box: Box) -> None:
+    """Restrict this process and its children for good."""
     kernel.no_new_privileges()
-    places = [os.open(path, os.O_PATH | os.O_CLOEXEC) for path in landlock.writable(box)] if outside else []
-    if box.kind is BoxKind.LANDLOCK or (box.network is Network.FULL and landlock.abi() >= 6):
-        landlock.restrict(box, ports)
-    listener = seccomp.install(box)
-    if outside:
-        syscall_decisions.tell(outside, listener, places)
-    os.chdir("/" if in_bwrap else box.cwd)
+    if box.network is Network.FULL:
+        kernel.leave_abstract_sockets()
+    seccomp.install(box.network)
+    os.chdir("/")
 
 
 def _share(streams: Streams, uid: int | None) -> None:
@@ -172,14 +136,11 @@ def _limit(box: Box) -> None:
 
 
 def _become(box: Box) -> None:
-    """Become the account of agents. A root that can't make mounts for it stays root, without root's powers."""
+    """Become the account of agents, if the service is root."""
     if box.uid is not None:
         os.setgroups([])
         os.setresgid(box.uid, box.uid, box.uid)
         os.setresuid(box.uid, box.uid, box.uid)
-    elif os.geteuid() == 0:
-        kernel.checked(kernel.libc().prctl(PR_SET_SECUREBITS, NO_ROOT_LOCKED, 0, 0, 0), "prctl")
-        kernel.give_no_capabilities()
 
 
 JOIN_SESSION_KEYRING = 1

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from activities.boxes import kernel
 from activities.boxes.allowed_hosts import Entry
-from activities.boxes.box import Box, BoxKind, Network
+from activities.boxes.box import Box, Network
 
 LOOPBACK = "127.0.0.1"
 PROXY_PORT = 3128
@@ -28,18 +28,12 @@ def local_ports(box: Box) -> tuple[int, ...]:
     return tuple(dict.fromkeys(filter(None, named)))
 
 
-def enter(box: Box) -> None:
-    """Enter a new network namespace, unless the box may use the whole network. Root also leaves shared memory.
-
-    Bubblewrap leaves shared memory by itself.
-    """
-    memory = 0 if box.kind is BoxKind.BWRAP else kernel.CLONE_NEWIPC
-    if box.network is Network.FULL or not box.own_network:
-        if box.uid is not None and memory:
-            kernel.unshare(memory)
+def enter(network: Network) -> None:
+    """Enter a new network namespace, unless the box may use the whole network."""
+    if network is Network.FULL:
         return
     if os.geteuid() == 0:
-        kernel.unshare(kernel.CLONE_NEWNET | memory)
+        kernel.unshare(kernel.CLONE_NEWNET)
     else:
         _unshare_as_nobody_special()
     kernel.loopback_up()
@@ -48,24 +42,17 @@ def enter(box: Box) -> None:
 def _unshare_as_nobody_special() -> None:
     """Make a user namespace first, as an account that is not root needs it. The account keeps its id there."""
     uid, gid = os.geteuid(), os.getegid()
-    kernel.unshare(kernel.CLONE_NEWUSER | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC)
+    kernel.unshare(kernel.CLONE_NEWUSER | kernel.CLONE_NEWNET)
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
     Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
 
 
-def listening(box: Box) -> list[socket.socket]:
-    """Open the listening sockets: the proxy's first, then one for each service of this machine."""
-    if box.network is not Network.MODEL:
-        return []
-    first = PROXY_PORT if box.own_network else 0
-    others = local_ports(box) if box.own_network else ()  # without its own network the box reaches them directly
-    return [_listen(port) for port in (first, *others)]
-
-
 def hand_over(channel: socket.socket, box: Box) -> None:
-    """Listen in this process's network, and send the sockets to the other end of the channel."""
-    sockets = listening(box)
+    """Listen in this process's network, and send the sockets to the other end of the channel: the proxy's first, then
+    one for each service of this machine.
+    """
+    sockets = [_listen(port) for port in (PROXY_PORT, *local_ports(box))]
     socket.send_fds(channel, [b"1"], [each.fileno() for each in sockets])
     for each in sockets:
         each.close()
@@ -85,9 +72,9 @@ def _listen(port: int) -> socket.socket:
     return one
 
 
-def variables(port: int, old: Mapping[str, str]) -> dict[str, str]:
+def variables(old: Mapping[str, str]) -> dict[str, str]:
     """Set the environment variables by which programs find the proxy, in place of the machine's own."""
-    proxy = f"http://{LOOPBACK}:{port}"
+    proxy = f"http://{LOOPBACK}:{PROXY_PORT}"
     names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
     local = f"localhost,{LOOPBACK},::1"
     both = {each: proxy for name in names for each in (name, name.lower())}

@@ -1,6 +1,6 @@
 """Proof that a box holds: a program in it tries forbidden actions, on targets made for the purpose.
 
-`python -I -S probes.py KIND NETWORK MACHINE` prints as JSON what worked; MACHINE is a `Machine` as JSON.
+`python -I -S probes.py NETWORK MACHINE` prints as JSON what worked; MACHINE is a `Machine` as JSON.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ if __name__ == "__main__":  # isolated mode knows the standard library only
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from activities.boxes import kernel
-from activities.boxes.box import Box, BoxKind, Network
+from activities.boxes.box import Box, Network
 from activities.boxes.enter import boxed, described
 from activities.boxes.ownership import hand_over
 from activities.boxes.programs import needed
@@ -97,23 +97,23 @@ class Proof:
         return self.problem or f"in it a program can {', '.join(self.escaped)}"
 
 
-_proofs: dict[tuple[BoxKind, Network, Machine], tuple[float, Proof]] = {}
+_proofs: dict[tuple[Network, Machine], tuple[float, Proof]] = {}
 _proving = threading.Lock()
 
 
-def proved(kind: BoxKind, network: Network, there: Machine) -> Proof:
+def proved(network: Network, there: Machine) -> Proof:
     """Try a box once in this process and cache the proof. Try again after `AGAIN_SECONDS` while it does not hold."""
     with _proving:
-        at, proof = _proofs.get((kind, network, there), (0.0, None))
+        at, proof = _proofs.get((network, there), (0.0, None))
         if proof is None or (not proof.holds and time.monotonic() > at + AGAIN_SECONDS):
-            proof = prove(kind, network, there)
-            _proofs[kind, network, there] = (time.monotonic(), proof)
+            proof = prove(network, there)
+            _proofs[network, there] = (time.monotonic(), proof)
         return proof
 
 
-def prove(kind: BoxKind, network: Network, there: Machine) -> Proof:
+def prove(network: Network, there: Machine) -> Proof:
     """Try a box of this machine, in a process of its own. `proved` caches the result."""
-    command = [sys.executable, "-I", "-S", __file__, kind.value, network.value, json.dumps(asdict(there))]
+    command = [sys.executable, "-I", "-S", __file__, network.value, json.dumps(asdict(there))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=2 * SECONDS, check=False, cwd="/")
     if done.returncode:
         return Proof(done.stderr.strip()[-300:])
@@ -125,25 +125,21 @@ def prove(kind: BoxKind, network: Network, there: Machine) -> Proof:
     return Proof(escaped=tuple(name for name in PROBES if name in worked))
 
 
-def tried(kind: BoxKind, network: Network, there: Machine) -> list[str]:
+def tried(network: Network, there: Machine) -> list[str]:
     """List the probes that worked in the box."""
     with tempfile.TemporaryDirectory(prefix="service-box-") as folder, _things(Path(folder)) as at:
         work = Path(folder, "user", "work")
         read = (Path(folder, "lent"), *needed((sys.executable,), None, Path.home()))
-        tmp = work.parent / "tmp"
         box = Box(
-            kind,
             network,
             cwd=work,
             home=work.parent,
-            tmp=tmp,
             read=read,
             uid=there.uid,
-            own_network=there.own_network,
             program=there.program,
         )
         if there.uid is not None:
-            hand_over((work, box.tmp), there.uid)
+            hand_over((work,), there.uid)
         probes = {WORKS: "open('made', 'w').write('x')", **PROBES}
         command = (sys.executable, "-I", "-S", "-c", _PROGRAM, json.dumps(at), json.dumps(probes))
         env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin")}
@@ -166,7 +162,7 @@ def _end(pid: int) -> None:
 @contextlib.contextmanager
 def _things(folder: Path) -> Iterator[dict[str, object]]:
     """Make the probes' targets: files, sockets and shared memory that a box must not reach."""
-    for name in ("user/work", "user/tmp", "lent", "outside"):
+    for name in ("user/work", "lent", "outside"):
         (folder / name).mkdir(parents=True)
     (folder / "user" / "key").write_text("secret")
     folder.chmod(0o755)
@@ -222,5 +218,5 @@ def _segment(stack: contextlib.ExitStack) -> int:
 
 
 if __name__ == "__main__":
-    said, wide, machine = sys.argv[1:]
-    sys.stdout.write(json.dumps(tried(BoxKind(said), Network(wide), Machine(**json.loads(machine)))))
+    wide, machine = sys.argv[1:]
+    sys.stdout.write(json.dumps(tried(Network(wide), Machine(**json.loads(machine)))))

@@ -1,6 +1,6 @@
-"""Find out by trying which boxes this machine can make. Runs as its own program, since the kernel may refuse anything.
+"""Find out by trying if this machine can make boxes. Runs as its own program, since the kernel may refuse anything.
 
-`python -I -S machine.py UID [BUBBLEWRAP ...]` prints the result. UID is the account that a root service's agents
+`python -I -S try_boxes.py UID [BUBBLEWRAP ...]` prints the result. UID is the account that a root service's agents
 become; the bubblewraps are tried in this order.
 """
 
@@ -11,14 +11,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 if __name__ == "__main__":  # isolated mode knows the standard library only
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from activities.boxes import agent_mounts, bwrap, kernel, landlock, network
-from activities.boxes.box import Box, BoxKind, Network
+from activities.boxes import agent_mounts, bwrap, kernel, network
+from activities.boxes.box import Box, Network
 
 SECONDS, AGAIN_SECONDS = 30.0, 20.0
 
@@ -40,13 +40,12 @@ CONTAINER = "start the container with --security-opt seccomp=unconfined --securi
 
 @dataclass(frozen=True)
 class Machine:
-    """The box mechanisms of this machine."""
+    """What this machine can make of a box."""
 
     bwrap: str
     """The reason why no bubblewrap works; empty if one works."""
-    landlock: int
-    """The version of the kernel's Landlock; 0 if it has none."""
     own_network: bool = False
+    """True if a run may have its own network namespace."""
     uid: int | None = None
     """The account of agents when the service is root; None for any other service, and where root may not change
     accounts.
@@ -59,17 +58,11 @@ class Machine:
         """Return the command that enables bubblewrap's box on this machine."""
         return INSTALL if self.bwrap == INSTALL else allowing()
 
-    def lacks(self, kind: BoxKind, network: Network = Network.FULL) -> str:
-        """Return why this machine can't make such a box; empty if it can."""
-        match kind:
-            case BoxKind.BWRAP:
-                if self.bwrap:
-                    return self.bwrap
-                own = network is Network.FULL or self.own_network
-                return "" if own else f"network {network} needs a network namespace, which this machine refuses"
-            case BoxKind.LANDLOCK:
-                return "" if self.landlock else "the kernel has no Landlock (Linux 5.13 or newer, switched on)"
-        return ""
+    def lacks(self, network: Network = Network.FULL) -> str:
+        """Return why this machine can't make a box with this network; empty if it can."""
+        if self.bwrap or network is Network.FULL or self.own_network:
+            return self.bwrap
+        return f"network {network} needs a network namespace, which this machine refuses"
 
 
 _seen: dict[int, tuple[float, Machine]] = {}
@@ -86,11 +79,11 @@ def look(uid: int) -> Machine:
 
 def _look(uid: int) -> Machine:
     if sys.platform != "linux":
-        return Machine(f"there are no boxes on {sys.platform}", 0)
+        return Machine(f"there are no boxes on {sys.platform}")
     command = [sys.executable, "-I", "-S", __file__, str(uid), *bwrap.programs()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False, cwd="/")
     if done.returncode:
-        return Machine(f"it could not be tried: {done.stderr.strip()[-200:]}", 0)
+        return Machine(f"it could not be tried: {done.stderr.strip()[-200:]}")
     return Machine(**json.loads(done.stdout))
 
 
@@ -106,12 +99,16 @@ def allowing() -> str:
 
 def tried(uid: int, programs: Sequence[str]) -> Machine:
     """Try each mechanism in its own process."""
-    box = Box(BoxKind.BWRAP, Network.NONE, Path("/"), Path("/"), Path("/tmp"), cwd_writable=False)  # noqa: S108
-    account = uid if os.geteuid() == 0 and not _in_a_child(lambda: _become(agent_mounts.planned(box), uid)) else None
-    own_network = not _in_a_child(lambda: network.enter(replace(box, kind=BoxKind.LANDLOCK)))
-    said = {program: _bwrap(replace(box, program=program), account) for program in programs} or {bwrap.PROGRAM: INSTALL}
-    best = min(said, key=lambda program: bool(said[program]))
-    return Machine(said[best], landlock.abi(), own_network, account, best)
+    is_root = os.geteuid() == 0
+    account = uid if is_root and not _in_a_child(lambda: _become(_layout(bwrap.PROGRAM), uid)) else None
+    own_network = not _in_a_child(lambda: network.enter(Network.NONE))
+    faults = {program: _bwrap(program, account) for program in programs} or {bwrap.PROGRAM: INSTALL}
+    best = min(faults, key=lambda program: bool(faults[program]))
+    return Machine(faults[best], own_network, account, best)
+
+
+def _layout(program: str) -> agent_mounts.Layout:
+    return agent_mounts.planned(Box(Network.NONE, Path("/"), Path("/"), cwd_writable=False, program=program))
 
 
 def _become(layout: agent_mounts.Layout, uid: int) -> None:
@@ -121,17 +118,17 @@ def _become(layout: agent_mounts.Layout, uid: int) -> None:
     os.setresuid(uid, uid, uid)
 
 
-def _bwrap(box: Box, uid: int | None) -> str:
+def _bwrap(program: str, uid: int | None) -> str:
     if os.geteuid() == 0 and uid is None:
         return "it cannot confine root, and this process may not switch to another account"
-    root = ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--size", "4096", "--tmpfs", str(box.tmp))
+    root = ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--size", "4096", "--tmpfs", "/tmp")  # noqa: S108
     small = (*bwrap.APART, *root, "--", "true")
 
     def start() -> None:
         if uid is not None:
-            _become(agent_mounts.planned(box), uid)
+            _become(_layout(program), uid)
         kernel.no_new_privileges()
-        os.execv(box.program, (box.program, *small))  # noqa: S606
+        os.execv(program, (program, *small))  # noqa: S606
 
     return _in_a_child(start)
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from activities.agents.adapter import CannotLaunchError, Launch
 from activities.boxes import bwrap, etc_copy, ownership, probes, system_files, try_boxes
 from activities.boxes.allowed_hosts import ANY, Entry
-from activities.boxes.box import Box, BoxKind, Network
+from activities.boxes.box import Box, Network
 from activities.boxes.network import LOOPBACK
 from activities.boxes.ownership import LinkError
 from activities.boxes.programs import needed
@@ -39,20 +39,10 @@ class Wanted:
     command: tuple[str, ...]
     """The part of its command line that an operator wrote."""
     cwd: Path
-    run_dir: Path
     writes: bool = True
     """True if it may change its work folder."""
     lent: tuple[Path, ...] = ()
     """Folders that its work folder needs: objects of the operator's repository."""
-
-
-def kind_for(settings: Settings, runtime: str) -> BoxKind:
-    """Choose the kind of box for programs of a runtime on this machine."""
-    section = settings.runtime(runtime)
-    if section.box == "none":
-        return BoxKind.NONE
-    there = try_boxes.look(settings.worker.agents_uid)
-    return kind_of(section, runtime, network_of(section, runtime)[0], there)[0]
 
 
 def box_of(home: Home, settings: Settings, environ: Mapping[str, str], wanted: Wanted) -> Box | None:
@@ -62,57 +52,39 @@ def box_of(home: Home, settings: Settings, environ: Mapping[str, str], wanted: W
         return None
     there = try_boxes.look(uid)
     network, hosts = network_of(section, wanted.runtime)
-    kind, leaks = kind_of(section, wanted.runtime, network, there)
+    require(network, wanted.runtime, there)
     users_home, root = Path(environ.get("HOME") or Path.home()), home.root.resolve()
-    own_read, own_write = _own_files(kind, there, wanted.launch)
-    read = (*_said(section.read, home, wanted.runtime, users_home), *own_read, *wanted.lent)
-    write = (*_said(section.write, home, wanted.runtime, users_home), *map(_made, own_write))
+    read = (*_said(section.read, home, wanted.runtime, users_home), *wanted.launch.read, *wanted.lent)
+    write = (*_said(section.write, home, wanted.runtime, users_home), *map(_made, wanted.launch.write))
     parts = _needed(wanted.command, wanted.launch.env.get("PATH"), users_home, root, system_files.moment())
     return Box(
-        kind=kind,
         network=network,
         cwd=wanted.cwd,
         home=users_home,
-        tmp=wanted.run_dir / "tmp",
         cwd_writable=wanted.writes,
         read=_there([*parts, *read]),
         write=_there(write),
         scratch=wanted.launch.scratch,
-        etc=_etc(home, kind, (*read, *write)),
+        etc=_etc(home, (*read, *write)),
         hosts=(*hosts, *_addressed(wanted.launch.env)) if network is Network.MODEL else (),
         upstream=next((environ[name] for name in WAYS_OUT if environ.get(name)), ""),
         uid=there.uid,
-        own_network=there.own_network,
         program=there.program,
-        leaks=leaks,
     )
 
 
-def kind_of(section: RuntimeSection, runtime: str, network: Network, there: Machine) -> tuple[BoxKind, tuple[str, ...]]:
-    """Choose the box that the settings ask for. Return it with the actions that it fails to prevent on this machine.
-
-    Only a Landlock box that the settings name may leak; `auto` takes a box that holds, or none.
-    """
-    wanted = (BoxKind.BWRAP, BoxKind.LANDLOCK) if section.box == "auto" else (BoxKind(section.box),)
-    faults = []
-    for kind in wanted:
-        fault = there.lacks(kind, network)
-        if not fault:
-            proof = probes.proved(kind, network, there)
-            if proof.holds or (section.box == "landlock" and not proof.problem):
-                return kind, proof.escaped
-            fault = str(proof)
-        faults.append(f"{kind}: {fault}")
-    named = "none" if section.box == "landlock" else weaker(there)
+def require(network: Network, runtime: str, there: Machine) -> None:
+    """Raise CannotLaunchError unless this machine can make the box, and the program that tries to leave it fails."""
+    if not (fault := there.lacks(network)):
+        proof = probes.proved(network, there)
+        if proof.holds:
+            return
+        fault = str(proof)
     raise CannotLaunchError(
-        f"no box of this machine holds agents of {runtime}, and without one none is run: {'; '.join(faults)}",
-        f'{there.remedy}, or set [runtimes.{runtime}].box = "{named}"; then: service doctor',
+        f"no box of this machine holds agents of {runtime}, and without one none is run: bwrap: {fault}",
+        f'{there.remedy}, or set [runtimes.{runtime}].box = "none" (in a container, the container is the box); '
+        "then: service doctor",
     )
-
-
-def weaker(there: Machine) -> str:
-    """Return the box that settings may ask for on a machine where no box holds."""
-    return "none" if there.lacks(BoxKind.LANDLOCK) else "landlock"
 
 
 def refused(settings: Settings, runtime: str) -> CannotLaunchError | None:
@@ -120,7 +92,7 @@ def refused(settings: Settings, runtime: str) -> CannotLaunchError | None:
     section = settings.runtime(runtime)
     try:
         if section.box != "none":
-            kind_of(section, runtime, network_of(section, runtime)[0], try_boxes.look(settings.worker.agents_uid))
+            require(network_of(section, runtime)[0], runtime, try_boxes.look(settings.worker.agents_uid))
     except CannotLaunchError as error:
         return error
     return None
@@ -143,43 +115,22 @@ def network_of(section: RuntimeSection, runtime: str) -> tuple[Network, tuple[st
     return Network(section.network or Network.MODEL), (*usual, *section.hosts)
 
 
-def environment(box: Box, env: Mapping[str, str]) -> dict[str, str]:
+def environment(env: Mapping[str, str]) -> dict[str, str]:
     """Return a program's environment in its box, with a writable folder for temporary files."""
-    return {**env, "TMPDIR": bwrap.TMPDIR if box.kind is BoxKind.BWRAP else str(box.tmp)}
-
-
-def _own_files(kind: BoxKind, there: Machine, launch: Launch) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """Return the paths that the program itself may read, and may change.
-
-    Landlock mounts nothing, so a service that is not root cannot make the program's folder read-only but for sessions.
-    There the program may change the whole folder, and no rule follows a link that it left inside.
-    """
-    if kind is not BoxKind.LANDLOCK or there.uid is not None:
-        return launch.read, launch.write
-    read, write = (
-        tuple(path for path in paths if not any(path.is_relative_to(folder) for folder in launch.scratch))
-        for paths in (launch.read, launch.write)
-    )
-    return read, (*write, *launch.scratch)
+    return {**env, "TMPDIR": bwrap.TMPDIR}
 
 
 def hand_over(box: Box, settings: Iterable[Path] = ()) -> None:
     """Give the program's folders to the account of agents, including a work folder that it may only read.
 
-    Let that account read the copies of the operator's `settings` in the program's folder.
+    Let that account read the program's `settings`: its prompt, and copies of the operator's in its folder.
     """
-    for folder in (box.tmp.parent, box.tmp) if box.kind is BoxKind.LANDLOCK else ():
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if box.uid is not None:
         try:
             ownership.hand_over(dict.fromkeys((*box.writable, box.cwd)), box.uid)
         except LinkError as error:
             raise CannotLaunchError(str(error), "service help boxes") from None
         ownership.let_read(settings, box.uid)
-        for path in box.read:
-            if path.parent == box.tmp.parent:  # of the run, as its prompt is: for the group of agents only
-                os.chown(path, -1, box.uid)
-                path.chmod(0o640)
 
 
 def take_back(cwd: Path, *, kept: bool) -> None:
@@ -192,11 +143,11 @@ def take_back(cwd: Path, *, kept: bool) -> None:
         ownership.hand_over((cwd,), 0, within=kept)
 
 
-def _etc(home: Home, kind: BoxKind, places: Iterable[Path]) -> Path | None:
+def _etc(home: Home, places: Iterable[Path]) -> Path | None:
     """Return the copy of /etc, which serves all boxes but those with more of /etc. A missing home is not made for
     it.
     """
-    if kind is not BoxKind.BWRAP or not home.root.exists() or any(path.is_relative_to("/etc") for path in places):
+    if not home.root.exists() or any(path.is_relative_to("/etc") for path in places):
         return None
     return _etc_copy(home.boxes, system_files.moment())
 
@@ -275,4 +226,4 @@ def may_be_why(box: Box | None, runtime: str, said: str) -> str:
 
 def told(box: Box | None) -> str:
     """Return the name of the box for a run's record."""
-    return str(box) if box else BoxKind.NONE.value
+    return str(box) if box else "none"

@@ -74,17 +74,16 @@ def _tried(home: Home, settings: Settings, environ: Mapping[str, str], run: JobR
     worker = run.assignment.worker
     cwd, run_dir = home.worktrees / _NAME, run_folders.new(home.runs, _NAME, 1)
     cwd.mkdir(parents=True)
-    kind = boxing.kind_for(settings, worker.runtime)
-    call = ProgramCall(run, b"", None, run_dir, cwd, home.programs / worker.runtime, kind)
+    call = ProgramCall(run, b"", None, run_dir, cwd, home.programs / worker.runtime)
     adapter = adapters_of(settings, environ)[worker.runtime]
     launch = adapter.launch(call)
     section = settings.runtime(worker.runtime)
     command = (*(section.command or launch.argv[:1]), *section.arguments)
-    box = boxing.box_of(home, settings, environ, Wanted(worker.runtime, launch, command, cwd, run_dir))
+    box = boxing.box_of(home, settings, environ, Wanted(worker.runtime, launch, command, cwd))
     env = launch.env
     if box is not None:
         boxing.hand_over(box, launch.settings)
-        env = boxing.environment(box, env)
+        env = boxing.environment(env)
     argv = adapter.holding(call, ("sh", "-c", BUILD))
     request = RunRequest(run_dir, argv, cwd, env, timeout_seconds=SECONDS, box=box)
     end = asyncio.run(supervised_run.run(request))

@@ -153,8 +153,7 @@ class Execution:
         call = ProgramCall(self.run, prompt.encode(), session, self._dir(suffix), self.cwd, self._program_folder())
         self._suffix, self._call, self._box = suffix, call, None
         try:
-            self._call = replace(call, box=boxing.kind_for(self.context.settings, self.run.assignment.worker.runtime))
-            launch, self._box = self._launch(self._call)
+            launch, self._box = self._launch(call)
         except CannotLaunchError as refused:
             self._claim = refused
             return
@@ -205,10 +204,8 @@ class Execution:
         worker = call.run.assignment.worker
         section = self.context.settings.runtime(worker.runtime)
         command = worker.command or section.command or launch.argv[:1]
-        writes = worker.autonomy_policy is not AutonomyPolicy.READ_ONLY and not launch.reads_only
-        wanted = Wanted(
-            worker.runtime, launch, (*command, *section.arguments), self.cwd, call.run_dir, writes, self.lent
-        )
+        writes = worker.autonomy_policy is not AutonomyPolicy.READ_ONLY
+        wanted = Wanted(worker.runtime, launch, (*command, *section.arguments), self.cwd, writes, self.lent)
         box = boxing.box_of(self.context.home, self.context.settings, self.context.environ, wanted)
         if box is None:
             return launch, None
@@ -216,7 +213,7 @@ class Execution:
             apart(FILL_SECONDS, boxing.hand_over, box, launch.settings)
         except TooMuchError as fault:
             raise CannotLaunchError(f"the work folder cannot be handed to the agent: {fault.message}") from None
-        return replace(launch, env=boxing.environment(box, launch.env)), box
+        return replace(launch, env=boxing.environment(launch.env)), box
 
     def _read(self, end: RunEnd) -> Executed:
         """Read the output of the program that has ended."""

@@ -3,10 +3,9 @@
 import shutil
 from pathlib import Path
 
-from activities.agents.adapter import CannotLaunchError
 from activities.boxes import control_group
 from activities.boxes.allowed_hosts import ANY
-from activities.boxes.box import BoxKind, Network
+from activities.boxes.box import Network
 from activities.git import pull_requests
 from activities.git.merges import task_line as git
 from activities.git.merges.task_line import Line
@@ -24,11 +23,8 @@ from workflows.policy.prompts.surroundings import Allowed, LeftOut, Surroundings
 from workflows.text.fences import inline
 
 _ORDER = list(AutonomyPolicy)
-_TEMPORARY = {
-    BoxKind.BWRAP: "`/tmp` is yours alone, and gone afterwards",
-    BoxKind.LANDLOCK: "temporary files go where `$TMPDIR` says, for `/tmp` is refused",
-    BoxKind.NONE: "`/tmp` is shared with the machine's other programs",
-}
+_OWN_TMP = "`/tmp` is yours alone, and gone afterwards"
+_SHARED_TMP = "`/tmp` is shared with the machine's other programs"
 _NETWORKS = {
     Network.NONE: "no network",
     Network.FULL: "the network is the machine's own",
@@ -80,16 +76,16 @@ def _allowed(settings: Settings, run: JobRun) -> Allowed:
     policy, section = worker.autonomy_policy, settings.runtime(worker.runtime)
     program = program_of(worker.runtime, section.adapter)
     scripted = _scripted(settings, worker)
-    kind = _kind(settings, worker.runtime)
+    boxed = section.box != "none"
     return Allowed(
         edits=scripted or policy in (AutonomyPolicy.WORKSPACE_WRITE, AutonomyPolicy.DANGER_FULL_ACCESS),
         commands=program is None or _ORDER.index(policy) >= _ORDER.index(program.builds_with),
         commits=may_commit(settings, worker),
-        network=_network(section, worker.runtime, kind),
-        temporary=_TEMPORARY[kind],
+        network=_network(section, worker.runtime, boxed=boxed),
+        temporary=_OWN_TMP if boxed else _SHARED_TMP,
         write=tuple(section.write),
         read=_dependencies(section, program.name if program else ""),
-        boxed=kind is not BoxKind.NONE,
+        boxed=boxed,
         seconds=run.assignment.timeout_seconds,
         memory=control_group.job_limits(own.job_memory, own.job_pids).get(control_group.MEMORY, 0),
     )
@@ -113,17 +109,9 @@ def _scripted(settings: Settings, worker: Worker) -> bool:
     return program is None and worker.autonomy_policy is not AutonomyPolicy.READ_ONLY
 
 
-def _kind(settings: Settings, runtime: str) -> BoxKind:
-    """Return the kind of box for the runtime, or `NONE` if no box works: then the job doesn't start."""
-    try:
-        return boxing.kind_for(settings, runtime)
-    except CannotLaunchError:
-        return BoxKind.NONE
-
-
-def _network(section: RuntimeSection, runtime: str, kind: BoxKind) -> str:
+def _network(section: RuntimeSection, runtime: str, *, boxed: bool) -> str:
     network, hosts = boxing.network_of(section, runtime)
-    if kind is BoxKind.NONE or network is Network.FULL:
+    if not boxed or network is Network.FULL:
         return _NETWORKS[Network.FULL]
     if network is Network.NONE:
         return _NETWORKS[Network.NONE]

@@ -97,7 +97,7 @@ class StageAttempt:
                 apart(FILL_SECONDS, merge, replace(worktree, base=base), run.branch_deps)
         script = mapped(Script.model_validate_json(context.artifacts.read(run.script)), context.kept.show)
         launch = Launch(script.command, environment(context, run, script, payload_of(context, run.payload)))
-        wanted = Wanted(SHELL, launch, script.command, self._worktree, Path(row.run_dir), lent=lent(repo))
+        wanted = Wanted(SHELL, launch, script.command, self._worktree, lent=lent(repo))
         self._box = boxing.box_of(context.home, context.settings, context.environ, wanted)
         try:
             self._started.set_result(supervised_run.begin(self._request(launch)))
@@ -143,7 +143,7 @@ class StageAttempt:
         env = launch.env
         if self._box is not None:
             boxing.hand_over(self._box)
-            env = boxing.environment(self._box, env)
+            env = boxing.environment(env)
         return RunRequest(
             run_dir=Path(self._row.run_dir),
             argv=launch.argv,

@@ -246,7 +246,7 @@ def start(run_dir: Path, spec: dict[str, Any]) -> Command:
     finally:
         for each in streams:
             os.close(each)
-    return Command(pid, spec["mark"], in_bwrap=held.in_bwrap, waiting=waiting)
+    return Command(pid, spec["mark"], in_bwrap=spec.get("box") is not None, waiting=waiting)
 
 
 def _prompt(run_dir: Path, digest: str | None) -> int:

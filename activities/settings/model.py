@@ -94,8 +94,8 @@ class RuntimeSection(Section):
     """Retries of a run whose model could not be reached."""
     network_backoff: Duration = 15.0
     """The first wait for the network; the backoff doubles it."""
-    box: Literal["auto", "bwrap", "landlock", "none"] = "auto"
-    """The kind of box; `auto`: one that was tried here and holds; without one nothing is run."""
+    box: Literal["auto", "bwrap", "none"] = "auto"
+    """`auto` or `bwrap`: bubblewrap's box, if it was tried here and holds; else nothing is run. `none`: no box."""
     network: Literal["", "none", "model", "full"] = ""
     """The network in its box; empty: `model`, for shell agents and scripts with the host `*`."""
     hosts: list[AllowedHost] = []
@@ -104,6 +104,13 @@ class RuntimeSection(Section):
     """Folders and files outside the system that it may read in its box: tools, caches."""
     write: list[BoxPath] = []
     """Folders that it may also change."""
+
+    @field_validator("box", mode="before")
+    @classmethod
+    def _is_no_box_of_0_2_0(cls, box: object) -> object:
+        if box == "landlock":
+            raise ValueError('landlock is gone: write "auto" for bubblewrap\'s box, or "none" for no box')
+        return box
 
     @model_validator(mode="after")
     def _has_a_command(self) -> Self:

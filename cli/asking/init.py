@@ -26,7 +26,7 @@ class Answers:
     checker: str | None
     start: bool | None
     check: bool | None
-    weak_box: bool | None = None
+    without_box: bool | None = None
 
     def agree(self, question: str, given: bool | None = None) -> bool:
         """Return the given answer; without one, ask for yes or no."""
@@ -43,8 +43,8 @@ class Wanted:
     plan: "Plan"
     start: bool
     check: bool
-    weakened: tuple[str, ...] = ()
-    """Runtimes whose agents may run although no box of this machine holds them."""
+    unboxed: tuple[str, ...] = ()
+    """Runtimes whose agents run without a box, since no box of this machine holds them."""
 
 
 def decide(
@@ -65,18 +65,18 @@ def decide(
         if not answers.agree("do it?" if lacks else "register it?"):
             tell("nothing was changed")
             raise typer.Exit(1)
-    weakened = _weakened(service, plan, answers)
+    unboxed = _unboxed(service, plan, answers)
     runs = init.runs(service)
     start = not runs and answers.agree("the daemon does not run; start it?", answers.start)
-    works = (runs or start) and init.may_be_tried(service, plan, usable, weakened)
+    works = (runs or start) and init.may_be_tried(service, plan, usable, unboxed)
     if answers.check and not works:
         tell("no job is tried: for that the daemon has to run, and the program of lead to be logged in")
     offered = works and (plan.changes or answers.check is not None)
     costs = "try it with one tiny job? its tokens are paid by the account that is logged in"
-    return Wanted(plan, start, offered and answers.agree(costs, answers.check), weakened)
+    return Wanted(plan, start, offered and answers.agree(costs, answers.check), unboxed)
 
 
-def _weakened(service: "Service", plan: "Plan", answers: Answers) -> tuple[str, ...]:
+def _unboxed(service: "Service", plan: "Plan", answers: Answers) -> tuple[str, ...]:
     """Report runtimes whose agents no box can confine, with the remedy. They run only if a person agrees; `--yes` does
     not.
     """
@@ -87,10 +87,10 @@ def _weakened(service: "Service", plan: "Plan", answers: Answers) -> tuple[str, 
         return ()
     for why in unheld.values():
         tell_error(why)
-    if answers.weak_box is None and not answers.yes:
+    if answers.without_box is None and not answers.yes:
         _require_terminal()
-        return tuple(unheld) if confirmed("run them all the same, in a weaker box?", default=False) else ()
-    return tuple(unheld) if answers.weak_box else ()
+        return tuple(unheld) if confirmed("run them all the same, without a box?", default=False) else ()
+    return tuple(unheld) if answers.without_box else ()
 
 
 def _name(service: "Service", found: "Checkout", answers: Answers) -> str:

@@ -47,7 +47,7 @@ def the_daemon(stage: Stage, told: Told) -> None:
 
 
 def _name_a_box(stage: Stage) -> None:
-    """Have the demo's own scripts run in a weaker box where none of this machine holds."""
+    """Have the demo's own scripts run without a box where none of this machine holds."""
     from activities.boxes import try_boxes
     from activities.host import boxing
     from activities.runtimes.table import SHELL
@@ -56,11 +56,10 @@ def _name_a_box(stage: Stage) -> None:
     default = Settings()
     if boxing.refused(default, SHELL):
         there = try_boxes.look(default.worker.agents_uid)
-        box = boxing.weaker(there)
-        why = f"No box of this machine holds agents, so the demo's own scripts run with box {box}."
+        why = "No box of this machine holds agents, so the demo's own scripts run with box none."
         stage.tell(f"{INDENT}{why} To have one: {there.remedy}")
         with (stage.home / "config.toml").open("a") as settings:
-            settings.write(f'[runtimes.{SHELL}]\nbox = "{box}"\n')
+            settings.write(f'[runtimes.{SHELL}]\nbox = "none"\n')
 
 
 def a_repository(stage: Stage, told: Told) -> None:

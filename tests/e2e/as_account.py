@@ -13,7 +13,7 @@ def become(uid: int, shown: list[str]) -> None:
     around = {str(each) for path in shown for each in Path(path).parents if not each.stat().st_mode & stat.S_IXOTH}
     covers = [path for path in around if not any(path.startswith(f"{other}/") for other in around)]
     below = [path for path in shown if any(path.startswith(f"{cover}/") for cover in covers)]
-    agent_mounts.Layout(covers, (), {path: os.path.isdir(path) for path in below}, uid).lay()
+    agent_mounts.Layout(covers, {path: os.path.isdir(path) for path in below}).lay()
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)

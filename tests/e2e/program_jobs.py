@@ -36,7 +36,7 @@ from workflows.model.workers import Assignment, SessionScope, Worker
 
 SOMEBODY = 64_321
 ACCOUNTS = {"root": None, "ordinary": SOMEBODY}
-KINDS = [(kind, who) for kind in ("bwrap", "landlock") for who in ACCOUNTS]
+KINDS = [("bwrap", who) for who in ACCOUNTS]
 
 
 def account_of(who: str) -> int | None:

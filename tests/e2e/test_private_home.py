@@ -71,7 +71,7 @@ def lived_in(service: Installed, tmp_path: Path, box: str) -> str:
     return job
 
 
-@pytest.mark.parametrize("box", [NO_BOX, pytest.param('box = "landlock"', marks=pytest.mark.long)])
+@pytest.mark.parametrize("box", [NO_BOX, pytest.param("", marks=pytest.mark.long)])
 def test_every_file_of_a_home_that_was_lived_in_is_closed_by_itself(
     installed: Installed, tmp_path: Path, box: str
 ) -> None:

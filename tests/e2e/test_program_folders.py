@@ -1,6 +1,6 @@
 """Attacks of boxed agents on the operator's own sessions, memory, settings and logins, as they were found (ruling N2).
 
-Stand-ins for the three programs attack, in each kind of box, for a service of root and of another account.
+Stand-ins for the three programs attack, in a box and without one, for a service of root and of another account.
 """
 
 import json
@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from activities.boxes import try_boxes
-from activities.boxes.box import BoxKind
 from activities.runtimes.table import PROGRAMS as PROGRAMS_OF_TABLE
 from activities.settings.model import WorkerSection
 from tests.activities.jobs.programs import PRELUDE
@@ -142,7 +141,7 @@ def states(user: Path) -> dict[str, tuple[int, ...]]:
 def attacked(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
     kind, who = request.param
     uid = account_of(who) if kind != "none" else None
-    if kind != "none" and (why := try_boxes.look(WorkerSection().agents_uid).lacks(BoxKind(kind))):
+    if kind != "none" and (why := try_boxes.look(WorkerSection().agents_uid).lacks()):
         pytest.skip(why)
     folder = Path(tempfile.mkdtemp(prefix="folders-"))
     try:

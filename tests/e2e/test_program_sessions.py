@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from activities.boxes import try_boxes
-from activities.boxes.box import BoxKind
 from activities.runtimes.table import PROGRAMS as PROGRAMS_OF_TABLE
 from activities.settings.model import WorkerSection
 from tests.e2e.program_jobs import KINDS, Job, Place, account_of
@@ -56,7 +55,7 @@ def chains(request: pytest.FixtureRequest) -> Iterator[Chains]:
     kind, who = request.param
     need(*PROGRAMS)
     uid = account_of(who) if kind != "none" else None
-    if kind != "none" and (why := try_boxes.look(WorkerSection().agents_uid).lacks(BoxKind(kind))):
+    if kind != "none" and (why := try_boxes.look(WorkerSection().agents_uid).lacks()):
         pytest.skip(why)
     folder = Path(tempfile.mkdtemp(prefix="sessions-"))
     with ScriptedModel(dict.fromkeys(PROGRAMS, SAYS)) as model:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from activities.agents.adapter import CannotLaunchError, Launch
 from activities.boxes import control_group, probes, try_boxes
-from activities.boxes.box import BoxKind, Network
+from activities.boxes.box import Network
 from activities.host import boxing
 from activities.host.boxing import Wanted
 from activities.runtimes.table import SHELL
@@ -25,10 +25,10 @@ def findings(service: Service) -> Iterator[Finding]:
     """Yield a line for each box in use, and one for each runtime without a box."""
     settings, root = service.settings, service.home.root
     there = try_boxes.look(settings.worker.agents_uid)
-    used: dict[tuple[BoxKind, Network, tuple[str, ...]], list[str]] = {}
+    used: dict[Network, list[str]] = {}
     for name in (*settings.configured_runtimes, SHELL):
         try:
-            box = boxing.box_of(service.home, settings, os.environ, Wanted(name, Launch((), {}), (), root, root))
+            box = boxing.box_of(service.home, settings, os.environ, Wanted(name, Launch((), {}), (), root))
         except CannotLaunchError as refused:
             yield Finding("box", Level.WRONG, refused.message, refused.hint)
             continue
@@ -36,9 +36,9 @@ def findings(service: Service) -> Iterator[Finding]:
             says = f"{name} runs in no box: its agents can do whatever this account can"
             yield Finding("box", Level.WARNING, says, f"remove box from [runtimes.{name}] in {service.home.config}")
         else:
-            used.setdefault((box.kind, box.network, box.leaks), []).append(name)
-    for (kind, network, leaks), names in used.items():
-        yield _in_use(kind, network, leaks, names, there)
+            used.setdefault(box.network, []).append(name)
+    for network, names in used.items():
+        yield _in_use(network, names, there)
 
 
 def bounds(service: Service) -> Iterator[Finding]:
@@ -77,16 +77,8 @@ def _may_take(limited: Collection[str], percent: int, most: int) -> str:
     return f"{memory} and {processes} processes"
 
 
-def _in_use(
-    kind: BoxKind, network: Network, leaks: tuple[str, ...], names: list[str], there: try_boxes.Machine
-) -> Finding:
-    whose = f"{kind}, network {network}, for {', '.join(names)}"
+def _in_use(network: Network, names: list[str], there: try_boxes.Machine) -> Finding:
     account = f", as account {there.uid}" if there.uid is not None else ""
-    if kind is BoxKind.BWRAP:
-        account += f", by {there.program}"
-    if leaks:
-        says = f"{whose}{account}: your settings name it, and in it a program can {', '.join(leaks)}"
-        fix = there.remedy if there.lacks(BoxKind.BWRAP, network) else f"remove box from [runtimes.{names[0]}]"
-        return Finding("box", Level.WARNING, says, fix)
     wide = "; all of the network is open, this machine's loopback too" if network is Network.FULL else ""
-    return Finding("box", Level.OK, f"{whose}{account}: {len(probes.PROBES)} ways out were tried, none leads out{wide}")
+    says = f"bwrap, network {network}, for {', '.join(names)}{account}, by {there.program}: "
+    return Finding("box", Level.OK, f"{says}{len(probes.PROBES)} ways out were tried, none leads out{wide}")

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from activities.agents.adapter import CannotLaunchError
-from activities.boxes import try_boxes
 from activities.git import hub
 from activities.git.hub import HubAwayError, HubRefusesError
 from activities.git.remotes import remotes, without_credentials
@@ -202,12 +201,10 @@ def unheld(service: Service, plan: Plan) -> dict[str, CannotLaunchError]:
     return {name: why for name, why in found.items() if why}
 
 
-def weaken(service: Service, runtimes: Iterable[str]) -> str:
-    """Set the weaker box of this machine in the settings of these runtimes; return its name."""
-    box = boxing.weaker(try_boxes.look(service.settings.worker.agents_uid))
+def unbox(service: Service, runtimes: Iterable[str]) -> None:
+    """Set in the settings of these runtimes that their agents have no box."""
     for runtime in runtimes:
-        settings.put(service, f"runtimes.{runtime}", f'box = "{box}"')
-    return box
+        settings.put(service, f"runtimes.{runtime}", 'box = "none"')
 
 
 def carry_out(service: Service, plan: Plan) -> tuple[Repo, Plan]:
@@ -249,13 +246,13 @@ def runs(service: Service) -> bool:
     return daemon_state.status(service.home).running
 
 
-def may_be_tried(service: Service, plan: Plan, usable: Sequence[Runtime], weakened: Collection[str] = ()) -> bool:
+def may_be_tried(service: Service, plan: Plan, usable: Sequence[Runtime], unboxed: Collection[str] = ()) -> bool:
     """Return whether the lead could work after `carry_out`.
 
-    It must be allowed here, its program must work, and it must have a box or need none that holds.
+    It must be allowed here, its program must work, and it must have a box that holds or need none.
     """
     lead = next(each for each in plan.members if each.new.name == LEAD)
-    if lead.runtime not in weakened and boxing.refused(service.settings, lead.runtime):
+    if lead.runtime not in unboxed and boxing.refused(service.settings, lead.runtime):
         return False
     ours = lead.standing in (Standing.NEW, Standing.ALLOWED)
     return lead.runtime in {SHELL, *(each.name for each in usable if each.works)} and (

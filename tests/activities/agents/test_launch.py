@@ -6,14 +6,12 @@ import shlex
 import subprocess
 import sys
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from activities.agents import kimi_guard
 from activities.agents.adapter import Launch
-from activities.boxes.box import BoxKind
 from tests.activities.agents.recorded import a_call, a_run, adapter
 from workflows.contract.models import AutonomyPolicy
 
@@ -45,16 +43,6 @@ def test_codex(tmp_path: Path, policy: AutonomyPolicy, sandbox: str, session: st
     own = Path(launch.env["TMPDIR"])
     assert own.is_dir()
     assert own.is_relative_to(a_call(tmp_path, a_run("codex")).run_dir)
-
-
-@pytest.mark.ruling("P5", "N2")
-@pytest.mark.parametrize(("policy", "reads_only"), [(AUTO, True), (READ, True), (WRITE, False), (FULL, False)])
-def test_codex_leaves_its_sandbox_to_a_landlock_box(tmp_path: Path, policy: AutonomyPolicy, reads_only: bool) -> None:
-    call = replace(a_call(tmp_path, a_run("codex", policy)), box=BoxKind.LANDLOCK)
-    launch = adapter("codex").launch(call)
-    assert " ".join(launch.argv).startswith("codex exec --json -s danger-full-access ")
-    assert launch.reads_only is reads_only
-    assert launched(tmp_path, "codex", policy).reads_only is False
 
 
 @pytest.mark.ruling("spec:ephemeral.read_only")

@@ -6,7 +6,7 @@ All of them work without a box: that is tested too, so that none is harmless by 
 
 from collections.abc import Collection, Iterable
 
-from activities.boxes.box import BoxKind, Network
+from activities.boxes.box import Network
 
 PREAMBLE = """
 import ctypes, fcntl, glob, json, mmap, os, resource, signal, socket, struct, sys, time
@@ -149,7 +149,7 @@ if ctypes.CFUNCTYPE(ctypes.c_int)(at)() == 0: got()
 open("mine", "w").write("#!/bin/sh"); os.chmod("mine", 0o4755); got()
 """,
 }
-"""Changes of a file's metadata, which Landlock alone does not mediate."""
+"""Changes of a file's metadata."""
 
 KERNEL = {
     "queue calls past every filter": "call((425, 425), 8, bytes(120)); got()",
@@ -195,7 +195,7 @@ one = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)  # multipath TCP, w
 one.connect(("127.0.0.1", world["port"])); got()
 """,
 }
-"""Network access that Landlock does not restrict: it knows plain TCP only."""
+"""Access to loopback by other protocols than plain TCP."""
 
 ATTACKS |= METADATA | KERNEL | FAMILIES | BESIDE_TCP
 
@@ -207,10 +207,7 @@ NOT_EVERYWHERE = {
 }
 """Attacks that need something missing on some kernels, machines or file systems."""
 
-LEFT_BY_LANDLOCK = "speak to a socket in the file system"
-"""Landlock does not prevent this if the account may use the socket. Only root can hide sockets from its agents."""
-
-LEFT_BY_BWRAP = "change the mode of a log of the run"
+LEFT = "change the mode of a log of the run"
 """A service that is not root hands its program a log of its own account. All folders around it are private."""
 
 EACH_IN_TURN = """
@@ -253,10 +250,9 @@ def that_worked(printed: str) -> set[str]:
     return {line.partition(": ")[2] for line in printed.splitlines() if line.startswith("worked: ")}
 
 
-def left(kind: BoxKind, network: Network, *, same_account: bool) -> tuple[set[str], set[str]]:
+def left(network: Network, *, same_account: bool) -> tuple[set[str], set[str]]:
     """Return the attacks that a box is known to allow, and those that it may allow on some machines."""
-    known = {LEFT_BY_BWRAP if kind is BoxKind.BWRAP else LEFT_BY_LANDLOCK} if same_account else set()
+    known = {LEFT} if same_account else set()
     if network is not Network.FULL:
         return known, set()
-    shared = {"attach System V shared memory"} if same_account and kind is BoxKind.LANDLOCK else set()
-    return known | {"speak to a service on loopback"} | shared, {*FAMILIES, *BESIDE_TCP}
+    return known | {"speak to a service on loopback"}, {*FAMILIES, *BESIDE_TCP}

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from activities.boxes import bwrap, try_boxes
-from activities.boxes.box import Box, BoxKind, Network
+from activities.boxes.box import Box, Network
 from activities.boxes.enter import described
 from activities.boxes.try_boxes import Machine
 from activities.runs import records, supervisor
@@ -23,15 +23,13 @@ from activities.runs.supervised_run import mark_of
 from tests.activities.boxes.attacks import (
     ATTACKS,
     KEYS,
-    LEFT_BY_BWRAP,
-    LEFT_BY_LANDLOCK,
+    LEFT,
     PREAMBLE,
     all_of,
     for_network,
     left,
     that_worked,
 )
-from tests.activities.boxes.metadata import LONG_PROGRAMS, METADATA_WORKS, PROGRAMS
 from tests.activities.boxes.world import PYTHON, SOMEBODY, World, built
 
 pytestmark = pytest.mark.ruling("N2")
@@ -89,67 +87,39 @@ def play(world: World, box: Box | None, script: str) -> tuple[str, dict[str, Any
     return (run_dir / "stdout.log").read_text(), end
 
 
-def box_of(world: World, there: Machine, kind: BoxKind, *read: Path) -> Box:
+def box_of(world: World, there: Machine, *read: Path) -> Box:
     """Build the box that a service of that account would make."""
-    if why := there.lacks(kind):
+    if why := there.lacks(Network.NONE):
         pytest.skip(why)
     assert there.uid is None
-    changes = {"uid": None, "own_network": there.own_network, "program": there.program}
-    box = world.box(kind, Network.NONE, read=read, **changes)
-    os.chown(box.tmp, SOMEBODY, SOMEBODY)
-    return box
+    return world.box(read=read, uid=None, program=there.program)
 
 
-@pytest.mark.parametrize("kind", [BoxKind.BWRAP, BoxKind.LANDLOCK])
 @pytest.mark.parametrize("network", Network)
 def test_all_of_them_fail_with_every_network_but_for_what_is_known(
-    there: World, theirs: Machine, kind: BoxKind, network: Network
+    there: World, theirs: Machine, network: Network
 ) -> None:
-    box = replace(box_of(there, theirs, kind, there.tmp / "lent"), network=network)
+    box = replace(box_of(there, theirs, there.tmp / "lent"), network=network)
     printed, end = play(there, box, all_of(for_network(network, NOT_ASKED)))
-    known, some = left(kind, network, same_account=True)
+    known, some = left(network, same_account=True)
     assert that_worked(printed) - some == known, end["error"]
     assert not any(there.tmp.rglob("planted"))
     assert end["survivors"] == 0
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", [BoxKind.BWRAP, BoxKind.LANDLOCK])
 @pytest.mark.parametrize("attack", [name for name in ATTACKS if name not in NOT_ASKED])
-def test_it_fails_for_an_account_without_rights(there: World, theirs: Machine, kind: BoxKind, attack: str) -> None:
-    box = box_of(there, theirs, kind, there.tmp / "lent")
+def test_it_fails_for_an_account_without_rights(there: World, theirs: Machine, attack: str) -> None:
+    box = box_of(there, theirs, there.tmp / "lent")
     printed, end = play(there, box, f"{PREAMBLE}print('began', flush=True)\n{ATTACKS[attack]}")
     assert printed.startswith("began"), end["error"]
-    assert ("got" in printed) is (attack == (LEFT_BY_LANDLOCK if kind is BoxKind.LANDLOCK else LEFT_BY_BWRAP))
+    assert ("got" in printed) is (attack == LEFT)
     assert not any(there.tmp.rglob("planted"))
     assert end["survivors"] == 0
 
 
-@pytest.mark.parametrize("kind", [BoxKind.BWRAP, BoxKind.LANDLOCK])
-def test_a_folder_that_is_not_there_is_named_and_nothing_is_started(
-    there: World, theirs: Machine, kind: BoxKind
-) -> None:
+def test_a_folder_that_is_not_there_is_named_and_nothing_is_started(there: World, theirs: Machine) -> None:
     gone = there.tmp / "gone"
-    printed, end = play(there, box_of(there, theirs, kind, gone), "print('up')")
+    printed, end = play(there, box_of(there, theirs, gone), "print('up')")
     assert printed == ""
     assert str(gone) in end["error"]
-
-
-def test_a_program_can_change_metadata_of_its_own_files(there: World, theirs: Machine) -> None:
-    box = box_of(there, theirs, BoxKind.LANDLOCK)
-    printed, end = play(there, box, f"{PREAMBLE}{METADATA_WORKS}")
-    assert printed == "done\n", end["error"]
-
-
-@pytest.mark.parametrize(
-    "program", [*PROGRAMS, *(pytest.param(name, marks=pytest.mark.long) for name in LONG_PROGRAMS)]
-)
-def test_programs_that_set_modes_and_times_work(there: World, theirs: Machine, program: str) -> None:
-    if shutil.which(program, path="/usr/bin:/bin") is None and program != "pip":
-        pytest.skip(f"this machine has no {program}")
-    script = (PROGRAMS | LONG_PROGRAMS)[program]
-    run = (
-        f"import subprocess; subprocess.run(['bash', '-euo', 'pipefail', '-c', {script!r}], check=True); print('done')"
-    )
-    printed, end = play(there, box_of(there, theirs, BoxKind.LANDLOCK), run)
-    assert printed.endswith("done\n"), printed + end["error"]

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from activities.boxes import control_group
-from activities.boxes.box import BoxKind
 from activities.boxes.control_group import CPU, MEMORY, PROCESSES, Group, bases, job_limits, limits, made
 from activities.host.helper_process import TooMuchError, apart
 from activities.runs import spawn
@@ -40,13 +39,11 @@ def group() -> Iterator[Group]:
         yield there
 
 
-async def test_an_agent_that_takes_more_memory_is_ended_and_nobody_else(
-    world: World, kind: BoxKind, group: Group
-) -> None:
-    end = await world.play(world.box(kind), TAKES)
+async def test_an_agent_that_takes_more_memory_is_ended_and_nobody_else(world: World, group: Group) -> None:
+    end = await world.play(world.box(), TAKES)
     assert (end.kind, end.signal, end.stdout.read_text()) == (EndKind.EXITED, 9, "")
     assert end.ran_out.startswith("the kernel killed it for lack of memory: all agents together may take 200 MiB, see ")
-    assert (await world.play(world.box(kind), "print('up')")).exit_code == 0
+    assert (await world.play(world.box(), "print('up')")).exit_code == 0
 
 
 async def test_an_agent_cannot_exceed_the_limit_of_processes(world: World, group: Group) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from activities.boxes.box import BoxKind
 from activities.boxes.control_group import CPU, MEMORY, OWN, PROCESSES, Group, JobGroup, made
 from activities.runs import spawn
 from activities.runs.supervised_run import RunEnd
@@ -96,19 +95,17 @@ def jobs_of(group: Group) -> set[str]:
     return {each.name for folder in group.folders.values() for each in folder.glob("*/")} - {OWN}
 
 
-async def test_a_job_that_exceeds_its_memory_ends_alone_and_says_why(world: World, kind: BoxKind, group: Group) -> None:
-    beside = await begun(world.request(world.box(kind), BYSTANDER))
-    eater = await world.play(world.box(kind), EATER)
+async def test_a_job_that_exceeds_its_memory_ends_alone_and_says_why(world: World, group: Group) -> None:
+    beside = await begun(world.request(world.box(), BYSTANDER))
+    eater = await world.play(world.box(), EATER)
     await ends_well(world, beside)
     assert (eater.kind, eater.signal, eater.survivors) == (EndKind.EXITED, 9, 0)
     assert eater.ran_out == ITS_OWN
 
 
-async def test_a_fork_bomb_leaves_others_their_processes_and_says_why(
-    world: World, kind: BoxKind, group: Group
-) -> None:
-    beside = await begun(world.request(world.box(kind), BYSTANDER))
-    bomb = await begun(world.request(world.box(kind), BOMB))
+async def test_a_fork_bomb_leaves_others_their_processes_and_says_why(world: World, group: Group) -> None:
+    beside = await begun(world.request(world.box(), BYSTANDER))
+    bomb = await begun(world.request(world.box(), BOMB))
     await ends_well(world, beside)
     (world.work / "enough").touch()
     end = await bomb
@@ -136,9 +133,9 @@ async def test_a_command_is_in_the_group_of_its_job_by_each_limit(world: World, 
     assert OWN not in jobs
 
 
-async def test_its_supervisor_keeps_its_view_of_groups(world: World, kind: BoxKind, group: Group) -> None:
+async def test_its_supervisor_keeps_its_view_of_groups(world: World, group: Group) -> None:
     """A cgroup namespace of its own could keep the supervisor from leaving the job's group."""
-    request = world.request(world.box(kind), SHOWS)
+    request = world.request(world.box(), SHOWS)
     run = await begun(request)
     seen, own = (os.readlink(f"/proc/{each}/ns/cgroup") for each in (supervisor_of(request), "self"))
     (world.work / "go").touch()
@@ -146,9 +143,9 @@ async def test_its_supervisor_keeps_its_view_of_groups(world: World, kind: BoxKi
     assert seen == own
 
 
-async def test_no_program_widens_what_it_may_take(world: World, kind: BoxKind, group: Group) -> None:
+async def test_no_program_widens_what_it_may_take(world: World, group: Group) -> None:
     env = {"PATH": os.environ["PATH"], "GROUPS": ":".join(map(str, group.folders.values()))}
-    end = await world.play(world.box(kind), WIDENS, env=env)
+    end = await world.play(world.box(), WIDENS, env=env)
     assert end.stdout.read_text() == "[]\n", end.stderr.read_text()
 
 

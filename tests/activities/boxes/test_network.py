@@ -16,7 +16,7 @@ import pytest
 
 from activities.boxes import allowed_hosts
 from activities.boxes.allowed_hosts import Entry, Target, is_refused, matching
-from activities.boxes.box import BoxKind, Network
+from activities.boxes.box import Network
 from activities.runs.os_processes import children, identity
 from activities.runs.supervised_run import Claim
 from activities.settings.model import Settings
@@ -56,7 +56,7 @@ def answering(answer: bytes) -> Iterator[int]:
         listening.shutdown(socket.SHUT_RDWR)
 
 
-async def test_a_service_of_this_machine_that_is_named_is_where_it_always_is(world: World, kind: BoxKind) -> None:
+async def test_a_service_of_this_machine_that_is_named_is_where_it_always_is(world: World) -> None:
     script = """
 import socket
 for port in (world["named"], world["port"]):
@@ -67,13 +67,13 @@ for port in (world["named"], world["port"]):
 """
     with answering(b"model") as port:
         world.facts["named"] = port
-        box = world.box(kind, Network.MODEL, hosts=(f"127.0.0.1:{port}",) * 2)
+        box = world.box(Network.MODEL, hosts=(f"127.0.0.1:{port}",) * 2)
         preamble = "import os, json; world = json.loads(os.environ['WORLD'])\n"
         end = await world.play(box, preamble + script)
     assert end.stdout.read_text() == "model\nConnectionRefusedError\n", end.stderr.read_text()
 
 
-async def test_hosts_that_are_not_named_are_refused_with_a_sentence_and_noted(world: World, kind: BoxKind) -> None:
+async def test_hosts_that_are_not_named_are_refused_with_a_sentence_and_noted(world: World) -> None:
     script = """
 ask("CONNECT evil.example:443 HTTP/1.1")
 ask("CONNECT evil.example:443 HTTP/1.1")
@@ -82,7 +82,7 @@ ask("CONNECT localhost:443 HTTP/1.1")
 ask("CONNECT 127.0.0.1:%d HTTP/1.1" % json.loads(os.environ["WORLD"])["port"])
 ask("nonsense")
 """
-    box = world.box(kind, Network.MODEL, hosts=("api.example", "localhost"))
+    box = world.box(Network.MODEL, hosts=("api.example", "localhost"))
     end = await world.play(box, "import json\n" + ASK + script)
     told = "evil.example:443 is blocked by this box: it is not in [runtimes.<name>].hosts"
     refused = f"HTTP/1.1 403 Forbidden {told}"
@@ -97,14 +97,14 @@ ask("nonsense")
     assert log.count("network: evil.example:443 is blocked") == 1
 
 
-async def test_an_allowed_host_is_reached_through_the_machine_s_own_proxy(world: World, kind: BoxKind) -> None:
+async def test_an_allowed_host_is_reached_through_the_machine_s_own_proxy(world: World) -> None:
     with answering(b"HTTP/1.1 200 OK\r\n\r\nfrom afar") as port:
-        box = world.box(kind, Network.MODEL, hosts=("api.example",), upstream=f"http://127.0.0.1:{port}")
+        box = world.box(Network.MODEL, hosts=("api.example",), upstream=f"http://127.0.0.1:{port}")
         end = await world.play(box, ASK + 'ask("CONNECT api.example:443 HTTP/1.1")')
     assert end.stdout.read_text() == "HTTP/1.1 200 Connection established from afar\n", end.stderr.read_text()
 
 
-async def test_the_proxy_begins_with_the_first_connection_and_ends_with_the_run(world: World, kind: BoxKind) -> None:
+async def test_the_proxy_begins_with_the_first_connection_and_ends_with_the_run(world: World) -> None:
     script = """
 import pathlib, time
 print("up", flush=True)
@@ -114,7 +114,7 @@ wait("connect")
 for _ in range(2): ask("CONNECT evil.example:443 HTTP/1.1"); sys.stdout.flush()
 wait("end")
 """
-    request = world.request(world.box(kind, Network.MODEL, hosts=("api.example",)), ASK + script)
+    request = world.request(world.box(Network.MODEL, hosts=("api.example",)), ASK + script)
     task = await begun(request)
     claim = Claim.read(request.run_dir)
     assert claim is not None
@@ -123,7 +123,7 @@ wait("end")
     (world.work / "connect").touch()
     await until(lambda: (request.run_dir / "stdout.log").read_text().count("403 Forbidden") == 2)
     [proxy] = children(claim.pid) - {command}
-    if world.box(kind).uid is not None:
+    if world.box().uid is not None:
         assert os.stat(f"/proc/{proxy}/ns/net").st_ino == os.stat("/proc/self/ns/net").st_ino
         assert {line for line in Path(f"/proc/{proxy}/status").read_text().splitlines() if line.startswith("Uid")} == {
             "\t".join(["Uid:", *[str(UID)] * 4])
@@ -136,8 +136,8 @@ wait("end")
     assert identity(proxy) is None
 
 
-async def test_nothing_of_the_proxy_is_left(world: World, kind: BoxKind) -> None:
-    end = await world.play(world.box(kind, Network.MODEL), "print('up')")
+async def test_nothing_of_the_proxy_is_left(world: World) -> None:
+    end = await world.play(world.box(Network.MODEL), "print('up')")
     assert (end.exit_code, end.survivors, end.stdout.read_text()) == (0, 0, "up\n")
 
 

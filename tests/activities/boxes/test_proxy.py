@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from activities.boxes import allowed_hosts, proxy
-from activities.boxes.box import Box, BoxKind, Network
+from activities.boxes.box import Box, Network
 
 pytestmark = pytest.mark.ruling("N2")
 
@@ -56,7 +56,7 @@ class Bench:
 
     def ask(self, hosts: tuple[str, ...], request: bytes, *more: bytes, upstream: str = "") -> bytes:
         """Send a request, each part after the answer to the one before. Return all answers."""
-        box = Box(BoxKind.BWRAP, Network.MODEL, HERE, HERE, HERE, hosts=hosts, upstream=upstream)
+        box = Box(Network.MODEL, HERE, HERE, hosts=hosts, upstream=upstream)
         with socket.create_server(("127.0.0.1", 0)) as listening, socket.socket() as program:
             serving = proxy.Proxy(box, self.noted.append)
             thread = threading.Thread(target=self._serve, args=(serving, listening), daemon=True)

@@ -9,8 +9,7 @@ from tests.activities.boxes.attacks import (
     BESIDE_TCP,
     FAMILIES,
     KERNEL,
-    LEFT_BY_BWRAP,
-    LEFT_BY_LANDLOCK,
+    LEFT,
     METADATA,
 )
 from tests.written import ROOT
@@ -39,7 +38,7 @@ ROWS = {
     "make a read-only folder writable": {"make what is lent writable again"},
     "read the worker's environment": OF_THE_WORKER,
     "limit the worker": HELD_UP,
-    "use a socket in the file system": {LEFT_BY_LANDLOCK},
+    "use a socket in the file system": {"speak to a socket in the file system"},
     "use an abstract socket": {"speak to an abstract socket"},
     "reach this machine's loopback": {"speak to a service on loopback", *BESIDE_TCP},
     "speak over other families": FAMILIES.keys(),
@@ -51,17 +50,17 @@ ROWS = {
 }
 """The beginning of a row, and its attacks: `test_attacks` and `test_accounts` make them."""
 
-LEAKS = {
+OF_PROBES = {
     "see which processes there are": "see a host process",
     "see the machine's connections": "see the host's connections",
 }
-"""Rows of a probe: `test_probes` finds that Landlock does not prevent it."""
+"""Rows of a probe, which `test_probes` finds to fail."""
 
 
-def cells(row: str) -> tuple[str, str, str]:
+def cells(row: str) -> tuple[str, str]:
     [line] = [line for line in PAGE.splitlines() if line.startswith(f"| {row}")]
-    *_, bwrap, landlock, none, _ = (cell.strip() for cell in line.split("|"))
-    return bwrap, landlock, none
+    *_, bwrap, none, _ = (cell.strip() for cell in line.split("|"))
+    return bwrap, none
 
 
 def test_every_attack_has_its_row() -> None:
@@ -70,23 +69,22 @@ def test_every_attack_has_its_row() -> None:
 
 def test_a_row_says_no_where_its_attacks_fail_and_names_what_is_left() -> None:
     for row, attacks in ROWS.items():
-        bwrap, landlock, none = cells(row)
+        bwrap, none = cells(row)
         assert bwrap.startswith("no"), row
-        assert ("a log of its own run" in bwrap) is (LEFT_BY_BWRAP in attacks), row
-        assert landlock.startswith("no") is (LEFT_BY_LANDLOCK not in attacks), row
+        assert ("a log of its own run" in bwrap) is (LEFT in attacks), row
         assert none == ("no" if attacks == {"change a control group"} else "yes"), row
 
 
-def test_what_landlock_is_known_to_leak_is_not_denied() -> None:
-    for row, probe in LEAKS.items():
+def test_a_row_of_a_probe_says_no() -> None:
+    for row, probe in OF_PROBES.items():
         assert probe in PROBES
-        assert cells(row) == ("no", "yes", "yes"), row
+        assert cells(row) == ("no", "yes"), row
 
 
 def test_the_defaults_are_those_of_the_settings() -> None:
     section = RuntimeSection()
     assert (section.box, Settings().temporal.by_hand) == ("auto", "auto")
-    assert "| `box` | `auto` (the default): `bwrap`, else `landlock`, if it was tried" in PAGE
+    assert "| `box` | `auto` (the default) and `bwrap`:" in PAGE
     for runtime in ("shell", "runtime_a"):
         assert network_of(section, runtime)[0] is Network.MODEL
     assert "| `network` | `model` (the default)" in PAGE

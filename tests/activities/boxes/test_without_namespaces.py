@@ -9,12 +9,10 @@ from pathlib import Path
 import pytest
 
 from activities.agents.adapter import CannotLaunchError
-from activities.boxes import bwrap, probes, try_boxes
-from activities.boxes.box import BoxKind, Network
-from activities.boxes.probes import Proof
+from activities.boxes import bwrap, try_boxes
+from activities.boxes.box import Network
 from activities.boxes.try_boxes import Machine
 from activities.host import boxing
-from activities.settings.model import RuntimeSection
 from tests.activities.boxes.world import PYTHON, SOMEBODY
 
 pytestmark = pytest.mark.ruling("N2")
@@ -53,22 +51,16 @@ def there(*command: str) -> str:
     return done.stdout
 
 
-def test_its_boxes_leak_so_only_the_settings_can_choose_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_has_no_box_and_says_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
     programs = bwrap.programs()
     assert programs, "one comes with the service"
     found = Machine(**json.loads(there(try_boxes.__file__, "1", *programs)))
     assert found.bwrap
-    assert found.lacks(BoxKind.BWRAP) == found.bwrap
-    tried = there(probes.__file__, "landlock", "none", json.dumps(vars(found)))
-    leaks = [name for name in json.loads(tried) if name in probes.PROBES]
-    assert {"reach a host socket", "see a host process"} <= {*leaks}
-    assert not {"read a key", "write outside", "remount", "signal a host process"} & {*leaks}
-    monkeypatch.setattr(probes, "proved", lambda *_: Proof(escaped=tuple(leaks)))
+    monkeypatch.setattr(try_boxes, "allowing", lambda: "sudo allow it")
     with pytest.raises(CannotLaunchError) as refused:
-        boxing.kind_of(RuntimeSection(), "shell", Network.NONE, found)
-    assert "reach a host socket" in refused.value.message
-    kind, told = boxing.kind_of(RuntimeSection(box="landlock"), "shell", Network.NONE, found)
-    assert (kind, list(told)) == (BoxKind.LANDLOCK, leaks)
+        boxing.require(Network.NONE, "shell", found)
+    assert found.bwrap in refused.value.message
+    assert refused.value.hint.startswith("sudo allow it, or set [runtimes.shell].box = ")
 
 
 @pytest.mark.parametrize(

@@ -10,19 +10,19 @@ import pytest
 from activities.agents.adapter import CannotLaunchError, Launch, ProgramCall
 from activities.agents.registry import adapters_of
 from activities.boxes import probes, try_boxes
-from activities.boxes.box import Box, BoxKind, Network
+from activities.boxes.box import Box, Network
 from activities.boxes.probes import Proof
 from activities.boxes.try_boxes import Machine
 from activities.host import boxing
 from activities.host.boxing import Wanted
 from activities.runtimes.table import PROGRAMS
 from activities.settings.home import Home
-from activities.settings.model import RuntimeSection, Settings
+from activities.settings.model import Settings
 from tests.activities.agents.recorded import RUNTIMES, a_call, a_run
 from workflows.contract.models import AutonomyPolicy
 
 pytestmark = pytest.mark.ruling("N2")
-GOOD = Machine(bwrap="", landlock=7, own_network=True)
+GOOD = Machine(bwrap="", own_network=True)
 LOGINS = {"codex": ".codex/auth.json", "claude": ".claude/.credentials.json", "kimi": ".kimi-code/credentials/kimi"}
 
 
@@ -44,7 +44,7 @@ def boxed(home: Home, users_home: Path, runtime: str, launch: Launch, **section:
     environ = {"HOME": str(users_home), "PATH": "/usr/bin:/bin"}
     work = home.worktrees / "w"
     work.mkdir(parents=True, exist_ok=True)
-    return boxing.box_of(home, settings, environ, Wanted(runtime, launch, (), work, home.runs / "job-1.1"))
+    return boxing.box_of(home, settings, environ, Wanted(runtime, launch, (), work))
 
 
 def of_program(home: Home, users_home: Path, program: str, **section: Any) -> Box:
@@ -67,7 +67,7 @@ def test_a_box_shows_the_program_s_own_folder_and_nothing_of_the_operator_s(
     sessions = {own / name for name in PROGRAMS[program].writes}
     assert own in box.scratch
     assert sessions <= set(box.writable)
-    shown = [place for place in box.readable if place.is_relative_to(own)]
+    shown = [place for place, writable in box.places.items() if not writable and place.is_relative_to(own)]
     assert [path for place in shown for path in (place, *place.rglob("*")) if path.name == Path(LOGINS[program]).name]
     assert {place for place in box.writable if place.is_relative_to(own)} == sessions
     assert box.network is Network.MODEL
@@ -111,55 +111,29 @@ def test_a_provider_with_an_impossible_host_is_said_and_only_where_hosts_matter(
         assert boxed(home, users_home, "shell", launch, network="full")
 
 
-HOLDS, LEAKS, FAILS = Proof(), Proof(escaped=("read a key",)), Proof("no room")
-BOTH, LANDLOCK, NEITHER = Machine("", 7, own_network=True), Machine("missing", 7), Machine("missing", 0)
-
-
 @pytest.mark.parametrize(
-    ("said", "there", "proofs", "kind", "leaks"),
+    ("there", "proof", "why"),
     [
-        ("auto", BOTH, {"bwrap": HOLDS}, BoxKind.BWRAP, ()),
-        ("bwrap", BOTH, {"bwrap": HOLDS}, BoxKind.BWRAP, ()),
-        ("auto", LANDLOCK, {"landlock": HOLDS}, BoxKind.LANDLOCK, ()),
-        ("auto", BOTH, {"bwrap": LEAKS, "landlock": HOLDS}, BoxKind.LANDLOCK, ()),
-        ("landlock", BOTH, {"landlock": LEAKS}, BoxKind.LANDLOCK, ("read a key",)),
+        (Machine("missing"), Proof(), "bwrap: missing"),
+        (GOOD, Proof(escaped=("read a key",)), "bwrap: in it a program can read a key"),
+        (GOOD, Proof("no room"), "bwrap: no room"),
+        (replace(GOOD, own_network=False), Proof(), "bwrap: network none needs a network namespace"),
     ],
 )
-def test_auto_takes_a_box_that_holds_and_only_a_named_landlock_may_leak(
-    monkeypatch: pytest.MonkeyPatch,
-    said: Any,
-    there: Machine,
-    proofs: dict[str, Proof],
-    kind: BoxKind,
-    leaks: tuple[str, ...],
-) -> None:
-    monkeypatch.setattr(probes, "proved", lambda kind, *_: proofs[kind])
-    assert boxing.kind_of(RuntimeSection(box=said), "shell", Network.NONE, there) == (kind, leaks)
-
-
-@pytest.mark.parametrize(
-    ("said", "there", "proofs", "why", "named"),
-    [
-        ("auto", LANDLOCK, {"landlock": LEAKS}, "bwrap: missing; landlock: in it a program can read a key", "landlock"),
-        ("auto", BOTH, {"bwrap": LEAKS, "landlock": LEAKS}, "bwrap: in it a program can read a key", "landlock"),
-        ("auto", NEITHER, {}, "landlock: the kernel has no Landlock", "none"),
-        ("bwrap", BOTH, {"bwrap": LEAKS}, "bwrap: in it a program can read a key", "landlock"),
-        ("bwrap", BOTH, {"bwrap": FAILS}, "bwrap: no room", "landlock"),
-        ("bwrap", replace(BOTH, own_network=False), {}, "network none needs a network namespace", "landlock"),
-        ("landlock", BOTH, {"landlock": FAILS}, "landlock: no room", "none"),
-        ("landlock", NEITHER, {}, "landlock: the kernel has no Landlock", "none"),
-    ],
-)
+@pytest.mark.parametrize("box", ["auto", "bwrap"])
 def test_a_box_that_does_not_hold_runs_nothing_and_its_way_out_is_named(
-    monkeypatch: pytest.MonkeyPatch, said: Any, there: Machine, proofs: dict[str, Proof], why: str, named: str
+    home: Home, users_home: Path, monkeypatch: pytest.MonkeyPatch, there: Machine, proof: Proof, why: str, box: str
 ) -> None:
-    monkeypatch.setattr(probes, "proved", lambda kind, *_: proofs[kind])
+    monkeypatch.setattr(try_boxes, "look", lambda _: there)
+    monkeypatch.setattr(probes, "proved", lambda *_: proof)
     monkeypatch.setattr(try_boxes, "allowing", lambda: "sudo allow it")
     with pytest.raises(CannotLaunchError) as refused:
-        boxing.kind_of(RuntimeSection(box=said), "shell", Network.NONE, there)
+        boxed(home, users_home, "shell", Launch((), {}), network="none", box=box)
     assert "without one none is run" in refused.value.message
     assert why in refused.value.message
-    assert refused.value.hint == f'sudo allow it, or set [runtimes.shell].box = "{named}"; then: service doctor'
+    in_containers = "(in a container, the container is the box)"
+    command = f'sudo allow it, or set [runtimes.shell].box = "none" {in_containers}; then: service doctor'
+    assert refused.value.hint == command
 
 
 def test_a_folder_that_an_agent_has_sent_elsewhere_is_not_handed_over(tmp_path: Path) -> None:
@@ -170,33 +144,9 @@ def test_a_folder_that_an_agent_has_sent_elsewhere_is_not_handed_over(tmp_path: 
     (tmp_path / "cache/tool").symlink_to(tmp_path / "private")
     os.chown(tmp_path / "cache", 64_100, 64_100)
     work = tmp_path / "work"
-    box = Box(BoxKind.BWRAP, Network.NONE, work, tmp_path, tmp_path, write=(tmp_path / "cache/tool/here",), uid=64_100)
+    box = Box(Network.NONE, work, tmp_path, write=(tmp_path / "cache/tool/here",), uid=64_100)
     with pytest.raises(CannotLaunchError) as refused:
         boxing.hand_over(box)
     assert "leads elsewhere by a link" in refused.value.message
     assert refused.value.hint == "service help boxes"
     assert (tmp_path / "private/here").stat().st_uid == 0
-
-
-BARE = Machine(bwrap="no user namespaces", landlock=7, own_network=True)
-"""A machine on which a service that is not root has only Landlock."""
-
-
-@pytest.mark.parametrize("program", LOGINS)
-def test_where_nothing_can_be_mounted_a_program_may_change_its_folder_and_no_link_that_it_left_there_is_followed(
-    home: Home, users_home: Path, program: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(try_boxes, "look", lambda _: BARE)
-    environ = {"HOME": str(users_home), "PATH": "/usr/bin:/bin"}
-    adapter = adapters_of(Settings(), environ)[RUNTIMES[program]]
-    call = a_call(home.root, a_run(program, AutonomyPolicy.WORKSPACE_WRITE))
-    for name in (*PROGRAMS[program].writes, "settings.json", "config.toml", "AGENTS.md"):
-        call.home.mkdir(exist_ok=True)
-        (call.home / name).symlink_to(users_home)
-    launch = adapter.launch(call)
-    box = boxed(home, users_home, RUNTIMES[program], launch, box="landlock")
-    assert box
-    assert box.kind is BoxKind.LANDLOCK
-    assert call.home in box.writable
-    assert not [place for place in box.places if place.is_relative_to(call.home) and place != call.home]
-    assert not [path for path in call.home.rglob("*") if path.is_symlink()]

@@ -12,7 +12,7 @@ import pytest
 
 from activities.agents.shell import Shell
 from activities.boxes import try_boxes
-from activities.boxes.box import BoxKind
+from activities.boxes.box import Network
 from activities.boxes.control_group import MEMORY
 from activities.boxes.try_boxes import Machine
 from activities.host.slots import Slots
@@ -22,7 +22,6 @@ from activities.jobs.workspace import Evidence, Workspace
 from activities.settings.model import Settings
 from activities.store import attempts
 from tests.activities.boxes.groups import kept_within
-from tests.activities.boxes.world import why_not
 from tests.activities.jobs.conftest import Stage
 from workflows.contract.models import Action, AutonomyPolicy, ServiceResult
 from workflows.model.jobs import JobRun
@@ -56,11 +55,10 @@ def boxed(stage: Stage, **section: Any) -> Stage:
     return replace(stage, context=context, jobs=Jobs(context, {"shell": Shell(())}, Slots(settings)))
 
 
-@pytest.fixture(params=[BoxKind.BWRAP, BoxKind.LANDLOCK])
-def kind(request: pytest.FixtureRequest) -> str:
-    if why := why_not(request.param):
+@pytest.fixture(autouse=True)
+def has_boxes() -> None:
+    if why := try_boxes.look(Settings().worker.agents_uid).lacks(Network.MODEL):
         pytest.skip(why)
-    return str(request.param)
 
 
 def diagnostics(stage: Stage, job_id: str) -> dict[str, Any]:
@@ -69,18 +67,7 @@ def diagnostics(stage: Stage, job_id: str) -> dict[str, Any]:
     return row.diagnostics or {}
 
 
-def said_of(stage: Stage, job_id: str, kind: str) -> str:
-    """Return the network in a job's record, after checking its box and that it lists known leaks."""
-    said, leaks, _ = str(diagnostics(stage, job_id)["box"]).partition("; in it a program can still ")
-    assert bool(leaks) is (kind == BoxKind.LANDLOCK)
-    box, _, network = said.partition(", ")
-    assert box == kind
-    return network
-
-
-async def test_an_agent_works_in_its_folder_and_reaches_nothing_of_the_service(
-    stage: Stage, users_home: Path, kind: str
-) -> None:
+async def test_an_agent_works_in_its_folder_and_reaches_nothing_of_the_service(stage: Stage, users_home: Path) -> None:
     home = stage.context.home.root
     script = f"""{LOOK}
 summary = json.dumps([
@@ -90,7 +77,7 @@ summary = json.dumps([
 ])
 {ANSWER}"""
     job = stage.job(script, Action.IMPLEMENT)
-    boxed_stage = boxed(stage, box=kind)
+    boxed_stage = boxed(stage)
     outcome = await boxed_stage.play(job)
     assert outcome.state is JobState.SUCCEEDED, outcome.reason
     key, store, _, _, edited, made = json.loads(outcome.summary)
@@ -99,18 +86,18 @@ summary = json.dumps([
     assert set(outcome.touched_files) == {"limiter.py", "new.py"}
     assert not (users_home / "planted").exists()
     assert not (stage.repo / "planted").exists()
-    assert said_of(stage, job.job_id, kind) == "network model"
+    assert diagnostics(stage, job.job_id)["box"] == "bwrap, network model"
 
 
-async def test_a_reader_by_policy_cannot_write_its_folder(stage: Stage, kind: str) -> None:
+async def test_a_reader_by_policy_cannot_write_its_folder(stage: Stage) -> None:
     script = f'{LOOK}summary = tried(lambda: open("new.py", "w")) + " " + os.environ["TMPDIR"]\n{ANSWER}'
     job = stage.job(script)
     worker = job.assignment.worker.model_copy(update={"autonomy_policy": AutonomyPolicy.READ_ONLY})
     job = job.model_copy(update={"assignment": job.assignment.model_copy(update={"worker": worker})})
-    outcome = await boxed(stage, box=kind, network="none").play(job)
+    outcome = await boxed(stage, network="none").play(job)
     assert outcome.state is JobState.SUCCEEDED, outcome.reason
     assert outcome.summary.split()[0] in ("PermissionError", "OSError")
-    assert said_of(stage, job.job_id, kind) == "network none"
+    assert diagnostics(stage, job.job_id)["box"] == "bwrap, network none"
 
 
 async def test_a_shell_agent_reaches_no_port_of_this_machine_unless_the_settings_name_it(stage: Stage) -> None:
@@ -140,9 +127,7 @@ summary = " ".join(map(tried, tries))
         assert reached.summary.split()[0] == "done", reached.reason
 
 
-async def test_what_an_agent_wrote_is_the_service_s_afterwards(
-    stage: Stage, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_an_agent_wrote_is_the_service_s_afterwards(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     does = 'os.mkdir("a"); open("a/b", "w").write("x"); os.symlink("/etc/shadow", "a/link"); summary = "fine"'
     script = f"{LOOK}{does}\n{ANSWER}"
     seen = list[int]()
@@ -154,14 +139,14 @@ async def test_what_an_agent_wrote_is_the_service_s_afterwards(
 
     monkeypatch.setattr(workspace, "collect", looked)
     job = stage.job(script, Action.IMPLEMENT)
-    outcome = await boxed(stage, box=kind).play(job)
+    outcome = await boxed(stage).play(job)
     assert outcome.state is JobState.SUCCEEDED, outcome.reason
     assert set(seen) == {os.geteuid()}
     assert Path("/etc/shadow").stat().st_uid == 0
 
 
 async def test_a_reader_s_folder_is_the_service_s_before_it_is_looked_at_and_deleted(
-    stage: Stage, kind: str, monkeypatch: pytest.MonkeyPatch
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its entries keep their owner: only the service may enter the folder around it."""
     seen = list[tuple[int, str]]()
@@ -173,9 +158,7 @@ async def test_a_reader_s_folder_is_the_service_s_before_it_is_looked_at_and_del
         return collect(place, run, result, model)
 
     monkeypatch.setattr(workspace, "collect", looked)
-    outcome = await boxed(stage, box=kind).play(
-        stage.job(f'{LOOK}open("new", "w").write("x"); summary = "fine"\n{ANSWER}')
-    )
+    outcome = await boxed(stage).play(stage.job(f'{LOOK}open("new", "w").write("x"); summary = "fine"\n{ANSWER}'))
     assert outcome.state is JobState.SUCCEEDED, outcome.reason
     assert seen == [(os.geteuid(), "x")]
     assert not list(stage.context.home.worktrees.iterdir())
@@ -184,7 +167,7 @@ async def test_a_reader_s_folder_is_the_service_s_before_it_is_looked_at_and_del
 async def test_without_a_box_nothing_is_run_unless_the_settings_say_so(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(try_boxes, "look", lambda _: Machine(bwrap=try_boxes.INSTALL, landlock=0))
+    monkeypatch.setattr(try_boxes, "look", lambda _: Machine(bwrap=try_boxes.INSTALL))
     job = stage.job(f"{LOOK}open('{stage.tmp}/ran', 'w'); summary = 'fine'\n{ANSWER}")
     refused = await boxed(stage).play(job)
     assert refused.state is JobState.BLOCKED
@@ -198,13 +181,13 @@ async def test_without_a_box_nothing_is_run_unless_the_settings_say_so(
     assert diagnostics(stage, again.job_id)["box"] == "none"
 
 
-async def test_a_folder_around_the_service_s_home_is_not_handed_out(stage: Stage, kind: str) -> None:
-    refused = await boxed(stage, box=kind, read=[str(stage.tmp)]).play(stage.job(ANSWER))
+async def test_a_folder_around_the_service_s_home_is_not_handed_out(stage: Stage) -> None:
+    refused = await boxed(stage, read=[str(stage.tmp)]).play(stage.job(ANSWER))
     assert refused.state is JobState.BLOCKED
     assert "holds the service's own secrets" in refused.reason
 
 
-async def test_folders_that_the_settings_name_are_there(stage: Stage, kind: str) -> None:
+async def test_folders_that_the_settings_name_are_there(stage: Stage) -> None:
     (stage.tmp / "tools").mkdir()
     (stage.tmp / "tools" / "tool").write_text("useful")
     (stage.tmp / "cache").mkdir()
@@ -212,20 +195,20 @@ async def test_folders_that_the_settings_name_are_there(stage: Stage, kind: str)
 open("{stage.tmp}/cache/kept", "w").write("kept")
 summary = open("{stage.tmp}/tools/tool").read() + tried(lambda: open("{stage.tmp}/tools/tool", "w"))
 {ANSWER}"""
-    section = {"box": kind, "read": [f"{stage.tmp}/tools"], "write": [f"{stage.tmp}/cache"]}
+    section = {"read": [f"{stage.tmp}/tools"], "write": [f"{stage.tmp}/cache"]}
     outcome = await boxed(stage, **section).play(stage.job(script))
     assert outcome.summary.startswith("useful"), outcome.reason
     assert "done" not in outcome.summary
     assert (stage.tmp / "cache" / "kept").read_text() == "kept"
 
 
-async def test_a_failure_that_may_come_of_the_box_says_so(stage: Stage, kind: str) -> None:
+async def test_a_failure_that_may_come_of_the_box_says_so(stage: Stage) -> None:
     beside = stage.tmp / "beside.json"
     beside.write_text("{}")
     lacks = f"import sys; sys.exit(0 if __import__('os').system('cat {beside}') == 0 else 3)"
-    failed = await boxed(stage, box=kind, network="none").play(stage.job(lacks))
+    failed = await boxed(stage, network="none").play(stage.job(lacks))
     assert failed.state is JobState.FAILED
-    assert f"it ran in a box: {kind}" in failed.reason
+    assert "it ran in a box: bwrap, network none" in failed.reason
     assert "[runtimes.shell]" in failed.reason
 
 
@@ -246,8 +229,8 @@ async def test_a_job_that_ran_out_of_its_own_memory_says_so(stage: Stage) -> Non
     assert failed.reason.endswith("; it used all of its memory: 200 MiB, see [worker].job_memory")
 
 
-async def test_a_failure_of_its_own_says_nothing_of_the_box(stage: Stage, kind: str) -> None:
-    failed = await boxed(stage, box=kind, network="none").play(stage.job("raise SystemExit('I give up')"))
+async def test_a_failure_of_its_own_says_nothing_of_the_box(stage: Stage) -> None:
+    failed = await boxed(stage, network="none").play(stage.job("raise SystemExit('I give up')"))
     assert failed.state is JobState.FAILED
     assert "box" not in failed.reason
     assert "memory" not in failed.reason

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from activities.boxes import control_group
-from activities.boxes.box import BoxKind
 from activities.git.merges.task_line import Line
 from activities.git.work_folder.worktrees import Worktree
-from activities.host import boxing
 from activities.jobs.prompt import form_of, prompt_of
 from activities.jobs.workspace import Workspace, branch_name
 from activities.settings.model import Settings
@@ -44,7 +42,6 @@ def compare(name: str, text: str) -> None:
 @pytest.fixture
 def host(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
     """Return a host with all three programs, a box made by bwrap and 8 GiB for each job."""
-    monkeypatch.setattr(boxing, "kind_for", lambda *_: BoxKind.BWRAP)
     monkeypatch.setattr(control_group, "job_limits", lambda *_: {control_group.MEMORY: 8 * 1024**3})
     stage = replace(stage, context=replace(stage.context, settings=Settings.model_validate(SETTINGS)))
     for agent in AGENTS:

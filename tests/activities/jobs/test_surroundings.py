@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from activities.boxes import control_group
-from activities.boxes.box import BoxKind
 from activities.git.merges.task_line import Line
 from activities.git.work_folder.worktrees import Worktree
-from activities.host import boxing
 from activities.jobs.prompt import prompt_of
 from activities.jobs.surroundings import surroundings_of
 from activities.jobs.workspace import Workspace
@@ -37,11 +35,9 @@ def said(
     monkeypatch: pytest.MonkeyPatch,
     runtime: str = "runtime_b",
     policy: AutonomyPolicy = AutonomyPolicy.READ_ONLY,
-    kind: BoxKind = BoxKind.BWRAP,
     section: dict[str, Any] | None = None,
     **fields: Any,
 ) -> str:
-    monkeypatch.setattr(boxing, "kind_for", lambda *_: kind)
     monkeypatch.setattr(control_group, "job_limits", lambda *_: {control_group.MEMORY: 3 * 1024**3})
     settings = Settings.model_validate({"runtimes": {runtime: section or {}}})
     worker = Worker(name="x", runtime=runtime, command=("x",), autonomy_policy=policy)
@@ -73,24 +69,23 @@ def test_each_policy(
 
 
 @pytest.mark.parametrize(
-    ("kind", "section", "says"),
+    ("section", "says"),
     [
-        (BoxKind.BWRAP, {}, ("`/tmp` is yours alone", "; no network, except your own model's;")),
-        (BoxKind.LANDLOCK, {}, ("temporary files go where `$TMPDIR` says",)),
-        (BoxKind.NONE, {}, ("`/tmp` is shared", "the network is the machine's own")),
-        (BoxKind.BWRAP, {"network": "none"}, ("; no network;",)),
-        (BoxKind.BWRAP, {"network": "full"}, ("the network is the machine's own",)),
-        (BoxKind.BWRAP, {"hosts": ["*"]}, ("the internet through a proxy (HTTP, HTTPS)",)),
-        (BoxKind.BWRAP, {"hosts": ["h.example"]}, ("no network, except your own model's and `h.example`",)),
-        (BoxKind.BWRAP, {"hosts": [f"h{n}.example" for n in range(9)]}, ("and 1 more",)),
-        (BoxKind.BWRAP, {"write": ["/srv/cache"]}, ("and `/srv/cache`",)),
-        (BoxKind.BWRAP, {"read": ["/opt/sdk"]}, ("part of the repository, except for what is in `/opt/sdk`.",)),
+        ({}, ("`/tmp` is yours alone", "; no network, except your own model's;")),
+        ({"box": "none"}, ("`/tmp` is shared", "the network is the machine's own")),
+        ({"network": "none"}, ("; no network;",)),
+        ({"network": "full"}, ("the network is the machine's own",)),
+        ({"hosts": ["*"]}, ("the internet through a proxy (HTTP, HTTPS)",)),
+        ({"hosts": ["h.example"]}, ("no network, except your own model's and `h.example`",)),
+        ({"hosts": [f"h{n}.example" for n in range(9)]}, ("and 1 more",)),
+        ({"write": ["/srv/cache"]}, ("and `/srv/cache`",)),
+        ({"read": ["/opt/sdk"]}, ("part of the repository, except for what is in `/opt/sdk`.",)),
     ],
 )
 def test_each_box_and_setting(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch, kind: BoxKind, section: dict[str, Any], says: tuple[str, ...]
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, section: dict[str, Any], says: tuple[str, ...]
 ) -> None:
-    text = said(stage, monkeypatch, kind=kind, section=section)
+    text = said(stage, monkeypatch, section=section)
     for each in says:
         assert each in text
 
@@ -113,14 +108,11 @@ def test_five_lines_with_folder_commits_limits_and_tools(stage: Stage, monkeypat
     assert "no time limit of your own" in said(stage, monkeypatch)
 
 
-@pytest.mark.parametrize("kind", [BoxKind.BWRAP, BoxKind.NONE])
-def test_a_job_is_sent_to_a_file_of_the_home_only_where_it_can_read_that(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch, kind: BoxKind
-) -> None:
-    monkeypatch.setattr(boxing, "kind_for", lambda *_: kind)
-    context = replace(stage.context, settings=Settings.model_validate({"runtimes": {"shell": {"box": "none"}}}))
+@pytest.mark.parametrize("box", ["auto", "none"])
+def test_a_job_is_sent_to_a_file_of_the_home_only_where_it_can_read_that(stage: Stage, box: str) -> None:
+    context = replace(stage.context, settings=Settings.model_validate({"runtimes": {"shell": {"box": box}}}))
     body = context.artifacts.put(b"x" * 40_000)
     run = stage.job("", Action.REVIEW, parent_job_id="job-1", artifacts=("plan",), artifact_digest=body)
     text = prompt_of(context, run, Workspace(stage.repo, Worktree(Path("/srv/work"), B), line=Line(A, B)))
-    assert (str(context.home.root) in text) is (kind is BoxKind.NONE)
-    assert ("the whole text is in a file that your box does not show" in text) is (kind is BoxKind.BWRAP)
+    assert (str(context.home.root) in text) is (box == "none")
+    assert ("the whole text is in a file that your box does not show" in text) is (box == "auto")

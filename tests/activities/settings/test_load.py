@@ -79,7 +79,11 @@ def test_the_file_is_read_and_empty_timeouts_are_not_set(home: Home) -> None:
         ),
         (
             "[runtimes.shell]\nbox = 'docker'",
-            "[runtimes.shell].box should be 'auto', 'bwrap', 'landlock' or 'none', not 'docker'",
+            "[runtimes.shell].box should be 'auto', 'bwrap' or 'none', not 'docker'",
+        ),
+        (
+            "[runtimes.shell]\nbox = 'landlock'",
+            '[runtimes.shell].box: landlock is gone: write "auto" for bubblewrap\'s box, or "none" for no box',
         ),
         (
             "[runtimes.shell]\nread = ['tools']",

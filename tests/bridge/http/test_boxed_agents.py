@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from activities.boxes.box import BoxKind, Network
+from activities.boxes.box import Network
 from activities.sealing import seal_key
 from bridge.http.app import create_app
 from bridge.machine import named_tokens, tcp_callers
 from bridge.operations.service import Service
-from tests.activities.boxes.world import World, built, why_not
+from tests.activities.boxes.world import World, built
 from tests.bridge.conftest import Live
 
 pytestmark = pytest.mark.ruling("N5")
@@ -48,21 +48,17 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield there
 
 
-@pytest.mark.parametrize("kind", [BoxKind.BWRAP, BoxKind.LANDLOCK])
 async def test_a_boxed_agent_finds_no_way_to_order(
     world: World,
     service: Service,
     listening: Callable[[Service], Live],
     monkeypatch: pytest.MonkeyPatch,
-    kind: BoxKind,
 ) -> None:
-    if why := why_not(kind):
-        pytest.skip(why)
     monkeypatch.setattr("tests.bridge.conftest.create_app", partial(create_app, agent_at=tcp_callers.agent_at))
     seal_key.ensure(service.home.root)
     told = [listening(service).url, str(service.home.root), named_tokens.add(service.home, "told", "act")]
-    request = world.request(world.box(kind, Network.FULL), CALLS)
-    end = await world.play(world.box(kind, Network.FULL), CALLS, argv=(*request.argv, json.dumps(told)))
+    request = world.request(world.box(Network.FULL), CALLS)
+    end = await world.play(world.box(Network.FULL), CALLS, argv=(*request.argv, json.dumps(told)))
     assert json.loads(end.stdout.read_text() or "{}") == {
         "found": [],
         "without a token": [[401, "unauthorized"], [401, "unauthorized"]],

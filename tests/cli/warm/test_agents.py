@@ -14,15 +14,16 @@ from typing import Any
 
 import pytest
 
-from activities.boxes import try_boxes
-from activities.boxes.box import Box, BoxKind, Network
+from activities.boxes import bwrap, try_boxes
+from activities.boxes.box import Box, Network
 from activities.boxes.enter import described
+from activities.boxes.ownership import hand_over
 from activities.boxes.try_boxes import Machine
 from activities.runs import records, supervisor
 from activities.runs.records import Kind
 from activities.runs.supervised_run import mark_of
 from cli.warm.order import Order
-from tests.activities.boxes.world import PYTHON, UID, World, built
+from tests.activities.boxes.world import PYTHON, World, built
 from tests.cli.warm.conftest import FRESH, ONLY_HANDED, ROOT, Warm
 
 pytestmark = [
@@ -118,19 +119,6 @@ came = {
 print(json.dumps(came))
 '''
 
-BOXES_ITSELF = f"""
-import os, sys
-sys.path.append({str(ROOT)!r})
-from pathlib import Path
-from activities.boxes import kernel, landlock
-from activities.boxes.box import Box, BoxKind, Network
-here = Path.cwd()
-kernel.libc().prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
-landlock.restrict(Box(BoxKind.LANDLOCK, Network.FULL, here, here, here, read=(), uid=None))
-os.execv(sys.executable, [sys.executable, "-I", "-S", "-c", *sys.argv[1:]])
-"""
-"""A process in Landlock that is below no supervisor."""
-
 
 @dataclass
 class Door:
@@ -178,31 +166,23 @@ class Door:
             (self.world.work / name).write_bytes(order.encoded())
         return [str(self.world.home), *ORDERS]
 
-    def box(self, kind: BoxKind) -> Box | None:
+    def box(self) -> Box:
         """Return the box that the service of this account would make."""
-        if kind is BoxKind.NONE:
-            return None
-        assert PYTHON
-        there = try_boxes.look(UID)
-        if self.account is not None:
-            found = subprocess.run((*self.become, PYTHON, "-I", "-S", try_boxes.__file__, "1"), capture_output=True)
-            there = Machine(**json.loads(found.stdout))
-        if why := there.lacks(kind):
-            pytest.skip(why)
         if self.account is None:
-            return self.world.box(kind, Network.FULL)
-        box = self.world.box(
-            kind, Network.FULL, uid=None, own_network=there.own_network, read=(self.world.tmp / "lent",)
-        )
-        os.chown(box.tmp, self.account, self.account)
-        return box
+            return self.world.box(Network.FULL)
+        assert PYTHON
+        look = (*self.become, PYTHON, "-I", "-S", try_boxes.__file__, "1", *bwrap.programs())
+        there = Machine(**json.loads(subprocess.run(look, capture_output=True).stdout))
+        if why := there.lacks():
+            pytest.skip(why)
+        return self.world.box(Network.FULL, uid=None, program=there.program, read=(self.world.tmp / "lent",))
 
-    def play(self, kind: BoxKind) -> dict[str, str]:
+    def play(self, *, boxed: bool) -> dict[str, str]:
         """Return the outcome of each way, from an agent's run."""
         self.proof.unlink(missing_ok=True)
         assert PYTHON
         argv = [PYTHON, "-I", "-S", "-c", WAYS, *self.lay_out()]
-        box = self.box(kind)
+        box = self.box() if boxed else None
         run_dir = self.world.home / "runs" / f"job-{secrets.token_hex(6)}.1"
         run_dir.mkdir()
         spec: dict[str, Any] = {"mark": mark_of(run_dir), "argv": argv, "cwd": str(self.world.work)}
@@ -248,22 +228,26 @@ def door(request: pytest.FixtureRequest) -> Iterator[Door]:
         shutil.rmtree(folder)
 
 
-@pytest.mark.parametrize("kind", [BoxKind.NONE, BoxKind.LANDLOCK])
-def test_an_agent_that_speaks_to_the_warm_process_is_refused_before_anything_is_done(door: Door, kind: BoxKind) -> None:
-    came = door.play(kind)
-    another = kind is not BoxKind.NONE and door.account is None  # root gives its agents an account of their own
-    assert set(came.values()) == {"unreachable" if another else "refused"}, came
+@pytest.mark.parametrize("boxed", [True, False])
+def test_an_agent_that_speaks_to_the_warm_process_is_refused_before_anything_is_done(door: Door, boxed: bool) -> None:
+    came = door.play(boxed=boxed)
+    assert set(came.values()) == {"unreachable" if boxed else "refused"}, came
     assert not door.proof.exists(), "no program of the agent's was run outside its box"
     assert b"mole" not in door.typed("agent", "list", entry=FRESH).stdout
 
 
 def test_who_cannot_open_the_key_is_refused_whatever_is_above_it(door: Door) -> None:
+    """It may open the key by O_PATH."""
     assert PYTHON
-    if why := try_boxes.look(UID).lacks(BoxKind.LANDLOCK):
-        pytest.skip(why)
     door.proof.unlink(missing_ok=True)
-    command = (*door.become, PYTHON, "-I", "-S", "-c", BOXES_ITSELF, WAYS, *door.lay_out())
-    done = subprocess.run(command, cwd=door.world.work, capture_output=True, timeout=400)
+    powerless = door.become or ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
+    command = (*powerless, PYTHON, "-I", "-S", "-c", WAYS, *door.lay_out())
+    hand_over((door.world.work,), door.account or 0)
+    (key := door.world.home / "commands.key").chmod(0)
+    try:
+        done = subprocess.run(command, cwd=door.world.work, capture_output=True, timeout=400)
+    finally:
+        key.chmod(0o600)
     assert done.returncode == 0, done.stderr.decode()
     came = json.loads(done.stdout)
     assert set(came.values()) == {"refused"}, came
