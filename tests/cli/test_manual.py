@@ -38,33 +38,45 @@ def test_every_page_is_listed_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert [each["topic"] for each in json.loads(said(capsys, "--json"))["topics"]] == listed
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
-class TestPage:
-    def test_it_begins_with_its_one_heading(self, page: Path) -> None:
-        lines = page.read_text().splitlines()
-        assert lines[0].startswith("# ")
-        assert len(lines) > 5
+def wide(page: Path) -> list[str]:
+    """Return the shown lines that do not fit a terminal, although they could be wrapped."""
+    shown = [line for line in markdown.lines(page.read_text(), 80) if len(line) > 80 and not line.startswith("    ")]
+    return [line for line in shown if len(line.split()) > 4]
 
-    def test_its_links_lead_somewhere(self, page: Path) -> None:
-        assert leads_nowhere(page) == []
 
-    def test_it_names_commands_that_exist(self, page: Path) -> None:
-        assert [command for command in commands(page.read_text()) if wrong_in(command)] == []
+def lost(page: Path) -> list[str]:
+    """Return the commands of a page that can't be copied whole from a terminal."""
+    fenced = [line for block in page.read_text().split("```")[1::2] for line in block.splitlines()[1:]]
+    shown = "\n".join(markdown.lines(page.read_text(), 80))
+    return [line for line in fenced if line.split("  # ")[0].strip() not in shown]
 
-    def test_it_is_shown_as_it_is_in_a_pipe(self, page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+
+def test_each_page_begins_with_its_one_heading() -> None:
+    lines = {page.name: page.read_text().splitlines() for page in PAGES}
+    assert [name for name, page in lines.items() if not page[0].startswith("# ") or len(page) <= 5] == []
+
+
+def test_links_lead_somewhere() -> None:
+    assert {page.name: found for page in PAGES if (found := leads_nowhere(page))} == {}
+
+
+def test_pages_name_commands_that_exist() -> None:
+    named = [(page.name, command) for page in PAGES for command in commands(page.read_text())]
+    assert [(page, command) for page, command in named if wrong_in(command)] == []
+
+
+def test_each_page_is_shown_as_it_is_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    for page in PAGES:
         assert said(capsys, page.stem) == page.read_text()
         assert json.loads(said(capsys, page.stem, "--json")) == {"topic": page.stem, "text": page.read_text()}
 
-    def test_it_fits_a_terminal(self, page: Path) -> None:
-        shown = list(markdown.lines(page.read_text(), 80))
-        wide = [line for line in shown if len(line) > 80 and not line.startswith("    ")]
-        assert [line for line in wide if len(line.split()) > 4] == []
 
-    def test_its_commands_can_be_copied_whole(self, page: Path) -> None:
-        fenced = [line for block in page.read_text().split("```")[1::2] for line in block.splitlines()[1:]]
-        shown = "\n".join(markdown.lines(page.read_text(), 80))
-        lost = [line for line in fenced if line.split("  # ")[0].strip() not in shown]
-        assert lost == []
+def test_each_page_fits_a_terminal() -> None:
+    assert {page.name: lines for page in PAGES if (lines := wide(page))} == {}
+
+
+def test_commands_can_be_copied_whole() -> None:
+    assert {page.name: lines for page in PAGES if (lines := lost(page))} == {}
 
 
 def test_the_table_of_commands_has_every_one() -> None:

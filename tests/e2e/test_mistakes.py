@@ -63,56 +63,54 @@ def prompted(script: Script, job: str, *said: str, input: str = "") -> str:  # n
     return script.prompt(f"{job}.1")
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "sentence"),
-    [
-        (("retry",), 3, "it takes `answer`, `extend`, not `retry`"),
-        (
-            ("anwser", "store: x"),
-            2,
-            "'anwser' is not a verb; use one of answer, retry, continue",
-        ),
-        (("anwser", "--partial"), 2, "--partial and --other are for answers"),
-        (("answer", "x"), 3, "nothing answers `store`, `limit` (several questions are open"),
-        (("answer", "store: x"), 3, "nothing answers `limit`"),
-        (("answer", "store: x", "limits: 5"), 3, "`limits` is not a question, did you mean `limit`?"),
-        (("answer", "store: x", "limits: 5", "--partial"), 3, "answer 'store: x' 'limit: 5'"),
-        (("answer", "store: x", "limit: 5", "size: 3"), 3, "`size` is not a question"),
-        (("",), 2, "waits for answer or extend"),
-        (("answer",), 3, "the answer is empty: round 1 of"),
-        (("answer", " \n "), 3, "asks store, limit"),
-        (("answer", "store:", "limit: "), 3, "the answer is empty"),
-        (("answer", "--file", "-"), 3, "the answer is empty"),
-        (("answer", "x", "--round", "2"), 3, "has no round 2: the open one is round 1"),
-        (("answer", "x", "--round", "-1"), 3, "has no round -1"),
-        (("answer", "x", "--file", "-"), 2, "the text is given twice"),
-        (("answer", "--file", "missing"), 4, "missing cannot be read: No such file"),
-        (("answer", "--file", "."), 4, "cannot be read: Is a directory"),
-        (("answer", "--file", "binary"), 2, "binary is not UTF-8 text: byte 2 does not fit"),
-        (("answer", "--file", "zeros"), 2, "zeros is not text: it holds a NUL character"),
-        (("answer", "--file", "big"), 3, "102,400 characters are more than the 16,000 a resume takes"),
-        (("answer", "--file", "huge"), 3, "6,000,000 characters are more than the 16,000"),
-        (("--file", "big"), 2, "waits for answer or extend"),
-        (("extend",), 3, "the duration must be a duration such as"),
-        (("extend", "5"), 3, 'needs a unit: write "5s" for seconds or "5m" for minutes'),
-        (("extend", "0s"), 3, "the duration must be positive"),
-        (("extend", "--", "-2h"), 3, "the duration must be positive"),
-        (("extend", "2m1h"), 3, "largest first"),
-        (("extend", "999d"), 3, "must be at most 365d at a time"),
-        (("extend", "99999999999d"), 3, "must be at most"),
-    ],
+MISTAKES: tuple[tuple[tuple[str, ...], int, str], ...] = (
+    (("retry",), 3, "it takes `answer`, `extend`, not `retry`"),
+    (
+        ("anwser", "store: x"),
+        2,
+        "'anwser' is not a verb; use one of answer, retry, continue",
+    ),
+    (("anwser", "--partial"), 2, "--partial and --other are for answers"),
+    (("answer", "x"), 3, "nothing answers `store`, `limit` (several questions are open"),
+    (("answer", "store: x"), 3, "nothing answers `limit`"),
+    (("answer", "store: x", "limits: 5"), 3, "`limits` is not a question, did you mean `limit`?"),
+    (("answer", "store: x", "limits: 5", "--partial"), 3, "answer 'store: x' 'limit: 5'"),
+    (("answer", "store: x", "limit: 5", "size: 3"), 3, "`size` is not a question"),
+    (("",), 2, "waits for answer or extend"),
+    (("answer",), 3, "the answer is empty: round 1 of"),
+    (("answer", " \n "), 3, "asks store, limit"),
+    (("answer", "store:", "limit: "), 3, "the answer is empty"),
+    (("answer", "--file", "-"), 3, "the answer is empty"),
+    (("answer", "x", "--round", "2"), 3, "has no round 2: the open one is round 1"),
+    (("answer", "x", "--round", "-1"), 3, "has no round -1"),
+    (("answer", "x", "--file", "-"), 2, "the text is given twice"),
+    (("answer", "--file", "missing"), 4, "missing cannot be read: No such file"),
+    (("answer", "--file", "."), 4, "cannot be read: Is a directory"),
+    (("answer", "--file", "binary"), 2, "binary is not UTF-8 text: byte 2 does not fit"),
+    (("answer", "--file", "zeros"), 2, "zeros is not text: it holds a NUL character"),
+    (("answer", "--file", "big"), 3, "102,400 characters are more than the 16,000 a resume takes"),
+    (("answer", "--file", "huge"), 3, "6,000,000 characters are more than the 16,000"),
+    (("--file", "big"), 2, "waits for answer or extend"),
+    (("extend",), 3, "the duration must be a duration such as"),
+    (("extend", "5"), 3, 'needs a unit: write "5s" for seconds or "5m" for minutes'),
+    (("extend", "0s"), 3, "the duration must be positive"),
+    (("extend", "--", "-2h"), 3, "the duration must be positive"),
+    (("extend", "2m1h"), 3, "largest first"),
+    (("extend", "999d"), 3, "must be at most 365d at a time"),
+    (("extend", "99999999999d"), 3, "must be at most"),
 )
-def test_a_mistake_is_answered_by_a_sentence_and_changes_nothing(
-    script: Script, waiting: str, words: tuple[str, ...], code: int, sentence: str
-) -> None:
+
+
+def test_a_mistake_is_answered_by_a_sentence_and_changes_nothing(script: Script, waiting: str) -> None:
     folder = script.service.tmp
     files = {"binary": b"a\xff\x00b", "zeros": b"a\x00b", "big": b"x" * 102_400, "huge": b"y" * 6_000_000}
     for name, content in files.items():
         (folder / name).write_bytes(content)
-    done = script.service("resume", waiting, *words, code=code)
-    assert sentence in done.stderr
-    assert done.stdout == ""
-    assert script.tree(waiting)["task"]["state"] == "awaiting_human"
+    for words, code, sentence in MISTAKES:
+        done = script.service("resume", waiting, *words, code=code)
+        assert sentence in done.stderr, words
+        assert done.stdout == "", words
+        assert script.tree(waiting)["task"]["state"] == "awaiting_human", words
 
 
 @pytest.mark.parametrize(

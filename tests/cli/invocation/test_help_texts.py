@@ -39,19 +39,37 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FORCE_COLOR", raising=False)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_it_fits_eighty_columns_and_has_no_boxes(
-    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def faults(command: str, text: str) -> Iterator[str]:
+    """Yield what a command's help text has that none may have."""
+    if not text.startswith(f"Usage: {f'service {command}'.strip()} "):
+        yield "it does not begin with its usage"
+    if max(map(len, text.splitlines()), default=0) > 80:
+        yield "it is wider than 80 columns"
+    if BOXES & set(text):
+        yield "it has boxes"
+    if "\x1b" in text:
+        yield "it has colours"
+    if re.search(r"[a-z]\.\.\.", text):
+        yield "a sentence is cut"
+    if {"<str>", "<int>", "range>", "{"} & set(text.split()):
+        yield "it has types of the library"
+
+
+def test_each_fits_eighty_columns_and_has_no_boxes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    assert main([*command.split(), "--help"]) == 0
-    text = capsys.readouterr().out
-    assert text.startswith(f"Usage: {f'service {command}'.strip()} ")
-    assert max(map(len, text.splitlines())) <= 80
-    assert not BOXES & set(text)
-    assert "\x1b" not in text
-    assert not re.search(r"[a-z]\.\.\.", text), "no sentence is cut"
-    assert not {"<str>", "<int>", "range>", "{"} & set(text.split())
+    texts = {}
+    for command in COMMANDS:
+        assert main([*command.split(), "--help"]) == 0, command
+        texts[command] = capsys.readouterr().out
+    assert [(command, fault) for command, text in texts.items() for fault in faults(command, text)] == []
+
+
+def test_a_help_text_can_have_faults() -> None:
+    text = f"Commands: \x1b[1m{'x' * 80} │ <int> is cut..."
+    assert len([*faults("job", text)]) == 6
+    assert [*faults("job", "Usage: service job \n")] == []
 
 
 def test_a_usage_that_an_error_shows_has_no_look_of_its_own(tmp_path: Path) -> None:
@@ -112,9 +130,9 @@ def test_the_first_help_text_lists_every_noun_on_a_line(capsys: pytest.CaptureFi
     assert root() is not None
 
 
-@pytest.mark.parametrize("noun", help_texts.VERB_PANELS)
-def test_a_large_group_lists_each_verb_once(noun: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([noun, "--help"]) == 0
-    listed = capsys.readouterr().out.partition("  -h, --help  ")[2]
-    named = re.findall(r"(?m)^  (\S+) ", listed)
-    assert sorted(named) == sorted(getattr(command_of(noun), "commands", {}))
+def test_a_large_group_lists_each_verb_once(capsys: pytest.CaptureFixture[str]) -> None:
+    for noun in help_texts.VERB_PANELS:
+        assert main([noun, "--help"]) == 0
+        listed = capsys.readouterr().out.partition("  -h, --help  ")[2]
+        named = re.findall(r"(?m)^  (\S+) ", listed)
+        assert sorted(named) == sorted(getattr(command_of(noun), "commands", {})), noun
