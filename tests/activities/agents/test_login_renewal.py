@@ -163,7 +163,7 @@ def test_the_login_of_a_running_program_is_renewed_in_the_background_and_followe
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_nothing_is_started_where_no_login_expires_or_it_is_not_to_be_renewed(tmp_path: Path, program: str) -> None:
-    operator = Operator(tmp_path, program, time.time() + 1000)
+    operator = Operator(tmp_path, program, time.time() + login_renewal.MARGIN + 60)
     operator.driver().renew_login()
     operator.log_in(time.time() - 60)
     operator.driver({PROGRAMS[program].keys[0]: "key"}).renew_login()
@@ -204,6 +204,21 @@ def test_after_a_failure_the_next_try_waits_twice_as_long_and_a_new_login_begins
     driver.renew_login()
     assert len(operator.calls()) == 3
     assert operator.expires() > time.time()
+
+
+def test_a_program_that_was_asked_and_failed_is_asked_again_and_a_new_login_begins_afresh(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operator, now = Operator(tmp_path, "kimi", time.time() - 60, "fails"), time.monotonic()
+    operator.driver().renew_login()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 2 * login_renewal.AT_FIRST)
+    operator.driver().renew_login()
+    assert len(operator.calls()) == 2
+    operator.log_in(time.time() - 30)
+    operator.driver().renew_login()
+    assert len(operator.calls()) == 3
+    (failure,) = login_renewal._failures.values()
+    assert failure.wait == login_renewal.AT_FIRST
 
 
 def test_a_program_that_answered_without_renewing_is_not_asked_again_for_this_login(

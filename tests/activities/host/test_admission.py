@@ -116,6 +116,7 @@ def test_a_name_that_another_machine_has_is_free_after_a_minute_or_a_stop(
             f"(or, if that one is gone for good, wait {60 - seen} s)"
         )
         return
+    admission.check(Candidate(two.store, two.home, two.settings, "team"))
     admit(two)
     assert not identity.see(one, 1.0), "it has lost its name"
     assert hosts.every(one.store)[0].machine == identity.machine(two.home.root)

@@ -5,7 +5,7 @@ import pytest
 from activities.host import helper_process
 from activities.redaction import redact
 from activities.redaction.known_values import KnownValues
-from activities.redaction.redact import LONG, redacted
+from activities.redaction.redact import LONG, redacted, redacted_all, redacted_begin, redacted_end
 from tests.secrets.secret_shapes import alnum, url64
 from workflows.model.errors import RefusedError
 
@@ -35,6 +35,25 @@ def test_they_are_found_where_a_line_is_broken_and_beside_what_is_no_character()
 def test_a_text_full_of_tokens_is_looked_through_to_its_end() -> None:
     text = " ".join([_TOKENS["Apify"]] * 2_000)
     assert set(redacted(text).split()) == {"[redacted]"}
+
+
+@pytest.mark.ruling("N7")
+def test_a_secret_at_a_cut_leaves_no_part_of_itself() -> None:
+    secret = "-----BEGIN PRIVATE KEY-----\n" + "\n".join([alnum(64)] * 40) + "\n-----END PRIVATE KEY-----"
+    begin, end = f"{'word ' * 100}{secret}", f"{secret}{' word' * 100}"
+    for limit in range(400, 700, 50):
+        assert alnum(64)[:16] not in redacted_begin(begin + " word" * 1_000, limit)
+        assert alnum(64)[-16:] not in redacted_end("word " * 1_000 + end, limit)
+
+
+@pytest.mark.ruling("N7")
+def test_a_text_under_a_secret_s_name_goes_whatever_it_looks_like() -> None:
+    told = {"password": "wintersun77", "note": "wintersun77", "more": [{"api_key": "a-b-c-d-e-f-1"}]}
+    assert redacted_all(told) == {
+        "password": "[redacted]",
+        "note": "wintersun77",
+        "more": [{"api_key": "[redacted]"}],
+    }
 
 
 @pytest.mark.ruling("N7")

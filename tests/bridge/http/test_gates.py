@@ -154,6 +154,9 @@ class TestRate:
             answers = [(await client.get("/v1/jobs")).status_code for _ in range(31)]
             assert answers == [401] * 30 + [429]
             assert (await client.get("/v1/jobs", headers=bearer(limited))).status_code == 200
+            elsewhere = httpx.ASGITransport(client._transport.app, client=("10.0.0.10", 999))  # type: ignore[attr-defined]
+            async with httpx.AsyncClient(transport=elsewhere, base_url=BASE) as other:
+                assert (await other.get("/v1/jobs", headers={"Authorization": "Bearer guess"})).status_code == 401
 
     def test_a_bucket_refills_by_half_a_call_a_second(self) -> None:
         now = 100.0
@@ -172,6 +175,8 @@ class TestRate:
         for number in range(MOST_CALLERS * 3):
             rate.take(f"address {number}")
         assert len(rate._buckets) == MOST_CALLERS
+        assert rate.take(f"address {MOST_CALLERS * 3 - 1}") > 0, "the last ones are remembered"
+        assert rate.take("address 0") == 0
 
     async def test_probes_need_no_token_and_tell_nothing(self, limited: Service) -> None:
         async with caller(limited, Authorization="") as client:

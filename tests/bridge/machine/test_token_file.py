@@ -34,6 +34,13 @@ def test_a_token_of_another_account_opens_nothing(home: Home, monkeypatch: pytes
     assert not token.Token(home.bridge_token).accepts(shown)
 
 
+@pytest.mark.parametrize("content", ["", "\n", None])
+def test_without_a_token_nothing_is_accepted_not_even_nothing(home: Home, content: str | None) -> None:
+    if content is not None:
+        token.ensure(home).write_text(content)
+    assert not token.Token(home.bridge_token).accepts(b"")
+
+
 def test_a_token_that_others_could_read_is_closed(home: Home) -> None:
     token.ensure(home).chmod(0o644)
     assert token.ensure(home).stat().st_mode & 0o777 == 0o600

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.git.merges.commits import Conflict, merged_tree
+from activities.git.merges.commits import Conflict, commit_merge, merged_tree
 from tests.activities.git.conftest import commit_file, run_git
 from tests.depth import cases
 
@@ -136,3 +136,18 @@ def test_random_changes_of_one_file_merge_as_git_merges_them(repo: Path, base: s
                 rows[draw.randrange(len(rows))] = f"{side}{number}\n" * draw.randint(0, 2)
             ends.append(branch(repo, f"{side}{number}", write(long_txt="".join(rows))))
         assert ours(repo, *ends) == gits(repo, *ends)
+
+
+def test_a_merge_has_the_time_of_its_later_parent_and_so_the_same_id_again(repo: Path) -> None:
+    first = run_git(repo, "rev-parse", "HEAD")
+    tree = run_git(repo, "rev-parse", "HEAD^{tree}")
+    who = "t <t@example.invalid>"
+    early, late = (
+        run_git(repo, "hash-object", "-t", "commit", "-w", "--stdin", stdin=text)
+        for when in (1_000_000_000, 2_000_000_000)
+        for text in [f"tree {tree}\nparent {first}\nauthor {who} {when} +0000\ncommitter {who} {when} +0000\n\nx\n"]
+    )
+    merges = {commit_merge(repo, tree, parents, "both") for parents in ((early, late), (early, late))}
+    (made,) = merges
+    assert run_git(repo, "log", "-1", "--format=%ct", made) == "2000000000"
+    assert run_git(repo, "log", "-1", "--format=%ct", commit_merge(repo, tree, (late, early), "both")) == "2000000000"

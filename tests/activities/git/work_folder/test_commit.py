@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from activities.git.work_folder.commit import commit_all
+from activities.git.work_folder.worktree_changes import look
 from activities.git.work_folder.worktrees import Worktree, add_branch
 from tests.activities.git.conftest import commit_file, run_git
 from workflows.model.errors import RefusedError
@@ -54,6 +55,25 @@ def test_a_commit_says_what_was_done_and_by_whom(worktree: Worktree) -> None:
     assert " ".join(body).count("much") == 20
     trailers = run_git(home(worktree), "log", "-1", "--format=%(trailers)", "leg").split("\n")
     assert [each for each in trailers if each] == [f"Job: {JOB}", "Agent: builder", "Task: task-abc"]
+
+
+@pytest.mark.ruling("N7")
+def test_a_commit_bears_no_secret_of_the_summary(worktree: Worktree) -> None:
+    (worktree.path / "new").write_text("x")
+    secret = "ghp" + "_0123456789abcdefghijABCDEFGHIJ012345"
+    commit_all(worktree, JOB, f"Log in by {secret}", trailers={"Agent": secret})
+    said = run_git(home(worktree), "log", "-1", "--format=%B", "leg")
+    assert said.startswith("Log in by [redacted]")
+    assert secret not in said
+
+
+def test_what_a_person_put_on_the_branch_is_not_the_work_folder_s(repo: Path, worktree: Worktree) -> None:
+    (worktree.path / "new").write_text("x")
+    head = commit_all(worktree, JOB, "first")
+    assert look(worktree).head == head
+    run_git(repo, "checkout", "-q", "leg")
+    commit_file(repo, "mine.txt", "mine")
+    assert look(worktree).head == worktree.base
 
 
 def test_a_summary_without_a_place_to_break_is_cut(worktree: Worktree) -> None:

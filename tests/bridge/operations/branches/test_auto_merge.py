@@ -87,6 +87,12 @@ def test_what_was_dropped_stays_dropped(tree: Grown) -> None:
     assert run_git(tree.repo, "branch", "--list", "service/*") == ""
 
 
+def test_what_was_dropped_before_is_merged_by_nobody(tree: Grown) -> None:
+    drops.drop(tree.service, CODE, actor="ann", force=True)
+    assert Finishing().look(tree.service) == []
+    assert run_git(tree.repo, "branch", "--list", TASK_BRANCH) == ""
+
+
 def test_a_conflict_with_what_people_put_there_is_left_to_them(tree: Grown) -> None:
     run_git(tree.repo, "checkout", "-q", "-b", TASK_BRANCH, tree.base)
     head = commit_file(tree.repo, FILE, "mine")

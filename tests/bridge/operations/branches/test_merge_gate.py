@@ -10,6 +10,7 @@ from activities.settings.home import Home
 from activities.store import schema
 from activities.store.registry import repos
 from bridge.operations.branches import merge_gate
+from bridge.operations.jobs import jobs
 from bridge.operations.registry import reviews
 from bridge.operations.service import Service
 from tests.activities.git.conftest import run_git
@@ -17,7 +18,8 @@ from tests.bridge import seeds
 from tests.bridge.reviewed import TASK_BRANCH, A, B, Reviewed, V, reviewed
 from tests.bridge.seeds import ROOT
 from workflows.github.merge_gate import GateState, Verdict
-from workflows.model.rounds import RoundEnd
+from workflows.model.rounds import RoundEnd, RoundKind
+from workflows.model.rows import FailingRecord
 from workflows.model.states import JobState, TaskState
 
 pytestmark = pytest.mark.ruling("L10")
@@ -238,3 +240,18 @@ class TestPullRequests:
         repos.put(tree.service.store, "acme/shop", str(tree.repo), tree.service.settings.host, "acme/shop")
         said = only(merge_gate.of_tree(Service(tree.service.home), V, pull_request=8), GateState.UNKNOWN)
         assert "remote add origin https://ghe.example/acme/shop.git" in said
+
+
+def test_a_round_that_a_person_closed_by_continue_is_heeded(tree: Reviewed) -> None:
+    failed = FailingRecord(leg="b", job_id=B, attempt=1, state=JobState.FAILED)
+    over = {"kind": RoundKind.FAILURE, "questions": (), "failing": (failed,), "closed_at": 3.0}
+    seeds.write(tree.service, seeds.round_(end=RoundEnd.CONTINUED, revision=2, **over))
+    tree.write(2, b={"decision": "failed", "state": JobState.FAILED})
+    tree.merge("a")
+    assert not any(B in reason for reason in judged(tree).reasons)
+
+
+def test_a_writer_has_seen_its_own_commits(tree: Reviewed) -> None:
+    whole = jobs.tree(tree.service, ROOT)
+    assert merge_gate.seen_by(tree.service, whole, A) == (tree.base, tree.heads["a"])
+    assert merge_gate.seen_by(tree.service, whole, V) == (tree.base, tree.heads["a"], tree.heads["b"])

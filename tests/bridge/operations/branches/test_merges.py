@@ -19,7 +19,7 @@ from tests.bridge import seeds
 from tests.bridge.reviewed import TASK_BRANCH, A, B, Reviewed, V, reviewed
 from tests.bridge.seeds import ROOT
 from tests.bridge.typist import of_hint, type_all
-from workflows.model.errors import NotFoundError, RefusedError
+from workflows.model.errors import NotFoundError, RefusedError, UsageError
 from workflows.model.states import JobState, TaskState, WaitsFor
 
 pytestmark = pytest.mark.ruling("L10", "I5")
@@ -55,6 +55,22 @@ def test_a_root_without_anything_to_merge_says_so(tree: Reviewed) -> None:
     )
     no = refusal(tree, ROOT)
     assert (no.message, no.hint) == (f"no leg of {ROOT} can be merged", f"service job branches {ROOT}")
+
+
+def test_legs_of_two_trees_are_merged_tree_by_tree(tree: Reviewed) -> None:
+    other = "job-00000000000f"
+    mine = {"parent_job_id": other, "root_job_id": other, "delegation_id": "a", "action": "implement"}
+    seeds.write(tree.service, seeds.job(f"{other}.1", state=JobState.SUCCEEDED, **mine))
+    with pytest.raises(UsageError, match="and the others are of several trees") as refused:
+        merge(tree, A, f"{other}.1")
+    assert of_hint(refused.value.hint) == (f"service job merge {A}", f"service job merge {other}.1")
+
+
+def test_a_leg_that_was_dropped_is_merged_no_more_and_can_be_had_back(tree: Reviewed) -> None:
+    drops.drop(tree.service, A, actor="ann", force=True)
+    with pytest.raises(NotFoundError, match="was dropped; its commits are still there") as refused:
+        merge(tree, A)
+    assert tree.heads["a"] in str(refused.value.hint)
 
 
 class TestIntoMine:
