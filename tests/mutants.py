@@ -1,7 +1,8 @@
-"""Break the rules of `workflows` one at a time, and see that a test notices: `python -m tests.mutants [RULING...]`.
+"""Break the product in one place at a time, and see that a test notices: `python -m tests.mutants [RULING|PATH...]`.
 
-Every mutation of `tests/mutations.py` is made in a copy of the checkout. It is caught by a test of the pure ring, or by
-one that names its ruling. One that survives is a rule without a test.
+Every mutation is made in a copy of the checkout. Those of `workflows` (`mutations.py`) are caught by a test of the pure
+ring, or by one that names their ruling; those of activities and bridge (`outer_mutations.py`) by a test they name.
+One that survives is a rule without a test.
 """
 
 import os
@@ -17,6 +18,7 @@ from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 
 from tests.mutations import MUTATIONS
+from tests.outer_mutations import OUTER_MUTATIONS
 from tests.proofs import Proof, all_proofs
 from tests.written import ROOT
 
@@ -29,32 +31,44 @@ _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Mutant:
-    """A file of `workflows` in which one text is another, so that a ruling is broken."""
+    """A file in which one text is another, so that a ruling is broken, or what one test proves."""
 
-    ruling: str
     path: str
     old: str
     new: str
+    ruling: str = ""
+    test: str = ""
 
     def __str__(self) -> str:
-        return f"{self.ruling} {self.path}: {' '.join(self.old.split())}"
+        return f"{self.ruling} {self.path}: {' '.join(self.old.split())}".strip()
+
+    def is_of(self, name: str) -> bool:
+        """Return whether it is of this ruling, or in this file or folder."""
+        return name == self.ruling or f"{self.path}/".startswith(f"{name.rstrip('/')}/")
 
     def put_into(self, copy: Path, place: int) -> None:
         """Break the file; its time tells it from other versions of the same second, which Python looks at."""
-        file = copy / "workflows" / self.path
-        file.write_text((ROOT / "workflows" / self.path).read_text().replace(self.old, self.new))
+        file = copy / self.path
+        file.write_text((ROOT / self.path).read_text().replace(self.old, self.new))
         os.utime(file, (place, place))
 
     def take_out_of(self, copy: Path) -> None:
-        shutil.copy2(ROOT / "workflows" / self.path, copy / "workflows" / self.path)
+        shutil.copy2(ROOT / self.path, copy / self.path)
 
 
-MUTANTS = tuple(Mutant(ruling, path, old, new) for path, each in MUTATIONS.items() for ruling, old, new in each)
+MUTANTS = (
+    *(
+        Mutant(f"workflows/{path}", old, new, ruling=ruling)
+        for path, of_file in MUTATIONS.items()
+        for ruling, old, new in of_file
+    ),
+    *(Mutant(path, old, new, test=test) for path, of_file in OUTER_MUTATIONS.items() for test, old, new in of_file),
+)
 
 
-def main(rulings: Sequence[str]) -> int:
+def main(names: Sequence[str]) -> int:
     """Print each mutant's outcome; return 1 if one survived."""
-    wanted = [each for each in MUTANTS if not rulings or each.ruling in rulings]
+    wanted = [mutant for mutant in MUTANTS if not names or any(mutant.is_of(name) for name in names)]
     survivors, found = 0, all_proofs()
     with TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(AT_ONCE) as pool:
         copies: SimpleQueue[Path] = SimpleQueue()
@@ -84,7 +98,12 @@ def _caught_by(copy: Path, mutant: Mutant, found: Sequence[Proof]) -> str:
 
 
 def _rounds(mutant: Mutant, found: Sequence[Proof]) -> Iterator[list[str]]:
-    """The pure ring's files that name the ruling, all of the pure ring, then the files that name it in other rings."""
+    """The test that the mutant names; else the pure ring's files that name its ruling, all of the pure ring, then the
+    files that name it in other rings.
+    """
+    if mutant.test:
+        yield [f"tests/{mutant.test}"]
+        return
     proven = (proof.path for proof in found if proof.rule == mutant.ruling and not proof.long)
     named = list(dict.fromkeys(f"tests/{path}" for path in proven))
     pure = [f"tests/{ring}" for ring in PURE]

@@ -9,6 +9,7 @@ from threading import Thread
 import pytest
 
 from activities.git import branches, hub, mirrors
+from activities.git.command import GitError
 from activities.git.hub import HEADS, SERVICE, Hub, HubAwayError, HubRefusesError
 from activities.git.mirrors import Mirror, mirror_of
 from tests.activities.git.conftest import commit_file, make_repository, run_git
@@ -184,6 +185,16 @@ def test_branches_are_not_used_unless_the_operator_allows_it(forge: Forge, mirro
 
 
 @pytest.mark.ruling("Q3")
+@pytest.mark.ruling("N7")
+def test_what_a_forge_says_is_told_without_secrets(tmp_path: Path) -> None:
+    secret, url = "ghp" + "_0123456789abcdefghijABCDEFGHIJ012345", "https://ann:pass-word-9@forge.invalid/x.git"
+    error = GitError(tmp_path, ("fetch",), 128, f"fatal: {url}: no route\nremote: {secret} has expired")
+    fault = hub.fault(tmp_path, url, error)
+    assert "has expired" in fault.message
+    assert secret not in fault.message
+    assert "pass-word-9" not in f"{fault.message}{fault.hint}"
+
+
 def test_a_remote_that_asks_for_a_password_says_so_with_a_command(tmp_path: Path, forge: Forge) -> None:
     (tmp_path / "served").mkdir()
     forge.url.rename(tmp_path / "served" / "shop.git")

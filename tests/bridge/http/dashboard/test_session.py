@@ -1,11 +1,13 @@
 """Permission to look and act: one-time links, sessions, forms of our own pages only (ruling M6)."""
 
+import base64
 import json
 import time
 
 import pytest
 
 from bridge.http.dashboard.app import POLICY
+from bridge.http.dashboard.frame.session import SECONDS, Sessions
 from bridge.machine import dashboard_link, token
 from bridge.operations.service import Service
 from tests.bridge.http.dashboard.surfer import BASE, Surfer
@@ -50,6 +52,28 @@ async def test_the_cookie_is_for_this_bridge_s_pages_and_no_script(service: Serv
         code = dashboard_link.make(service.home, "ann")
         said = (await surfer.client.get(f"/ui/enter?code={code}")).headers["set-cookie"]
     assert {"Path=/ui", "HttpOnly", "SameSite=Strict"} <= {part.strip() for part in said.split(";")}
+
+
+def opened(sessions: Sessions, since: float, signature: bytes = b"") -> bool:
+    """Return whether a cookie with this signature, by default the right one, opens the dashboard."""
+    said = json.dumps({"key": "k", "actor": "ann", "since": int(since)}).encode()
+    parts = said, signature or sessions._signature(b"session", said)
+    value = ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts)
+    scope = {"type": "http", "headers": [(b"cookie", f"{sessions.cookie}={value}".encode())]}
+    return sessions.of(scope) is not None
+
+
+def test_a_session_lasts_a_week(service: Service) -> None:
+    token.ensure(service.home)
+    sessions, now = Sessions(service), time.time()
+    assert [opened(sessions, now - age) for age in (0, SECONDS - 60, SECONDS + 60)] == [True, True, False]
+
+
+def test_without_a_token_no_signature_is_right(service: Service) -> None:
+    token.ensure(service.home).unlink()
+    sessions, now = Sessions(service), time.time()
+    assert not opened(sessions, now)
+    assert not opened(sessions, now, bytes(32))
 
 
 async def test_sessions_end_when_the_token_is_rotated(service: Service, ann: Surfer) -> None:
