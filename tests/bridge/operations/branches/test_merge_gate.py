@@ -244,8 +244,8 @@ class TestPullRequests:
 
 def test_a_round_that_a_person_closed_by_continue_is_heeded(tree: Reviewed) -> None:
     failed = FailingRecord(leg="b", job_id=B, attempt=1, state=JobState.FAILED)
-    over = {"kind": RoundKind.FAILURE, "questions": (), "failing": (failed,), "closed_at": 3.0}
-    seeds.write(tree.service, seeds.round_(end=RoundEnd.CONTINUED, revision=2, **over))
+    over = seeds.round_(kind=RoundKind.FAILURE, questions=(), failing=(failed,), end=RoundEnd.CONTINUED, closed_at=3.0)
+    seeds.write(tree.service, over.model_copy(update={"revision": 2}))
     tree.write(2, b={"decision": "failed", "state": JobState.FAILED})
     tree.merge("a")
     assert not any(B in reason for reason in judged(tree).reasons)
