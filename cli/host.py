@@ -156,53 +156,20 @@ def answer() -> None:
 
 
 @app.command()
-def rotate_key(
-    wait: Annotated[bool, typer.Option("--wait", help="Also wait for hosts that are away.")] = False,
+def replace_key(
+    now: Annotated[bool, typer.Option("--now", help="Even if something is under way: it ends.")] = False,
     json: Json = False,
 ) -> None:
-    """Rotate the seal key: make a new one, give it to all hosts, and seal with it once all have it."""
-    from bridge.operations.home import seal_keys
-    from cli.drawing.progress import progress
-    from cli.invocation.faults import if_interrupted
-
-    goes_on = if_interrupted("the rotation is not finished", "service host rotate-key")
-    with goes_on, progress("rotating the seal key") as step:
-        rotated = seal_keys.rotate(service_here(), wait=wait, step=step)
-    if json:
-        say_json(rotated)
-        return
-    others = f", also on {', '.join(map(named, rotated.hosts))}" if rotated.hosts else ""
-    say(f"the key {rotated.key} seals from now on{others}")
-    for host in rotated.behind:
-        say(f"{named(host)} has it, and seals with it once it works again")
-    former = rotated.former
-    say(f"the key {former} still opens what it sealed; once all of that has ended: service host remove-key {former}")
-
-
-@app.command()
-def replace_key(json: Json = False) -> None:
-    """Replace a seal key that is lost, or that others could have read. All open trees and pipeline runs end."""
+    """Replace the seal key, and all former ones. Refused while a host works, or a tree or pipeline run is under way."""
     from bridge.operations.home import seal_keys
 
-    replaced = seal_keys.replace(service_here())
+    replaced = seal_keys.replace(service_here(), now=now)
     if json:
         say_json(replaced)
         return
-    say(f"the new seal key is {replaced.key}; nothing under way that a former one sealed is accepted any more")
+    say(f"the new seal key is {replaced.key}; what a former one sealed for Temporal is not accepted any more")
     again = [f"on {named(host)}: rm ~/.service/seal.key; service host join TOKEN" for host in replaced.hosts]
     say_next("service daemon start", *(["service host invite  (once for each other host)", *again] if again else ()))
-
-
-@app.command()
-def remove_key(
-    key: Annotated[str, typer.Argument(help="The beginning of its fingerprint; doctor and rotate-key show it.")],
-    json: Json = False,
-) -> None:
-    """Remove a former seal key from all hosts; refused while something is sealed with it."""
-    from bridge.operations.home import seal_keys
-
-    removed = seal_keys.remove(service_here(), key)
-    say_json(removed) if json else say(f"the key {removed.key} is removed: what it sealed is not accepted any more")
 
 
 @app.command()

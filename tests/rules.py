@@ -293,7 +293,7 @@ RULES: dict[str, dict[str, str]] = {
         "Q7": "Heartbeats are rare and orders to stop come all the same; one host looks for workflows that were ended.",
         "Q8": "Trees go on while hosts are upgraded one by one; stores of every release migrate; others are named.",
         "Q8.drain": "A drained host starts nothing more, and is not ready, until that is undone.",
-        "Q10": "A turned key seals once all hosts have it; a former one goes when unneeded; tokens open the bridges of all hosts.",
+        "Q10": "A new key replaces all while nothing is under way; former ones of 0.2.0 open until then; tokens open the bridges of all hosts.",
         "Q9": "Any bridge shows all hosts' figures, at a bounded cost; a tree is one trace, and no span crosses a pause.",
         "Q11": "A system unit, a compose file and an image run a host under an account of its own; they name what exists.",
     },

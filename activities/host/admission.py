@@ -95,6 +95,6 @@ def _copy(host: Candidate, known: Cluster) -> str:
     """Return the command that fetches the key from the host with it that was seen last, or else makes a new one."""
     having = [row for row in hosts.every(host.store) if row.key == known.key and row.name != host.settings.host]
     if not having:
-        return "service host replace-key  (what the lost key has sealed ends)"
+        return "service host replace-key --now  (what the lost key has sealed ends)"
     source, place = max(having, key=lambda row: row.seen_at).name, shlex.quote(str(host.home.seal_key))
     return f"scp {source}:.service/seal.key {place} && chmod 600 {place}"

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from sqlalchemy.engine import make_url
 
-from activities.host import seal_keys
 from activities.host.context import Context
 from activities.runtimes import programs
 from activities.runtimes.table import RUNTIMES, SHELL, program_of
@@ -80,13 +79,8 @@ def _runtimes(settings: Settings, environ: Mapping[str, str]) -> set[str]:
 
 
 def see(context: Context, started_at: float) -> bool:
-    """Record in the store that this host's worker is running, and follow the fleet's seal keys (ruling Q10).
-
-    Return False if another machine has its name.
-    """
+    """Record in the store that this host's worker is running. Return False if another machine has its name."""
     home, settings = context.home, context.settings
-    if settings.store.url:
-        seal_keys.follow(home.root, context.store)
     return hosts.see(
         context.store,
         context.host,
@@ -95,7 +89,6 @@ def see(context: Context, started_at: float) -> bool:
         held=context.room.held,
         machine=machine(home.root),
         key=seal_key.fingerprint(seal_key.ensure(home.root)),
-        keys=tuple(seal_keys.by_fingerprint(home.root)),
         address=bridge_address(home, settings),
         labels=_labels(settings, context.environ),
         taken=context.load(),

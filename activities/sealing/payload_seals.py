@@ -3,18 +3,15 @@
 A seal is in the payload's metadata; the data stays as it is, and the web UI shows it. With encryption the payload is
 encrypted instead, with a key derived from the home's. Payloads of both kinds can be read, whichever is written now.
 
-The metadata also names the key, by the beginning of its fingerprint: a home may have several (ruling Q10). Payloads of
-releases before 0.2.0 name none.
+The metadata also names the key, by the beginning of its fingerprint: a home may have several (ruling Q10).
 """
 
 import hmac
 import json
 import secrets
-import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -56,8 +53,6 @@ def decrypted(key: bytes, data: bytes, label: bytes) -> bytes | None:
 
 SEAL, BYTES = "seal", 16
 KEY, KEY_BYTES = "key", 4
-LOOK_SECONDS = 1.0
-"""Interval of looking whether the home's keys have changed; an unknown key is looked for at once."""
 ENCRYPTED = b"binary/encrypted"
 BOUND = "bound"
 """Metadata with the place of an encrypted payload: a reader that only decrypts, for people, can't know it."""
@@ -94,30 +89,28 @@ class Key:
 
 
 class PayloadSeals:
-    """Seals and their checks, with the keys of one service home. `look` returns them, the one that seals first."""
+    """Seals and their checks, with the keys of one service home, the one that seals first."""
 
-    def __init__(self, look: Callable[[], Sequence[bytes]], *, encrypt: bool) -> None:
+    def __init__(self, keys: Sequence[bytes], *, encrypt: bool) -> None:
         if encrypt:
             library()
-        self.encrypt, self._look_at_home = encrypt, look
-        self._keys = tuple(map(Key.of, look()))
-        self._looked = time.monotonic()
+        self.encrypt, self._keys = encrypt, tuple(map(Key.of, keys))
 
     @classmethod
     def of(cls, key: bytes, *, encrypt: bool) -> "PayloadSeals":
         """Return the seals of one key."""
-        return cls(lambda: (key,), encrypt=encrypt)
+        return cls((key,), encrypt=encrypt)
 
     @classmethod
     def of_home(cls, home: Path, *, encrypt: bool) -> "PayloadSeals":
-        """Return the seals of a home, which follow its keys; make a key if it has no key yet."""
+        """Return the seals of a home; make a key if it has no key yet."""
         seal_key.ensure(home)
-        return cls(partial(seal_key.every, home), encrypt=encrypt)
+        return cls(seal_key.every(home), encrypt=encrypt)
 
     def closed(self, payload: Payload, bound: Bound) -> Payload:
         """Seal or encrypt a payload for this place, replacing a seal for another place."""
         payload = self._bare(payload)
-        key = self._now()[0]
+        key = self._keys[0]
         if not self.encrypt:
             payload.metadata[SEAL], payload.metadata[KEY] = _seal(key, payload, bound), key.name
             return payload
@@ -151,22 +144,8 @@ class PayloadSeals:
         raise UnsealedError("it was not encrypted with the key of this service home")
 
     def _of(self, payload: Payload) -> Sequence[Key]:
-        """Return the keys that a payload may be sealed with. One that the home has only just got is looked for."""
-        keys, name = self._now(), payload.metadata.get(KEY)
-        if name is None:
-            return keys
-        named = [key for key in keys if key.name == name]
-        return named or [key for key in self._look() if key.name == name]
-
-    def _now(self) -> tuple[Key, ...]:
-        return self._keys if time.monotonic() - self._looked < LOOK_SECONDS else self._look()
-
-    def _look(self) -> tuple[Key, ...]:
-        """Read the home's keys again. While they can't be read, the known ones stay."""
-        with suppress(OSError, seal_key.SealKeyError):
-            self._keys = tuple(map(Key.of, self._look_at_home())) or self._keys
-        self._looked = time.monotonic()
-        return self._keys
+        """Return the keys of the name that a payload bears."""
+        return [key for key in self._keys if key.name == payload.metadata.get(KEY)]
 
     def _bare(self, payload: Payload) -> Payload:
         bare = Payload()

@@ -1,8 +1,8 @@
 """The keys in the service home that prove data to be the service's own, private to their owner.
 
-The home seals with the key in `seal.key`, and opens what any key in `seal.key.d` has sealed: the next one, before all
-hosts have it, and former ones (ruling Q10). A key itself seals nothing: each purpose has its own derived key. Programs
-of the owner's account can read the files, unless they run in a box that hides the home.
+The home seals with the key in `seal.key`, and opens also what a key in `seal.key.d` has sealed, where 0.2.0 kept former
+ones (ruling Q10). A key itself seals nothing: each purpose has its own derived key. Programs of the owner's account can
+read the files, unless they run in a box that hides the home.
 """
 
 import contextlib
@@ -68,15 +68,6 @@ def add(home: Path, key: bytes) -> None:
     _make(_place(home, key), key)
 
 
-def rotate(home: Path, key: bytes) -> None:
-    """Seal with this key from now on; the former one still opens. Idempotent, and complete at any moment."""
-    if (former := ensure(home)) != key:
-        add(home, former)
-        with _draft(home / FILE, key) as draft:
-            draft.replace(home / FILE)
-    _place(home, key).unlink(missing_ok=True)
-
-
 def take(home: Path, key: bytes, others: Sequence[bytes]) -> None:
     """Store the keys of a fleet in a home that has none yet: the one that seals, and those that only open."""
     _make(home / FILE, key)
@@ -84,13 +75,8 @@ def take(home: Path, key: bytes, others: Sequence[bytes]) -> None:
         add(home, other)
 
 
-def remove(home: Path, key: bytes) -> None:
-    """Remove a key that only opens: nothing sealed with it is believed any more."""
-    _place(home, key).unlink(missing_ok=True)
-
-
 def renew(home: Path) -> None:
-    """Replace all keys by a new one, as when others may have read them."""
+    """Replace all keys by a new one."""
     for path in (home / FILE, *files(home)):
         path.unlink(missing_ok=True)
     ensure(home)

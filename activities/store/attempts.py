@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, exists,
 from activities.sealing import attempt_seals, seal_key
 from activities.store import schema
 from activities.store.database import home_of
-from activities.store.queries import Database, clock, insert_new, now, rows, scalars, transaction, write
+from activities.store.queries import Database, clock, insert_new, now, rows, transaction, write
 from workflows.model.jobs import JobOutcome
 from workflows.model.orders import StopReason
 from workflows.model.spend import Usage
@@ -141,13 +141,6 @@ def all_open(engine: Engine) -> list[tuple[str, int]]:
     """Return job and attempt of every run without an outcome: a workflow will attach to it again."""
     query = select(schema.attempts.c.job_id, schema.attempts.c.attempt).where(schema.attempts.c.ended_at.is_(None))
     return [(row.job_id, row.attempt) for row in rows(engine, query)]
-
-
-def open_since_before(engine: Engine, at: float) -> list[str]:
-    """Return the jobs of all attempts that began before that time and have no outcome."""
-    run = schema.attempts.c
-    query = select(run.job_id).where(run.ended_at.is_(None), run.started_at < at)
-    return list(scalars(engine, query))
 
 
 def abandoned(engine: Engine, host: str, seconds: float) -> list[AttemptRow]:

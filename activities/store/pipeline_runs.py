@@ -171,6 +171,17 @@ class Over:
         return job_id.partition(".")[0] in self.owners
 
 
+def under_way(engine: Engine) -> list[str]:
+    """Return the trees and pipeline runs that are in progress or may be opened again, the oldest first."""
+    tasks, jobs, runs = schema.tasks.c, schema.jobs.c, schema.pipeline_runs.c
+    at_work = select(jobs.root_job_id).where(jobs.state.not_in(ENDED_JOBS))
+    trees = select(tasks.root_job_id).where(tasks.state.not_in(ENDED_TASKS) | tasks.root_job_id.in_(at_work))
+    of_pipelines = select(runs.run_id).where(runs.state.in_(OPEN_RUNS))
+    with engine.connect() as connection:
+        of_trees = scalars(connection, trees.order_by(tasks.opened_at))
+        return [*of_trees, *scalars(connection, of_pipelines.order_by(runs.started_at))]
+
+
 def over(engine: Engine, before: float) -> Over:
     """Find the trees and runs that ended for good. A tree of a pipeline's run counts only once that run has ended
     too.

@@ -1,21 +1,19 @@
 """Replacing a seal key that others could have read, or that a person has removed (ruling N1).
 
 No exposed key is accepted beside the new one: whoever has read it could forge "old" data. So the daemon replaces all
-keys when it starts and nothing that is sealed with them is running; until then `service doctor` reports it. Turning a
-key that nobody has read is another thing (`bridge.operations.home.seal_keys`, ruling Q10). The schedules of
-pipelines, which stay in Temporal, are sealed again once everything runs.
+keys when it starts and nothing that is sealed with them is running; until then `service doctor` reports it. The
+schedules of pipelines and the GitHub desk, which stay in Temporal, are sealed again once everything runs.
 """
 
 import asyncio
 import logging
-import math
 from collections.abc import Callable
 
-from activities.host.seal_keys import renew
 from activities.runs.regular_files import write_private
 from activities.sealing import seal_key
 from activities.settings.home import Home
-from activities.store.pipeline_runs import over
+from activities.store.pipeline_runs import under_way
+from bridge.operations.home.seal_keys import renew
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError
 
@@ -32,22 +30,18 @@ def turn(home: Home, *, alone: bool) -> None:
         seal_key.renew(home.root)
     elif home.seal_key_open.exists():
         service = Service(home)
-        if not alone or is_at_work(service):
+        if not alone or under_way(service.store):
             log.warning("the seal key was open to other accounts and is not replaced yet: service doctor")
             return
         write_private(home.seal_key_new, "")
-        renew(home.root, service.store)
+        renew(home, service.store)
         home.seal_key_open.unlink()
         log.warning("the seal key was open to other accounts: there is a new one")
 
 
-def is_at_work(service: Service) -> bool:
-    """Return whether a tree or a pipeline's run is in progress, or may be reopened, under the current key."""
-    return over(service.store, math.inf).since is not None
-
-
 async def seal_schedules(home: Home, running: Callable[[], bool]) -> None:
-    """Once everything is `running`, write the schedules of pipelines again if the key was replaced."""
+    """If the key was replaced, write the schedules of pipelines again and restart the desk, once all is `running`."""
+    from bridge.operations.github import desk
     from bridge.operations.pipelines import definitions
 
     while home.seal_key_new.exists():
@@ -55,10 +49,13 @@ async def seal_schedules(home: Home, running: Callable[[], bool]) -> None:
         if not running():
             continue
         try:
-            await definitions.schedule_again(Service(home))
+            service = Service(home)
+            await definitions.schedule_again(service)
+            if service.settings.github.configured:
+                await desk.renew(service)
             home.seal_key_new.unlink(missing_ok=True)
         except ServiceError as error:
-            log.warning("the schedules of pipelines cannot be sealed with the new key yet: %s", error.message)
+            log.warning("schedules and the GitHub desk cannot be sealed with the new key yet: %s", error.message)
             await asyncio.sleep(AGAIN_SECONDS)
 
 

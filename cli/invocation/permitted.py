@@ -36,7 +36,7 @@ INSTEAD = {
             *("config check", "config show"),
             *("daemon install", "daemon run", "daemon start", "daemon stop", "daemon uninstall", "demo", "gc"),
             *("github sync", "host answer", "host drain", "host invite", "host join", "host lost"),
-            *("host remove", "host remove-key", "host replace-key", "host rotate-key", "init"),
+            *("host remove", "host replace-key", "init"),
             *("job close", "job dismiss", "job drop", "job kill", "job merge"),
             *("job note", "job open", "job publish", "job resolve", "job retry", "job review", "job revise"),
             *("pipeline add", "pipeline cancel", "pipeline disable", "pipeline enable", "pipeline remove"),
@@ -55,7 +55,7 @@ _READ_BY_PEOPLE = {
 }
 _DESTROYS = {
     *("agent remove", "bridge token", "bridge token remove", "gc", "github sync", "host remove"),
-    *("host remove-key", "host replace-key"),
+    "host replace-key",
     *(
         "host lost",
         "job dismiss",

@@ -1,7 +1,6 @@
 """Actions of the Temporal program on a tree: terminate, reset, delete; detected, reported, and continued."""
 
 import asyncio
-import contextlib
 import json
 import subprocess
 from collections.abc import AsyncIterator
@@ -18,7 +17,7 @@ from activities import ended_outside
 from activities.ended_outside import OutsideWatch
 from activities.host import heartbeat
 from activities.host.context import Context
-from activities.sealing import payload_seals, seal_key
+from activities.sealing import seal_key
 from activities.sealing.converter import sealed
 from activities.settings.home import Home
 from activities.store import attempts as stored_runs
@@ -33,6 +32,7 @@ from bridge.operations.orders import new_jobs, resume, trees
 from bridge.operations.pipelines import definitions
 from cli.main import main
 from tests.bridge import seeds
+from tests.keys import turn
 from tests.temporal.pipeline_stage import PipelineHost, pipeline_host
 from tests.temporal.server import speaking
 from tests.waiting import until
@@ -434,30 +434,16 @@ async def test_a_tree_begun_under_another_key_is_ended_and_says_how_to_begin_it_
 
 
 @pytest.mark.ruling("Q10")
-async def test_a_tree_that_waits_while_the_key_is_turned_goes_on_under_the_new_one(
-    host: PipelineHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(payload_seals, "LOOK_SECONDS", 0.0)
+async def test_a_tree_that_waits_under_a_key_that_0_2_0_turned_goes_on(host: PipelineHost) -> None:
     home = host.service.home.root
     host.client = speaking(host.client, sealed(home))
     async with host.working():
         root = await ask(host, "ask a person")
         await until_state(host, root, TaskState.AWAITING_HUMAN)
-    former = seal_key.ensure(home)
-    turned = await asyncio.to_thread(seal_keys.rotate, host.service)
-    assert seal_key.ensure(home) != former
+    turn(home)
+    host.client = speaking(host.client, sealed(home))
+    with pytest.raises(RefusedError, match=f"{root} would end"):
+        await asyncio.to_thread(seal_keys.replace, host.service)
     async with host.working():
-        with pytest.raises(RefusedError, match=rf"the key {turned.former} is needed by .*: {root}"):
-            await asyncio.to_thread(seal_keys.remove, host.service, turned.former)
         await resume.resume(host.service, answer(root))
         await until_state(host, root, TaskState.DONE)
-
-        async def removed() -> bool:
-            """Try again until Temporal lists the tree as ended."""
-            with contextlib.suppress(RefusedError):
-                await asyncio.to_thread(seal_keys.remove, host.service, turned.former)
-                return True
-            return False
-
-        await until(removed)
-    assert seal_key.every(home) == (seal_key.ensure(home),)

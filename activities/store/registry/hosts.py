@@ -17,7 +17,7 @@ from workflows.policy.host_availability import UNSEEN_SECONDS, HostSeen
 
 SEEN = (
     *("version", "slots", "started_at", "seen_at", "stopped_at", "held"),
-    *("machine", "key", "keys", "labels", "address", "taken", "pool"),
+    *("machine", "key", "labels", "address", "taken", "pool"),
 )
 """The columns that a host's worker writes; the others are orders to it, or others' findings."""
 
@@ -48,6 +48,8 @@ class Host:
     """Identifies its home on its machine."""
     key: str = ""
     """The fingerprint of the key it seals with."""
+    keys: Sequence[str] = ()
+    """Of 0.2.0; nothing reads it."""
     labels: Sequence[str] = ()
     address: str = ""
     """The URL of its bridge for other hosts; empty if it only listens for its own machine."""
@@ -55,8 +57,6 @@ class Host:
     """Number of slots in use."""
     draining_at: float | None = None
     lost_at: float | None = None
-    keys: Sequence[str] = ()
-    """The fingerprints of all seal keys that it has."""
     placed: int = 0
     """The number of attempts that were ever placed on it."""
     pool: str = ""
@@ -93,14 +93,13 @@ def see(
     labels: Sequence[str] = (),
     address: str = "",
     taken: int = 0,
-    keys: Sequence[str] = (),
 ) -> bool:
     """Record that this host's worker is running, with the reason (`held`) if it starts nothing.
 
     Return False, and record nothing, if another machine has had the name within the last minute (ruling Q1).
     """
     row = {"name": name, "version": release(), "slots": slots, "started_at": started_at, "held": held, "taken": taken}
-    row |= {"machine": machine, "key": key, "keys": list(keys), "labels": list(labels), "address": address}
+    row |= {"machine": machine, "key": key, "labels": list(labels), "address": address}
     table = schema.hosts
     with engine.begin() as connection:
         at, load = now(connection), taken + coming(connection, name)

@@ -28,7 +28,7 @@ hosts = Table(
     Index("hosts_by_pool", "pool", "lot"),
 )
 """Each host's worker refreshes its row every few seconds. `machine` identifies the home on its machine, `key` is the
-fingerprint of the key it seals with, `keys` are those of all keys it opens with, `address` the URL of its bridge for
+fingerprint of the key it seals with, `keys` is of 0.2.0, `address` the URL of its bridge for
 other hosts, `placed` the number of attempts that were ever placed on it. `pool` tells its labels and its room, and
 `lot` is its place in the pool, a random number from 0 to 1: by both, hosts are drawn for an attempt.
 """
@@ -81,7 +81,7 @@ seal_keys = Table(
     Column("left_at", Double),
     Column("removed_at", Double),
 )
-"""The keys since the first rotation. `wrapped` is the key, encrypted with the one named by `under`, until it seals."""
+"""Nothing reads it: hosts of 0.2.0, beside which others are upgraded, turned the key by it."""
 
 tokens = Table(
     "tokens",

@@ -1,4 +1,4 @@
-"""The workflow of the GitHub desk: signalled when there is news, made anew when the seal key was turned."""
+"""The workflow of the GitHub desk: signalled when there is news, made anew when the seal key was replaced."""
 
 from contextlib import suppress
 

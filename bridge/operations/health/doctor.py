@@ -270,7 +270,8 @@ def _replaced(service: Service) -> str:
     now = f"service daemon stop; rm '{service.home.seal_key}'; service daemon start"
     if service.settings.store.url:
         return (
-            "service daemon stop, on every host; then on one: service host replace-key  (this ends what is under way)"
+            "service daemon stop, on every host; then on one: service host replace-key --now"
+            "  (this ends what is under way)"
         )
     if service.settings.temporal.address:
         return f"stop the daemon of every host; {now}; copy that key to all hosts  (this ends what is under way)"

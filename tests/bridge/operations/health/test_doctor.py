@@ -119,13 +119,13 @@ def test_an_old_git_is_wrong(
 def test_a_look_at_the_store_of_an_older_release_leaves_it_as_it_is(home: Home) -> None:
     open_store(home).dispose()
     with sqlite3.connect(home.store) as store:
-        store.execute("UPDATE alembic_version SET version_num = '0004'")
+        store.execute("UPDATE alembic_version SET version_num = '0012'")
         store.execute("DROP TABLE hosts")
     seen = found(home)
     assert (seen["store"].level, "fleet" in seen) == (Level.OK, False)
-    assert f"{home.store}: schema 0004; the daemon migrates it to {HEAD}" in seen["store"].says
+    assert f"{home.store}: schema 0012; the daemon migrates it to {HEAD}" in seen["store"].says
     with sqlite3.connect(home.store) as store:
-        assert store.execute("SELECT version_num FROM alembic_version").fetchall() == [("0004",)]
+        assert store.execute("SELECT version_num FROM alembic_version").fetchall() == [("0012",)]
 
 
 @pytest.mark.ruling("Q1")
