@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from tests.e2e.conftest import Installed
-from tests.e2e.literal import APART, EPHEMERAL, MARKS, ONE, RIGHT, SLIPS
+from tests.e2e.literal import APART, EPHEMERAL, MARKS, ONE, RIGHT, SLIPS, WITHOUT
 from tests.e2e.script import git
 from tests.e2e.typist import typist
 
@@ -90,6 +90,10 @@ SHAPES = {
         [*BEGUN, RESOLVED, ("check-resolve-notes", "succeeded", "changes_requested"), *REPAIRED, OVER],
     ),
 }
+SHAPES["left out"] = (
+    f"{ORDER} {RIGHT} {WITHOUT.format('brings it there')}",
+    [*BEGUN, ("check-all", "succeeded", "approved"), OVER],
+)
 SHAPES["workers of its own"] = (f"{ORDER} {EPHEMERAL}", SHAPES["both"][1])
 """The order of each shape, and what becomes of it: each job's leg or kind of continuation, state and decision."""
 
@@ -139,6 +143,16 @@ def register(service: Installed, builder: str, checker: str) -> Walk:
 def order(service: Installed, words: str) -> Walk:
     """Order it of the lead."""
     return Walk(service, service.json("agent", "ask", "lead", words, "--repo", "acme/shop")["job_id"])
+
+
+def resolve(walk: Walk) -> Walk:
+    """Have what is left out resolved by an agent, and merge its work; nothing is merged before."""
+    service = walk.service
+    service("job", "merge", walk.root, "--into-mine", code=3)
+    resolved = Walk(service, service.json("job", "resolve", walk.root)["job_id"])
+    assert resolved.ended == ("done", "")
+    service("job", "merge", resolved.root)
+    return resolved
 
 
 def merge(walk: Walk) -> str:

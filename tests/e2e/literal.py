@@ -32,6 +32,7 @@ TABLE = {
     "looks at the diff": "...HEAD` shows what was done since the task began",
     "runs or is blocked": "If you could not run them, it is not checked: `blocked`",
     "keeps both": "Edit the files until both are kept and no marker is left",
+    "brings it there": "To bring it there: an implement leg",
     "tests the merge": "whose task is to resolve what conflicts, and to run the tests",
     "is not its failure": "A test that fails for another reason is no failure of yours",
     "tries again": "A leg that failed may be issued again with a narrower prompt",
@@ -97,8 +98,7 @@ class Prompt:
 
         An order may want a worker of its own in place of the agent, on the agent's runtime.
         """
-        listed = [agent for agent in AGENT.finditer(self.text) if action in agent["can"].split(", ")]
-        able = [agent for agent in listed if agent["name"] != "lead"]
+        able = [agent for agent in AGENT.finditer(self.text) if action in agent["can"].split(", ")]
         running = [agent for agent in able if "runs builds and tests" in agent["more"]]
         agent = (running if runs and running else able)[0]
         if EPHEMERAL not in self.text:
@@ -153,7 +153,7 @@ def left(prompt: Prompt) -> Generator[dict[str, Any], str, list[Result]]:
     """Return a leg for each part that is named as left out, and one for what a check found, or what failed."""
     legs = []
     lost = LOST.findall(prompt.text) if prompt.says("tries again") else []
-    for part, worktree in LEFT_OUT.findall(prompt.text):
+    for part, worktree in LEFT_OUT.findall(prompt.text) if prompt.says("brings it there") else ():
         task, name = "Resolve what conflicts, and keep both.", f"resolve-{part}"
         if name in lost:
             task, name = f"{task} {NARROWER}", f"{name}-again"

@@ -12,10 +12,12 @@ import pytest
 from bridge.operations.registry import init
 from tests.e2e import literal
 from tests.e2e.conftest import Installed, set_up
-from tests.e2e.limiter import ORDER, SHAPES, Walk, merge, order, register
+from tests.e2e.limiter import ORDER, SHAPES, Walk, merge, order, register, resolve
 from tests.unboxed import NO_BOX
 
 pytestmark = [pytest.mark.ruling("P2", "P3", "P5", "O6")]
+
+BOTH = ("The limit is in limits.py.", "Three calls are allowed.")
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +71,16 @@ def test_a_leg_is_issued_again_and_workers_get_their_policy(tried: Walk, shape: 
 
 def test_its_work_is_merged_by_one_command(walk: Walk) -> None:
     notes = merge(walk)
-    assert [text for text in ("The limit is in limits.py.", "Three calls are allowed.") if text not in notes] == []
+    assert [text for text in BOTH if text not in notes] == []
+
+
+def test_what_it_leaves_out_is_resolved_by_the_team(tried: Walk) -> None:
+    words, jobs = SHAPES["left out"]
+    other = order(tried.service, words)
+    assert (other.jobs, other.ended) == (jobs, ("done", ""))
+    assert resolve(other).tree["jobs"][0]["agent"] == init.BUILDER
+    notes = merge(other)
+    assert [text for text in BOTH if text not in notes] == []
 
 
 def test_every_habit_of_the_table_is_taught_on_the_way(tried: Walk, walk: Walk) -> None:

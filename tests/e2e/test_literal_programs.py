@@ -10,14 +10,14 @@ import pytest
 
 from tests.e2e import literal
 from tests.e2e.conftest import set_up
-from tests.e2e.limiter import SHAPES, Walk, merge, order, register
+from tests.e2e.limiter import SHAPES, Walk, merge, order, register, resolve
 from tests.e2e.programs import need, sections, variables
 from tests.scripted_model import ScriptedModel
 
 pytestmark = [pytest.mark.long, pytest.mark.ruling("P2", "P3", "P5", "O6")]
 
 TEAMS = [("codex", "claude"), ("claude", "kimi"), ("kimi", "codex")]
-PLAYED = {name: SHAPES[name] for name in ("plain", "conflict", "failed check", "workers of its own")}
+PLAYED = {name: SHAPES[name] for name in ("plain", "conflict", "failed check", "workers of its own", "left out")}
 """Shapes in which the programs differ; `test_literal` plays the others."""
 
 
@@ -46,4 +46,6 @@ def test_every_shape_ends_done(walks: dict[str, Walk], shape: str) -> None:
 
 @pytest.mark.parametrize("shape", PLAYED)
 def test_its_work_is_merged_by_one_command(walks: dict[str, Walk], shape: str) -> None:
+    if shape == "left out":
+        assert resolve(walks[shape]).jobs == [("none", "succeeded", "implemented")]
     assert "Three calls are allowed." in merge(walks[shape])

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.ruling("P2")
 A, B = "a" * 40, "b" * 40
 READS = "your working folder is for reading only"
 CHANGES = "you may change your working folder"
+WRITES = "builds and tests may write in your working folder"
 BUILDS = "commands run, builds and tests too"
 NO_BUILDS = "commands that write are refused: no builds, no tests"
 COMMITS = "`.git` may be written: commit, merge"
@@ -36,6 +37,7 @@ def said(
     runtime: str = "runtime_b",
     policy: AutonomyPolicy = AutonomyPolicy.READ_ONLY,
     section: dict[str, Any] | None = None,
+    branch: str | None = None,
     **fields: Any,
 ) -> str:
     monkeypatch.setattr(control_group, "job_limits", lambda *_: {control_group.MEMORY: 3 * 1024**3})
@@ -43,7 +45,7 @@ def said(
     worker = Worker(name="x", runtime=runtime, command=("x",), autonomy_policy=policy)
     run = changed(stage.job("", Action.REVIEW), worker=worker, **fields)
     context = replace(stage.context, settings=settings)
-    workspace = Workspace(stage.repo, Worktree(Path("/srv/work"), B), line=Line(A, B))
+    workspace = Workspace(stage.repo, Worktree(Path("/srv/work"), B, branch), line=Line(A, B))
     return render_surroundings(surroundings_of(context, run, workspace))
 
 
@@ -51,21 +53,34 @@ def said(
     ("runtime", "policy", "says"),
     [
         ("runtime_a", "read-only", (READS, NO_BUILDS, NO_COMMITS)),
-        ("runtime_a", "workspace-write", (CHANGES, BUILDS, NO_COMMITS)),
-        ("runtime_a", "danger-full-access", (CHANGES, BUILDS, COMMITS)),
+        ("runtime_a", "workspace-write", (WRITES, BUILDS, NO_COMMITS)),
+        ("runtime_a", "danger-full-access", (WRITES, BUILDS, COMMITS)),
         ("runtime_b", "auto", (READS, NO_BUILDS, NO_COMMITS)),
-        ("runtime_b", "workspace-write", (CHANGES, NO_BUILDS, NO_COMMITS)),
-        ("runtime_b", "danger-full-access", (CHANGES, BUILDS, COMMITS)),
-        ("runtime_c", "workspace-write", (CHANGES, NO_BUILDS, NO_COMMITS)),
+        ("runtime_b", "workspace-write", (READS, NO_BUILDS, NO_COMMITS)),
+        ("runtime_b", "danger-full-access", (WRITES, BUILDS, COMMITS)),
+        ("runtime_c", "workspace-write", (READS, NO_BUILDS, NO_COMMITS)),
         ("shell", "read-only", (READS, BUILDS, NO_COMMITS)),
-        ("shell", "workspace-write", (CHANGES, BUILDS, COMMITS)),
+        ("shell", "workspace-write", (WRITES, BUILDS, COMMITS)),
     ],
 )
-def test_each_policy(
+def test_each_policy_of_a_job_whose_folder_is_thrown_away(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, runtime: str, policy: str, says: tuple[str, ...]
 ) -> None:
     text = said(stage, monkeypatch, runtime, AutonomyPolicy(policy))
-    assert {each for each in (READS, CHANGES, BUILDS, NO_BUILDS, COMMITS, NO_COMMITS) if each in text} == {*says}
+    assert {words for words in (READS, WRITES, CHANGES, BUILDS, NO_BUILDS, COMMITS, NO_COMMITS) if words in text} == {
+        *says
+    }
+
+
+@pytest.mark.parametrize(
+    ("policy", "says"),
+    [("read-only", (READS, NO_BUILDS)), ("workspace-write", (CHANGES, NO_BUILDS)), ("danger-full-access", (CHANGES,))],
+)
+def test_each_policy_of_a_job_whose_folder_stays(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, policy: str, says: tuple[str, ...]
+) -> None:
+    text = said(stage, monkeypatch, policy=AutonomyPolicy(policy), branch="service/job-1")
+    assert {words for words in (READS, WRITES, CHANGES, NO_BUILDS) if words in text} == {*says}
 
 
 @pytest.mark.parametrize(
@@ -78,7 +93,7 @@ def test_each_policy(
         ({"hosts": ["*"]}, ("the internet through a proxy (HTTP, HTTPS)",)),
         ({"hosts": ["h.example"]}, ("no network, except your own model's and `h.example`",)),
         ({"hosts": [f"h{n}.example" for n in range(9)]}, ("and 1 more",)),
-        ({"write": ["/srv/cache"]}, ("and `/srv/cache`",)),
+        ({"write": ["/srv/cache"]}, ("; you may write in `/srv/cache`;",)),
         ({"read": ["/opt/sdk"]}, ("part of the repository, except for what is in `/opt/sdk`.",)),
     ],
 )

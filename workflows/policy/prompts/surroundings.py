@@ -86,7 +86,15 @@ class Surroundings:
 def render_surroundings(surroundings: Surroundings) -> str:
     """Return the section on the job's folder and permissions: five lines, and one for each leg that was left out."""
     where = [_folder(surroundings), _commits(surroundings), _references(surroundings)]
-    return "\n".join(["# Where you are", "", *where, _allowed(surroundings.allowed), _tools(surroundings.allowed)])
+    return "\n".join(
+        [
+            "# Where you are",
+            "",
+            *where,
+            _allowed(surroundings.allowed, stays=surroundings.branch is not None),
+            _tools(surroundings.allowed),
+        ]
+    )
 
 
 def _folder(surroundings: Surroundings) -> str:
@@ -151,10 +159,10 @@ def _reference(name: str) -> str:
     return f"{inline(name)}{meaning.get(name, '')}"
 
 
-def _allowed(allowed: Allowed) -> str:
-    folder = "you may change your working folder" if allowed.edits else "your working folder is for reading only"
+def _allowed(allowed: Allowed, *, stays: bool) -> str:
     parts = [
-        f"{folder}{f', and {_names(allowed.write)}' if allowed.write else ''}",
+        _writing(allowed, stays=stays),
+        *((f"you may write in {_names(allowed.write)}",) if allowed.write else ()),
         allowed.temporary,
         "commands run, builds and tests too"
         if allowed.commands
@@ -165,6 +173,15 @@ def _allowed(allowed: Allowed) -> str:
         *((f"memory {allowed.memory // _MIB:,} MiB",) if allowed.memory else ()),
     ]
     return f"- What you may do: {'; '.join(parts)}."
+
+
+def _writing(allowed: Allowed, *, stays: bool) -> str:
+    """Return what may be written in the folder: an agent changes nothing in one that is thrown away."""
+    if allowed.edits and stays:
+        return "you may change your working folder"
+    if allowed.edits and allowed.commands:
+        return "builds and tests may write in your working folder"
+    return "your working folder is for reading only"
 
 
 def _tools(allowed: Allowed) -> str:
