@@ -8,6 +8,7 @@ import pytest
 from activities.sealing import seal_key
 from activities.settings.home import Home
 from bridge.daemon import replace_seal_key
+from bridge.operations.github import desk
 from bridge.operations.health import doctor
 from bridge.operations.health.doctor import Finding, Level
 from bridge.operations.pipelines import definitions
@@ -83,17 +84,22 @@ def test_one_that_was_removed_is_made_anew_and_schedules_with_it(service: Servic
     assert finding(service).level is Level.OK
 
 
-async def test_schedules_are_sealed_anew_once_everything_runs(
+async def test_schedules_and_the_desk_are_sealed_anew_once_everything_runs(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put, running = list[Service](), list[bool]()
+    put, renewed, running = list[Service](), list[Service](), list[bool]()
+    service.home.config.write_text('[github]\ntoken_env = "GITHUB_TOKEN"\n')
 
     async def schedule_again(of: Service) -> None:
         put.append(of)
         if len(put) == 1:
             raise UnreachableError("not yet")
 
+    async def renew(of: Service) -> None:
+        renewed.append(of)
+
     monkeypatch.setattr(definitions, "schedule_again", schedule_again)
+    monkeypatch.setattr(desk, "renew", renew)
     monkeypatch.setattr(replace_seal_key, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(replace_seal_key, "AGAIN_SECONDS", 0.01)
     replace_seal_key.turn(service.home, alone=True)
@@ -102,7 +108,7 @@ async def test_schedules_are_sealed_anew_once_everything_runs(
     assert put == []
     running.append(True)
     await until(work.done)
-    assert len(put) == 2
+    assert (len(put), len(renewed)) == (2, 1)
     assert not service.home.seal_key_new.exists()
 
 
