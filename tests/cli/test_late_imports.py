@@ -13,7 +13,7 @@ pytestmark = pytest.mark.ruling("N3")
 PROGRAM = """
 import sys
 from cli.main import main
-from bridge.operations.branches import branches, diffs, merges; from bridge.operations.home import leftovers
+from bridge.operations.branches import branches, diffs, merges; from bridge.operations.home import gc
 for words in (["job", "list"], ["attention"], ["repo", "list"], ["daemon", "status"]):
     assert main(words) in {0, 1}, words
 assert "pygit2" not in sys.modules
