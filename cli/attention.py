@@ -14,7 +14,7 @@ from cli.invocation.faults import left_alone
 from cli.invocation.options import Json, service_here
 
 if TYPE_CHECKING:
-    from bridge.operations.attention import Attention, WaitingRound
+    from bridge.operations.orders.attention import Attention, WaitingRound
     from bridge.operations.service import Service
     from workflows.model.rows import TaskRecord
 
@@ -30,8 +30,8 @@ def attention(
     web: Web = False,
 ) -> None:
     """List what waits for a person, oldest first, each with the exact command to type."""
-    from bridge.operations import attention
     from bridge.operations.home.links import FIRST
+    from bridge.operations.orders import attention
     from cli.drawing.screens import can_move
 
     service = service_here()
@@ -47,7 +47,7 @@ def attention(
 
 
 def _watch_live(service: "Service") -> None:
-    from bridge.operations import attention
+    from bridge.operations.orders import attention
     from cli.drawing.live import View, live
     from cli.drawing.viewport import Row
 
@@ -59,7 +59,7 @@ def _watch_live(service: "Service") -> None:
 
 
 def _print_changes(service: "Service", *, json: bool) -> None:
-    from bridge.operations import attention
+    from bridge.operations.orders import attention
 
     shown = None
     while True:

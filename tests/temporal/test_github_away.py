@@ -13,9 +13,9 @@ from temporalio.worker import Worker
 from activities.settings.home import Home
 from activities.store.github import account
 from bridge.github.desk import Desk
-from bridge.operations import attention
 from bridge.operations.health import doctor
 from bridge.operations.health.findings import Level
+from bridge.operations.orders import attention
 from bridge.operations.service import Service
 from tests.bridge.github.conftest import bind, working
 from tests.github.fixtures import hub as hub

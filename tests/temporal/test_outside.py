@@ -26,9 +26,8 @@ from activities.store import jobs as stored_jobs
 from activities.store import outbox, rounds, schema, writers
 from activities.store.leader import Chore, Leader
 from bridge.daemon.server import find_program
-from bridge.operations import attention
 from bridge.operations.home import seal_keys
-from bridge.operations.orders import new_jobs, resume, trees
+from bridge.operations.orders import attention, new_jobs, resume, trees
 from bridge.operations.pipelines import definitions
 from cli.main import main
 from tests.bridge import seeds

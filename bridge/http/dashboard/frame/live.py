@@ -20,7 +20,7 @@ from activities.store.database import Changes
 from bridge.http.dashboard.frame.outages import Gone, gone
 from bridge.http.dashboard.frame.page import Asked, Page
 from bridge.http.wire.thread_pools import act, read
-from bridge.operations import attention
+from bridge.operations.orders import attention
 from bridge.operations.service import Service
 
 log = logging.getLogger(__name__)

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 
 from bridge.http.dashboard.frame.page import Action, Asked, Page
 from bridge.http.dashboard.parts import resuming
-from bridge.operations import attention
-from bridge.operations.orders import follow_ups
+from bridge.operations.orders import attention, follow_ups
 from bridge.operations.service import Service
 from workflows.contract import models
 from workflows.policy.stalls import WAYS

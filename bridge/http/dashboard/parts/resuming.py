@@ -7,9 +7,8 @@ from hashlib import sha256
 from urllib.parse import parse_qsl, urlsplit
 
 from bridge.http.dashboard.frame.page import CHANNEL, Done, Form, Note
-from bridge.operations import attention
 from bridge.operations.jobs import jobs, rounds
-from bridge.operations.orders import resume
+from bridge.operations.orders import attention, resume
 from bridge.operations.service import Service
 from workflows.model.errors import RefusedError, ServiceError, UsageError
 from workflows.model.orders import ResumeOrder

@@ -9,8 +9,8 @@ from sqlalchemy import event, insert
 
 from activities.store import jobs, outbox, schema, stalls
 from activities.store.github import account
-from bridge.operations import attention
 from bridge.operations.jobs.hosts import AbsentHost
+from bridge.operations.orders import attention
 from bridge.operations.service import Service
 from tests.bridge import github_seeds, seeds
 from tests.bridge.http.dashboard.surfer import Shown, Surfer

@@ -15,9 +15,8 @@ from activities.settings import ready
 from activities.settings.home import Home
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
-from bridge.operations import attention
 from bridge.operations.jobs import jobs
-from bridge.operations.orders import trees
+from bridge.operations.orders import attention, trees
 from bridge.operations.service import Service
 from tests.activities.git.conftest import run_git
 from tests.bridge import seeds

@@ -15,7 +15,7 @@ from temporalio.client import Client
 from activities.settings.home import Home
 from activities.store import jobs as stored_jobs
 from activities.store import rounds
-from bridge.operations import attention
+from bridge.operations.orders import attention
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.http.dashboard.surfer import ANN, Shown, Surfer

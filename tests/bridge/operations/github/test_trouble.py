@@ -7,8 +7,8 @@ import pytest
 
 from activities.settings.home import Home
 from activities.store.github import account, facts
-from bridge.operations import attention
 from bridge.operations.github.account import Trouble
+from bridge.operations.orders import attention
 from bridge.operations.service import Service
 from cli.main import main
 from tests.bridge import github_seeds, seeds

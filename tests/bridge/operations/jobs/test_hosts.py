@@ -17,8 +17,8 @@ from activities.store.registry import repos
 from activities.store.registry.repos import Remote
 from activities.store.tree_list import TreeFilter
 from bridge.http.wire import projections
-from bridge.operations import attention
 from bridge.operations.jobs import hosts, jobs, tree_list
+from bridge.operations.orders import attention
 from bridge.operations.registry import hosts as registry
 from bridge.operations.service import Service
 from cli.main import main

@@ -5,11 +5,11 @@ from pydantic_core import to_jsonable_python
 
 from activities.settings.home import Home
 from activities.store import jobs, stalls
-from bridge.operations import attention
 from bridge.operations.health import doctor
 from bridge.operations.health.findings import Level
 from bridge.operations.health.metrics import Metrics
 from bridge.operations.home import overview
+from bridge.operations.orders import attention
 from bridge.operations.service import Service
 from cli.drawing import daemon
 from cli.main import main
