@@ -35,7 +35,7 @@ from workflows.model.orders import ResumeOrder
 from workflows.model.states import TaskState
 from workflows.pipeline.plan import RunState, Trigger
 from workflows.pipeline.syntax import Format
-from workflows.temporal import calls, search
+from workflows.temporal import placing, search
 from workflows.temporal.pipeline_calls import Firing
 from workflows.temporal.pipeline_schedule import PipelineFiring
 
@@ -636,7 +636,7 @@ async def test_a_stage_waits_for_a_host_with_its_label_and_says_so(
     host: PipelineHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quick = RetryPolicy(initial_interval=timedelta(milliseconds=20), maximum_interval=timedelta(milliseconds=50))
-    monkeypatch.setattr(calls, "PLACE_RETRIES", quick)
+    monkeypatch.setattr(placing, "PLACE_RETRIES", quick)
     monkeypatch.setattr(Settings, "is_fleet", property(lambda _: True))
     see = partial(hosts.see, host.service.store, host.service.settings.host, slots=2, started_at=1.0)
     see(labels=("runtime:shell",))
