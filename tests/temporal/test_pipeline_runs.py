@@ -105,9 +105,7 @@ async def test_a_run_is_shown_in_exactly_this_shape(host: PipelineHost) -> None:
             "pipeline",
             "pull_request",
             "issue",
-            "belongs_to",
             "trigger",
-            "payload",
             "state",
             "reason",
             "halt_stage",
@@ -116,6 +114,8 @@ async def test_a_run_is_shown_in_exactly_this_shape(host: PipelineHost) -> None:
             "tokens",
             "cost_usd",
             "price_assumed",
+            "belongs_to",
+            "payload",
             "stages",
         ]
     )
