@@ -21,7 +21,7 @@ from gidgethub import apps
 from gidgethub.abc import GitHubAPI
 from sqlalchemy import Engine
 
-from activities.github.account import Credentials
+from activities.github.credentials import Credentials
 from activities.redaction.redact import redacted_all
 from activities.store.github import account
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from sqlalchemy import Engine
 
 from activities.github import api
-from activities.github.account import Credentials
 from activities.github.client import Client, GithubError
+from activities.github.credentials import Credentials
 from activities.github.models import Issue, Pull
 from activities.host.belongs_to import Bound
 from activities.store.artifacts import Artifacts

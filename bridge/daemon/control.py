@@ -65,7 +65,7 @@ def _require(service: Service) -> None:
 
     cluster.require(service)
     if service.settings.github.configured:
-        from activities.github.account import credentials
+        from activities.github.credentials import credentials
 
         credentials(service.settings.github, os.environ)
 

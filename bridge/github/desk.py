@@ -22,8 +22,8 @@ from temporalio.worker import Worker
 
 from activities import cluster, takeover
 from activities.github import api
-from activities.github.account import credentials
 from activities.github.client import AwayError, Client, DeclinedError, LimitedError
+from activities.github.credentials import credentials
 from activities.host import admission
 from activities.host.heartbeat import Heartbeat, beating
 from activities.runs.service_process import loud

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from activities.github.account import Credentials
 from activities.github.client import Client
+from activities.github.credentials import Credentials
 from activities.settings.home import Home
 from activities.store.github import facts
 from activities.store.github.facts import FactRow

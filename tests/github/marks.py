@@ -1,7 +1,7 @@
 """Reactions on comments and statuses of commits on the Hub."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tests.github.router import RefusedError, invalid, paged
@@ -94,14 +94,3 @@ class Statuses:
         short = [{name: value for name, value in each.items() if name != "creator"} for each in found]
         about = {"commit_url": f"{url}/commits/{sha}", "url": f"{url}/commits/{sha}/status", "repository": repository}
         return Reply(200, {"state": state, "statuses": short, "sha": sha, "total_count": len(found), **about})
-
-
-def comments_listed(request: Request, comments: list[Json], of_repository: bool = False) -> Reply:
-    """Return comments since a time, sorted and paged; those of one issue have a fixed order."""
-    since = request.query.get("since", "")
-    found = sorted((each for each in comments if each["updated_at"] >= since), key=lambda each: int(each["id"]))
-    sort = request.query.get("sort")
-    if of_repository and sort in ("created", "updated"):
-        key: Callable[[Json], tuple[str, int]] = lambda each: (each[f"{sort}_at"], each["id"])  # noqa: E731
-        found.sort(key=key, reverse=request.query.get("direction", "desc") != "asc")
-    return paged(request, found)

@@ -1,11 +1,11 @@
 """Endpoints of the Hub: issues, their comments, reactions on comments."""
 
+from collections.abc import Callable
 from datetime import datetime
 
 from tests.github import shapes
 from tests.github.call import ROUTES, Call
-from tests.github.marks import comments_listed
-from tests.github.router import RefusedError, invalid, not_found
+from tests.github.router import RefusedError, invalid, not_found, paged
 from tests.github.state import ROLES, Comment, Repo, stamp
 from tests.github.wire import Json, Reply, Request
 
@@ -16,7 +16,7 @@ COMMENT = "/repos/{owner}/{repo}/issues/comments/{number}"
 @ROUTES.on("GET", "/repos/{owner}/{repo}/issues/comments")
 def of_repository(call: Call, request: Request, owner: str, repo: str) -> Reply:
     repository = call.repo(owner, repo)
-    return comments_listed(request, [_shown(call, repository, each) for each in repository.comments.values()], True)
+    return _listed(request, [_shown(call, repository, each) for each in repository.comments.values()], True)
 
 
 @ROUTES.on("GET", "/repos/{owner}/{repo}/issues/{number}/comments")
@@ -24,7 +24,7 @@ def of_issue(call: Call, request: Request, owner: str, repo: str, number: str) -
     repository = call.repo(owner, repo)
     issue = call.issue(repository, number)
     found = [_shown(call, repository, each) for each in repository.comments.values() if each.number == issue.number]
-    return comments_listed(request, found)
+    return _listed(request, found)
 
 
 @ROUTES.on("POST", "/repos/{owner}/{repo}/issues/{number}/comments")
@@ -114,3 +114,14 @@ def _to_change(call: Call, owner: str, repo: str, number: str) -> tuple[Repo, Co
     if call.viewer.id != comment.user.id and ROLES.index(call.role(repository)) < ROLES.index("write"):
         raise RefusedError(403, "Must have admin rights to Repository.")
     return repository, comment
+
+
+def _listed(request: Request, comments: list[Json], of_repository: bool = False) -> Reply:
+    """Return comments since a time, sorted and paged; those of one issue have a fixed order."""
+    since = request.query.get("since", "")
+    found = sorted((each for each in comments if each["updated_at"] >= since), key=lambda each: int(each["id"]))
+    sort = request.query.get("sort")
+    if of_repository and sort in ("created", "updated"):
+        key: Callable[[Json], tuple[str, int]] = lambda each: (each[f"{sort}_at"], each["id"])  # noqa: E731
+        found.sort(key=key, reverse=request.query.get("direction", "desc") != "asc")
+    return paged(request, found)

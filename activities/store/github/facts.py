@@ -114,12 +114,6 @@ def of_root(engine: Engine, root: str) -> list[FactRow]:
     return [FactRow(**row._mapping) for row in rows(engine, query)]
 
 
-def unwritten(engine: Engine) -> list[FactRow]:
-    """Return the facts that failed, and those that were tried and wait."""
-    query = select(table).where((table.c.state == FAILED) | (table.c.state.in_((OPEN, PUSH)) & (table.c.attempts > 0)))
-    return [FactRow(**row._mapping) for row in rows(engine, query.order_by(table.c.at))]
-
-
 def written(engine: Engine, fact_id: str, *, github_id: str = "", url: str = "", digest: str = "") -> None:
     """Record that the fact is written."""
     values: dict[str, Any] = {"state": DONE, "done_at": time.time(), "digest": digest, "error": ""}

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from activities.github import api
-from activities.github.account import Credentials, credentials
 from activities.github.client import AwayError, Client, DeclinedError, LimitedError, UnknownAccountError
+from activities.github.credentials import Credentials, credentials
 from activities.github.models import Quota
 from activities.settings import ready
 from activities.settings.model import Github

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 from sqlalchemy import Engine
 
-from activities.github.account import Credentials
 from activities.github.client import Client
+from activities.github.credentials import Credentials
 from activities.settings.home import Home
 from activities.store.database import open_store
 from tests.github.conftest import hub as hub

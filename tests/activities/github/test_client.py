@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from sqlalchemy import Engine
 
 from activities.github import api
-from activities.github.account import App, Credentials
 from activities.github.client import AwayError, Client, LimitedError, UnknownAccountError, repository_in
+from activities.github.credentials import App, Credentials
 from activities.store.github import account
 from tests.github.hub import Hub
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pytest
 from sqlalchemy import update
 
-from activities.github.account import Credentials
 from activities.github.client import Client
+from activities.github.credentials import Credentials
 from activities.settings.home import Home
 from activities.store import schema
 from activities.store.github import account

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from activities.github.account import App, Credentials
 from activities.github.client import Client
+from activities.github.credentials import App, Credentials
 from activities.settings.home import Home
 from activities.store.github import account, facts
 from bridge.github import publishing

@@ -215,7 +215,7 @@ async def test_what_github_declines_for_good_is_given_up_and_holds_up_nothing(of
     bind(office, number, "job-0123456789cd")
     await office.turns()
     assert _marks(office, number) == ["job-0123456789cd-status"]
-    (failed,) = facts.unwritten(office.session.store)
+    (failed,) = facts.failed(office.session.store)
     assert (failed.state, failed.number) == (facts.FAILED, 999)
 
 
@@ -298,7 +298,7 @@ async def test_a_fault_of_ours_with_one_comment_holds_up_no_other(
     for _ in range(writing.MOST_ATTEMPTS + 2):
         await office.turn()
     assert _marks(office, second) == ["job-0123456789cd-status"]
-    (failed,) = facts.unwritten(office.session.store)
+    (failed,) = facts.failed(office.session.store)
     assert (failed.state, failed.error) == (facts.FAILED, "an internal error: RuntimeError")
 
 

@@ -75,7 +75,7 @@ async def test_nothing_is_written_of_it_before_it_is_pushed(tree: Scene) -> None
     assert publishing.is_news(tree.service, later)
     assert [each.fact_id for each in publishing.to_push(store, later)] == [FACT]
     assert not publishing.is_news(tree.service, later)
-    assert [each.fact_id for each in facts.unwritten(store)] == [FACT]
+    assert [each.fact_id for each in facts.waiting(store)] == [FACT]
     await push(tree)
     due = facts.next_due(store, later)
     assert due is not None
