@@ -169,12 +169,17 @@ def show(job_id: JobId, json: Json = False, web: Web = False) -> None:
 def prompt(
     job_id: JobId,
     attempt: Annotated[int | None, typer.Option(min=1, help="Number of the attempt; the last one by default.")] = None,
+    task: Annotated[bool, typer.Option("--task", help="Only the task of its tree, as it was ordered.")] = False,
     json: Json = False,
 ) -> None:
     """Print the prompt that a job's program got, without secrets. For people."""
 
     from bridge.operations.jobs import output
 
+    if task:
+        ordered = output.task(service_here(), job_id)
+        say_json({"task": ordered}) if json else say_document(ordered)
+        return
     told = output.prompt(service_here(), job_id, attempt)
     say_json(told) if json else say_document(told.prompt)
 

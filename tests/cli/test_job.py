@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from activities.store import attempts, queries, schema
+from activities.store import attempts, queries, schema, trees
 from bridge.operations.service import Service
 from cli.main import main
 from tests.bridge import seeds
 from tests.secrets.redaction_table import TOKENS
+from tests.tree.simulator import tree_input
 
 pytestmark = pytest.mark.ruling("P7.shown")
 JOB = f"{seeds.ROOT}.1"
@@ -56,6 +57,21 @@ def test_the_request_to_correct_a_result_is_below_the_prompt(
         (folder / "claim").touch()
     text = printed(capsys, JOB, "--attempt", "1")
     assert (text.count("attempt 1 with"), text.rstrip().endswith("\n\n---\n\nYour result was refused")) == (1, True)
+
+
+@pytest.mark.ruling("B3", "engine:outside")
+@pytest.mark.parametrize("task", ["Make the login faster.\nKeep 'it' small.", "Say why. " * 900])
+def test_the_task_of_its_tree_comes_as_it_was_ordered_and_starts_it_anew(
+    service: Service, capsys: pytest.CaptureFixture[str], task: str
+) -> None:
+    """A message that fits into no line is piped from here into the same command."""
+    prompt = service.artifacts.text(task)
+    start = tree_input(prompt=prompt).model_copy(update={"root_job_id": seeds.ROOT, "task_id": "task-1"})
+    trees.begin(service.store, start, service.settings.host)
+    words = start.anew.split(" | ")[0].split()[3:]
+    assert words == [seeds.ROOT, "--task"]
+    assert printed(capsys, *words).removesuffix("\n") == task
+    assert json.loads(printed(capsys, JOB, "--task", "--json")) == {"task": task}
 
 
 def test_json_names_the_attempt(service: Service, capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,5 +35,8 @@ def test_each_kind_of_root(start: TreeInput, command: str) -> None:
 
 
 @pytest.mark.parametrize("prompt", [Text(inline="a\nb"), Text(inline="x" * 201), Text(digest="0" * 64)])
-def test_a_message_that_fits_into_no_line_is_left_to_the_person(prompt: Text) -> None:
-    assert tree_input(prompt=prompt).anew == 'service agent implement lead "MESSAGE" --repo repo'
+def test_a_message_that_fits_into_no_line_is_piped_in(prompt: Text) -> None:
+    piped = "service job prompt job-root --task | service"
+    assert tree_input(prompt=prompt).anew == f"{piped} agent implement lead - --repo repo"
+    recipe = tree_input(prompt=prompt, legs=(delegation("a"),))
+    assert recipe.anew == f"{piped} orchestrate lead - --repo repo"

@@ -54,20 +54,21 @@ class TreeInput(Wire):
 
     @property
     def anew(self) -> str:
-        """Return the command that starts the tree from its beginning, with its message if it fits into a line."""
+        """Return the command that starts the tree from its beginning; a message that fits into no line is piped in."""
         asked, message = self.assignment, self.assignment.prompt.inline or ""
         fits = 0 < len(message) <= LONGEST_MESSAGE and message.isprintable()
         binding = belongs_to.options(asked.pull_request, asked.issue)
         to = f"--repo {self.repo}{binding}{f' {self.options}' if self.options else ''}"
         if self.pipeline:
             return f"service pipeline run {self.pipeline}{binding}"
-        if self.legs:
-            goal = shlex.quote(message) if fits else '"GOAL"'
-            return f"service orchestrate {asked.worker.name} {goal} {to}"
-        if asked.worker.ephemeral:  # a pipeline's stage, of a release that did not record the pipeline
+        if (
+            asked.worker.ephemeral and not self.legs
+        ):  # a pipeline's stage, of a release that did not record the pipeline
             return "service pipeline run PIPELINE"
-        message = shlex.quote(message) if fits else '"MESSAGE"'
-        return f"service agent {asked.action} {asked.worker.name} {message} {to}"
+        order = "orchestrate" if self.legs else f"agent {asked.action}"
+        if fits:
+            return f"service {order} {asked.worker.name} {shlex.quote(message)} {to}"
+        return f"service job prompt {self.root_job_id} --task | service {order} {asked.worker.name} - {to}"
 
 
 class Finalize(Memory):

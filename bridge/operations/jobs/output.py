@@ -17,6 +17,7 @@ from activities.agents.transcript import Program
 from activities.redaction.redact import redacted
 from activities.runs.regular_files import NotRegularError, content_of
 from activities.store import attempts as stored_attempts
+from activities.store import trees as stored_trees
 from activities.store.attempts import AttemptRow
 from bridge.operations.jobs import jobs
 from bridge.operations.jobs.hosts import OtherHost
@@ -136,6 +137,14 @@ def prompt(service: Service, job_id: str, attempt: int | None = None, most: int 
     if not texts:
         raise NotFoundError(f"the prompt of attempt {run.attempt} is not kept any more ([worker].keep_runs)", look)
     return Told(job.job_id, run.attempt, redacted("\n\n---\n\n".join(texts)))
+
+
+def task(service: Service, job_id: str) -> str:
+    """Return the task of a job's tree as it was ordered, with placeholders for secrets: a new order takes them."""
+    root = jobs.get(service, job_id).root_job_id
+    if (tree := stored_trees.get(service.store, root)) is None:
+        raise NotFoundError(f"the input of the tree {root} is not kept any more", f"service job tree {root}")
+    return service.artifacts.read(tree.start.assignment.prompt)
 
 
 def _kept_prompt(folder: Path, most: int) -> Iterator[str]:
