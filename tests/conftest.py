@@ -75,7 +75,9 @@ async def client() -> AsyncIterator["Client"]:
 def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Create an empty store of this release, once: that takes longer than most tests of a store."""
     from activities.store.database import open_store  # the pure tests need not wait for this import
+    from tests.statements import share
 
+    share()
     home = Home(tmp_path_factory.mktemp("empty")).ensure()
     open_store(home).dispose()
     return home.store
