@@ -16,8 +16,7 @@ from cli.invocation.options import Json, Wait, service_here, token_here
 if TYPE_CHECKING:
     from bridge.operations.branches.branches import LegBranch
     from bridge.operations.branches.publish import PublishAnswer
-    from bridge.operations.orders.resolving import Resolving
-    from bridge.operations.orders.reviewing import ReviewAnswer
+    from bridge.operations.orders.follow_ups import Resolving, ReviewAnswer
     from bridge.operations.orders.revising import Comment, ReviseAnswer
     from bridge.operations.service import Service
 
@@ -110,10 +109,10 @@ def resolve(
     """Have an agent resolve the merge conflicts in the work of a tree. Its job is merged like any other."""
     import asyncio
 
-    from bridge.operations.orders import resolving
+    from bridge.operations.orders import follow_ups
 
     service = service_here()
-    started = asyncio.run(resolving.resolve(service, job_id, agent=agent, with_mine=with_mine))
+    started = asyncio.run(follow_ups.resolve(service, job_id, agent=agent, with_mine=with_mine))
     does = f"{started.agent} merges {', '.join(each.leg for each in started.conflicts)}"
     then = f"service job merge {started.job_id}{' --into-mine' if with_mine else ''}"
     _started(service, started, does, then, wait=wait, json=json)
@@ -177,11 +176,11 @@ def review(
     """Start a review of the commits that no review of the tree has seen. Its verdict counts for the gate."""
     import asyncio
 
-    from bridge.operations.orders import reviewing
+    from bridge.operations.orders import follow_ups
     from cli.drawing.words import signed
 
     service = service_here()
-    started = asyncio.run(reviewing.review(service, job_id, actor=signed(), agent=agent))
+    started = asyncio.run(follow_ups.review(service, job_id, actor=signed(), agent=agent))
     does = f"{started.agent} reviews {started.head[:7]}"
     _started(service, started, does, f"service job gate {started.root_job_id}", wait=wait, json=json)
 

@@ -16,7 +16,7 @@ from workflows.text.sizes import format_size
 
 if TYPE_CHECKING:
     from activities.store.registry.repos import Repo
-    from bridge.operations.branches.unmerged import Choice, DroppedWork, UnmergedWork
+    from bridge.operations.branches.drops import Choice, DroppedWork, UnmergedWork
 
 app = typer.Typer(help="Register repositories.", no_args_is_help=True, rich_markup_mode=None)
 LISTED = ("NAME", Column("PATH", least=20), Column("HOST", leaves=2), Column("GITHUB", leaves=1))
@@ -127,7 +127,7 @@ def sweep(
     Commits that are nowhere else are removed only with --unmerged, --tree, --older-than or --state. On a terminal you
     are then asked once, with the list of what would go.
     """
-    from bridge.operations.branches.unmerged import Choice
+    from bridge.operations.branches.drops import Choice
 
     choice = Choice(name, tuple(tree or ()), older_than, state)
     if unmerged or choice.made:
@@ -137,7 +137,7 @@ def sweep(
 
 
 def _sweep_leftovers(name: str | None, *, yes: bool, json: bool) -> None:
-    from bridge.operations.branches import unmerged
+    from bridge.operations.branches import drops
     from bridge.operations.home import gc
     from cli.drawing.progress import progress
     from cli.invocation.faults import if_interrupted
@@ -146,7 +146,7 @@ def _sweep_leftovers(name: str | None, *, yes: bool, json: bool) -> None:
     stopped = if_interrupted("what is removed by now is gone, the rest is as it was", "service repo sweep")
     with stopped, progress() as step:
         swept = gc.sweep(service, name, yes=yes, step=step)
-        works = [] if json else unmerged.find(service, unmerged.Choice(name), step)
+        works = [] if json else drops.find_unmerged(service, drops.Choice(name), step)
     if json:
         say_json(swept)
         return
@@ -164,20 +164,20 @@ def _sweep_leftovers(name: str | None, *, yes: bool, json: bool) -> None:
 
 
 def _sweep_unmerged(choice: "Choice", *, yes: bool | None, json: bool) -> None:
-    from bridge.operations.branches import unmerged
+    from bridge.operations.branches import drops
     from cli.drawing.progress import progress
     from cli.drawing.words import signed
 
     service = service_here()
     with progress() as step:
-        works = unmerged.find(service, choice, step)
+        works = drops.find_unmerged(service, choice, step)
     if not json:
         rows = [_work_row(work) for work in works]
         say_table(UNMERGED, rows, "no unmerged branches of trees that are over")
     if works and yes is None and not json and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():
         say(work_in_sum(works))
         yes = confirmed("Drop all of them? Their commits are on no branch of yours.")
-    done = unmerged.drop(service, works, actor=signed()) if yes else unmerged.DroppedWork((), ())
+    done = drops.drop_unmerged(service, works, actor=signed()) if yes else drops.DroppedWork((), ())
     if json:
         say_json({"unmerged": works, "dropped": done.dropped, "problems": done.problems})
     elif works:

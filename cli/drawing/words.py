@@ -17,7 +17,7 @@ from workflows.text.sizes import format_size
 if TYPE_CHECKING:
     from activities.runs.status import RunStatus
     from bridge.operations.branches.branches import WayOut
-    from bridge.operations.branches.unmerged import UnmergedWork
+    from bridge.operations.branches.drops import UnmergedWork
     from bridge.operations.jobs.jobs import JobDetail
     from bridge.operations.jobs.tree_list import TreeRow
     from bridge.operations.registry.reviews import ReviewView

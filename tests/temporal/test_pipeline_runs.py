@@ -21,7 +21,7 @@ from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
 from activities.store.registry import hosts
 from bridge.operations.orders import resume, trees
-from bridge.operations.pipelines import definitions, runs, schedules, workflows
+from bridge.operations.pipelines import definitions, runs, workflows
 from bridge.operations.pipelines.runs import ActiveRunError, RunFilter, RunView
 from bridge.operations.service import Service
 from cli import pipeline
@@ -51,7 +51,7 @@ async def host(
     made = pipeline_host(client, queue, home, tmp_path)
     yield made
     made.touch("go")  # releases stages that still wait
-    await schedules.delete(made.service, made.name)
+    await workflows.delete(made.service, made.name)
 
 
 def shell(name: str, command: str, **more: object) -> str:

@@ -31,8 +31,8 @@ from bridge.machine.named_tokens import Scope
 from bridge.operations.branches import drops, merges, publish
 from bridge.operations.branches.publish import PublishAnswer
 from bridge.operations.idempotency import Answer
-from bridge.operations.orders import resolving, reviewing, revising
-from bridge.operations.orders.reviewing import ReviewAnswer
+from bridge.operations.orders import follow_ups, revising
+from bridge.operations.orders.follow_ups import ReviewAnswer
 from bridge.operations.orders.revising import Comment, ReviseAnswer, Said
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError
@@ -75,7 +75,7 @@ async def resolve_job(
     wanted = body or ResolveRequest()
 
     async def start(root: str | None) -> Answer:
-        return asdict(await resolving.resolve(service, job_id, agent=wanted.agent or "", root=root))
+        return asdict(await follow_ups.resolve(service, job_id, agent=wanted.agent or "", root=root))
 
     return ResolveAnswer.model_validate(await once.start(wanted, start))
 
@@ -105,7 +105,7 @@ async def review_job(
 
     async def start(root: str | None) -> Answer:
         agent = wanted.agent or ""
-        started = await reviewing.review(service, job_id, actor=actor, agent=agent, root=root)
+        started = await follow_ups.review(service, job_id, actor=actor, agent=agent, root=root)
         return started.model_dump()
 
     return ReviewAnswer.model_validate(await once.start(wanted, start))

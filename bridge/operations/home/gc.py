@@ -33,8 +33,8 @@ from activities.store.pipeline_runs import Over, over
 from activities.store.queries import now
 from activities.store.registry.repos import Repo
 from bridge.machine.progress import Step, unheard
-from bridge.operations.branches import hub_work, unmerged
-from bridge.operations.branches.unmerged import UnmergedWork
+from bridge.operations.branches import drops, hub_work
+from bridge.operations.branches.drops import UnmergedWork
 from bridge.operations.home.home_lock import by_itself
 from bridge.operations.home.overview import sizes
 from bridge.operations.registry import repos
@@ -137,7 +137,7 @@ def reclaim(service: Service, older_than: str, *, yes: bool) -> Reclaimed:
         kept=tuple(filter(None, [_still_open(ended.open)])),
         problems=problems,
         bytes=sum(room.bytes for room in rooms),
-        unmerged=tuple(unmerged.find(service, unmerged.Choice(older_than=older_than))),
+        unmerged=tuple(drops.find_unmerged(service, drops.Choice(older_than=older_than))),
     )
 
 

@@ -1,23 +1,71 @@
-"""What resolving, reviewing and revising share: a job that goes on from an ended tree's work (rulings O6, L10)."""
+"""Jobs that go on from an ended tree's work: resolving its conflicts (ruling O6), reviewing what no review has seen of
+it (ruling L10), and what revising it shares with these.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 
-from activities.git.merges.task_line import Part
+from pydantic import BaseModel, Field
+
+from activities.git import command as program
+from activities.git.merges.task_line import LeftOut, Part, draw, name_of
+from activities.git.reviewed_commits import Unseen, unseen
+from activities.host import checkouts
+from activities.store import branches as stored
+from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
 from activities.store.registry import agents as stored_agents
 from activities.store.registry.agents import Agent
-from bridge.operations.branches import branches
-from bridge.operations.branches.branches import Branches
+from activities.store.registry.repos import Repo
+from bridge.operations.branches import branches, hub_work, merge_gate, task_line
+from bridge.operations.branches.branches import Branches, BranchState
+from bridge.operations.branches.task_line import refuse_foreign
+from bridge.operations.jobs import jobs
 from bridge.operations.jobs.jobs import Tree
-from bridge.operations.orders import new_jobs
+from bridge.operations.orders import new_jobs, trees
 from bridge.operations.registry import agents
 from bridge.operations.service import Service
 from workflows.contract.models import Action
-from workflows.model.errors import RefusedError, ServiceError
+from workflows.github.merge_gate import Verdict
+from workflows.model.errors import Commands, RefusedError, ServiceError, UsageError
+from workflows.model.event_payloads import BranchEvent, BranchEventKind
 from workflows.model.jobs import Work
+from workflows.model.states import JobState
 from workflows.model.workers import Worker
+from workflows.text.fences import inline
 from workflows.tree.state import TreeInput
+
+LISTED = 40
+"""Commits that the message of a review lists."""
+
+
+class ReviewAnswer(BaseModel, frozen=True):
+    """The job that reviews it; the gate counts its verdict."""
+
+    job_id: str
+    root_job_id: str
+    agent: str
+    head: str = Field(description="The commit that it reviews.")
+    commits: tuple[str, ...] = Field(description="The unseen commits, each with its subject.")
+    files: tuple[str, ...] = Field(description="The files they change.")
+
+
+MINE = "mine"
+"""The name of the operator's own branch, beside those of legs."""
+
+
+@dataclass(frozen=True)
+class Resolving:
+    """A job that resolves the conflicts of a tree."""
+
+    job_id: str
+    root_job_id: str
+    agent: str
+    task_branch: str
+    conflicts: tuple[LeftOut, ...]
+
 
 BELONGING = ("pull_request", "issue", "github", "web", "about", "into", "head")
 """The fields that say what a tree belongs to: a job that goes on from its work belongs to that too."""
@@ -77,3 +125,161 @@ def belonging(service: Service, root: str, start: TreeInput, **assigned: str | N
 def titled(doing: str, whole: Tree) -> str:
     """Return the title of a job that goes on from a tree's work."""
     return f"{doing} {whole.task.title}"[: new_jobs.TITLE_LENGTH]
+
+
+async def resolve(
+    service: Service, job_id: str, *, agent: str = "", with_mine: bool = False, root: str | None = None
+) -> Resolving:
+    """Start an implement job that begins from all of a tree's work that merges cleanly, and merges the rest.
+
+    With `with_mine` the branch that the operator has checked out is a part of it. The job's work is merged into the
+    branch of the tree's task. A job started under this id before is returned.
+    """
+    whole = jobs.tree(service, job_id)
+    order = f"service job resolve {job_id}{' --with-mine' if with_mine else ''}"
+    tree = branches.of_tree(service, whole.task.root_job_id, typed=order, fresh=True)
+    repo = branches.checkout(service, tree.repo, order)
+    _refuse_early(whole, tree)
+    if with_mine:
+        checkouts.fresh(service, repo)
+    parts, conflicts = _conflicts(service, tree, Path(repo.path), with_mine=with_mine)
+    chosen = _resolver(service, whole, conflicts, repo, agent)
+    if root is None or stored_jobs.get(service.store, root) is None:
+        message = "\n".join(_to_resolve(whole, conflicts))
+        start = going_on(service, tree, chosen.worker, message, parts, root)
+        names = tuple(dict.fromkeys(part.leg for part in conflicts))
+        start = start.model_copy(update={"title": titled("Resolve the conflicts of", whole), "merges": names})
+        if with_mine:
+            hub_work.share(service, repo, start.root_job_id, parts[-1].commit)
+        root = await trees.start(service, start, repo.host)
+    return Resolving(root, tree.root_job_id, chosen.worker.name, tree.task_branch, tuple(conflicts))
+
+
+def _refuse_early(whole: Tree, tree: Branches) -> None:
+    if not whole.over:
+        raise RefusedError(f"{tree.root_job_id} is still at work", f"service job tree {tree.root_job_id} --watch")
+    refuse_without_base(tree)
+
+
+def _conflicts(service: Service, tree: Branches, repo: Path, *, with_mine: bool) -> tuple[list[Part], list[LeftOut]]:
+    """Return the tree's work in order of dispatch, and the parts that conflict."""
+    for leg in tree.legs:
+        if leg.job_state is JobState.SUCCEEDED and leg.state is BranchState.UNMERGED and leg.ahead is not None:
+            refuse_foreign(service, tree, leg, "; nothing was started")
+    parts = task_line.parts_of(service, tree)
+    if with_mine:
+        parts.append(Part(MINE, MINE, _checked_out(repo), program.line(repo, "rev-parse", "HEAD")))
+    conflicts = [each for each in draw(repo, tree.base, tree.head or tree.base, parts).left_out if each.files]
+    if not conflicts:
+        into = " --into-mine" if with_mine else ""
+        root = tree.root_job_id
+        raise RefusedError(f"nothing of {root} conflicts", Commands(f"service job merge {root}{into}"))
+    return parts, conflicts
+
+
+def _checked_out(repo: Path) -> str:
+    return program.line(repo, "rev-parse", "--abbrev-ref", "HEAD")
+
+
+def _resolver(service: Service, whole: Tree, conflicts: Sequence[LeftOut], repo: Repo, wanted: str) -> Agent:
+    """Return the wanted agent, else an able one: of a leg that conflicts, of the tree, of the repository."""
+    left_out = {part.branch for part in conflicts}
+    first = [job.agent for job in whole.jobs if job.branch in left_out] + [job.agent for job in whole.jobs]
+    agent = chosen(service, Action.IMPLEMENT, repo.name, wanted, first)
+    if agent is None:
+        raise UsageError(
+            f"no agent can resolve conflicts on {repo.name}: it takes the capability implement",
+            f"service agent add merger --runtime RUNTIME --capabilities implement --autonomy workspace-write"
+            f" --repo {repo.name}",
+        )
+    return agent
+
+
+def _to_resolve(whole: Tree, conflicts: Sequence[LeftOut]) -> Iterator[str]:
+    """Yield the agent's message: which work to merge. Where that is, its prompt says (ruling P2)."""
+    yield f"Bring together the work of the task {inline(whole.task.title)}."
+    yield "You begin from all of it that goes together. The rest conflicts with that, and its merge is begun for you:"
+    yield ""
+    for each in conflicts:
+        against = f" with {', '.join(map(inline, each.against))}" if each.against else ""
+        files = ", ".join(map(inline, each.files))
+        yield f"- {inline(name_of(each.leg))} conflicts{against} in {files}"
+    yield ""
+    yield "Resolve the conflicts so that what both sides are for is kept, and change nothing else. Run the tests."
+
+
+async def review(
+    service: Service, job_id: str, *, actor: str, agent: str = "", root: str | None = None
+) -> ReviewAnswer:
+    """Start a review of the commit that the gate judges, told what the tree's own reviews have not seen of it.
+
+    The gate counts its verdict for that commit. A job started under this id before is returned.
+    """
+    whole = jobs.tree(service, job_id)
+    order = f"service job review {job_id}"
+    tree = branches.of_tree(service, whole.task.root_job_id, typed=order, fresh=True)
+    if root and (before := stored_trees.get(service.store, root)):
+        asked = before.start.assignment
+        _tell(service, tree, asked.base, root, asked.worker.name, actor)
+        return _answer(root, tree, asked.worker.name, asked.base, Unseen((), ()))
+    verdict = merge_gate.of_tree(service, tree.root_job_id, found=tree)
+    if not verdict.unseen or verdict.head is None:
+        root_id = tree.root_job_id
+        raise RefusedError(f"{root_id} has no commit that still needs a review", f"service job gate {root_id}")
+    repo = branches.checkout(service, tree.repo, order)
+    chosen = _reviewer(service, whole, verdict, agent)
+    seen = [merge_gate.seen_by(service, whole, each) for each in verdict.unseen]
+    new = _unseen(Path(repo.path), verdict.head, seen)
+    message = "\n".join(_to_review(whole, new, seen))
+    start = new_jobs.tree_of(service, chosen.worker, Action.REVIEW, message, repo, root=root)
+    start = belonging(service, tree.root_job_id, start, base=verdict.head)
+    start = start.model_copy(update={"title": titled("Review what is new in", whole)})
+    started = await trees.start(service, start, repo.host)
+    _tell(service, tree, verdict.head, started, chosen.worker.name, actor)
+    return _answer(started, tree, chosen.worker.name, verdict.head, new)
+
+
+def _answer(job_id: str, tree: Branches, agent: str, head: str, new: Unseen) -> ReviewAnswer:
+    names = {"job_id": job_id, "root_job_id": tree.root_job_id, "agent": agent}
+    return ReviewAnswer(**names, head=head, commits=new.commits, files=new.files)
+
+
+def _reviewer(service: Service, whole: Tree, verdict: Verdict, wanted: str) -> Agent:
+    """Return the wanted agent, else the first able one: who has reviewed before, then others of the repository."""
+    repo, before = whole.task.repo, [job.agent for job in whole.jobs if job.job_id in verdict.unseen]
+    agent = chosen(service, Action.REVIEW, repo, wanted, before)
+    if agent is None:
+        raise UsageError(f"no agent that may work on {repo} has the capability review", "service agent list")
+    return agent
+
+
+def _unseen(repo: Path, head: str, seen: Sequence[tuple[str, ...]]) -> Unseen:
+    """Return what at least one of the reviews has not seen; nothing if what they saw is unknown."""
+    each = [unseen(repo, head, commits) for commits in seen if commits]
+    commits = dict.fromkeys(commit for one in each for commit in one.commits)
+    return Unseen(tuple(commits), tuple(sorted({file for one in each for file in one.files})))
+
+
+def _to_review(whole: Tree, new: Unseen, seen: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Yield the agent's message: what the earlier reviews have not seen."""
+    yield f"Review the work of the task {inline(whole.task.title)}, which is checked out here."
+    if not new.commits:
+        yield "What the earlier reviews looked at is not known: review all of it."
+        return
+    yield "Earlier reviews approved it without these commits. Judge whether the whole may be merged with them:"
+    yield ""
+    yield from (f"- {inline(commit)}" for commit in new.commits[:LISTED])
+    if len(new.commits) > LISTED:
+        yield f"- and {len(new.commits) - LISTED} more"
+    by_all = [commit[:12] for commit in seen[0] if all(commit in each for each in seen)]
+    yield ""
+    yield f"`git log -p --remerge-diff HEAD --not {' '.join(by_all)}` shows them. Change nothing."
+
+
+def _tell(service: Service, tree: Branches, head: str, job_id: str, agent: str, actor: str) -> None:
+    """Record the request in the reviewed tree, where the gate finds it."""
+    event = BranchEvent(
+        actor=actor, branch=tree.task_branch, head_sha=head, task_branch=tree.task_branch, merged=False, review=job_id
+    )
+    message = f"{actor} asked {agent} to review {head[:7]}: {job_id}"
+    stored.record(service.store, BranchEventKind.REVIEW_ASKED, tree.root_job_id, event, message)

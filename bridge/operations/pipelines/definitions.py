@@ -32,13 +32,13 @@ FORMATS = {".yaml": Format.YAML, ".yml": Format.YAML, ".toml": Format.TOML}
 
 async def add(service: Service, text: str, format_: Format) -> Pipeline:
     """Register or replace a definition, with its schedule. Active runs keep the definition they began with."""
-    from bridge.operations.pipelines import schedules
+    from bridge.operations.pipelines import workflows
 
     text = service.kept.hide(text)
     definition = read(text, format_)
     old = stored.get(service.store, definition.name)
     if definition.schedule or (old and old.scheduled):
-        await schedules.put(service, definition)
+        await workflows.put(service, definition)
     return stored.put(service.store, definition, text, format_)
 
 
@@ -49,11 +49,11 @@ def required(pipeline: Pipeline) -> frozenset[str]:
 
 async def schedule_again(service: Service) -> None:
     """Write all schedules again, sealed with the current key; paused ones stay paused."""
-    from bridge.operations.pipelines import schedules
+    from bridge.operations.pipelines import workflows
 
     for each in stored.every(service.store):
         if each.scheduled:
-            await schedules.put(service, definition_of(each).model_copy(update={"enabled": each.enabled}))
+            await workflows.put(service, definition_of(each).model_copy(update={"enabled": each.enabled}))
 
 
 def read_file(path: Path) -> tuple[str, Format]:
@@ -158,21 +158,21 @@ async def disable(service: Service, name: str) -> Pipeline:
 
 async def remove(service: Service, name: str) -> None:
     """Remove a pipeline and its schedule; its runs stay readable."""
-    from bridge.operations.pipelines import schedules
+    from bridge.operations.pipelines import workflows
 
     pipeline = get(service, name)
     if active := stored_runs.active(service.store, name):
         raise ActiveRunError(f"{name} has an active run, {active.run_id}", f"service pipeline cancel {active.run_id}")
     if pipeline.scheduled:
-        await schedules.delete(service, name)
+        await workflows.delete(service, name)
     stored.remove(service.store, name)
 
 
 async def _switch(service: Service, name: str, *, enabled: bool) -> Pipeline:
-    from bridge.operations.pipelines import schedules
+    from bridge.operations.pipelines import workflows
 
     pipeline = get(service, name)
     if pipeline.scheduled:
-        await schedules.put(service, definition_of(pipeline).model_copy(update={"enabled": enabled}))
+        await workflows.put(service, definition_of(pipeline).model_copy(update={"enabled": enabled}))
     stored.enable(service.store, name, enabled=enabled)
     return get(service, name)

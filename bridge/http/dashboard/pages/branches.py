@@ -5,17 +5,17 @@ from collections.abc import Mapping
 
 from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Note, Page
 from bridge.http.dashboard.parts.slow_answers import Background
-from bridge.operations.branches import unmerged
-from bridge.operations.branches.unmerged import Choice, UnmergedWork
+from bridge.operations.branches import drops
+from bridge.operations.branches.drops import Choice, UnmergedWork
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
 
-WORK: Background[list[UnmergedWork]] = Background(lambda service: unmerged.find(service, Choice()))
+WORK: Background[list[UnmergedWork]] = Background(lambda service: drops.find_unmerged(service, Choice()))
 
 
 def _look(service: Service, asked: Asked) -> Mapping[str, object]:
     seen = WORK.seen(service)
-    works = unmerged.remaining(service, seen.found or ())
+    works = drops.remaining(service, seen.found or ())
     return {
         "title": "Branches",
         "seen": seen,
@@ -47,8 +47,8 @@ async def _drop(service: Service, form: Form) -> Done:
     return Done(tuple(notes))
 
 
-def _dropped(service: Service, chosen: tuple[str, ...], actor: str) -> unmerged.DroppedWork:
-    return unmerged.drop(service, unmerged.find(service, Choice(trees=chosen)), actor=actor)
+def _dropped(service: Service, chosen: tuple[str, ...], actor: str) -> drops.DroppedWork:
+    return drops.drop_unmerged(service, drops.find_unmerged(service, Choice(trees=chosen)), actor=actor)
 
 
 PAGES = (Page("/branches", "branches.html", _look, fresh_seconds=2.0),)

@@ -6,7 +6,7 @@ from functools import partial
 
 from activities.settings.home import Home
 from bridge.http.wire.thread_pools import at_once
-from bridge.operations.pipelines import schedules
+from bridge.operations.pipelines import workflows
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError
 
@@ -29,7 +29,7 @@ def next_firings(service: Service, names: Sequence[str]) -> Firings | None:
         if now - _SILENT.get(home, -FRESH_SECONDS) < FRESH_SECONDS:
             return None
         try:
-            found = at_once(partial(schedules.next_firings, service, unknown), WAIT_SECONDS)
+            found = at_once(partial(workflows.next_firings, service, unknown), WAIT_SECONDS)
         except (ServiceError, TimeoutError):
             _SILENT[home] = now
             return None

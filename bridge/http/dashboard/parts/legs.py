@@ -11,7 +11,7 @@ from bridge.operations.branches import branches, drops, merge_gate, merges, task
 from bridge.operations.branches.branches import Branches, WayOut
 from bridge.operations.branches.task_line import LeftOut
 from bridge.operations.jobs.jobs import Tree
-from bridge.operations.orders import resolving, reviewing
+from bridge.operations.orders import follow_ups
 from bridge.operations.orders.trees import Killed
 from bridge.operations.service import Service
 from workflows.contract.models import Action
@@ -126,7 +126,7 @@ def dropped(service: Service, job_id: str, form: Form) -> Note:
 
 async def resolved(service: Service, root: str) -> Done:
     """Start the job that brings together what conflicts."""
-    started = await resolving.resolve(service, root)
+    started = await follow_ups.resolve(service, root)
     merge = f"service job merge {started.job_id}"
     said = f"{started.agent} brings the work together. When it has succeeded, merge its job."
     return Done((Note(said, hint=merge, about=started.job_id, page=f"/ui/trees/{started.job_id}"),))
@@ -134,7 +134,7 @@ async def resolved(service: Service, root: str) -> Done:
 
 async def reviewed(service: Service, root: str, form: Form) -> Done:
     """Start a review of the commits that no review of the tree has seen."""
-    started = await reviewing.review(service, root, actor=form.signed)
+    started = await follow_ups.review(service, root, actor=form.signed)
     said = f"{started.agent} reviews {started.head[:7]}. When it is done, this page shows whether the work is ready."
     return Done((Note(said, about=started.job_id, page=f"/ui/trees/{started.job_id}"),))
 

@@ -6,7 +6,7 @@ import pytest
 
 from bridge.http.dashboard.pages import branches as page
 from bridge.http.dashboard.parts.slow_answers import Background
-from bridge.operations.branches import unmerged
+from bridge.operations.branches import drops
 from bridge.operations.service import Service
 from tests.activities.git.conftest import run_git
 from tests.bridge.grown import Grown, grown
@@ -20,7 +20,7 @@ PAGE = "/ui/branches"
 
 @pytest.fixture
 def tree(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Grown:
-    monkeypatch.setattr(page, "WORK", Background(lambda service: unmerged.find(service, unmerged.Choice())))
+    monkeypatch.setattr(page, "WORK", Background(lambda service: drops.find_unmerged(service, drops.Choice())))
     return grown(service, tmp_path)
 
 

@@ -13,7 +13,7 @@ from activities.store import pipeline_runs as stored_runs
 from activities.store.registry import pipelines as stored
 from activities.store.registry import repos as stored_repos
 from bridge.http.dashboard.parts import firings
-from bridge.operations.pipelines import definitions, runs, schedules
+from bridge.operations.pipelines import definitions, runs, workflows
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.http.dashboard.surfer import Shown, Surfer
@@ -47,7 +47,7 @@ async def host(
     made = pipeline_host(client, f"dashboard-{tmp_path.name}", home, tmp_path)
     yield made
     made.touch("go")  # releases stages that still wait
-    await schedules.delete(made.service, made.name)
+    await workflows.delete(made.service, made.name)
     made.service.store.dispose()
 
 
@@ -100,7 +100,7 @@ class TestList:
 
     async def test_the_next_firing_is_told(self, host: PipelineHost, bob: Surfer) -> None:
         await host.add(FILE)
-        at = (await schedules.next_firings(host.service, [host.name]))[host.name][0]
+        at = (await workflows.next_firings(host.service, [host.name]))[host.name][0]
         assert at > time.time()
         for path in ("/ui/pipelines", f"/ui/pipelines/{host.name}"):
             shown = await bob.open(path)

@@ -15,11 +15,11 @@ from activities.host import checkouts
 from activities.settings.home import Home
 from activities.store import schema
 from activities.store.registry import hosts
-from bridge.operations.branches import auto_merge, branches, diffs, drops, hub_work, merge_gate, merges, unmerged
+from bridge.operations.branches import auto_merge, branches, diffs, drops, hub_work, merge_gate, merges
 from bridge.operations.branches.branches import BranchState
 from bridge.operations.branches.publish import work_of
 from bridge.operations.jobs import jobs
-from bridge.operations.orders import resolving, reviewing
+from bridge.operations.orders import follow_ups
 from bridge.operations.service import Service
 from cli.main import main
 from tests.activities.git.conftest import commit_file, run_git
@@ -192,10 +192,10 @@ def test_the_command_of_a_sweep_brings_it_back_on_every_host(
 
 
 def test_branches_that_only_other_hosts_made_are_swept_from_any(two: Two) -> None:
-    [work] = unmerged.find(two.there, unmerged.Choice("acme/shop"))
+    [work] = drops.find_unmerged(two.there, drops.Choice("acme/shop"))
     assert (work.root_job_id, len(work.branches), work.commits) == (ROOT, 2, 2)
-    assert len(unmerged.drop(two.there, [work], actor=ACTOR).dropped) == 2
-    assert unmerged.find(two.here, unmerged.Choice()) == []
+    assert len(drops.drop_unmerged(two.there, [work], actor=ACTOR).dropped) == 2
+    assert drops.find_unmerged(two.here, drops.Choice()) == []
 
 
 class TestIntoTheDefaultBranch:
@@ -301,7 +301,7 @@ def test_a_conflict_is_resolved_from_any_host(grown_two: Two, monkeypatch: pytes
 
     monkeypatch.setattr("bridge.operations.orders.trees.start", start)
     team.add(grown_two.there, "dev")
-    made = asyncio.run(resolving.resolve(grown_two.there, ROOT))
+    made = asyncio.run(follow_ups.resolve(grown_two.there, ROOT))
     assert ([each.leg for each in made.conflicts], begun) == (["docs"], [THERE])
 
 
@@ -320,7 +320,7 @@ def test_a_conflict_with_the_default_branch_is_resolved_from_any_host(
     run_git(tmp_path, "clone", "-q", str(grown_two.bare), "people")
     head = commit_file(tmp_path / "people", grown.FILE, "of people\n")
     run_git(tmp_path / "people", "push", "-q", "origin", "main")
-    made = asyncio.run(resolving.resolve(grown_two.there, ROOT, with_mine=True))
+    made = asyncio.run(follow_ups.resolve(grown_two.there, ROOT, with_mine=True))
     assert "mine" in [each.leg for each in made.conflicts]
     assert parts[-1] == ("mine", head)
 
@@ -371,8 +371,8 @@ class TestCheckoutElsewhere:
             (lambda here: drops.drop(here, DOCS, actor=ACTOR, force=True), f"drop {DOCS} --force"),
             (lambda here: diffs.of_job(here, FIX), f"diff {FIX}"),
             (lambda here: diffs.of_tree(here, ROOT), f"diff {ROOT} --tree"),
-            (lambda here: asyncio.run(resolving.resolve(here, ROOT, with_mine=True)), f"resolve {ROOT} --with-mine"),
-            (lambda here: asyncio.run(reviewing.review(here, ROOT, actor=ACTOR)), f"review {ROOT}"),
+            (lambda here: asyncio.run(follow_ups.resolve(here, ROOT, with_mine=True)), f"resolve {ROOT} --with-mine"),
+            (lambda here: asyncio.run(follow_ups.review(here, ROOT, actor=ACTOR)), f"review {ROOT}"),
             (lambda here: work_of(here, _job(here, ROOT)), f"publish {ROOT}"),
         ],
     )

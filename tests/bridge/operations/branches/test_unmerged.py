@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from activities.settings.home import Home
-from bridge.operations.branches import merges, unmerged
-from bridge.operations.branches.unmerged import Choice
+from bridge.operations.branches import drops, merges
+from bridge.operations.branches.drops import Choice
 from bridge.operations.service import Service
 from tests.activities.git.conftest import run_git
 from tests.bridge import seeds
@@ -36,7 +36,7 @@ def branches(tree: Grown) -> list[str]:
 
 
 def test_a_tree_is_measured_by_what_only_its_branches_have(tree: Grown) -> None:
-    [work] = unmerged.find(tree.service, Choice())
+    [work] = drops.find_unmerged(tree.service, Choice())
     assert (work.root_job_id, work.state, work.repo) == (ROOT, TreeState.DONE, "acme/shop")
     assert list(work.branches) == branches(tree)
     assert work.commits == int(run_git(tree.repo, "rev-list", "--count", *branches(tree), "--not", "main"))
@@ -46,14 +46,14 @@ def test_a_tree_is_measured_by_what_only_its_branches_have(tree: Grown) -> None:
 
 def test_what_is_merged_into_a_branch_of_people_costs_nothing(tree: Grown) -> None:
     merges.merge(tree.service, [ROOT], actor="ann", anyway=False, into_mine=False)
-    [work] = unmerged.find(tree.service, Choice())
+    [work] = drops.find_unmerged(tree.service, Choice())
     assert TASK_BRANCH in work.branches, "the task's branch is the service's own"
     run_git(tree.repo, "branch", "kept", TASK_BRANCH)
-    [less] = unmerged.find(tree.service, Choice())
+    [less] = drops.find_unmerged(tree.service, Choice())
     assert 0 < less.commits < work.commits, "what was left out is merged nowhere"
     for name in branches(tree):
         run_git(tree.repo, "branch", f"kept-{name.replace('/', '-')}", name)
-    assert unmerged.find(tree.service, Choice()) == []
+    assert drops.find_unmerged(tree.service, Choice()) == []
 
 
 @pytest.mark.parametrize(
@@ -67,19 +67,19 @@ def test_what_is_merged_into_a_branch_of_people_costs_nothing(tree: Grown) -> No
 def test_a_tree_that_may_go_on_is_neither_listed_nor_dropped(
     tree: Grown, state: TaskState, waits_for: WaitsFor
 ) -> None:
-    works, before = unmerged.find(tree.service, Choice()), branches(tree)
+    works, before = drops.find_unmerged(tree.service, Choice()), branches(tree)
     becomes(tree, state, 90, waits_for=waits_for)
-    assert unmerged.find(tree.service, Choice()) == []
+    assert drops.find_unmerged(tree.service, Choice()) == []
     with pytest.raises(RefusedError, match="it may still need its branches"):
-        unmerged.find(tree.service, Choice(trees=(ROOT,)))
-    done = unmerged.drop(tree.service, works, actor="ann")
+        drops.find_unmerged(tree.service, Choice(trees=(ROOT,)))
+    done = drops.drop_unmerged(tree.service, works, actor="ann")
     assert (done.dropped, len(done.problems)) == ((), 1)
     assert branches(tree) == before
 
 
 def test_trees_are_chosen_by_id_age_and_state(tree: Grown) -> None:
     def found(**choice: object) -> bool:
-        return bool(unmerged.find(tree.service, Choice(**choice)))  # type: ignore[arg-type]
+        return bool(drops.find_unmerged(tree.service, Choice(**choice)))  # type: ignore[arg-type]
 
     becomes(tree, TaskState.DONE, 90, ended_at=time.time() - 7200)
     assert found(trees=(f"{ROOT}.1",), older_than="1h", state="done", repo="acme/shop")
@@ -97,14 +97,14 @@ def test_trees_are_chosen_by_id_age_and_state(tree: Grown) -> None:
 
 
 def test_dropping_removes_every_branch_of_the_tree_and_says_what_stays(tree: Grown) -> None:
-    works = unmerged.find(tree.service, Choice(trees=(ROOT,)))
+    works = drops.find_unmerged(tree.service, Choice(trees=(ROOT,)))
     name = branches(tree)[0]
     run_git(tree.repo, "worktree", "add", "-q", str(tree.repo.parent / "look"), name)
-    done = unmerged.drop(tree.service, works, actor="ann")
+    done = drops.drop_unmerged(tree.service, works, actor="ann")
     assert (done.dropped, len(done.problems)) == ((), 1)
     assert f"{name} is checked out in" in done.problems[0]
     run_git(tree.repo, "worktree", "remove", str(tree.repo.parent / "look"))
-    done = unmerged.drop(tree.service, works, actor="ann")
+    done = drops.drop_unmerged(tree.service, works, actor="ann")
     assert {each.branch for each in done.dropped} == set(works[0].branches)
     assert branches(tree) == []
-    assert unmerged.find(tree.service, Choice()) == []
+    assert drops.find_unmerged(tree.service, Choice()) == []

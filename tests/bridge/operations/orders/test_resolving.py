@@ -9,7 +9,7 @@ from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
 from activities.store.registry import agents as stored_agents
 from bridge.operations.branches import branches, drops, merges
-from bridge.operations.orders import follow_ups, resolving
+from bridge.operations.orders import follow_ups
 from bridge.operations.registry import agents, init
 from tests.activities.git.conftest import commit_file, run_git
 from tests.bridge import seeds
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.ruling("O6", "O7")
 
 
 async def test_it_begins_from_all_of_the_tree_and_is_told_what_to_merge(tree: Grown, begun: list[TreeInput]) -> None:
-    started = await resolving.resolve(tree.service, DOCS)
+    started = await follow_ups.resolve(tree.service, DOCS)
     [start] = begun
     asked = start.assignment
     assert (asked.action, asked.base, asked.task_branch) == (Action.IMPLEMENT, tree.base, TASK_BRANCH)
@@ -41,13 +41,13 @@ async def test_it_begins_from_all_of_the_tree_and_is_told_what_to_merge(tree: Gr
 
 async def test_one_that_was_started_is_found_again(tree: Grown, begun: list[TreeInput]) -> None:
     seeds.write(tree.service, seeds.job("job-aaaaaaaaaaaa"))
-    started = await resolving.resolve(tree.service, ROOT, root="job-aaaaaaaaaaaa")
+    started = await follow_ups.resolve(tree.service, ROOT, root="job-aaaaaaaaaaaa")
     assert (started.job_id, begun) == ("job-aaaaaaaaaaaa", [])
 
 
 async def refused(tree: Grown, **asked: object) -> tuple[str, ...]:
     with pytest.raises(ServiceError) as no:
-        await resolving.resolve(tree.service, ROOT, **asked)  # type: ignore[arg-type]
+        await follow_ups.resolve(tree.service, ROOT, **asked)  # type: ignore[arg-type]
     return of_hint(no.value.hint)
 
 
@@ -57,12 +57,12 @@ async def test_who_does_it(tree: Grown, begun: list[TreeInput]) -> None:
     row = stored_jobs.get(tree.service.store, DOCS)
     assert row is not None
     seeds.write(tree.service, row.model_copy(update={"agent": "another", "revision": 2}))
-    assert (await resolving.resolve(tree.service, ROOT)).agent == "another"
+    assert (await follow_ups.resolve(tree.service, ROOT)).agent == "another"
     stored_agents.remove(tree.service.store, "another")
-    assert (await resolving.resolve(tree.service, ROOT)).agent == "dev"
-    assert (await resolving.resolve(tree.service, ROOT, agent="dev")).agent == "dev"
+    assert (await follow_ups.resolve(tree.service, ROOT)).agent == "dev"
+    assert (await follow_ups.resolve(tree.service, ROOT, agent="dev")).agent == "dev"
     with pytest.raises(NotFoundError):
-        await resolving.resolve(tree.service, ROOT, agent="nobody")
+        await follow_ups.resolve(tree.service, ROOT, agent="nobody")
 
 
 async def test_who_does_not_write_is_not_asked(tree: Grown, begun: list[TreeInput]) -> None:
@@ -80,7 +80,7 @@ async def test_the_team_of_init_can_do_it(tree: Grown, begun: list[TreeInput], b
     for member in init.members(init.Programs("runtime_a", "runtime_b"), "acme/shop", [], lambda _: builds):
         agents.add(tree.service, member.new)
     assert follow_ups.possible(tree.service, Action.IMPLEMENT, "acme/shop")
-    assert (await resolving.resolve(tree.service, ROOT)).agent == "builder"
+    assert (await follow_ups.resolve(tree.service, ROOT)).agent == "builder"
     assert begun[0].assignment.worker.autonomy_policy is builds
 
 
@@ -103,7 +103,7 @@ async def test_the_branch_that_is_checked_out_is_a_part_of_it_where_that_is_aske
     with pytest.raises(RefusedError, match="it conflicts in") as no:
         merges.merge(tree.service, [ROOT], actor="ann", into_mine=True, without=["docs"])
     assert of_hint(no.value.hint)[0] == f"service job resolve {ROOT} --with-mine"
-    started = await resolving.resolve(tree.service, ROOT, with_mine=True)
+    started = await follow_ups.resolve(tree.service, ROOT, with_mine=True)
     assert [each.leg for each in started.conflicts] == ["docs", "mine"]
     assert (begun[0].line[-1].branch, begun[0].line[-1].head) == ("main", head)
 
@@ -127,7 +127,7 @@ async def test_foreign_commits_are_refused_before_it_starts(tree: Grown, begun: 
     run_git(tree.repo, "checkout", "-q", "main")
     without, *_ = await refused(tree)
     type_all([without])
-    await resolving.resolve(tree.service, ROOT)
+    await follow_ups.resolve(tree.service, ROOT)
     assert len(begun) == 1
 
 
@@ -135,7 +135,7 @@ async def test_its_tree_has_the_branch_of_the_other_task_and_leaves_it_there(
     tree: Grown, begun: list[TreeInput]
 ) -> None:
     merges.merge(tree.service, [ROOT], actor="ann")
-    started = await resolving.resolve(tree.service, ROOT)
+    started = await follow_ups.resolve(tree.service, ROOT)
     new, branch = started.job_id, f"service/{started.job_id}"
     run_git(tree.repo, "branch", branch, tree.line)
     stored_trees.begin(tree.service.store, begun[0], "here")

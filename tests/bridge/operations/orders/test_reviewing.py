@@ -8,7 +8,7 @@ import pytest
 from activities.settings.home import Home
 from activities.store import trees as stored_trees
 from bridge.operations.branches import merge_gate
-from bridge.operations.orders import reviewing, trees
+from bridge.operations.orders import follow_ups, trees
 from bridge.operations.registry import agents
 from bridge.operations.registry.agents import NewAgent
 from bridge.operations.service import Service
@@ -57,11 +57,11 @@ def tree(service: Service, tmp_path: Path) -> Reviewed:
     return made
 
 
-async def ask(tree: Reviewed, agent: str = "") -> reviewing.ReviewAnswer:
-    return await reviewing.review(tree.service, A, actor="ann (cli)", agent=agent)
+async def ask(tree: Reviewed, agent: str = "") -> follow_ups.ReviewAnswer:
+    return await follow_ups.review(tree.service, A, actor="ann (cli)", agent=agent)
 
 
-def ends(tree: Reviewed, review: reviewing.ReviewAnswer, **fields: object) -> None:
+def ends(tree: Reviewed, review: follow_ups.ReviewAnswer, **fields: object) -> None:
     """End a review: it has looked at the commit that it was asked to review."""
     job = review.job_id
     row = seeds.job(job, root_job_id=job, action=Action.REVIEW, revision=2, **{"state": JobState.SUCCEEDED} | fields)
@@ -141,6 +141,6 @@ async def test_nobody_who_can_is_said(tree: Reviewed, begun: list[TreeInput]) ->
 async def test_a_repeated_call_starts_one(tree: Reviewed, begun: list[TreeInput]) -> None:
     root = trees.new_root_id()
     for _ in range(2):
-        done = await reviewing.review(tree.service, ROOT, actor="ann (cli)", root=root)
+        done = await follow_ups.review(tree.service, ROOT, actor="ann (cli)", root=root)
         assert (done.job_id, done.agent) == (root, "critic")
     assert len(begun) == 1
