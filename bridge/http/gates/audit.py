@@ -6,10 +6,10 @@ out of theirs. Beyond a rate limit they are only counted, and text they made up 
 
 import json
 import logging
-import os
+import sys
 import time
 from collections.abc import Sequence
-from io import FileIO
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
@@ -109,41 +109,23 @@ class Strangers:
         self._log.write(_ENCODER.encode(line | more))
 
 
-class AuditLog:
+class AuditLog(RotatingFileHandler):
     """A log of JSON lines, each appended whole, with rotation by size."""
 
     def __init__(self, path: Path, rotate_bytes: int = ROTATE_BYTES) -> None:
-        self._path, self._limit = path, rotate_bytes
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._file = self._open()
+        path.touch(0o600)
+        super().__init__(path, maxBytes=rotate_bytes, backupCount=KEPT, encoding="utf-8")
 
     def write(self, line: str) -> None:
-        """Append a line without waiting for the disk. A full disk must not take the bridge down."""
-        try:
-            if os.fstat(self._file.fileno()).st_size >= self._limit:
-                self._rotate()
-            self._file.write(f"{line}\n".encode())
-        except OSError as error:
-            log.error("cannot write %s: %s", self._path, error.strerror)
+        """Append a line without waiting for the disk."""
+        self.handle(logging.makeLogRecord({"msg": line}))
 
-    def _open(self) -> FileIO:
-        return FileIO(self._path, "a", opener=lambda path, flags: os.open(path, flags, 0o600))
+    def rotate(self, source: str, dest: str) -> None:
+        """Create the next file with the owner's permissions alone."""
+        super().rotate(source, dest)
+        Path(source).touch(0o600)
 
-    def _rotate(self) -> None:
-        if self._is_still_there():
-            for number in range(KEPT - 1, 0, -1):
-                older = self._numbered(number)
-                if older.exists():
-                    older.replace(self._numbered(number + 1))
-            self._path.replace(self._numbered(1))
-        full, self._file = self._file, self._open()
-        full.close()
-
-    def _is_still_there(self) -> bool:
-        """Return whether the open file is still the one at its path: another bridge of this home may have
-        rotated it.
-        """
-        return self._path.exists() and os.path.samestat(self._path.stat(), os.fstat(self._file.fileno()))
-
-    def _numbered(self, number: int) -> Path:
-        return self._path.with_name(f"{self._path.name}.{number}")
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+        """Log an error of the disk. A full disk must not take the bridge down."""
+        log.error("cannot write %s: %s", self.baseFilename, sys.exc_info()[1])

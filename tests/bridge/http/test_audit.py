@@ -69,11 +69,13 @@ def test_two_bridges_of_one_home_lose_no_line(home: Home) -> None:
     assert sorted(json.loads(line)["line"] for line in text.splitlines()) == list(range(40))
 
 
-async def test_a_disk_that_is_full_does_not_take_the_bridge_down(
-    service: Service, call: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> int:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("bridge.http.gates.audit.os.write", full)
-    assert (await call.get("/v1/jobs")).status_code == 200
+def test_a_full_disk_does_not_take_the_bridge_down(home: Home, caplog: pytest.LogCaptureFixture) -> None:
+    home.audit.parent.mkdir(parents=True)
+    home.audit.symlink_to("/dev/full")
+    log = AuditLog(home.audit, rotate_bytes=100)
+    for _ in range(3):
+        log.write("x" * 90)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"cannot write {home.audit}: [Errno 28] No space left on device"
+    ] * 3
+    home.audit.unlink()
