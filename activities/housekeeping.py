@@ -132,15 +132,20 @@ def tidy(context: Context) -> int:
     for as long; empty the trash.
     """
 
-    def recorded_at(key: Key) -> float | None:
-        run = attempts.get(context.store, *key)
-        return run.ended_at if run else None
+    before, gone = time.time() - context.settings.worker.keep_runs, 0
+
+    def is_over(key: Key) -> bool:
+        attempt = attempts.get(context.store, *key)
+        return attempt is not None and attempt.ended_at is not None and attempt.ended_at < before
 
     context.artifacts.hand_over()
-    over = pipeline_runs.over(context.store, time.time() - context.settings.worker.keep_runs)
-    delete_later.delete(*(folder for folder in context.home.programs.glob("*/") if over.has(folder.name)))
+    delete_later.delete(*pipeline_runs.over(context.store, before).folders(context.home.programs))
     delete_later.empty(context.home.root / delete_later.FOLDER)
-    return orphans.tidy(context.home.runs, context.settings.worker.keep_runs, recorded_at)
+    for run_dir in orphans.old_runs(context.home.runs, before, is_over):
+        with contextlib.suppress(OSError):
+            orphans.discard_run(run_dir)
+            gone += 1
+    return gone
 
 
 @contextlib.asynccontextmanager

@@ -2,9 +2,10 @@
 (N3).
 
 No library: the pools of `concurrent.futures` and `multiprocessing` break, or wait for ever, once one of their processes
-is killed, which is how a deadline ends one here. A program of its own loads a module once, in the control group of the
-agents, and forks helpers. A helper handles one call after another; the kernel ends it with the worker, at its deadline,
-and before others when memory runs out.
+is killed, which is how a deadline ends one here. Those of `pebble` (LGPL) survive that, but share one locked channel,
+ask with SIGTERM from a thread of the worker first, and know no stopped process. A program of its own loads a module
+once, in the control group of the agents, and forks helpers. A helper handles one call after another; the kernel ends it
+with the worker, at its deadline, and before others when memory runs out.
 """
 
 import contextlib
@@ -103,7 +104,7 @@ def apart(seconds: float, function: Callable[P, T], *args: P.args, **kwargs: P.k
 
 
 def worth_keeping(repo: Path, path: Path) -> str:
-    """Call `sweep.worth_keeping` in a helper. A work folder that takes too much to look at must stay."""
+    """Call `leftovers.worth_keeping` in a helper. A work folder that takes too much to look at must stay."""
     try:
         return apart(LOOK_SECONDS, leftovers.worth_keeping, repo, path)
     except TooMuchError as fault:

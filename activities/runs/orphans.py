@@ -95,23 +95,10 @@ def recent(path: Path, seconds: float) -> Iterator[dict[str, Any]]:
                 yield said
 
 
-def tidy(runs: Path, keep: float, recorded_at: Callable[[Key], float | None]) -> int:
-    """Remove the folders of recorded runs that ended more than `keep` seconds ago. Return how many. Idempotent."""
-    gone = 0
-    for run_dir in (each for each in sorted(runs.glob("*/")) if each.stat().st_mtime < time.time() - keep):
-        key = key_of(run_dir.name)
-        ended = recorded_at(key) if key else None
-        claim = Claim.read(run_dir)
-        if ended is not None and ended < time.time() - keep and not (claim and claim.alive):
-            shutil.rmtree(run_dir, ignore_errors=True)
-            gone += 1
-    return gone
-
-
-def old_runs(runs: Path, is_over: Callable[[Key], bool]) -> Iterator[Path]:
-    """Yield the folders of recorded attempts that have ended and have no living process."""
+def old_runs(runs: Path, before: float, is_over: Callable[[Key], bool]) -> Iterator[Path]:
+    """Yield the folders, untouched since `before`, of attempts that are over and have no living process."""
     for run_dir in sorted(runs.glob("*/")):
-        key = key_of(run_dir.name)
+        key = key_of(run_dir.name) if run_dir.stat().st_mtime < before else None
         if key is not None and is_over(key) and not _lives(run_dir):
             yield run_dir
 

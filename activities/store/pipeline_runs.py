@@ -6,6 +6,7 @@ Rows are written by revision: late and repeated writes do no harm.
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, func, select, tuple_, update
@@ -169,6 +170,10 @@ class Over:
     def has(self, job_id: str) -> bool:
         """Return whether a job, or a stage of a run, belongs to a tree or run that ended for good."""
         return job_id.partition(".")[0] in self.owners
+
+    def folders(self, root: Path) -> list[Path]:
+        """Return the folders, each named after its tree or run, of those that ended for good."""
+        return [folder for folder in sorted(root.glob("*/")) if self.has(folder.name)]
 
 
 def under_way(engine: Engine) -> list[str]:

@@ -26,7 +26,6 @@ from activities.runs import orphans
 from activities.runs.run_folders import Key
 from activities.runs.supervised_run import Claim
 from activities.store import attempts
-from activities.store import attempts as stored_runs
 from activities.store import jobs as stored_jobs
 from activities.store import trees as stored_trees
 from activities.store.pipeline_runs import Over, over
@@ -125,7 +124,12 @@ def reclaim(service: Service, older_than: str, *, yes: bool) -> Reclaimed:
     seconds = _seconds(older_than)
     before = now(service.store) - seconds
     ended = over(service.store, before)
-    things = [*_runs(service, ended), *_sessions(service, ended), *_worktrees(service, ended), *_logs(service, before)]
+    things = [
+        *_runs(service, ended, before),
+        *_sessions(service, ended),
+        *_worktrees(service, ended),
+        *_logs(service, before),
+    ]
     things += [*_mirrors(service, before), *_references(service, ended), *_artifacts(service, ended, before)]
     gone, problems = _removed(things) if yes else (things, ())
     rooms = tuple(room for what in What if (room := _room(what, gone)).count or what not in OF_REMOTES)
@@ -158,21 +162,18 @@ def _still_open(count: int) -> str:
     return f"all of {they} may go on (running, waiting for people, or blocked)"
 
 
-def _runs(service: Service, ended: Over) -> Iterator[Thing]:
+def _runs(service: Service, ended: Over, before: float) -> Iterator[Thing]:
     def is_over(key: Key) -> bool:
-        if not ended.has(key[0]):
-            return False
-        row = attempts.get(service.store, *key)
+        row = attempts.get(service.store, *key) if ended.has(key[0]) else None
         return row is not None and row.ended_at is not None
 
-    for run_dir in orphans.old_runs(service.home.runs, is_over):
+    for run_dir in orphans.old_runs(service.home.runs, before, is_over):
         yield Thing(What.RUNS, run_dir, _size(run_dir), partial(orphans.discard_run, run_dir))
 
 
 def _sessions(service: Service, ended: Over) -> Iterator[Thing]:
-    for folder in sorted(service.home.programs.glob("*/")):
-        if ended.has(folder.name):
-            yield Thing(What.SESSIONS, folder, _size(folder), partial(delete_later.delete, folder))
+    for folder in ended.folders(service.home.programs):
+        yield Thing(What.SESSIONS, folder, _size(folder), partial(delete_later.delete, folder))
     former = service.home.root / "runtimes"
     if former.exists() and not ended.open:  # of releases in which trees shared Kimi's folders
         yield Thing(What.SESSIONS, former, _size(former), partial(delete_later.delete, former))
@@ -180,13 +181,11 @@ def _sessions(service: Service, ended: Over) -> Iterator[Thing]:
 
 def _artifacts(service: Service, ended: Over, before: float) -> Iterator[Thing]:
     """Yield artifacts older than everything that may need them, and inputs gathered for ended coordinators."""
-    root = service.home.artifacts
     oldest = min(before, ended.since or before)
     for old in service.artifacts.old(oldest, before):
         yield Thing(What.ARTIFACTS, old.name, old.bytes, old.remove)
-    for folder in sorted((root / "delegations").glob("*/")):
-        if ended.has(folder.name):
-            yield Thing(What.ARTIFACTS, folder, _size(folder), partial(shutil.rmtree, folder))
+    for folder in ended.folders(service.home.artifacts / "delegations"):
+        yield Thing(What.ARTIFACTS, folder, _size(folder), partial(shutil.rmtree, folder))
 
 
 def _worktrees(service: Service, ended: Over) -> Iterator[Thing]:
@@ -318,5 +317,5 @@ def is_busy(service: Service, name: str) -> bool:
     if task is None or not task.state.ended:
         return True
     jobs = stored_jobs.tree(service.store, task.root_job_id)
-    runs = (run for job in jobs for run in stored_runs.of_job(service.store, job.job_id))
+    runs = (run for job in jobs for run in attempts.of_job(service.store, job.job_id))
     return any((claim := Claim.read(Path(run.run_dir))) is not None and claim.alive for run in runs)

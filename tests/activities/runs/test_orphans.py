@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.runs.orphans import find_orphans, kill_orphan, report, tidy
+from activities.runs.orphans import discard_run, find_orphans, kill_orphan, old_runs, report
 from activities.runs.os_processes import marked
 from activities.runs.run_folders import Key, key_of
 from activities.runs.supervised_run import Claim, RunRequest, mark_of, run, stop
@@ -157,15 +157,13 @@ async def test_old_output_of_recorded_runs_goes_and_only_that(request_for: Reque
     task = asyncio.create_task(run(going_on))
     await until((tmp_path / "up").exists)
     os.utime(going_on.run_dir, (0, 0))
-    now = time.time()
-    recorded = {
-        ("job-a", 1): now - 100,
-        ("job-b", 1): now - 100,
-        ("job-new", 1): now - 1,
-        key_of(going_on.run_dir.name): 0.0,
-    }
-    assert tidy(runs, 50, recorded.get) == 3
-    assert tidy(runs, 50, recorded.get) == 0
-    assert {path.name for path in runs.iterdir()} == {"job-new.1", "job-open.1", "notes", going_on.run_dir.name}
+    (runs / "job-touched.1").mkdir()
+    over = {("job-a", 1), ("job-b", 1), ("job-touched", 1), key_of(going_on.run_dir.name)}
+    old = list(old_runs(runs, time.time() - 50, over.__contains__))
+    assert [path.name for path in old] == ["job-a.1", "job-a.1.repair", "job-b.1"]
+    for run_dir in old:
+        discard_run(run_dir)
+    names = {"job-new.1", "job-open.1", "job-touched.1", "notes", going_on.run_dir.name}
+    assert {path.name for path in runs.iterdir()} == names
     await stop(going_on.run_dir, 0.1)
     await task
