@@ -141,7 +141,7 @@ def tidy(context: Context) -> int:
     context.artifacts.hand_over()
     delete_later.delete(*pipeline_runs.over(context.store, before).folders(context.home.programs))
     delete_later.empty(context.home.root / delete_later.FOLDER)
-    for run_dir in orphans.old_runs(context.home.runs, before, is_over):
+    for run_dir in orphans.old_runs(context.home.runs, is_over, before):
         with contextlib.suppress(OSError):
             orphans.discard_run(run_dir)
             gone += 1

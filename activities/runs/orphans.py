@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import math
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -95,8 +96,8 @@ def recent(path: Path, seconds: float) -> Iterator[dict[str, Any]]:
                 yield said
 
 
-def old_runs(runs: Path, before: float, is_over: Callable[[Key], bool]) -> Iterator[Path]:
-    """Yield the folders, untouched since `before`, of attempts that are over and have no living process."""
+def old_runs(runs: Path, is_over: Callable[[Key], bool], before: float = math.inf) -> Iterator[Path]:
+    """Yield the folders of attempts that are over and have no living process, untouched since `before`."""
     for run_dir in sorted(runs.glob("*/")):
         key = key_of(run_dir.name) if run_dir.stat().st_mtime < before else None
         if key is not None and is_over(key) and not _lives(run_dir):

@@ -125,7 +125,7 @@ def reclaim(service: Service, older_than: str, *, yes: bool) -> Reclaimed:
     before = now(service.store) - seconds
     ended = over(service.store, before)
     things = [
-        *_runs(service, ended, before),
+        *_runs(service, ended),
         *_sessions(service, ended),
         *_worktrees(service, ended),
         *_logs(service, before),
@@ -162,12 +162,12 @@ def _still_open(count: int) -> str:
     return f"all of {they} may go on (running, waiting for people, or blocked)"
 
 
-def _runs(service: Service, ended: Over, before: float) -> Iterator[Thing]:
+def _runs(service: Service, ended: Over) -> Iterator[Thing]:
     def is_over(key: Key) -> bool:
         row = attempts.get(service.store, *key) if ended.has(key[0]) else None
         return row is not None and row.ended_at is not None
 
-    for run_dir in orphans.old_runs(service.home.runs, before, is_over):
+    for run_dir in orphans.old_runs(service.home.runs, is_over):
         yield Thing(What.RUNS, run_dir, _size(run_dir), partial(orphans.discard_run, run_dir))
 
 

@@ -159,7 +159,7 @@ async def test_old_output_of_recorded_runs_goes_and_only_that(request_for: Reque
     os.utime(going_on.run_dir, (0, 0))
     (runs / "job-touched.1").mkdir()
     over = {("job-a", 1), ("job-b", 1), ("job-touched", 1), key_of(going_on.run_dir.name)}
-    old = list(old_runs(runs, time.time() - 50, over.__contains__))
+    old = list(old_runs(runs, over.__contains__, time.time() - 50))
     assert [path.name for path in old] == ["job-a.1", "job-a.1.repair", "job-b.1"]
     for run_dir in old:
         discard_run(run_dir)

@@ -89,7 +89,7 @@ def left(service: Service, root: str = ROOT) -> dict[str, Path]:
     log = service.home.logs / "worker.log.1"
     log.write_text("x" * 10)
     return {
-        "runs": aged(run_dir, 40),
+        "runs": run_dir,
         "sessions": sessions,
         "brief": brief,
         "artifacts": text,
