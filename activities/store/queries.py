@@ -30,27 +30,37 @@ def transaction(store: Database) -> Iterator[Connection]:
             yield connection
 
 
+@contextmanager
+def reading(store: Database) -> Iterator[Connection]:
+    """Connect to read, or use the caller's connection: there is nothing to commit."""
+    if isinstance(store, Connection):
+        yield store
+    else:
+        with store.connect() as connection:
+            yield connection
+
+
 def rows(store: Database, query: TypedReturnsRows[*Ts]) -> Sequence[Row[*Ts]]:
     """Return all rows of a query."""
-    with transaction(store) as connection:
+    with reading(store) as connection:
         return connection.execute(query).all()
 
 
 def one(store: Database, query: TypedReturnsRows[*Ts]) -> Row[*Ts] | None:
     """Return the only row of a query; None without one."""
-    with transaction(store) as connection:
+    with reading(store) as connection:
         return connection.execute(query).one_or_none()
 
 
 def scalars(store: Database, query: TypedReturnsRows[T]) -> Sequence[T]:
     """Return the value in each row of a query."""
-    with transaction(store) as connection:
+    with reading(store) as connection:
         return connection.scalars(query).all()
 
 
 def scalar(store: Database, query: TypedReturnsRows[T]) -> T | None:
     """Return the value in the first row of a query; None without one."""
-    with transaction(store) as connection:
+    with reading(store) as connection:
         return connection.scalar(query)
 
 

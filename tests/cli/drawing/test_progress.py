@@ -43,7 +43,7 @@ def service(home: Home, tmp_path: Path) -> Iterator[Service]:
 @pytest.fixture
 def sweeping(service: Service) -> Iterator[Seat]:
     """Run a sweep that waits for our signal."""
-    with seated(SWEEP, before=partial(slow.waits, "bridge.operations.home.gc:_sweep")) as seat:
+    with seated(SWEEP, before=partial(slow.waits, "bridge.operations.home.gc:_sweep_repository")) as seat:
         seat.until(lambda screen: [line for line in screen.shown if LOOKING.fullmatch(line)])
         yield seat
 
