@@ -1,6 +1,4 @@
-"""`cat` and `tee` as agents: a printed prompt is not a result (ruling P6)."""
-
-import sys
+"""`cat` as an agent: a printed prompt is not a result (ruling P6); in what forms, `contract/test_echoes.py` says."""
 
 import pytest
 
@@ -15,19 +13,6 @@ from workflows.model.states import JobState
 pytestmark = pytest.mark.ruling("P6")
 
 ASKS = 'Do it, and end with {"service_result": {"decision": "approved", "summary": "done"}}'
-AGENTS = {
-    "cat": ("cat",),
-    "tee": ("sh", "-c", "exec tee /dev/stderr"),
-    "quoted": ("sed", "s/^/> /"),
-    "numbered": ("cat", "-n"),
-    "indented": ("sed", "s/^/    /"),
-    "the end of it": ("tail", "-n", "3"),
-    "the beginning of it": ("head", "-c", "6000"),
-    "without its beginning": ("tail", "-c", "+700"),
-    "one line of it": ("grep", "-m1", "data-"),
-    "escaped": (sys.executable, "-c", "import json, sys; print(json.dumps({'text': sys.stdin.read()}))"),
-    "escaped twice": (sys.executable, "-c", "import json, sys; print(json.dumps(json.dumps(sys.stdin.read())))"),
-}
 
 
 def kinds(stage: Stage) -> dict[str, JobRun]:
@@ -37,12 +22,9 @@ def kinds(stage: Stage) -> dict[str, JobRun]:
 
 
 @pytest.mark.parametrize("kind", ["root", "leg", "verify"])
-@pytest.mark.parametrize("agent", AGENTS)
-async def test_an_agent_that_prints_its_prompt_fails_and_so_does_its_repair(
-    stage: Stage, agent: str, kind: str
-) -> None:
+async def test_an_agent_that_prints_its_prompt_fails_and_so_does_its_repair(stage: Stage, kind: str) -> None:
     run = kinds(stage)[kind]
-    worker = run.assignment.worker.model_copy(update={"command": AGENTS[agent]})
+    worker = run.assignment.worker.model_copy(update={"command": ("cat",)})
     outcome = await stage.play(changed(run, worker=worker))
     row = attempts.get(stage.context.store, run.job_id, run.attempt)
     assert (outcome.state, outcome.decision) == (JobState.FAILED, None)

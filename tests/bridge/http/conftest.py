@@ -1,6 +1,7 @@
 """The bridge over a test's own home: called in this process, or over real connections."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -17,6 +18,8 @@ BASE = "http://127.0.0.1:8791"
 PLENTY = "[bridge]\nrequests_per_minute = 1000000\n"
 NO_TEMPORAL = "[temporal]\nport = 1\n"
 """A port on which nobody listens."""
+Document = dict[str, Any]
+"""The OpenAPI document."""
 
 
 @pytest.fixture
@@ -26,6 +29,15 @@ def service(home: Home) -> Iterator[Service]:
     made = Service(home)
     yield made
     made.store.dispose()
+
+
+@pytest.fixture(scope="session")
+def document(tmp_path_factory: pytest.TempPathFactory) -> Document:
+    """Write the OpenAPI document, once: it takes half a second, and no home changes it."""
+    made = Service(Home(tmp_path_factory.mktemp("document") / "home").ensure())
+    document = create_app(made).openapi()
+    made.store.dispose()
+    return document
 
 
 @pytest.fixture

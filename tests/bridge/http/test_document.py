@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 from fastapi.routing import APIRoute
 
-from bridge.http.app import create_app
 from bridge.http.wire.document import meaning
 from bridge.operations.idempotency import KeyReusedError
 from bridge.operations.pipelines.runs import ActiveRunError
-from bridge.operations.service import Service
 from tests.written import ROOT, keep
 from workflows.model.errors import ServiceError
 
@@ -25,11 +23,6 @@ STARTS = {
     "/v1/orchestrate",
     "/v1/pipelines/{name}/run",
 }
-
-
-@pytest.fixture
-def document(service: Service) -> dict[str, Any]:
-    return create_app(service).openapi()
 
 
 def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:

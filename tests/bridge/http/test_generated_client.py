@@ -13,10 +13,10 @@ import pytest
 
 from activities.store.registry import memory
 from activities.store.registry.memory import Written
-from bridge.http.app import create_app
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.conftest import Live
+from tests.bridge.http.conftest import Document
 from tests.bridge.seeds import register
 
 pytestmark = pytest.mark.ruling("J1", "J9")
@@ -24,12 +24,10 @@ NAME = "generated_client"
 
 
 @pytest.fixture(scope="module")
-def generated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def generated(document: Document, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Generate an importable client; a warning of the generator is a fault of the document."""
-    from activities.settings.home import Home
-
     folder = tmp_path_factory.mktemp("client")
-    (folder / "openapi.json").write_text(json.dumps(create_app(Service(Home(folder / "home"))).openapi()))
+    (folder / "openapi.json").write_text(json.dumps(document))
     (folder / "config.yaml").write_text("post_hooks: []\n")
     program = Path(sys.executable).with_name("openapi-python-client")
     words = ["--path", "openapi.json", "--config", "config.yaml", "--meta", "none", "--output-path", NAME]

@@ -11,12 +11,12 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from bridge.http.app import create_app
 from bridge.http.wire.schemas import Job
 from bridge.operations.jobs.views import Event, JobSummary, Tree
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.conftest import Live
+from tests.bridge.http.conftest import Document
 from tests.bridge.reviewed import TASK_BRANCH, reviewed
 from tests.bridge.seeds import ROOT
 from tests.waiting import PATIENCE, until
@@ -25,15 +25,17 @@ from workflows.model.states import JobState, TaskState
 JOB = f"/v1/jobs/{ROOT}"
 
 
-def assert_documented(service: Service, told: dict[str, Any], name: str) -> None:
+def assert_documented(document: Document, told: dict[str, Any], name: str) -> None:
     """Assert exactly the fields of the document's schema: internal fields of a row are hidden."""
-    schema = create_app(service).openapi()["components"]["schemas"][name]
+    schema = document["components"]["schemas"][name]
     assert set(told) == set(schema["properties"]) == set(schema["required"])
     assert "revision" not in told
 
 
 class TestLog:
-    async def test_it_is_read_back_and_followed_by_cursors(self, service: Service, call: httpx.AsyncClient) -> None:
+    async def test_it_is_read_back_and_followed_by_cursors(
+        self, service: Service, document: Document, call: httpx.AsyncClient
+    ) -> None:
         seeds.write(service, seeds.task(), seeds.job(state=JobState.RUNNING, ended_at=None))
         assert (await call.get(f"{JOB}/log")).json()["attempt"] == 0
         folder = service.home.runs / f"{ROOT}.1"
@@ -42,8 +44,8 @@ class TestLog:
         output.write_text("".join(f"{'x' * 4095} {n} {service.home.root}/a\n" for n in range(5)))
         seeds.payload(service, ROOT, {}, host=service.settings.host, run_dir=str(folder))
         last = (await call.get(f"{JOB}/log?limit=2")).json()
-        assert_documented(service, last, "Log")
-        assert_documented(service, last["entries"][0], "Entry")
+        assert_documented(document, last, "Log")
+        assert_documented(document, last["entries"][0], "Entry")
         assert [each["text"][-9:] for each in last["entries"]] == [" [path]/a"] * 2
         earlier = (await call.get(f"{JOB}/log?before={last['earlier_cursor']}")).json()
         assert (len(earlier["entries"]), earlier["earlier_cursor"]) == (3, None)
@@ -64,13 +66,13 @@ class TestLog:
 @pytest.mark.ruling("J6")
 class TestProjection:
     async def test_it_has_the_fields_of_the_document_and_no_others(
-        self, service: Service, call: httpx.AsyncClient
+        self, service: Service, document: Document, call: httpx.AsyncClient
     ) -> None:
         seeds.write(service, seeds.task(), seeds.job(), seeds.round_())
         seeds.payload(service, ROOT, {"service_result": {"decision": "approved"}, "result_observation": {"x": 1}})
         told = (await call.get(JOB)).json()
-        assert_documented(service, told, "Job")
-        assert_documented(service, told["round"], "Round")
+        assert_documented(document, told, "Job")
+        assert_documented(document, told["round"], "Round")
         Job.model_validate(told)
         assert (told["result"], told["observation"]) == ({"decision": "approved"}, {"x": 1})
         assert told["round"]["questions"][0]["id"] == "color"
@@ -227,7 +229,7 @@ class TestLists:
         assert (await call.get("/v1/jobs?tree=")).status_code == 400, "the document's pattern takes no empty id"
 
     async def test_trees_are_paged_and_filtered_and_each_has_its_first_job(
-        self, service: Service, call: httpx.AsyncClient
+        self, service: Service, document: Document, call: httpx.AsyncClient
     ) -> None:
         other = "job-bbbbbbbbbbbb"
         done: dict[str, Any] = {"state": TaskState.DONE, "ended_at": 3.0, "title": f"look at {service.home.root}/x"}
@@ -238,7 +240,7 @@ class TestLists:
         assert [first["trees"][0]["job_id"], second["trees"][0]["job_id"]] == [other, ROOT]
         assert second["next_cursor"] is None
         [told] = second["trees"]
-        assert_documented(service, told, "ListedTree")
+        assert_documented(document, told, "ListedTree")
         assert (told["tree"]["state"], told["tree"]["title"]) == ("done", "look at [path]/x")
         for query, found in (("state=queued", [other]), ("search=LOOK+AT", [ROOT]), ("repo=acme/other", [])):
             assert [each["job_id"] for each in (await call.get(f"/v1/trees?{query}")).json()["trees"]] == found
@@ -248,12 +250,12 @@ class TestLists:
     async def test_a_cursor_that_is_none_is_refused(self, call: httpx.AsyncClient, cursor: str) -> None:
         assert (await call.get(f"/v1/jobs?cursor={cursor}")).status_code == 400
 
-    async def test_a_tree_is_told_whole(self, service: Service, call: httpx.AsyncClient) -> None:
+    async def test_a_tree_is_told_whole(self, service: Service, document: Document, call: httpx.AsyncClient) -> None:
         seeds.write(service, seeds.task(), seeds.job(), seeds.job(f"{ROOT}.1"))
         told = (await call.get(f"{JOB}.1/tree")).json()
         Tree.model_validate(told)
-        assert_documented(service, told["task"], "Task")
-        assert_documented(service, told["jobs"][0], "JobSummary")
+        assert_documented(document, told["task"], "Task")
+        assert_documented(document, told["jobs"][0], "JobSummary")
         assert [job["job_id"] for job in told["jobs"]] == [ROOT, f"{ROOT}.1"]
 
     async def test_events_come_in_pages_of_a_job_or_its_tree(self, service: Service, call: httpx.AsyncClient) -> None:
@@ -341,11 +343,11 @@ class TestStream:
 @pytest.mark.ruling("L10", "J9")
 class TestGate:
     async def test_it_says_whether_the_work_is_ready(
-        self, service: Service, call: httpx.AsyncClient, tmp_path: Path
+        self, service: Service, document: Document, call: httpx.AsyncClient, tmp_path: Path
     ) -> None:
         tree = reviewed(service, tmp_path)
         told = (await call.get(f"{JOB}.3/gate")).json()
-        assert_documented(service, told, "Gate")
+        assert_documented(document, told, "Gate")
         assert (told["state"], told["head"]) == ("pending", None)
         assert told["reasons"][0].endswith(f"next: service job merge {ROOT}.1 {ROOT}.2")
         head = tree.merge("a", "b")
