@@ -67,9 +67,11 @@ def _dies(*_: object) -> None:
 
 
 @pytest.mark.ruling("L5", "L6")
-@pytest.mark.parametrize(
-    "body",
-    [
+async def test_what_is_quoted_or_code_or_marked_is_no_command(office: Office, said: list[ResumeOrder]) -> None:
+    number = office.hub.pull()
+    await waiting(office, number)
+    before = len(office.hub.writes())
+    for body in (
         f"> {ANSWER}\n\nI agree with that",
         f"```\n{ANSWER}\n```",
         f"    {ANSWER}",
@@ -77,15 +79,8 @@ def _dies(*_: object) -> None:
         "please write `/service resume answer red`",
         "  hello\n/servicex resume answer red",
         "the last line holds a mark\n/service resume answer red\n<!-- service:job-0123456789ab-status -->",
-    ],
-)
-async def test_what_is_quoted_or_code_or_marked_is_no_command(
-    office: Office, said: list[ResumeOrder], body: str
-) -> None:
-    number = office.hub.pull()
-    await waiting(office, number)
-    before = len(office.hub.writes())
-    office.hub.comment(as_="ann", number=number, body=body)
+    ):
+        office.hub.comment(as_="ann", number=number, body=body)
     await heard(office)
     assert (said, len(office.hub.writes())) == ([], before)
 

@@ -83,70 +83,48 @@ QUESTIONS = (
 
 
 @pytest.mark.ruling("F5.whole", "L6")
-@pytest.mark.parametrize(
-    ("text", "why", "line"),
-    [
-        ("store: redis", "nothing answers `limit`", "'store: redis' \"limit: <text>\""),
-        ("redis", "several questions are open", '"store: <text>" "limit: <text>"'),
-        ("store: redis\nLimit: 5", "did you mean `limit`?", "'store: redis' 'limit: 5'"),
-        ("store: big\nlimit: 5", "`big` is not one of the choices of `store`", "\"store: <text>\" 'limit: 5'"),
-        ("--partial store: big", "`big` is not one of the choices of `store`", '"store: <text>" "limit: <text>"'),
-        ("--other store: big", "nothing answers `limit`", "'store: big' \"limit: <text>\" --other"),
-    ],
-)
-async def test_an_answer_that_is_not_whole_is_refused_with_the_complete_line(
-    office: Office, text: str, why: str, line: str
-) -> None:
+async def test_an_answer_that_is_not_whole_is_refused_with_the_complete_line(office: Office) -> None:
+    """What is missing or wrong, `policy/test_answers.py` says."""
     number = office.hub.pull()
     bind(office, number)
     asked = seeds.round_(questions=QUESTIONS, opened_at=time.time(), expires_at=time.time() + 60)
     seeds.write(office.service, asked, seeds.event(2, kind="round_opened"))
     await office.turns()
-    comment = office.hub.comment(as_="ann", number=number, body=f"/service resume answer {text}")
+    comment = office.hub.comment(as_="ann", number=number, body="/service resume answer --other store: big")
     await heard(office)
     assert answers(office, number) == [f"comment-{comment}-refusal"]
     refusal = office.hub.bodies(number)[-1]
-    assert why in refusal
-    assert f"\n/service resume {ROOT} answer {line}\n" in refusal
+    assert "nothing answers `limit`" in refusal
+    assert f"\n/service resume {ROOT} answer 'store: big' \"limit: <text>\" --other\n" in refusal
 
 
 @pytest.mark.ruling("F5.whole")
-@pytest.mark.parametrize(
-    "text",
-    [
-        "--partial store: redis",
-        "--other store: big\nlimit: 5",
-        "--partial --other store: big",
-        "'store: redis' 'limit: 5'",
-    ],
-)
-async def test_what_is_meant_goes_on_to_the_tree(office: Office, text: str) -> None:
+async def test_what_is_meant_goes_on_to_the_tree(office: Office) -> None:
     """There is no Temporal here: the order passes the rules, and waits."""
     number = office.hub.pull()
     bind(office, number)
     asked = seeds.round_(questions=QUESTIONS, opened_at=time.time(), expires_at=time.time() + 60)
     seeds.write(office.service, asked, seeds.event(2, kind="round_opened"))
     await office.turns()
-    comment = office.hub.comment(as_="ann", number=number, body=f"/service resume answer {text}")
+    meant = ("--partial store: redis", "--other store: big\nlimit: 5", "--partial --other store: big")
+    bodies = [f"/service resume answer {text}" for text in (*meant, "'store: redis' 'limit: 5'")]
+    comments = [office.hub.comment(as_="ann", number=number, body=body) for body in bodies]
     await heard(office)
     assert answers(office, number) == []
-    assert threads.comment(office.session.store, comment).state == threads.TAKEN  # type: ignore[union-attr]
+    taken = [threads.comment(office.session.store, comment) for comment in comments]
+    assert [comment and comment.state for comment in taken] == [threads.TAKEN] * len(comments)
 
 
 @pytest.mark.ruling("F5.whole", "L6")
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ("answer store: redis\nlimit: 5", "answer 'store: redis' 'limit: 5'"),
-        ("answer --other store: big\nLimit: 5", "answer 'store: big' 'limit: 5' --other"),
-        ("answer --partial limit: 5", "answer 'limit: 5' --partial"),
-        ("answer 5", 'answer "store: <text>" "limit: <text>"'),
-        ("extend 3h", "extend 3h"),
-        ("retry", 'answer "store: <text>" "limit: <text>"'),
-    ],
-)
-async def test_the_lines_for_several_pauses_keep_what_was_written(office: Office, text: str, line: str) -> None:
+async def test_the_lines_for_several_pauses_keep_what_was_written(office: Office) -> None:
     """Only the job was missing."""
+    lines = {
+        "answer --other store: big\nLimit: 5": "answer 'store: big' 'limit: 5' --other",
+        "answer --partial limit: 5": "answer 'limit: 5' --partial",
+        "answer 5": 'answer "store: <text>" "limit: <text>"',
+        "extend 3h": "extend 3h",
+        "retry": 'answer "store: <text>" "limit: <text>"',
+    }
     number = office.hub.pull()
     for root in (ROOT, OTHER):
         bind(office, number, root)
@@ -155,30 +133,31 @@ async def test_the_lines_for_several_pauses_keep_what_was_written(office: Office
         )
         seeds.write(office.service, asked, seeds.event(2, root, kind="round_opened"))
     await office.turns()
-    office.hub.comment(as_="ann", number=number, body=f"/service resume {text}")
+    for text in lines:
+        office.hub.comment(as_="ann", number=number, body=f"/service resume {text}")
     await heard(office)
-    refusal = office.hub.bodies(number)[-1]
-    assert "name the job" in refusal
-    for root in (ROOT, OTHER):
-        assert f"\n/service resume {root} {line}\n" in refusal
+    refusals = office.hub.bodies(number)[-len(lines) :]
+    for refusal, line in zip(refusals, lines.values(), strict=True):
+        assert "name the job" in refusal
+        for root in (ROOT, OTHER):
+            assert f"\n/service resume {root} {line}\n" in refusal
 
 
 @pytest.mark.ruling("L6")
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ("answr store: redis\nlimit: 5", "answer 'store: redis' 'limit: 5'"),
-        ("answr --other 'store: big' 'limit: 5'", "answer --other 'store: big' 'limit: 5'"),
-        ("extned 3h", "extend 3h"),
-        ("answr", "answer"),
-    ],
-)
-async def test_a_mistyped_verb_is_put_right_in_the_whole_line(office: Office, text: str, line: str) -> None:
+async def test_a_mistyped_verb_is_put_right_in_the_whole_line(office: Office) -> None:
     number = office.hub.pull()
     await waiting(office, number)
-    office.hub.comment(as_="ann", number=number, body=f"/service resume {text}")
+    lines = {
+        "answr store: redis\nlimit: 5": "answer 'store: redis' 'limit: 5'",
+        "answr --other 'store: big' 'limit: 5'": "answer --other 'store: big' 'limit: 5'",
+        "extned 3h": "extend 3h",
+        "answr": "answer",
+    }
+    for text in lines:
+        office.hub.comment(as_="ann", number=number, body=f"/service resume {text}")
     await heard(office)
-    assert f"\n/service resume {ROOT} {line}\n" in office.hub.bodies(number)[-1]
+    for refusal, line in zip(office.hub.bodies(number)[-len(lines) :], lines.values(), strict=True):
+        assert f"\n/service resume {ROOT} {line}\n" in refusal
 
 
 class TestRetry:

@@ -53,7 +53,10 @@ class Two:
         return [mark for mark in self.marks() if not mark.startswith("job-")]
 
 
-@pytest.fixture(params=["one account", "two accounts"])
+WITH_ONE_ACCOUNT_AND_WITH_TWO = pytest.mark.parametrize("two", ["one account", "two accounts"], indirect=True)
+
+
+@pytest.fixture
 async def two(
     request: pytest.FixtureRequest,
     hub: Hub,
@@ -62,7 +65,10 @@ async def two(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[Two]:
-    other, login = Home(tmp_path / "other").ensure(), "helper" if request.param == "one account" else "other"
+    other, login = (
+        Home(tmp_path / "other").ensure(),
+        "other" if getattr(request, "param", "") == "two accounts" else "helper",
+    )
     shutil.copyfile(empty_store, other.store)
     more = 'commands = ["resume", "status", "kill"]'
     async with working(home, hub, more) as first, working(other, hub, login=login) as second:
@@ -76,11 +82,13 @@ async def two(
         yield made
 
 
+@WITH_ONE_ACCOUNT_AND_WITH_TWO
 async def test_each_tells_its_own_once(two: Two) -> None:
     await two.hear(3)
     assert Counter(two.marks()) == Counter(f"{root}-{what}" for root in (ONE, TWO) for what in ("status", "r1-pause"))
 
 
+@WITH_ONE_ACCOUNT_AND_WITH_TWO
 async def test_each_command_acts_once_and_nobody_refuses_the_others(two: Two) -> None:
     await two.told(f"/service resume {TWO} answer blue")
     await two.told(f"/service resume {ONE} answer red\n/service resume {TWO} extend 2h")
@@ -89,6 +97,7 @@ async def test_each_command_acts_once_and_nobody_refuses_the_others(two: Two) ->
     assert two.answers() == []
 
 
+@WITH_ONE_ACCOUNT_AND_WITH_TWO
 async def test_what_one_does_not_allow_it_does_not_refuse_for_the_other(two: Two) -> None:
     """Only the first service may be ordered to end a tree; bob may order nothing, and the addressed service replies."""
     comment = await two.told(f"/service kill {ONE}.9")
@@ -99,6 +108,7 @@ async def test_what_one_does_not_allow_it_does_not_refuse_for_the_other(two: Two
     assert two.answers() == [f"comment-{comment}-refusal", f"comment-{by_bob}-refusal"]
 
 
+@WITH_ONE_ACCOUNT_AND_WITH_TWO
 async def test_the_job_may_not_be_left_out_while_both_have_a_round_open(two: Two) -> None:
     """Otherwise each would take the answer as its own; with the suggested lines, each is answered."""
     await two.told("/service resume answer red")
@@ -166,6 +176,7 @@ async def test_who_waits_for_nobody_leaves_an_answer_to_the_one_that_does(two: T
     assert two.answers() == []
 
 
+@WITH_ONE_ACCOUNT_AND_WITH_TWO
 async def test_each_reports_its_own(two: Two) -> None:
     await two.told("/service status")
     reports = [body for body in two.hub.bodies(two.number) if "-report" in (marked(body) or "")]
