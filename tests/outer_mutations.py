@@ -273,7 +273,7 @@ OUTER_MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     ),
     "bridge/http/dashboard/frame/render.py": (
         (
-            "bridge/http/dashboard/test_hostile_text.py::test_what_was_written_is_text",
+            "bridge/http/dashboard/test_hostile_text.py::test_what_was_written_is_text_and_there_to_be_read",
             "autoescape=True",
             "autoescape=False",
         ),

@@ -6,8 +6,8 @@ from temporalio.testing import TimeSkipper
 
 from tests.temporal.books import Books
 from tests.temporal.host import Host, Line, an_input, ended, name_of, play, script, serving, start
-from tests.tree.simulator import AGENTS, delegation, outcome, tokens
-from workflows.contract.models import Decision, Delegation
+from tests.tree.simulator import AGENTS, delegation, outcome
+from workflows.contract.models import Delegation
 from workflows.model.briefs import Correction
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.settings import Bounds
@@ -38,13 +38,6 @@ async def test_sixteen_legs_go_out_at_once(client: Client, queue: str) -> None:
     assert books.states() == {JobState.SUCCEEDED: 18}
 
 
-@pytest.mark.ruling("C1", "spec:limits.width")
-async def test_seventeen_legs_do_not(client: Client, queue: str) -> None:
-    host, books = await watch(client, queue, {"root": legs(17)})
-    assert host.names == ["root", "finalize"]
-    assert books.kinds().count("delegation_width_exceeded") == 1
-
-
 def nested(levels: int) -> Host:
     """Return a host with a chain of coordinators: every leg down to the given depth delegates one more."""
 
@@ -65,16 +58,6 @@ async def test_eight_levels_of_coordinators(client: Client, queue: str) -> None:
     assert host.names == ["root", *(f"d{n}" for n in range(1, 9)), *["normal"] * 8]
     assert (closed.task_state, closed.jobs) == (TaskState.DONE, 17)
     assert "delegation_depth_exceeded" not in books.kinds()
-
-
-@pytest.mark.ruling("C2", "spec:limits.depth")
-async def test_a_ninth_level_is_refused(client: Client, queue: str) -> None:
-    host = nested(9)
-    await play(client, queue, host)
-    books = Books(host.written)
-    books.check(host.runs, Bounds())
-    assert books.kinds().count("delegation_depth_exceeded") == 1
-    assert host.names == ["root", *(f"d{n}" for n in range(1, 9)), "finalize"]
 
 
 def batches(*sizes: int) -> dict[str, Line | list[Line]]:
@@ -132,25 +115,16 @@ async def test_retries_pause_longer_each_time(client: Client, queue: str) -> Non
     assert len({run.job_id for run in host.runs if name_of(run) == "a"}) == 1
 
 
-@pytest.mark.parametrize(
-    ("policy", "states", "ran_last", "task"),
-    [
-        ("block_parent", {"good": "succeeded", "after": "skipped"}, "good", TaskState.BLOCKED),
-        ("continue", {"good": "succeeded", "after": "skipped"}, "normal", TaskState.DONE),
-        ("escalate", {"good": "succeeded", "after": "skipped"}, "normal", TaskState.DONE),
-    ],
-)
-@pytest.mark.ruling("D4", "D5", "D6")
-async def test_what_a_failing_leg_does_to_its_batch(
-    client: Client, queue: str, policy: str, states: dict[str, str], ran_last: str, task: TaskState
+@pytest.mark.ruling("D5")
+async def test_a_failing_leg_that_may_fail_skips_what_needs_it_and_its_coordinator_goes_on(
+    client: Client, queue: str
 ) -> None:
-    bad = delegation("bad", failure_policy=policy)
+    bad = delegation("bad", failure_policy="continue")
     lines: dict[str, Line | list[Line]] = {"root": (delegation("good"), bad, delegation("after", deps=("bad",)))}
     host, books = await watch(client, queue, lines | {"bad": "failed"})
-    assert {leg: books.named(leg).state for leg in states} == states
-    assert books.task_state is task
-    assert "after" not in host.names
-    assert ("normal" in host.names) is (ran_last == "normal")
+    assert {leg: books.named(leg).state for leg in ("good", "after")} == {"good": "succeeded", "after": "skipped"}
+    assert books.task_state is TaskState.DONE
+    assert sorted(host.names) == ["bad", "good", "normal", "root"]
 
 
 def verifying(*verdicts: str) -> dict[str, Line | list[Line]]:
@@ -172,13 +146,6 @@ async def test_a_failed_verdict_is_replanned_until_it_passes(client: Client, que
     assert (brief.attempt, brief.attempts) == (1, 2)
 
 
-@pytest.mark.ruling("E5", "G1")
-async def test_a_verdict_that_keeps_failing_ends_in_a_finalize(client: Client, queue: str) -> None:
-    host, books = await watch(client, queue, verifying("changes_requested"))
-    assert [name for name in host.names if name not in {"build", "check"}] == ["root", "replan", "replan", "finalize"]
-    assert books.kinds().count("verify_replan_exhausted") == 1
-
-
 @pytest.mark.ruling("C6")
 async def test_a_set_that_cannot_be_routed_comes_back_whole(client: Client, queue: str) -> None:
     bad = (delegation("a"), delegation("b", agent="ghost"))
@@ -194,16 +161,6 @@ async def test_a_set_that_cannot_be_routed_comes_back_whole(client: Client, queu
     assert books.kinds().count("delegation_preflight_failed") == 1
 
 
-@pytest.mark.ruling("H1", "H2")
-async def test_a_coordinator_in_circles_is_warned_once_and_then_stopped(client: Client, queue: str) -> None:
-    same = legs(2)
-    host, books = await watch(client, queue, {"root": same, "normal": same, "corrective": same})
-    assert host.names[0] == "root"
-    assert host.names[3:] == ["normal", "corrective", "finalize"]
-    assert books.kinds().count("delegation_loop_warning") == 1
-    assert books.kinds().count("delegation_loop_detected") == 1
-
-
 @pytest.mark.ruling("A11", "D2")
 async def test_a_crash_of_the_root_blocks_the_task_and_says_how_to_go_on(client: Client, queue: str) -> None:
     host, books = await watch(client, queue, {"root": None})
@@ -211,14 +168,3 @@ async def test_a_crash_of_the_root_blocks_the_task_and_says_how_to_go_on(client:
     assert books.task.next == f"service job retry {host.runs[0].job_id}"
     # If a task is repeated because a signal came, its local activities run again.
     assert {state.root_id for state in host.kept} == {host.runs[0].job_id}
-
-
-@pytest.mark.ruling("C4", "G1")
-async def test_a_token_budget_that_is_used_up_finalizes(client: Client, queue: str) -> None:
-    host = Host(script({"root": legs(3), "normal": legs(1, 10)}, usage=tokens(30)))
-    limits = Bounds(max_delegation_token_budget=100)
-    closed = await play(client, queue, host, an_input(bounds=limits))
-    books = Books(host.written)
-    books.check(host.runs, limits)
-    assert books.kinds().count("delegation_cost_exceeded") == 1
-    assert (host.names[-1], closed.decision, closed.usage.total) == ("finalize", Decision.APPROVED, 180)
