@@ -5,15 +5,19 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import httpx
 import pytest
+from temporalio.client import WorkflowUpdateRPCTimeoutOrCancelledError
 
 from bridge.http.app import create_app
 from bridge.http.process import configured
 from bridge.machine.address import Address, bind, bound
+from bridge.operations.orders import resume
 from bridge.operations.service import Service
 from tests.waiting import PATIENCE
+from workflows.model.orders import ResumeOrder
 
 
 def bearer(service: Service) -> dict[str, str]:
@@ -37,6 +41,25 @@ class Live:
             headers=bearer(self.service),
             timeout=PATIENCE,
         )
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> list[ResumeOrder]:
+    """Reach trees whose orders no worker takes. Return the orders that Temporal keeps."""
+    orders = list[ResumeOrder]()
+
+    async def execute_update(*_: object, **__: object) -> str:
+        raise WorkflowUpdateRPCTimeoutOrCancelledError
+
+    async def signal(_: str, order: ResumeOrder, **__: object) -> None:
+        orders.append(order)
+
+    async def client(_: Service) -> SimpleNamespace:
+        tree = SimpleNamespace(execute_update=execute_update, signal=signal)
+        return SimpleNamespace(get_workflow_handle=lambda _: tree)
+
+    monkeypatch.setattr(resume, "client_of", client)
+    return orders
 
 
 @pytest.fixture

@@ -75,6 +75,22 @@ async def test_what_does_not_fit_is_refused_and_leaves_no_trace(client: Client, 
         await over(tree, host)
 
 
+@pytest.mark.ruling("F5.whole")
+@pytest.mark.parametrize("channel", ["cli", "comment"])
+async def test_the_tree_refuses_an_answer_that_is_not_whole(client: Client, queue: str, channel: str) -> None:
+    host = Host(asking({}, "root"))
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await waits(host)
+        green = order(tree.id, "answer", f"q-root: green {'x' * 300}", channel=channel, other=False)
+        kind, why = await refusal(tree, green)
+        assert kind == "not_whole"
+        assert "a long text is not one of the choices of `q-root`" in why
+        assert await messages(tree) == 0
+        await say(tree, order(tree.id, "answer", "q-root: blue", channel=channel))
+        await over(tree, host)
+
+
 @pytest.mark.ruling("F4")
 async def test_who_comes_late_is_told_who_answered_and_how(client: Client, queue: str) -> None:
     host = Host(asking({}, "root"), held={"answered"})

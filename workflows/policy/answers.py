@@ -21,10 +21,15 @@ LONGEST_PAUSE_SECONDS = 365 * 86_400.0
 MOST_UNMATCHED = 20
 
 SHOWN = 200
-"""Maximum length of an answer that the suggested line repeats."""
+"""Maximum length of an answer that a refusal and the suggested line repeat."""
 
 ASKS_BACK = frozenset({"cli", "bridge", "dashboard"})
-"""Channels on which a tree requires a complete answer. Comments are checked before they are sent (`resume`)."""
+"""Channels on which a tree requires a complete answer."""
+
+SHOWS_REFUSALS = ASKS_BACK | {"comment"}
+"""Channels on which an answer must be complete before a tree receives it. A received comment is taken as it is: old
+histories need that.
+"""
 
 Asks = Mapping[str, Sequence[str]]
 """The questions of a round by id, with their suggested choices."""
@@ -277,7 +282,9 @@ def _outside(said: Answers, asks: Asks, meant: Meant) -> Iterator[str]:
         if asks[name] and not meant.other and not is_choice(text, asks[name]):
             near = nearest(text, asks[name])
             hint = f", did you mean `{short_line(near)}`?" if near else ""
-            yield f"`{short_line(text)}` is not one of the choices of `{name}`{hint}"
+            # Half a secret would not be recognized: quote a text whole or not at all.
+            quote = f"`{short_line(text, SHOWN)}`" if len(text) <= SHOWN else "a long text"
+            yield f"{quote} is not one of the choices of `{name}`{hint}"
 
 
 def _lines_to_type(text: str, asks: Asks, meant: Meant, job_id: str) -> Iterator[str]:

@@ -15,6 +15,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.model.refusals import Refusal, ResumeFault
     from workflows.model.rows import Records, merged
     from workflows.model.states import JobState
+    from workflows.policy.answers import SHOWS_REFUSALS
     from workflows.policy.moving import Move
     from workflows.policy.storable_rows import reduced
     from workflows.temporal import attempts, calls, close_status, search, writes
@@ -150,7 +151,8 @@ class DelegationTree:
     @takes_anything
     def _may_resume(self, *said: object) -> None:
         order = resume_requested(said, workflow.time(), waiting=1, by_hand=self._by_hand)
-        refusal = refuse_resume(self._state, order.model_copy(update={"answers": True}))
+        entire = order.whole or order.order.channel in SHOWS_REFUSALS
+        refusal = refuse_resume(self._state, order.model_copy(update={"answers": True, "whole": entire}))
         if refusal and refusal.kind not in {ResumeFault.DUPLICATE, ResumeFault.NO_ROOM}:  # these the reducer tells of
             raise _refused(refusal)
 

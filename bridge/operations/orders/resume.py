@@ -1,4 +1,4 @@
-"""Ending a pause: checks that need no Temporal come first, then the tree decides (rulings F4, F5, F6).
+"""Ending a pause: the tree decides; rows decide only where no worker answers (rulings F4, F5, F6).
 
 The order is one value from the surface to the tree: `ResumeOrder`.
 """
@@ -34,9 +34,9 @@ from workflows.github.facts import COMMENT
 from workflows.model.errors import Commands, NotFoundError, RefusedError, UsageError
 from workflows.model.event_kinds import EventKind
 from workflows.model.orders import ResumeOrder
-from workflows.model.refusals import Refusal, ResumeFault
+from workflows.model.refusals import ResumeFault
 from workflows.model.rows import RoundRecord
-from workflows.policy.answers import ASKS_BACK, SHOWN, TAKES, Verb, clean, refuse_length, refuse_order
+from workflows.policy.answers import SHOWN, SHOWS_REFUSALS, TAKES, Verb, clean, refuse_length, refuse_order
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.text.durations import abbreviated
 from workflows.tree.commands import CloseTree
@@ -46,9 +46,6 @@ PATIENCE = timedelta(seconds=4)
 
 CATCHES_UP = 15.0
 """Seconds until a tree whose worker died while it wrote a round's rows has opened that round again."""
-
-_ASKS_BACK = ASKS_BACK | {COMMENT}
-"""The channels whose answers are checked here. Trees accept any comment, for old histories need that."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +70,9 @@ async def resume(service: Service, order: ResumeOrder) -> Verdict:
         return taken
     if refusal := refuse_length(order.text):
         raise RefusedError(refusal.message, f"service job tree {order.job_id}")
-    found = rounds.open_of(service, root)
-    if not found and (task := stored_jobs.task_of(service.store, root)) and task.state.ended:
+    waiting, task = rounds.open_of(service, root), stored_jobs.task_of(service.store, root)
+    if not waiting and task and task.state.ended:
         raise _too_late(service, root, order)
-    _check_answer(order, found)
     by = order.request_id or f"{order.channel}-{int(time.time())}-{uuid4().hex[:12]}"
     return await _carried(service, root, order.model_copy(update={"request_id": by, "text": clean(order.text)}))
 
@@ -89,57 +85,32 @@ def _words(order: ResumeOrder) -> str:
 
 def _taken_before(service: Service, root: str, order: ResumeOrder) -> Verdict | None:
     """Return the verdict of an earlier order with this request id, whose sender may not have received it."""
-    accepted = events.of_tree(service.store, root, kind=EventKind.RESUME_ACCEPTED) if order.request_id else []
+    if not order.request_id:
+        return None
+    accepted = events.of_tree(service.store, root, kind=EventKind.RESUME_ACCEPTED)
     request = fitted("request", order.request_id)
-    return next((Verdict(each.message, applied=True) for each in accepted if each.data.get("request") == request), None)
+    return next((Verdict(row.message, applied=True) for row in accepted if row.data.get("request") == request), None)
 
 
-def _check_answer(order: ResumeOrder, found: list[RoundRecord]) -> None:
-    """Check an answer before it is sent (ruling F5). All else about an order the tree says first, if it can."""
-    mine = rounds.meant_by(order.job_id, found)
-    if order.verb != Verb.ANSWER or order.channel not in _ASKS_BACK or len(mine) != 1:
-        return
-    if mine[0].questions and _is_meant(mine[0], order):
-        _check_words(order, mine[0])
-
-
-def _check_kept(order: ResumeOrder, found: list[RoundRecord]) -> None:
+def _check_kept(order: ResumeOrder, waiting: list[RoundRecord]) -> None:
     """Refuse by the rows what the tree will refuse: without a worker it can't say so before the order is kept (F4)."""
-    mine = rounds.meant_by(order.job_id, found)
+    mine = rounds.meant_by(order.job_id, waiting)
     if len(mine) != 1:
         names = ", ".join(row.coordinator_id for row in mine)
         many, none = "several coordinators wait for a person, name one of them", "does not wait for a person"
         raise RefusedError(f"{many}: {names}" if mine else f"{order.job_id} {none}", "service attention")
     meant = mine[0]
-    if not _is_meant(meant, order):
-        raise RefusedError(f"{_named(meant)} is open now: look again", f"service job show {meant.coordinator_id}")
+    name = f"round {meant.number} of {meant.coordinator_id}"
+    if order.round not in (None, meant.number) or not meant.digest.startswith(order.digest):
+        raise RefusedError(f"{name} is open now: look again", f"service job show {meant.coordinator_id}")
     if order.verb not in meant.verbs and order.verb in TAKES[meant.kind] and order.verb != Verb.ANSWER:
-        takes = f"{_named(meant)} takes {', '.join(meant.verbs)} now, not {order.verb}"
+        takes = f"{name} takes {', '.join(meant.verbs)} now, not {order.verb}"
         raise RefusedError(takes, Commands(*meant.commands))
     if order.verb not in meant.verbs or order.verb in TAKES[meant.kind]:  # one of 0.2.0 may take an abort
-        _check_words(order, meant)
-
-
-def _is_meant(row: RoundRecord, order: ResumeOrder) -> bool:
-    return order.round in (None, row.number) and row.digest.startswith(order.digest)
-
-
-def _named(row: RoundRecord) -> str:
-    return f"round {row.number} of {row.coordinator_id}"
-
-
-def _check_words(order: ResumeOrder, meant: RoundRecord) -> None:
-    """Refuse a verb of the other kind of round, and an answer that the tree would not take completely."""
-    asks, whole = {question.id: question.choices for question in meant.questions}, order.channel in _ASKS_BACK
-
-    def refusal_of(text: str) -> Refusal | None:
-        said = order.model_copy(update={"text": text})
-        return refuse_order(said, meant.kind, asks, meant.coordinator_id, _named(meant), whole=whole)
-
-    if refusal := refusal_of(order.text):
-        # A refusal quotes the beginning of a long text, and half a secret would not be recognized: redact first.
-        refusal = refusal_of(redacted(order.text)) or refusal
-        raise RefusedError(refusal.message, _lines_to_type(refusal.data, order.job_id))
+        asks = {question.id: question.choices for question in meant.questions}
+        whole = order.channel in SHOWS_REFUSALS
+        if refusal := refuse_order(order, meant.kind, asks, meant.coordinator_id, name, whole=whole):
+            raise _refused(refusal.message, refusal.data, order.job_id)
 
 
 async def _carried(service: Service, root: str, order: ResumeOrder) -> Verdict:
@@ -154,11 +125,10 @@ async def _carried(service: Service, root: str, order: ResumeOrder) -> Verdict:
                 continue
             if no.kind == ResumeFault.UNKNOWN_JOB:
                 raise NotFoundError(no.message, f"service job tree {order.job_id}") from None
-            raise RefusedError(no.message, _lines_to_type(no.data, order.job_id)) from None
+            raise _refused(no.message, no.data, order.job_id) from None
         except NoWorkflowError:
             await settled(service, client, root)
-            break
-    raise _too_late(service, root, order)
+            raise _too_late(service, root, order) from None
 
 
 async def _asked(
@@ -189,7 +159,8 @@ def _too_late(service: Service, root: str, order: ResumeOrder) -> RefusedError:
     return RefusedError(f"{ended}; {over or 'nothing in it waits'}", way_on)
 
 
-def _lines_to_type(data: Mapping[str, object], job_id: str) -> str:
-    """Return the commands that a refusal's data suggests, else the one that shows the tree."""
-    lines = data.get("commands")
-    return Commands(*map(str, lines)) if isinstance(lines, list) and lines else f"service job tree {job_id}"
+def _refused(message: str, data: Mapping[str, object], job_id: str) -> RefusedError:
+    """Return a refusal without secrets, with the commands that its data suggests, else the one that shows the tree."""
+    commands = data.get("commands")
+    lines = commands if isinstance(commands, list) and commands else [f"service job tree {job_id}"]
+    return RefusedError(redacted(message), Commands(*(redacted(str(line)) for line in lines)))

@@ -83,7 +83,9 @@ QUESTIONS = (
 
 
 @pytest.mark.ruling("F5.whole", "L6")
-async def test_an_answer_that_is_not_whole_is_refused_with_the_complete_line(office: Office) -> None:
+async def test_an_answer_that_is_not_whole_is_refused_with_the_complete_line(
+    office: Office, kept: list[ResumeOrder]
+) -> None:
     """What is missing or wrong, `policy/test_answers.py` says."""
     number = office.hub.pull()
     bind(office, number)
@@ -96,6 +98,7 @@ async def test_an_answer_that_is_not_whole_is_refused_with_the_complete_line(off
     refusal = office.hub.bodies(number)[-1]
     assert "nothing answers `limit`" in refusal
     assert f"\n/service resume {ROOT} answer 'store: big' \"limit: <text>\" --other\n" in refusal
+    assert kept == []
 
 
 @pytest.mark.ruling("F5.whole")

@@ -82,6 +82,7 @@ async def test_a_question_that_has_changed_is_not_answered(service: Service, ann
     assert (shown.status, "has changed since you saw it" in shown.words) == (409, True)
 
 
+@pytest.mark.usefixtures("kept")
 @pytest.mark.parametrize(
     ("said", "why"),
     [
@@ -106,6 +107,7 @@ async def test_what_is_not_whole_is_refused_with_all_that_was_typed(
 
 
 @pytest.mark.ruling("N7")
+@pytest.mark.usefixtures("kept")
 async def test_a_refusal_is_told_without_the_secrets_of_what_was_typed(service: Service, ann: Surfer) -> None:
     """The field keeps the text for the person to correct."""
     secret = TOKENS["GitHub personal"]

@@ -4,7 +4,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from temporalio.client import WorkflowUpdateRPCTimeoutOrCancelledError
 from temporalio.exceptions import ApplicationError
 
 from activities.settings.home import Home
@@ -38,19 +37,6 @@ async def connected(_: Service) -> SimpleNamespace:
     return SimpleNamespace(get_workflow_handle=lambda *_: None)
 
 
-class NoWorker:
-    """A tree whose order no worker takes; it keeps what it was sent."""
-
-    def __init__(self) -> None:
-        self.kept: list[ResumeOrder] = []
-
-    async def execute_update(self, *_: object, **__: object) -> str:
-        raise WorkflowUpdateRPCTimeoutOrCancelledError
-
-    async def signal(self, _: str, order: ResumeOrder, **__: object) -> None:
-        self.kept.append(order)
-
-
 SPENT = {"kind": "failure", "questions": (), "verbs": ("abort", "extend"), "commands": ("service resume j abort",)}
 
 
@@ -72,22 +58,17 @@ SPENT = {"kind": "failure", "questions": (), "verbs": ("abort", "extend"), "comm
     ],
 )
 async def test_without_a_worker_an_order_is_refused_or_kept_but_never_both(
-    home: Home, monkeypatch: pytest.MonkeyPatch, round_: dict[str, Any], order: dict[str, Any], why: str
+    home: Home, kept: list[ResumeOrder], round_: dict[str, Any], order: dict[str, Any], why: str
 ) -> None:
-    service, tree = Service(home), NoWorker()
+    service = Service(home)
     seeds.write(service, seeds.task(), seeds.job(), seeds.round_(**round_))
-
-    async def reached(_: Service) -> SimpleNamespace:
-        return SimpleNamespace(get_workflow_handle=lambda *_: tree)
-
-    monkeypatch.setattr(resume, "client_of", reached)
     said = ResumeOrder(actor="ann", channel="cli", job_id=seeds.ROOT, **order)
     if why:
         with pytest.raises(RefusedError, match=why):
             await resume.resume(service, said)
     else:
         assert "it is kept" in (await resume.resume(service, said)).message
-    assert len(tree.kept) == (not why)
+    assert len(kept) == (not why)
 
 
 @pytest.mark.ruling("F4", "F7")
