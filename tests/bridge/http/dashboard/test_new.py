@@ -24,6 +24,40 @@ from workflows.tree.state import TreeInput
 pytestmark = pytest.mark.ruling("M4")
 TASK, REPOSITORY, AGENT, PIPELINE = "/ui/new", "/ui/new/repository", "/ui/new/agent", "/ui/new/pipeline"
 NIGHTLY = "name: nightly\nrepo: acme/shop\nstages:\n  - {id: test, kind: shell, command: make test}\n"
+TASK_FAULTS: tuple[tuple[dict[str, str], str, str], ...] = (
+    ({"message": " "}, "message", "the message is empty"),
+    ({"repo": ""}, "repo", "choose a repository"),
+    ({"repo": "acme/other"}, "repo", "no repository acme/other; known: acme/shop"),
+    ({"agent": ""}, "agent", "choose an agent or a recipe"),
+    ({"agent": "nobody"}, "agent", "no agent nobody; known: scout"),
+    ({"agent": "recipe:x"}, "agent", "no recipe &#39;x&#39;"),
+    ({"action": "implement"}, "agent", "scout cannot implement; it can ask, review"),
+    ({"action": "fly"}, "action", "choose what it does"),
+    ({"base": "no-such"}, "base", "no-such"),
+    ({"budget": "much"}, "budget", "&#39;much&#39; is not a number of dollars"),
+    ({"budget": "-1"}, "budget", "must be a positive number"),
+    ({"budget": "nan"}, "budget", "must be a positive number"),
+    ({"timeout": "90"}, "timeout", "needs a unit"),
+    ({"issue": "x"}, "issue", "is not the number of an issue"),
+    ({"model": "m" * 5000}, "model", "model"),
+)
+REPOSITORY_FAULTS: tuple[tuple[str, str, str, str], ...] = (
+    ("", "", "path", "type the path of a checkout, or a remote below"),
+    ("shop", "", "path", "is not an absolute path"),
+    ("/no/such", "", "path", "/no/such is not a folder"),
+    ("{tmp}", "", "path", "is not a git repository"),
+    ("{tmp}/shop", "shop", "name", "&#39;shop&#39; is not a repository name"),
+    ("{tmp}/other", "acme/shop", "name", "acme/shop is registered already, for {tmp}/shop"),
+)
+AGENT_FAULTS: tuple[tuple[dict[str, str | list[str]], str, str], ...] = (
+    ({"name": "scout"}, "name", "there is an agent scout already"),
+    ({"name": "a b"}, "name", "is not an agent name"),
+    ({"runtime": ""}, "runtime", "is not a runtime"),
+    ({"command": ""}, "command", "the shell runtime needs a command"),
+    ({"autonomy": "auto"}, "capabilities", "an agent that implements needs a write policy"),
+    ({"repos": ["acme/other"]}, "repos", "no repository acme/other"),
+    ({"session": "tree"}, "session", "has no sessions to go on in"),
+)
 
 
 @pytest.fixture
@@ -85,36 +119,18 @@ class TestTask:
         assert "the check is not independent" in shown.words.lower()
         assert [leg.action for leg in begun[0].legs] == ["implement", "review"]
 
-    @pytest.mark.parametrize(
-        ("change", "field", "why"),
-        [
-            ({"message": " "}, "message", "the message is empty"),
-            ({"repo": ""}, "repo", "choose a repository"),
-            ({"repo": "acme/other"}, "repo", "no repository acme/other; known: acme/shop"),
-            ({"agent": ""}, "agent", "choose an agent or a recipe"),
-            ({"agent": "nobody"}, "agent", "no agent nobody; known: scout"),
-            ({"agent": "recipe:x"}, "agent", "no recipe &#39;x&#39;"),
-            ({"action": "implement"}, "agent", "scout cannot implement; it can ask, review"),
-            ({"action": "fly"}, "action", "choose what it does"),
-            ({"base": "no-such"}, "base", "no-such"),
-            ({"budget": "much"}, "budget", "&#39;much&#39; is not a number of dollars"),
-            ({"budget": "-1"}, "budget", "must be a positive number"),
-            ({"budget": "nan"}, "budget", "must be a positive number"),
-            ({"timeout": "90"}, "timeout", "needs a unit"),
-            ({"issue": "x"}, "issue", "is not the number of an issue"),
-            ({"model": "m" * 5000}, "model", "model"),
-        ],
-    )
     async def test_a_fault_stands_beside_its_field_and_the_words_stay(
-        self, ann: Surfer, shop: Path, begun: list[TreeInput], change: dict[str, str], field: str, why: str
+        self, ann: Surfer, shop: Path, begun: list[TreeInput]
     ) -> None:
-        words = {"message": "Limit the rate", "repo": "acme/shop", "agent": "scout", "action": "ask"} | change
-        shown = await ann.send((await ann.open(TASK)).form(TASK), "Start", **words)
-        assert shown.status in {400, 404, 409}
-        assert why in fault(shown, field)
-        assert begun == []
-        for name in {"message", field} - {"repo", "agent", "action"}:
-            assert shown.form(TASK).fields[name] == [words[name]]
+        form = (await ann.open(TASK)).form(TASK)
+        for change, field, why in TASK_FAULTS:
+            words = {"message": "Limit the rate", "repo": "acme/shop", "agent": "scout", "action": "ask"} | change
+            shown = await ann.send(form, "Start", **words)
+            assert shown.status in {400, 404, 409}
+            assert why in fault(shown, field)
+            assert begun == []
+            for name in {"message", field} - {"repo", "agent", "action"}:
+                assert shown.form(TASK).fields[name] == [words[name]]
 
     async def test_the_budget_is_at_most_the_setting(
         self, ann: Surfer, shop: Path, service: Service, begun: list[TreeInput]
@@ -215,25 +231,14 @@ class TestRepository:
         assert mason is not None
         assert (mason.require, mason.prefer) == (("os:linux",), ())
 
-    @pytest.mark.parametrize(
-        ("path", "name", "field", "why"),
-        [
-            ("", "", "path", "type the path of a checkout, or a remote below"),
-            ("shop", "", "path", "is not an absolute path"),
-            ("/no/such", "", "path", "/no/such is not a folder"),
-            ("{tmp}", "", "path", "is not a git repository"),
-            ("{tmp}/shop", "shop", "name", "&#39;shop&#39; is not a repository name"),
-            ("{tmp}/other", "acme/shop", "name", "acme/shop is registered already, for {tmp}/shop"),
-        ],
-    )
-    async def test_a_fault_stands_beside_its_field(
-        self, ann: Surfer, shop: Path, tmp_path: Path, path: str, name: str, field: str, why: str
-    ) -> None:
+    async def test_a_fault_stands_beside_its_field(self, ann: Surfer, shop: Path, tmp_path: Path) -> None:
         make_repository(tmp_path / "other")
-        path = path.format(tmp=tmp_path)
-        shown = await ann.send((await ann.open(REPOSITORY)).form(REPOSITORY), path=path, name=name)
-        assert why.format(tmp=tmp_path) in fault(shown, field)
-        assert shown.form(REPOSITORY).fields["path"] == [path]
+        form = (await ann.open(REPOSITORY)).form(REPOSITORY)
+        for template, name, field, why in REPOSITORY_FAULTS:
+            path = template.format(tmp=tmp_path)
+            shown = await ann.send(form, path=path, name=name)
+            assert why.format(tmp=tmp_path) in fault(shown, field)
+            assert shown.form(REPOSITORY).fields["path"] == [path]
 
 
 class TestAgent:
@@ -256,27 +261,15 @@ class TestAgent:
         assert "mason is registered." in shown.words
         assert 'value="mason" selected' in shown.html
 
-    @pytest.mark.parametrize(
-        ("change", "field", "why"),
-        [
-            ({"name": "scout"}, "name", "there is an agent scout already"),
-            ({"name": "a b"}, "name", "is not an agent name"),
-            ({"runtime": ""}, "runtime", "is not a runtime"),
-            ({"command": ""}, "command", "the shell runtime needs a command"),
-            ({"autonomy": "auto"}, "capabilities", "an agent that implements needs a write policy"),
-            ({"repos": ["acme/other"]}, "repos", "no repository acme/other"),
-            ({"session": "tree"}, "session", "has no sessions to go on in"),
-        ],
-    )
-    async def test_a_fault_stands_beside_its_field_and_the_ticks_stay(
-        self, ann: Surfer, shop: Path, change: dict[str, str | list[str]], field: str, why: str
-    ) -> None:
+    async def test_a_fault_stands_beside_its_field_and_the_ticks_stay(self, ann: Surfer, shop: Path) -> None:
         words: dict[str, str | list[str]] = {"name": "mason", "runtime": "shell", "command": "cat", "role": "builds"}
         words["autonomy"], words["capabilities"] = "workspace-write", ["ask", "implement"]
-        shown = await ann.send((await ann.open(AGENT)).form(AGENT), None, **(words | change))
-        assert why in fault(shown, field)
-        assert shown.form(AGENT).fields["capabilities"] == ["ask", "implement"]
-        assert shown.form(AGENT).fields["role"] == ["builds"]
+        form = (await ann.open(AGENT)).form(AGENT)
+        for change, field, why in AGENT_FAULTS:
+            shown = await ann.send(form, None, **(words | change))
+            assert why in fault(shown, field)
+            assert shown.form(AGENT).fields["capabilities"] == ["ask", "implement"]
+            assert shown.form(AGENT).fields["role"] == ["builds"]
 
 
 class TestPipeline:

@@ -111,20 +111,15 @@ async def test_a_kill_now_stops_the_agents(real: Service, client: Client, page: 
 
 
 @pytest.mark.ruling("D4")
-@pytest.mark.parametrize(
-    ("page", "action"),
-    [
-        ("/ui/trees/{}", "/ui/jobs/{}.1/retry"),
-        ("/ui/jobs/{}.1", "/ui/jobs/{}.1/retry"),
-        ("/ui/", "/ui/jobs/{}.1/retry"),
-    ],
-)
-async def test_a_blocked_tree_is_opened_again_by_a_retry(real: Service, client: Client, page: str, action: str) -> None:
+async def test_a_blocked_tree_is_opened_again_by_a_retry(real: Service, client: Client) -> None:
     host = Host(script({"root": (delegation("a", failure_policy="block_parent"),), "a": ["failed", "approved"]}))
     async with playing(real, client, host) as (root, ann):
         await blocked(client, root)
         stored_trees.keep(real.store, TreeState.model_validate(host.kept[-1]), "h")
-        shown = await send(ann, page.format(root), action.format(root))
+        retry = f"/ui/jobs/{root}.1/retry"
+        for page in (f"/ui/trees/{root}", f"/ui/jobs/{root}.1"):
+            assert (await ann.open(page)).form(retry)
+        shown = await send(ann, "/ui/", retry)
         assert f"{root}.1 runs again" in shown.words
         await until(lambda: state_of(real, root) is TaskState.DONE)
         job = await ann.open(f"/ui/jobs/{root}.1")
@@ -135,19 +130,14 @@ async def test_a_blocked_tree_is_opened_again_by_a_retry(real: Service, client: 
 
 
 @pytest.mark.ruling("D4")
-@pytest.mark.parametrize(
-    ("page", "action", "told"),
-    [
-        ("/ui/trees/{}", "/ui/trees/{}/dismiss", "The task is given up"),
-        ("/ui/", "/ui/trees/{}/dismiss", "The task is given up"),
-    ],
-)
-async def test_a_blocked_tree_is_given_up(real: Service, client: Client, page: str, action: str, told: str) -> None:
+async def test_a_blocked_tree_is_given_up(real: Service, client: Client) -> None:
     host = Host(script({"root": (delegation("a", failure_policy="block_parent"),), "a": "failed"}))
     async with playing(real, client, host) as (root, ann):
         await blocked(client, root)
-        shown = await send(ann, page.format(root), action.format(root))
-        assert told in shown.words
+        dismiss = f"/ui/trees/{root}/dismiss"
+        assert (await ann.open("/ui/")).form(dismiss)
+        shown = await send(ann, f"/ui/trees/{root}", dismiss)
+        assert "The task is given up" in shown.words
     assert state_of(real, root) is TaskState.CANCELLED
     assert "dismissed by ann@desk (dashboard)" in shown.words
 
