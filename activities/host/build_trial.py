@@ -15,7 +15,7 @@ from activities.agents.registry import adapters_of
 from activities.host import boxing
 from activities.host.boxing import Wanted
 from activities.runs import run_folders, supervised_run
-from activities.runs.output import last_words, read_bounded
+from activities.runs.output import last_line, read_bounded
 from activities.runs.supervised_run import RunRequest
 from activities.runtimes.table import program_of
 from activities.settings.home import Home
@@ -91,5 +91,5 @@ def _tried(home: Home, settings: Settings, environ: Mapping[str, str], run: JobR
     if end.exit_code == 0 and (cwd / "build").is_dir():
         tools = read_bounded(end.stdout, 0, SAID).text.split()
         return Trial(worker.autonomy_policy, boxing.told(box), tuple(tool for tool in TOOLS if tool in tools))
-    said = end.error or last_words(end.stderr) or f"exit code {end.exit_code}"
+    said = end.error or last_line(end.stderr) or f"exit code {end.exit_code}"
     return Trial(worker.autonomy_policy, boxing.told(box), problem=said, fix="service doctor")

@@ -27,7 +27,7 @@ from activities.host.slots import Need, Slots, in_turn
 from activities.host.until_hub import until_hub
 from activities.redaction.redact import mapped, redacted
 from activities.runs import supervised_run
-from activities.runs.output import last_lines, last_words
+from activities.runs.output import last_line, last_lines
 from activities.runs.supervised_run import Claim, Progress, RunEnd, RunRequest
 from activities.runs.supervisor import EndKind
 from activities.runtimes.table import SHELL
@@ -209,7 +209,7 @@ def environment(context: Context, run: StageRun, script: Script, payload: dict[s
 
 def judge(end: RunEnd, timeout_seconds: float | None) -> StageOutcome:
     """Judge an ended command; its last line of output is the summary."""
-    said = redacted(last_words(end.stdout))[:SUMMARY_LIMIT]
+    said = redacted(last_line(end.stdout))[:SUMMARY_LIMIT]
     match end.kind:
         case EndKind.EXITED if end.exit_code == 0:
             return StageOutcome(state=StageState.SUCCEEDED, summary=said)
@@ -226,6 +226,6 @@ def judge(end: RunEnd, timeout_seconds: float | None) -> StageOutcome:
             reason = f"the command could not be started: {end.error}"
         case EndKind.UNKNOWN:
             reason = f"nobody saw how the command ended ({end.problem or 'was the machine restarted?'})"
-    last = redacted(last_words(end.stderr))[:SUMMARY_LIMIT]
+    last = redacted(last_line(end.stderr))[:SUMMARY_LIMIT]
     why = f"{f': {last}' if last else ''}{f'; {end.ran_out}' if end.ran_out else ''}"
     return StageOutcome(state=StageState.FAILED, reason=f"{reason}{why}", summary=said)

@@ -72,7 +72,7 @@ def _end(path: Path, tail: int) -> Excerpt:
         return Excerpt(b"", said, len(said))
 
 
-def last_words(path: Path) -> str:
+def last_line(path: Path) -> str:
     """Return the last line that is not blank, cut to a line's length and without secrets (ruling A12)."""
     end = _end(path, LAST_WORDS_WINDOW)
     lines = redacted(end.tail.decode("utf-8", "replace")).split("\n")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from activities.runs.output import last_words
+from activities.runs.output import last_line
 from activities.runs.supervised_run import Claim
 
 
@@ -40,7 +40,7 @@ def look(run_dir: Path) -> RunStatus:
         seen = stdout.lstat()
     except FileNotFoundError:
         return RunStatus(stage)
-    return RunStatus(stage, seen.st_size, last_words(stdout), seen.st_mtime if seen.st_size else None)
+    return RunStatus(stage, seen.st_size, last_line(stdout), seen.st_mtime if seen.st_size else None)
 
 
 def has_ended(run_dir: Path) -> bool:

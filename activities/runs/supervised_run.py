@@ -23,7 +23,7 @@ from activities.boxes.enter import described
 from activities.runs import records, supervisor
 from activities.runs.await_process import gone
 from activities.runs.os_processes import identity, kill_all, marked, send
-from activities.runs.output import last_lines, last_words
+from activities.runs.output import last_line, last_lines
 from activities.runs.records import Kind, UnbelievedError
 from activities.runs.regular_files import NotRegularError, size_of
 from activities.runs.run_folders import RunError, made_run_key, ready, run_key
@@ -262,7 +262,7 @@ async def follow(run_dir: Path, claim: Claim, on_progress: Callable[[Progress], 
 def _look(stdout: Path, pid: int, known: Progress | None) -> Progress:
     """Return the run's progress. Read the output only if it has grown: searching it for secrets takes a millisecond."""
     size = size_of(stdout)
-    return known if known is not None and known.stdout_bytes == size else Progress(pid, size, last_words(stdout))
+    return known if known is not None and known.stdout_bytes == size else Progress(pid, size, last_line(stdout))
 
 
 def _unknown(run_dir: Path, claim: Claim, key: bytes) -> RunEnd:

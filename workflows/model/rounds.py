@@ -68,6 +68,11 @@ class Round(Memory):
         return self.end is None
 
 
+def last_words(coordinator_id: str, number: int, closed: str) -> str:
+    """Return a sentence on how, when and by whom a round was ended (ruling F4)."""
+    return f"round {number} of {coordinator_id} is over: {closed}"
+
+
 class Asked(Memory):
     """A question that waits for its answer."""
 

@@ -74,6 +74,8 @@ class Answers:
     guidance: str = ""
     unmatched: tuple[str, ...] = ()
     """Words in the place of an id that are not ids of the round."""
+    text: str = field(default="", compare=False)
+    """The person's words as they were parsed; all there is to a verb other than `answer`."""
 
 
 @dataclass(frozen=True)
@@ -162,13 +164,14 @@ def parse(body: str, ids: Sequence[str]) -> Answers:
     sections = list(_sections(lines, frozenset(ids)))
     if len(ids) == 1 and all(known is None for known, _ in sections):
         text = unquoted("\n".join(lines))
-        return Answers({ids[0]: text} if text else {})
+        return Answers({ids[0]: text} if text else {}, text=body)
     found: dict[str, list[str]] = {}
     for known, text in sections:
         if text:
             found.setdefault(known or "", []).append(text)
     guidance = "\n".join(found.pop("", []))
-    return Answers({each: "\n".join(texts) for each, texts in found.items()}, guidance, _unmatched(lines, ids))
+    by_id = {name: "\n".join(texts) for name, texts in found.items()}
+    return Answers(by_id, guidance, _unmatched(lines, ids), text=body)
 
 
 def strange_ids(body: str, ids: Sequence[str]) -> tuple[str, ...]:

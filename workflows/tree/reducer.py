@@ -10,7 +10,7 @@ from workflows.model.rows import TaskRecord
 from workflows.model.spend import Ledger
 from workflows.model.states import JobState, TaskState
 from workflows.policy import storable_rows
-from workflows.policy.answers import TAKES, Verb
+from workflows.policy.answers import TAKES, Answers, Verb
 from workflows.policy.assignments import resolved, timeout_of_root
 from workflows.policy.bounds import budget_line
 from workflows.tree import continuation, finalize, job_offers, pause_rounds, reopen, resume
@@ -192,7 +192,7 @@ def _end_after(state: TreeState, coordinator_id: str, verb: Verb) -> str:
     tried = Step(state.model_copy(deep=True), state.now)
     chain, current = tried.state.coordinators[coordinator_id], tried.state.open_round(coordinator_id)
     if current is not None:
-        resume.carry_out(tried, chain, current, verb, "", "")
+        resume.carry_out(tried, chain, current, verb, "", Answers())
         _move(tried)
     return tried.state.finalize.reason if tried.state.finalize else ""
 

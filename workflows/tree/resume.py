@@ -13,7 +13,7 @@ from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import Data
 from workflows.model.orders import signed
 from workflows.model.refusals import Refusal, ResumeFault
-from workflows.model.rounds import Reply, Round, RoundEnd, Stage
+from workflows.model.rounds import Reply, Round, RoundEnd, Stage, last_words
 from workflows.model.states import JobState
 from workflows.policy import answers, bounds
 from workflows.policy.answers import ENDS, Answers, Verb, duration, refuse_length, refuse_order
@@ -96,8 +96,11 @@ def _addressed(state: TreeState, request: ResumeRequested) -> tuple[Coordinator,
 
 def _nothing_open(state: TreeState, request: ResumeRequested, asked: list[str]) -> Refusal:
     latest = sorted(state.rounds, key=lambda each: state.rounds[each][-1].opened_at)[-1:]
-    last = asked or latest
-    over = _last_words(state, last[0], request.order.round) if last else ""
+    over, number = "", request.order.round or 0
+    for coordinator_id in asked or latest:
+        own = state.rounds[coordinator_id]
+        meant = own[number - 1] if 0 < number <= len(own) else own[-1]
+        over = last_words(coordinator_id, meant.number, meant.closed)
     if state.closed:
         task = f"tree {state.root_id} is over: task {state.task.task_id} is {state.task.state}"
         return Refusal(ResumeFault.TREE_OVER, f"{task}; {over}" if over else task)
@@ -108,18 +111,12 @@ def _nothing_open(state: TreeState, request: ResumeRequested, asked: list[str]) 
     return Refusal(ResumeFault.ROUND_OVER, f"{over}; open now: {others[0]}" if others else over)
 
 
-def _last_words(state: TreeState, coordinator_id: str, number: int | None) -> str:
-    """Return how, when and by whom the round was ended (ruling F4)."""
-    own = state.rounds[coordinator_id]
-    meant = own[number - 1] if number and 0 < number <= len(own) else own[-1]
-    return f"round {meant.number} of {coordinator_id} is over: {meant.closed}"
-
-
 def _other_round(state: TreeState, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
     """Refuse a round number or digest that is not the open round's."""
     cid, number = chain.coordinator_id, request.order.round
     if number is not None and 0 < number < current.number:
-        return Refusal(ResumeFault.ROUND_OVER, f"{_last_words(state, cid, number)}; open now: round {current.number}")
+        over = last_words(cid, number, state.rounds[cid][number - 1].closed)
+        return Refusal(ResumeFault.ROUND_OVER, f"{over}; open now: round {current.number}")
     if number is not None and number != current.number:
         message = f"{cid} has no round {number}: the open one is round {current.number}"
         return Refusal(ResumeFault.UNKNOWN_ROUND, message, {"round": current.number})
@@ -172,9 +169,10 @@ def resume(step: Step, request: ResumeRequested) -> Refusal | Accepted:
     request_id = fitted("request", request.order.request_id)
     current.requests = [*current.requests, request_id][-50:] if request_id else current.requests
     text = answers.clean(request.order.text).strip()
+    said = answers.parse(text, [asked.id for asked in chain.asking]) if verb is Verb.ANSWER else Answers(text=text)
     step.state.last_refusal = ""
-    recorded = _accepted(step, chain, current, verb, text, who | {"request": request_id})
-    carry_out(step, chain, current, verb, f"by {_signed(who)}", text)
+    recorded = _accepted(step, chain, current, verb, said, who | {"request": request_id})
+    carry_out(step, chain, current, verb, f"by {_signed(who)}", said)
     return Accepted(chain.coordinator_id, current.number, verb, recorded)
 
 
@@ -182,14 +180,12 @@ def _signed(who: Data) -> str:
     return signed(str(who["actor"]), str(who["channel"]))
 
 
-def _accepted(step: Step, chain: Coordinator, current: Round, verb: Verb, text: str, who: Data) -> list[str]:
+def _accepted(step: Step, chain: Coordinator, current: Round, verb: Verb, said: Answers, who: Data) -> list[str]:
     """Record an event that repeats the recorded answers, so that a typing mistake is seen (ruling F5)."""
-    ids = [each.id for each in chain.asking]
-    said = answers.parse(text, ids) if verb is Verb.ANSWER else Answers()
-    lines = _recorded(chain, verb, text, said)
+    lines = _recorded(chain, verb, said)
     message = f"{_signed(who)}: {verb} on round {current.number} of {chain.coordinator_id}"
     data: Data = {**who, "verb": verb.value, "round": current.number, "digest": current.digest, "recorded": lines}
-    data["unanswered"] = [each for each in ids if verb is Verb.ANSWER and each not in said.by_id]
+    data["unanswered"] = [asked.id for asked in chain.asking if verb is Verb.ANSWER and asked.id not in said.by_id]
     data["unmatched"] = list(said.unmatched)
     step.event(EventKind.RESUME_ACCEPTED, chain.coordinator_id, "; ".join([message, *lines]), data)
     return lines
@@ -212,10 +208,11 @@ def _refused(step: Step, request: ResumeRequested, refusal: Refusal, who: Data) 
             step.refused(over, step.state.root_id)
 
 
-def _recorded(chain: Coordinator, verb: Verb, text: str, said: Answers) -> list[str]:
+def _recorded(chain: Coordinator, verb: Verb, said: Answers) -> list[str]:
     """Return the lines recorded of a person's text."""
     if verb is Verb.ANSWER:
         return list(_answers(chain, said))
+    text = said.text
     legs = ", ".join(leg.id for leg in chain.escalated)
     lines = {
         Verb.RETRY: f"run again: {legs}",
@@ -237,37 +234,29 @@ def _answers(chain: Coordinator, said: Answers) -> Iterator[str]:
         yield f"guidance to the coordinator: {short_line(said.guidance, TEXT_SHOWN)}"
 
 
-def carry_out(step: Step, chain: Coordinator, current: Round, verb: Verb, by: str, text: str) -> None:
+def carry_out(step: Step, chain: Coordinator, current: Round, verb: Verb, by: str, said: Answers) -> None:
     """Apply the effects of an accepted verb."""
+    if verb is Verb.EXTEND:
+        pause_rounds.extend(step, chain, current, duration(said.text))
+        return
+    pause_rounds.close(step, chain, ENDS[verb], by, said.text, said.by_id)
     match verb:
-        case Verb.EXTEND:
-            pause_rounds.extend(step, chain, current, duration(text))
-            return
         case Verb.ANSWER:
-            _answer(step, chain, by, text)
+            _answer(chain, said)
         case Verb.RETRY:
-            _close(step, chain, verb, by, text)
             _retry(step, chain, current.number, by)
         case Verb.CONTINUE:
-            _close(step, chain, verb, by, text)
-            _continue(chain, text)
+            _continue(chain, said.text)
         case Verb.ABORT:
-            _close(step, chain, verb, by, text)
-            _guide(chain, text)
+            _guide(chain, said.text)
             _end(step, chain, finalize.ABORTED, f"round {current.number} of {chain.coordinator_id} was aborted {by}")
         case _ as never:
             assert_never(never)
     pause_rounds.refresh(step, chain)
 
 
-def _close(step: Step, chain: Coordinator, verb: Verb, by: str, text: str) -> None:
-    pause_rounds.close(step, chain, ENDS[verb], by, text)
-
-
-def _answer(step: Step, chain: Coordinator, by: str, text: str) -> None:
+def _answer(chain: Coordinator, said: Answers) -> None:
     """Settle the chain's questions: the coordinator gets the answers, and which are missing (ruling F5)."""
-    said = answers.parse(text, [each.id for each in chain.asking])
-    pause_rounds.close(step, chain, RoundEnd.ANSWERED, by, text, said.by_id)
     reply = chain.reply = chain.reply or Reply()
     reply.answers += [
         Answer(id=each.id, question=each.question.prompt, text=said.by_id.get(each.id), leg=each.leg)
@@ -350,8 +339,8 @@ def answer(step: Step, waiting: int, verdict: Refusal | Accepted) -> AnswerOrder
 def _stands(state: TreeState, verdict: Accepted) -> Iterator[str]:
     """Yield sentences on the state of the ordered round and of rounds still open, or else of the tree."""
     meant = state.rounds[verdict.coordinator_id][verdict.round - 1]
-    which = f"round {meant.number} of {verdict.coordinator_id}"
-    yield (f"{which} waits until {clock(meant.expires_at)}" if meant.open else f"{which} is over: {meant.closed}")
+    until = f"round {meant.number} of {verdict.coordinator_id} waits until {clock(meant.expires_at)}"
+    yield until if meant.open else last_words(verdict.coordinator_id, meant.number, meant.closed)
     waiting = [each for each in pause_rounds.open_rounds(state) if each.coordinator_id != verdict.coordinator_id]
     yield from (f"still waiting: {each.commands[0]}" for each in waiting)
     if not meant.open and not waiting:

@@ -4,6 +4,7 @@ from activities.store import rounds as stored
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError
+from workflows.model.rounds import last_words
 from workflows.model.rows import RoundRecord
 
 
@@ -24,7 +25,7 @@ def get_open(service: Service, job_id: str) -> RoundRecord:
     if len(mine) == 1:
         return mine[0]
     if not mine:
-        over = last_words(service, root, job_id)
+        over = how_ended(service, root, job_id)
         nothing = f"nothing in the tree {root} waits for a person"
         raise NotFoundError(f"{nothing}; {over}" if over else nothing, f"service job tree {root}")
     names = ", ".join(each.coordinator_id for each in mine)
@@ -36,14 +37,14 @@ def meant_by(job_id: str, found: list[RoundRecord]) -> list[RoundRecord]:
     return [each for each in found if job_id in (each.coordinator_id, each.job_id)] or found
 
 
-def last_words(service: Service, root: str, job_id: str, number: int | None = None) -> str:
+def how_ended(service: Service, root: str, job_id: str, number: int | None = None) -> str:
     """Return a sentence on how a round ended: round `number` of the job, else its last, else the tree's last."""
     mine = meant_by(job_id, [each for each in stored.of_tree(service.store, root) if each.end is not None])
     meant = [each for each in mine if each.number == number] or mine
     if not meant:
         return ""
     last = max(meant, key=lambda each: each.closed_at or 0.0)
-    return f"round {last.number} of {last.coordinator_id} is over: {last.closed}"
+    return last_words(last.coordinator_id, last.number, last.closed)
 
 
 def ended(service: Service, job_id: str, number: int) -> RoundRecord | None:

@@ -154,7 +154,7 @@ def _too_late(service: Service, root: str, order: ResumeOrder) -> RefusedError:
     """Return the error for an order that came after the tree's end: who ended the round, how and when (ruling F4)."""
     task = stored_jobs.task_of(service.store, root)
     ended = f"the tree {root} has ended ({task.state})" if task else f"the tree {root} has ended"
-    over = rounds.last_words(service, root, order.job_id, order.round)
+    over = rounds.how_ended(service, root, order.job_id, order.round)
     way_on = task.next if task and task.next else f"service job tree {root}"
     return RefusedError(f"{ended}; {over or 'nothing in it waits'}", way_on)
 

@@ -12,7 +12,7 @@ import pytest
 
 from activities.runs import spawn, supervised_run
 from activities.runs.os_processes import marked
-from activities.runs.output import last_lines, last_words, read_bounded
+from activities.runs.output import last_line, last_lines, read_bounded
 from activities.runs.regular_files import NotRegularError
 from activities.runs.run_folders import RunError, made_run_key
 from activities.runs.status import Stage, look
@@ -195,9 +195,9 @@ async def test_output_that_was_replaced_is_reported_and_neither_followed_nor_wai
     end = await run(request)
     end.stdout.unlink()
     put(end.stdout, what, tmp_path / "precious")
-    for said in (last_words(end.stdout), last_lines(end.stdout, 500), look(request.run_dir).last_line):
+    for said in (last_line(end.stdout), last_lines(end.stdout, 500), look(request.run_dir).last_line):
         assert "mine" not in said
-    assert f"{end.stdout} is " in last_words(end.stdout)
+    assert f"{end.stdout} is " in last_line(end.stdout)
     assert look(request.run_dir).stage is Stage.ENDED
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from activities.runs.output import last_lines, last_words, read_bounded
+from activities.runs.output import last_line, last_lines, read_bounded
 
 pytestmark = pytest.mark.ruling("engine:runs")
 
@@ -33,7 +33,7 @@ def test_a_gigabyte_costs_no_memory(tmp_path: Path) -> None:
         file.seek(0, 2)
         file.write(b"\nlast words\n\n")
     tracemalloc.start()
-    assert last_words(path) == "last words"
+    assert last_line(path) == "last words"
     assert read_bounded(path, 1000, 1000).omitted == (1 << 30) + 13 - 2000
     assert tracemalloc.get_traced_memory()[1] < 1_000_000
     tracemalloc.stop()
@@ -52,8 +52,8 @@ def test_a_gigabyte_costs_no_memory(tmp_path: Path) -> None:
 )
 def test_the_last_line_that_says_something(tmp_path: Path, content: bytes, line: str) -> None:
     (tmp_path / "out").write_bytes(content)
-    assert last_words(tmp_path / "out") == line
-    assert last_words(tmp_path / "absent") == ""
+    assert last_line(tmp_path / "out") == line
+    assert last_line(tmp_path / "absent") == ""
 
 
 def test_the_last_lines_hold_no_part_of_a_secret_that_began_before_them(tmp_path: Path) -> None:

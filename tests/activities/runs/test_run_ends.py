@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from activities.runs.os_processes import identity, kill_all, marked
-from activities.runs.output import last_words
+from activities.runs.output import last_line
 from activities.runs.supervised_run import Claim, Progress, RunEnd, RunRequest, mark_of, read_end, run, stop
 from activities.runs.supervisor import RESERVED_BYTES, EndKind
 from tests.activities.runs.conftest import RequestFor
@@ -135,7 +135,7 @@ async def test_binary_output_is_kept_byte_by_byte(request_for: RequestFor) -> No
     end = await run(request_for(script, python=True), seen.append)
     assert end.stdout.read_bytes() == bytes(range(256)) * 4096
     assert seen
-    assert isinstance(last_words(end.stdout), str)
+    assert isinstance(last_line(end.stdout), str)
 
 
 async def test_a_fork_bomb_of_some_hundred_is_put_out(request_for: RequestFor) -> None:

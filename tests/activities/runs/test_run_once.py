@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.runs.output import last_words
+from activities.runs.output import last_line
 from activities.runs.supervised_run import PROGRESS_SECONDS, Claim, Progress, RunRequest, run
 from activities.runs.supervisor import EndKind
 from tests.activities.runs.conftest import RequestFor
@@ -103,14 +103,14 @@ async def test_what_a_silent_run_said_is_not_read_again(
 
     def reading(stdout: Path) -> str:
         read.append(stdout)
-        return last_words(stdout)
+        return last_line(stdout)
 
     def watch(progress: Progress) -> None:
         seen.append(progress)
         if len([each for each in seen if each.last_line == "one"]) == 5:
             (tmp_path / "seen").touch()
 
-    monkeypatch.setattr("activities.runs.supervised_run.last_words", reading)
+    monkeypatch.setattr("activities.runs.supervised_run.last_line", reading)
     await run(request_for("echo one; while [ ! -e seen ]; do sleep 0.02; done"), watch)
     assert seen[-1].last_line == "one"
     assert len(read) <= 2

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.runs.output import last_words
+from activities.runs.output import last_line
 from activities.runs.status import RunStatus, Stage, look
 from activities.runs.supervised_run import RunRequest, run, stop
 from tests.activities.runs.conftest import RequestFor
@@ -72,7 +72,7 @@ async def test_the_program_that_repairs_is_the_one_to_look_at(request_for: Reque
 )
 def test_the_last_line_keeps_no_secret_that_a_cut_would_hide(tmp_path: Path, output: str) -> None:
     (tmp_path / "out").write_text(output)
-    said = last_words(tmp_path / "out")
+    said = last_line(tmp_path / "out")
     assert said
     assert "a1B2" not in said
     assert "MIIE" not in said

@@ -39,7 +39,7 @@ class Line:
         return decided(self.job.state, self.job.decision)
 
     @property
-    def last_words(self) -> str:
+    def says(self) -> str:
         """Return why a job failed, else its summary, else why it waits."""
         failed = self.job.reason if self.job.state in FAILING else ""
         return failed or self.job.summary or self.job.reason
