@@ -55,7 +55,7 @@ def _watch_live(service: "Service") -> None:
         while True:
             lines = _lines(attention.find(service))
             shown.show(View([], [Row(line) for line in lines], lines))
-            shown.pause(INTERVAL)
+            time.sleep(INTERVAL)
 
 
 def _print_changes(service: "Service", *, json: bool) -> None:

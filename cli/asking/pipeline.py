@@ -53,8 +53,8 @@ def _watch_live(service: "Service", run_id: str) -> "RunView":
                 if asker.has_news(job_id):
                     with shown.aside():
                         asker.look(job_id)
-            shown.pause(INTERVAL)
-        shown.last(view(run))
+            time.sleep(INTERVAL)
+        shown.view = view(run)
     return run
 
 

@@ -164,8 +164,8 @@ def _watch_live(service: "Service", job_id: str) -> None:
     with live() as shown:
         while not (tree := jobs.tree(service, job_id)).over:
             shown.show(view(tree))
-            shown.pause(_REDRAW)
-        shown.last(view(tree))
+            time.sleep(_REDRAW)
+        shown.view = view(tree)
 
 
 def _print_changes(service: "Service", job_id: str, *, json: bool) -> None:

@@ -1,30 +1,30 @@
-"""A live view on the terminal's alternate screen, redrawn when its content or the window changes.
+"""A live view on the terminal's alternate screen, by rich: redrawn when its content or the window changes.
 
-Whatever the sizes of view and window, nothing scrolls and nothing is left behind: each line is put in its place. At the
-end the terminal is restored, and the whole view is printed once.
+Its lines are made safe and fitted here, so that nothing scrolls. At the end the terminal is restored, and all of the
+view is printed once.
 """
 
 import os
 import signal
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 
+from rich.console import Console
+from rich.live import Live as Drawing
+from rich.text import Text
+
 from cli.drawing.lines import Line, Look, Piece, prose
-from cli.drawing.output import draw, say
+from cli.drawing.output import say
 from cli.drawing.screens import Screen, drawn, on_one_line, screen_of
 from cli.drawing.viewport import Row, fitted
-from workflows.model.errors import ServiceError
 
-_ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l"
-"""Alternate screen, no cursor, no line wrap."""
-_LEAVE = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
-_PLACE = "\x1b[{}H{}\x1b[0m\x1b[K"
-_LOOK = 0.05
-"""Seconds between two checks of the window's size."""
+_LOOKS = 10
+"""Checks of the view and of the window's size each second."""
+_NO_WRAP, _WRAP = "\x1b[?7l", "\x1b[?7h"
+"""A terminal may also count more columns than rich: such a line is cut, not wrapped."""
 _HELP = "Ctrl-C leaves this view; what it shows goes on."
 _MORE = "Too tall for this window: all of it is printed at the end, or at Ctrl-C."
 
@@ -39,106 +39,86 @@ class View:
     """The lines to print at the end."""
 
 
-class Live:
-    """A view on the alternate screen, which it enters with its first content."""
+class Live(Drawing):
+    """A view on the alternate screen, which it enters with its first content.
+
+    Rich's thread draws it, so no signal interrupts the writing of a line.
+    """
 
     def __init__(self) -> None:
-        self._entered = False
-        self._view: View | None = None
+        console = Console(force_terminal=True, color_system="standard", legacy_windows=False, _environ={})
+        super().__init__(console=console, screen=True, refresh_per_second=_LOOKS)
+        self.view = View([], [], [])
         self._drawn: tuple[Screen, list[str]] | None = None
-        self._writes = False
-        self._put_off = False
+        self._at_ctrl_z = signal.getsignal(signal.SIGTSTP)
 
     def show(self, view: View) -> None:
-        """Draw the view if anything has changed."""
-        self._view = view
-        if not self._entered:
+        """Show this view."""
+        self.view = view
+        if not self.is_started:
             self._enter()
-        self._draw()
 
-    def last(self, view: View) -> None:
-        """Set the final view, to be printed at the end."""
-        self._view = view
-
-    def pause(self, seconds: float) -> None:
-        """Wait, and redraw at once if the window's size changes."""
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
-            time.sleep(min(_LOOK, left))
-            if self._drawn and self._drawn[0] != _screen():
-                self._draw()
+    def refresh(self) -> None:
+        """Draw the view if anything has changed."""
+        screen = screen_of(sys.stdout) or Screen(80)
+        lines = framed(self.view, screen)
+        if self._drawn != (screen, lines):
+            self.update(Text("\n", no_wrap=True, overflow="crop").join(map(Text.from_ansi, lines)))
+            with self.console:  # in one piece
+                self.console.clear()  # a terminal may count fewer columns than rich
+                super().refresh()
+            self._drawn = screen, lines
 
     @contextmanager
     def aside(self) -> Iterator[None]:
         """Show the normal screen during the context, for example to ask a question."""
-        entered = self._entered
+        entered = self.is_started
         self.leave()
         yield
         if entered:
             self._enter()
-            self._draw()
 
     def leave(self) -> None:
         """Restore the terminal. Errors are ignored: it may be closed."""
-        if self._entered:
-            self._entered = False
-            with suppress(ServiceError, OSError, ValueError):
-                self._write(_LEAVE)
-
-    def suspended(self, number: int, frame: FrameType | None) -> None:
-        """Restore the terminal at Ctrl-Z until `fg`; a line being written is finished first."""
-        del frame
-        self._put_off = self._writes
-        if self._put_off:
-            return
-        with self.aside():
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
-            signal.signal(number, self.suspended)
+        if self.is_started:
+            signal.signal(signal.SIGTSTP, signal.SIG_IGN)
+            with suppress(OSError, ValueError):
+                self.console.file.write(_WRAP)
+                self.stop()
+            signal.signal(signal.SIGTSTP, self._at_ctrl_z)
 
     def _enter(self) -> None:
-        self._entered = True
         self._drawn = None
-        self._write(_ENTER)
+        signal.signal(signal.SIGTSTP, signal.SIG_IGN)
+        self.console.file.write(_NO_WRAP)
+        self.start(refresh=True)
+        signal.signal(signal.SIGTSTP, self._suspended)
 
-    def _draw(self) -> None:
-        assert self._view is not None
-        screen = _screen()
-        lines = framed(self._view, screen)
-        if self._drawn != (screen, lines):
-            self._write("".join(_PLACE.format(number, line) for number, line in enumerate(lines, 1)))
-            self._drawn = (screen, lines)
-
-    def _write(self, text: str) -> None:
-        self._writes = True
-        try:
-            draw(text, sys.stdout)
-        finally:
-            self._writes = False
-        if self._put_off:
-            self.suspended(signal.SIGTSTP, None)
+    def _suspended(self, number: int, frame: FrameType | None) -> None:
+        """Restore the terminal at Ctrl-Z until `fg`."""
+        del frame
+        with self.aside():
+            os.kill(os.getpid(), number)
 
     def print_whole(self) -> None:
-        """Print the final view on the normal screen, where it stays."""
-        if self._view is not None:
-            say(*self._view.whole)
+        """Print the view on the normal screen, where it stays."""
+        if self.view.whole:
+            say(*self.view.whole)
 
 
 @contextmanager
 def live() -> Iterator[Live]:
     """Open a live view. At its end or Ctrl-C, leave the alternate screen and print the whole view."""
     shown = Live()
-    with _ended_by_signals(shown.suspended):
+    with _ended_by_signals():
         try:
             yield shown
         except KeyboardInterrupt:
             shown.leave()
             shown.print_whole()
             raise
-        except BaseException:
+        finally:
             shown.leave()
-            raise
-        shown.leave()
     shown.print_whole()
 
 
@@ -168,22 +148,13 @@ def _folding(line: str) -> Line:
     return line if isinstance(line, Line) and line.below is not None else prose(line)
 
 
-def _screen() -> Screen:
-    return screen_of(sys.stdout) or Screen(80)
-
-
 @contextmanager
-def _ended_by_signals(suspend: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Raise SystemExit on SIGTERM and SIGHUP, and suspend the view on Ctrl-Z."""
-    handlers: dict[int, Callable[[int, FrameType | None], None]] = {
-        signal.SIGTERM: _end,
-        signal.SIGHUP: _end,
-        signal.SIGTSTP: suspend,
-    }
-    before = {number: signal.getsignal(number) for number in handlers}
-    mine = [number for number in handlers if before[number] is not signal.SIG_IGN]
+def _ended_by_signals() -> Iterator[None]:
+    """Raise SystemExit on SIGTERM and SIGHUP."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    mine = [number for number in before if before[number] is not signal.SIG_IGN]
     for number in mine:
-        signal.signal(number, handlers[number])
+        signal.signal(number, _end)
     try:
         yield
     finally:

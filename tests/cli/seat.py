@@ -20,7 +20,7 @@ from tests.cli.terminal import forking, nothing, run_in, without_ours
 from tests.waiting import PATIENCE, wait_for
 
 CTRL_C = "\x03"
-LIVES = re.compile(r"\x1b\[\?(?:1049|25|7)[hl]|\x1b\[0m(?:\x1b\[K)?")
+LIVES = re.compile(r"\x1b\[\?(?:1049|25|7)[hl]|\x1b\[2J|\x1b\[0m(?:\x1b\[K)?")
 """The sequences of a live view, including those that restore the terminal."""
 
 
@@ -57,7 +57,7 @@ class Seat:
     def said(self) -> str:
         """Return the output without our own sequences; each line of a live view is on a line of its own."""
         text = without_ours(self.written.replace("\r\n", "\n"))
-        return LIVES.sub("", re.sub(r"\x1b\[\d+H", "\n", text))
+        return LIVES.sub("", re.sub(r"\x1b\[\d*H", "\n", text))
 
     def press(self, keys: str) -> None:
         os.write(self.person, keys.encode())

@@ -1,19 +1,16 @@
 """Live views on terminals: nothing scrolls, nothing is left behind, and the terminal is restored at the end."""
 
-import io
-import os
 import re
 import signal
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from sqlalchemy import text
 
 from activities.settings.home import Home
 from bridge.operations.service import Service
-from cli.drawing.live import Live, View, framed
+from cli.drawing.live import View, framed
 from cli.drawing.screens import Screen
 from cli.drawing.viewport import Row
 from tests.bridge.seeds import ROOT
@@ -141,40 +138,16 @@ def test_a_view_that_is_suspended_comes_back(watching: Seat) -> None:
     assert watching.is_as_before()
 
 
-class Busy(io.StringIO):
-    """A stream for one writer, like a terminal's; Ctrl-Z comes during the first write."""
+def test_ctrl_z_at_any_moment_leaves_the_view_whole(watching: Seat) -> None:
+    def after_another(screen: Emulator) -> bool:
+        watching.signal(signal.SIGTSTP)
+        return screen.entered > 20
 
-    def __init__(self, press: Callable[[], None]) -> None:
-        super().__init__()
-        self._press: Callable[[], None] | None = press
-        self._busy = False
-
-    def write(self, text: str) -> int:
-        assert not self._busy, "reentrant call"
-        self._busy = True
-        press, self._press = self._press, None
-        if press:
-            press()
-        self._busy = False
-        return super().write(text)
-
-
-@pytest.mark.parametrize("before", ["", "entered"])
-def test_ctrl_z_while_a_line_is_written_waits_for_its_end(monkeypatch: pytest.MonkeyPatch, before: str) -> None:
-    shown, view, stops = Live(), View(["title"], [], []), list[str]()
-    if before:
-        monkeypatch.setattr(sys, "stdout", io.StringIO())
-        shown.show(view)
-    stream = Busy(lambda: shown.suspended(signal.SIGTSTP, None))
-    monkeypatch.setattr(sys, "stdout", stream)
-    monkeypatch.setattr(os, "kill", lambda pid, number: stops.append(stream.getvalue()))
-    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
-    shown.show(View(["another"], [], []))
-    assert [stop.endswith("\x1b[?1049l") for stop in stops] == [True], "the shell has its own screen"
-    after = stream.getvalue().removeprefix(stops[0])
-    assert after.startswith("\x1b[?1049h")
-    assert after.count("another") == 1
-    assert after.endswith("\x1b[K")
+    watching.until(after_another)
+    watching.until(is_drawn)
+    watching.press(CTRL_C)
+    assert watching.end() == 130
+    assert watching.is_as_before()
 
 
 def test_no_colour_is_no_colour(service: Service) -> None:
