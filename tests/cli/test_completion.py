@@ -41,38 +41,38 @@ def offered(*words: str) -> list[str]:
     return [word for word, _ in candidates(words)]
 
 
-@pytest.mark.parametrize(
-    ("words", "found"),
-    [
-        ([""], [*NOUNS, *ALIASES]),
-        (["jo"], ["job"]),
-        (["job", "sh"], ["show"]),
-        (["bridge", "token", ""], ["add", "list", "remove"]),
-        (["job", "tree", "--w"], ["--watch", "--web"]),
-        (["agent", "show", ""], ["scout"]),
-        (["agent", "add", ""], []),
-        (["agent", "ask", "sc"], ["scout"]),
-        (["agent", "ask", "scout", "hi", "--repo", ""], ["acme/shop"]),
-        (["agent", "ask", "scout", "hi", "--repo=ac"], ["--repo=acme/shop"]),
-        (["agent", "ask", "scout", "hi", "--repo", "=", "ac"], ["acme/shop"]),
-        (["agent", "ask", "scout", "hi", "--repo", "="], ["acme/shop"]),
-        (["agent", "add", "x", "--runtime", "sh"], ["shell"]),
-        (["ask", "sc"], ["scout"]),
-        (["tree", "--w"], ["--watch", "--web"]),
-        (["sta"], ["start", "status"]),
-        (["job", "list", "--state", "s"], ["succeeded", "skipped"]),
-        (["repo", "remove", "a"], ["acme/shop"]),
-        (["job", "show", ""], [f"{seeds.ROOT}.1", seeds.ROOT]),
-        (["job", "show", "--json", f"{seeds.ROOT}."], [f"{seeds.ROOT}.1"]),
-        (["job", "show", seeds.ROOT, ""], []),
-        (["resume", seeds.ROOT, "a"], ["answer", "abort"]),
-        (["result", "check", ""], []),
-        (["nonsense", ""], []),
-        (["job", "nonsense", ""], []),
-    ],
+OFFERED: tuple[tuple[list[str], list[str]], ...] = (
+    ([""], [*NOUNS, *ALIASES]),
+    (["jo"], ["job"]),
+    (["job", "sh"], ["show"]),
+    (["bridge", "token", ""], ["add", "list", "remove"]),
+    (["job", "tree", "--w"], ["--watch", "--web"]),
+    (["agent", "show", ""], ["scout"]),
+    (["agent", "add", ""], []),
+    (["agent", "ask", "sc"], ["scout"]),
+    (["agent", "ask", "scout", "hi", "--repo", ""], ["acme/shop"]),
+    (["agent", "ask", "scout", "hi", "--repo=ac"], ["--repo=acme/shop"]),
+    (["agent", "ask", "scout", "hi", "--repo", "=", "ac"], ["acme/shop"]),
+    (["agent", "ask", "scout", "hi", "--repo", "="], ["acme/shop"]),
+    (["agent", "add", "x", "--runtime", "sh"], ["shell"]),
+    (["ask", "sc"], ["scout"]),
+    (["tree", "--w"], ["--watch", "--web"]),
+    (["sta"], ["start", "status"]),
+    (["job", "list", "--state", "s"], ["succeeded", "skipped"]),
+    (["repo", "remove", "a"], ["acme/shop"]),
+    (["job", "show", ""], [f"{seeds.ROOT}.1", seeds.ROOT]),
+    (["job", "show", "--json", f"{seeds.ROOT}."], [f"{seeds.ROOT}.1"]),
+    (["job", "show", seeds.ROOT, ""], []),
+    (["resume", seeds.ROOT, "a"], ["answer", "abort"]),
+    (["result", "check", ""], []),
+    (["nonsense", ""], []),
+    (["job", "nonsense", ""], []),
 )
-def test_what_is_offered(full: Home, words: list[str], found: list[str]) -> None:
-    assert offered(*words) == found
+
+
+def test_what_is_offered(full: Home) -> None:
+    for words, found in OFFERED:
+        assert offered(*words) == found, words
 
 
 @pytest.mark.parametrize(

@@ -49,43 +49,41 @@ def folder(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "sentence"),
-    [
-        ("add missing.yaml", 4, "missing.yaml cannot be read: No such file"),
-        ("add good.txt", 2, "good.txt is neither .yaml, .yml nor .toml"),
-        ("add binary.yaml", 2, "binary.yaml is not UTF-8 text: byte 2 does not fit"),
-        ("add bad.yaml", 2, 'unknown key "repos"; did you mean "repo"?'),
-        ("add bad.yaml", 2, 'unknown key "knid"; did you mean "kind"?'),
-        ("add zone.toml", 2, "this is not valid TOML"),
-        ("add later.yaml", 5, "Temporal cannot be reached at 127.0.0.1:1"),
-        ("show prun-x", 4, "no run prun-x"),
-        ("show prun-x --stage a", 4, "no run prun-x"),
-        ("show p --attempt 2", 2, "--attempt is of a stage: add --stage ID"),
-        ("show q", 4, "no pipeline q; known: homeless, off, p"),
-        ("run q", 4, "no pipeline q; known: homeless, off, p"),
-        ("run off", 3, "the pipeline off is disabled"),
-        ("run homeless", 3, "the pipeline homeless has no repo"),
-        ("run p --payload x", 2, "'x' is not KEY=VALUE"),
-        ("run p --payload a=1 --payload a=2", 2, "the payload names 'a' twice"),
-        ("run p --payload A=1", 2, 'payload key "A" must be 1 to 64 bytes'),
-        ("run p", 5, "Temporal cannot be reached"),
-        ("watch prun-x", 4, "no run prun-x"),
-        ("cancel prun-x", 4, "no run prun-x"),
-        ("runs --state runing", 2, 'did you mean "running"?'),
-        ("runs --cursor x", 2, "invalid cursor"),
-        ("enable q", 4, "no pipeline q"),
-        ("disable q", 4, "no pipeline q"),
-        ("remove q", 4, "no pipeline q"),
-    ],
+MISTAKES: tuple[tuple[str, int, str], ...] = (
+    ("add missing.yaml", 4, "missing.yaml cannot be read: No such file"),
+    ("add good.txt", 2, "good.txt is neither .yaml, .yml nor .toml"),
+    ("add binary.yaml", 2, "binary.yaml is not UTF-8 text: byte 2 does not fit"),
+    ("add bad.yaml", 2, 'unknown key "repos"; did you mean "repo"?'),
+    ("add bad.yaml", 2, 'unknown key "knid"; did you mean "kind"?'),
+    ("add zone.toml", 2, "this is not valid TOML"),
+    ("add later.yaml", 5, "Temporal cannot be reached at 127.0.0.1:1"),
+    ("show prun-x", 4, "no run prun-x"),
+    ("show prun-x --stage a", 4, "no run prun-x"),
+    ("show p --attempt 2", 2, "--attempt is of a stage: add --stage ID"),
+    ("show q", 4, "no pipeline q; known: homeless, off, p"),
+    ("run q", 4, "no pipeline q; known: homeless, off, p"),
+    ("run off", 3, "the pipeline off is disabled"),
+    ("run homeless", 3, "the pipeline homeless has no repo"),
+    ("run p --payload x", 2, "'x' is not KEY=VALUE"),
+    ("run p --payload a=1 --payload a=2", 2, "the payload names 'a' twice"),
+    ("run p --payload A=1", 2, 'payload key "A" must be 1 to 64 bytes'),
+    ("run p", 5, "Temporal cannot be reached"),
+    ("watch prun-x", 4, "no run prun-x"),
+    ("cancel prun-x", 4, "no run prun-x"),
+    ("runs --state runing", 2, 'did you mean "running"?'),
+    ("runs --cursor x", 2, "invalid cursor"),
+    ("enable q", 4, "no pipeline q"),
+    ("disable q", 4, "no pipeline q"),
+    ("remove q", 4, "no pipeline q"),
 )
-def test_a_mistake_is_answered_by_a_sentence(
-    folder: Path, capsys: pytest.CaptureFixture[str], words: str, code: int, sentence: str
-) -> None:
-    assert main(["pipeline", *words.split()]) == code
-    said = capsys.readouterr()
-    assert sentence in said.err
-    assert said.out == ""
+
+
+def test_a_mistake_is_answered_by_a_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words, code, sentence in MISTAKES:
+        assert main(["pipeline", *words.split()]) == code, words
+        said = capsys.readouterr()
+        assert sentence in said.err
+        assert said.out == "", words
     assert main(["pipeline", "runs", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"runs": [], "next_cursor": None}, "nothing half recorded"
 

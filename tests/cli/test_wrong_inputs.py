@@ -22,12 +22,17 @@ def speaks_json(words: list[str]) -> bool:
     return leaf is not None and any("--json" in option.opts for option in leaf.params)
 
 
-@pytest.mark.parametrize(("typed", "code", "sentence"), WRONG, ids=[each[0] for each in WRONG])
-def test_a_wrong_command(home: Home, capsys: pytest.CaptureFixture[str], typed: str, code: int, sentence: str) -> None:
+def test_each_wrong_command(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    for typed, code, sentence in WRONG:
+        check(typed, code, sentence, capsys)
+
+
+def check(typed: str, code: int, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Type it, and with `--json`."""
     words = shlex.split(typed)
-    assert main(words) == code
+    assert main(words) == code, typed
     said = capsys.readouterr()
-    assert sentence in said.err
+    assert sentence in said.err, typed
     assert said.out == ""
     assert not {"Traceback", BUG} & set(said.err.split("\n"))
     if typed not in WITHOUT_A_NEXT_COMMAND:
@@ -46,7 +51,7 @@ def test_a_wrong_command(home: Home, capsys: pytest.CaptureFixture[str], typed: 
     else:
         assert as_json in (code, USAGE)
         assert told["code"] in (CODES[code], "usage")
-    assert told["hint"]
+    assert told["hint"], typed
 
 
 def test_every_noun_is_among_them() -> None:

@@ -39,13 +39,13 @@ def test_every_command_is_in_the_table_once_and_no_other() -> None:
     assert set(commands()) == SERVED | INSTEAD.keys()
 
 
-@pytest.mark.parametrize("path", sorted(INSTEAD))
-def test_people_s_commands_are_refused_to_agents_by_name(agent: Service, path: str) -> None:
-    with pytest.raises(ForPeopleError) as refused:
-        commands()[path].callback()
-    assert refused.value.message == f"`service {path}` is for people, and an agent of {JOB} has called it"
-    assert refused.value.hint == INSTEAD[path]
-    assert (refused.value.exit_code, refused.value.status) == (3, 403)
+def test_people_s_commands_are_refused_to_agents_by_name(agent: Service) -> None:
+    for path, hint in INSTEAD.items():
+        with pytest.raises(ForPeopleError) as refused:
+            commands()[path].callback()
+        assert refused.value.message == f"`service {path}` is for people, and an agent of {JOB} has called it"
+        assert refused.value.hint == hint
+        assert (refused.value.exit_code, refused.value.status) == (3, 403)
 
 
 def test_a_command_that_nobody_has_put_into_the_table_is_refused(agent: Service) -> None:

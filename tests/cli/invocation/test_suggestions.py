@@ -78,12 +78,12 @@ def full(home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Home
     return home
 
 
-@pytest.mark.parametrize(("typed", "meant"), TYPOS.items())
-def test_the_right_one_is_suggested(full: Home, capsys: pytest.CaptureFixture[str], typed: str, meant: str) -> None:
-    assert main(shlex.split(typed)) in {2, 4}
-    lines = capsys.readouterr().err.splitlines()
-    tries = [line.removeprefix("try:").strip() for line in lines if line.startswith(("try: ", "     "))]
-    assert meant in tries
+def test_the_right_one_is_suggested(full: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    for typed, meant in TYPOS.items():
+        assert main(shlex.split(typed)) in {2, 4}, typed
+        lines = capsys.readouterr().err.splitlines()
+        tries = [line.removeprefix("try:").strip() for line in lines if line.startswith(("try: ", "     "))]
+        assert meant in tries, typed
 
 
 def test_a_setting_that_is_unknown_is_answered_with_the_nearest_key(
