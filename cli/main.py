@@ -1,5 +1,6 @@
 """The entry point: finds the noun, runs the verb, turns errors into a sentence and an exit code (ruling K6)."""
 
+import gc
 import importlib
 import os
 import sys
@@ -266,6 +267,7 @@ def _suggested(misuse: typer.TyperException, words: "Sequence[str]") -> tuple[st
 
 def run() -> None:
     """Run the command in this process. It leaves by `os._exit`: Temporal's threads can crash an orderly exit."""
+    gc.set_threshold(500_000)  # most commands end before a collection is worth its time
     os._exit(run_to_code())
 
 
