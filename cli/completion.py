@@ -1,4 +1,8 @@
-"""`service completion`: the shells' scripts, and the candidates that they ask for."""
+"""`service completion`: the shells' scripts, and the candidates that they ask for.
+
+Not Typer's own scripts: in zsh and fish they call the `service` that is first on PATH, often the system's; fish calls
+it twice, and both import rich for the descriptions, which takes twice as long; bash sorts what it offers.
+"""
 
 import os
 import re

@@ -6,8 +6,8 @@ import shlex
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from cli.drawing.screens import Screen
 from cli.drawing.widths import width
@@ -47,25 +47,12 @@ def for_pager(text: str) -> str:
 
 
 def run(lines: Iterable[str]) -> None:
-    """Page the lines as they are produced, until the person leaves the pager."""
-    with _keys_are_its_own():
+    """Page the lines as they are produced, until the person leaves the pager, whose keys include Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
         pager = subprocess.Popen(command(), stdin=subprocess.PIPE, errors="backslashreplace", env=environment_of())
         assert pager.stdin is not None
         with suppress(BrokenPipeError), pager:
             pager.stdin.writelines(lines)
-
-
-def show(file: int) -> None:
-    """Page a complete file."""
-    with _keys_are_its_own():
-        subprocess.run(command(), stdin=file, env=environment_of(), check=False)
-
-
-@contextmanager
-def _keys_are_its_own() -> Iterator[None]:
-    """Ignore SIGINT during the context: Ctrl-C in the pager ends an action of the pager, not this program."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
     finally:
         signal.signal(signal.SIGINT, before)

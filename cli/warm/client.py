@@ -161,7 +161,8 @@ class _Followed:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, signal.SIG_DFL)
         os.lseek(file, 0, os.SEEK_SET)
-        pager.show(file)
+        with open(file, encoding="utf-8") as pages:
+            pager.run(pages)
 
     def _pass_on(self, number: int, frame: FrameType | None) -> None:
         del frame
