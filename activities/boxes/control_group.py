@@ -4,8 +4,8 @@ The group of a host holds one subgroup for the service's own processes (fork ser
 A supervisor enters a job's group so that the command is born in it. Then it leaves, so that it survives a job that runs
 out of memory.
 
-Where the machine lets this account make no groups of version 2, agents run without limits. Standard library only:
-supervisors load this module.
+Where the machine lets this account make no groups, agents run without limits. Standard library only: supervisors load
+this module.
 """
 
 import contextlib
@@ -16,18 +16,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MEMORY, PROCESSES, CPU = "memory", "pids", "cpu"
-LIMIT_FILES = {MEMORY: "memory.max", PROCESSES: "pids.max", CPU: "cpu.weight"}
-AS_ONE, EVENTS = "memory.oom.group", "memory.events"
+LIMIT_FILES = {
+    MEMORY: ("memory.max", "memory.limit_in_bytes"),
+    PROCESSES: ("pids.max",),
+    CPU: ("cpu.weight", "cpu.shares"),
+}
+"""The files that set a limit, in cgroup v2 and v1."""
+
+KILL_FILES = ("memory.events", "memory.oom_control")
+AS_ONE, BELOW_TOO = "memory.oom.group", "memory.use_hierarchy"
 MEMBERS, HANDED_DOWN = "cgroup.procs", "cgroup.subtree_control"
 OWN = "own"
-"""Subgroup of the service's own processes: a group with subgroups has no members of its own."""
+"""Subgroup of the service's own processes. In cgroup v2 a group with subgroups has no members of its own."""
 
 TOLD = "SERVICE_CONTROL_GROUP"
 """Environment variable that passes the group to the service's programs. Agents do not get it."""
 
 MOST_PROCESSES = 8192
-WEIGHT = 50
-"""CPU weight of all jobs together, half the default weight of a group. Jobs have equal weight among themselves."""
+WEIGHT, SHARES = 50, 4096
+"""CPU weight of all jobs together: in v2 half the default weight of a group; in v1, which weighs groups against
+single processes, as much as four processes. Jobs have equal weight among themselves.
+"""
 
 OUT_OF_ITS_OWN = "it used all of its memory: {} MiB, see [worker].job_memory"
 OUT_OF_ALL = "the kernel killed it for lack of memory{}, see [worker].agents_memory"
@@ -37,9 +46,10 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Group:
-    """The group of a host's agents. Without a folder every method is a no-op."""
+    """The group of a host's agents. Without folders every method is a no-op."""
 
-    folder: Path | None
+    folders: Mapping[str, Path]
+    """Folder by controller: the same folder for all in cgroup v2, one in each hierarchy in v1."""
     limits: Mapping[str, int]
     """Limits of all jobs together, by controller: bytes, processes, weight."""
     jobs: Mapping[str, int] = field(default_factory=dict)
@@ -48,30 +58,30 @@ class Group:
     @property
     def environment(self) -> dict[str, str]:
         """Return the environment variable that passes this group to a program of the service."""
-        return {TOLD: json.dumps([str(self.folder), dict(self.limits), dict(self.jobs)])} if self.folder else {}
+        folders = {controller: str(folder) for controller, folder in self.folders.items()}
+        return {TOLD: json.dumps([folders, dict(self.limits), dict(self.jobs)])}
 
     def holds(self, pid: int) -> bool:
-        """Return whether the process is in the subgroup of the service's own processes, or there is no group."""
+        """Return whether the process is in the subgroup of the service's own processes."""
         with contextlib.suppress(OSError):
-            return self.folder is None or str(pid) in (self.folder / OWN / MEMBERS).read_text().split()
+            return all(str(pid) in (each / OWN / MEMBERS).read_text().split() for each in self.folders.values())
         return False
 
     def ensure(self) -> None:
         """Create the group if it is missing: a worker that ends removes the group that it shares with the next
         worker.
         """
-        if self.folder is None:
-            return
-        _limited(self.folder, self.limits)
-        for controller in LIMIT_FILES:
-            _hands_down(self.folder, controller)
-        with contextlib.suppress(OSError):
-            (self.folder / OWN).mkdir(exist_ok=True)
+        for controller, folder in self.folders.items():
+            _limited(folder, controller, self.limits.get(controller))
+            if (folder / HANDED_DOWN).exists():
+                _hands_down(folder, controller)
+            with contextlib.suppress(OSError):
+                (folder / OWN).mkdir(exist_ok=True)
 
     def enter(self) -> None:
         """Move this process, and so its future children, to the subgroup of the service's own processes."""
-        if self.folder:
-            _enter(self.folder / OWN)
+        for folder in set(self.folders.values()):
+            _enter(folder / OWN)
 
     def job(self) -> "JobGroup":
         """Return a group with a unique name for one job. `enter` creates it."""
@@ -79,13 +89,14 @@ class Group:
 
     def sweep(self) -> None:
         """Remove the subgroups without processes."""
-        for subgroup in self.folder.glob("*/") if self.folder else ():
-            _removed(subgroup)
+        for each in (below for folder in set(self.folders.values()) for below in folder.glob("*/")):
+            with contextlib.suppress(OSError):
+                each.rmdir()
 
     def remove(self) -> bool:
         """Remove the group if it has no processes. Return whether it is gone."""
         self.sweep()
-        return self.folder is None or _removed(self.folder)
+        return _removed(self.folders)
 
 
 @dataclass(frozen=True)
@@ -96,50 +107,72 @@ class JobGroup:
     name: str
 
     @property
-    def folder(self) -> Path | None:
-        return self.around.folder / self.name if self.around.folder else None
+    def folders(self) -> dict[str, Path]:
+        """Return the group's folder by controller."""
+        return {controller: folder / self.name for controller, folder in self.around.folders.items()}
 
     def make(self) -> set[str]:
-        """Create the group, which the kernel ends as a whole if it runs out of memory. Return the controllers whose
-        limits apply.
-        """
-        if self.folder is None:
-            return set()
-        made = _limited(self.folder, self.around.jobs)
-        with contextlib.suppress(OSError):
-            (self.folder / AS_ONE).write_text("1")
-        return made
+        """Create the group. Return the controllers whose limits apply."""
+        limits = self.around.jobs
+        made = {each for each, folder in self.folders.items() if _limited(folder, each, limits.get(each))}
+        if self._ends_as_one:
+            with contextlib.suppress(OSError):
+                (self.folders[MEMORY] / AS_ONE).write_text("1")
+        return made & limits.keys()
 
     def enter(self) -> None:
         """Create the group, and move this process and so its future children into it."""
-        if self.folder:
-            self.make()
-            _enter(self.folder)
+        self.make()
+        for folder in set(self.folders.values()):
+            _enter(folder)
 
     def leave(self) -> None:
-        """Move this process out of the group, so that the job's out-of-memory kill spares it; its children stay."""
-        self.around.enter()
+        """Move this process out of the job's memory group, so that the job's out-of-memory kill spares it; its children
+        stay.
+        """
+        if MEMORY in self.folders:
+            _enter(self.around.folders[MEMORY] / OWN)
 
     def remove(self) -> bool:
         """Remove the group if it has no processes. Return whether it is gone."""
-        return self.folder is None or _removed(self.folder)
+        return _removed(self.folders)
+
+    @property
+    def watched(self) -> bool:
+        """Return whether an out-of-memory kill leaves processes of the job that have to be ended."""
+        return MEMORY in self.folders and not self._ends_as_one
+
+    @property
+    def kills(self) -> int:
+        """Count the out-of-memory kills in the group."""
+        return sum(_count(self.folders[MEMORY] / name, "oom_kill") for name in KILL_FILES if MEMORY in self.folders)
 
     def ran_out(self) -> str:
         """Describe the limit that the job's processes reached; empty if none."""
-        if self.folder is None:
-            return ""
         own, all_jobs = self.around.jobs, self.around.limits
-        if _count(self.folder / EVENTS, "oom_kill"):
-            if MEMORY in own and _count(self.folder / EVENTS, "oom"):  # the group around it can run out as well
-                return OUT_OF_ITS_OWN.format(own[MEMORY] // MIB)
+        if self.kills and MEMORY in own and self._met_its_memory:
+            return OUT_OF_ITS_OWN.format(own[MEMORY] // MIB)
+        if self.kills:
             bound = f": all agents together may take {all_jobs[MEMORY] // MIB} MiB" if MEMORY in all_jobs else ""
             return OUT_OF_ALL.format(bound)
-        if PROCESSES in own and _count(self.folder / "pids.events", "max"):
+        if PROCESSES in own.keys() & self.folders.keys() and _count(self.folders[PROCESSES] / "pids.events", "max"):
             return NO_MORE_PROCESSES.format(own[PROCESSES])
         return ""
 
+    @property
+    def _ends_as_one(self) -> bool:
+        return MEMORY in self.folders and (self.folders[MEMORY] / AS_ONE).exists()
 
-NONE = Group(None, {})
+    @property
+    def _met_its_memory(self) -> bool:
+        """Return whether the job reached its own memory limit; the group around it can run out as well."""
+        folder = self.folders[MEMORY]
+        with contextlib.suppress(OSError, ValueError):  # cgroup v1
+            return int((folder / "memory.failcnt").read_text()) > 0
+        return _count(folder / "memory.events", "oom") > 0
+
+
+NONE = Group({}, {})
 
 
 def limits(percent: int) -> dict[str, int]:
@@ -172,13 +205,13 @@ def made(
         mounts, own = Path("/proc/self/mountinfo").read_text(), Path(f"/proc/{pid or 'self'}/cgroup").read_text()
     except OSError:  # this system has no control groups
         return None
-    if (around := base(mounts, own)) is None:
+    wanted = limits.keys() | jobs.keys()
+    tried = {each: around / name for each, around in bases(mounts, own).items() if each in wanted}
+    found = {each: folder for each, folder in tried.items() if _limited(folder, each, limits.get(each))}
+    _removed({each: folder for each, folder in tried.items() if folder not in found.values()})
+    if not found:
         return None
-    applied = _limited(around / name, limits)
-    group = Group(around / name, {each: limit for each, limit in limits.items() if each in applied}, jobs)
-    if not applied:
-        group.remove()
-        return None
+    group = Group(found, limits, jobs)
     group.ensure()
     return group
 
@@ -188,29 +221,44 @@ def told() -> Group:
     empty one.
     """
     with contextlib.suppress(KeyError, ValueError):
-        folder, limits, jobs = json.loads(os.environ[TOLD])
-        return Group(Path(folder), limits, jobs)
+        folders, limits, jobs = json.loads(os.environ[TOLD])
+        return Group({controller: Path(folder) for controller, folder in folders.items()}, limits, jobs)
     return NONE
 
 
-def base(mounts: str, own: str) -> Path | None:
-    """Return the folder in which a group with the most limits can be made; None if none can be. `mounts` and `own` are
-    /proc's `mountinfo` and `cgroup`.
+def bases(mounts: str, own: str) -> dict[str, Path]:
+    """Return the folders in which a group can be made, by controller. `mounts` and `own` are /proc's `mountinfo` and
+    `cgroup`.
     """
-    path = next((line.removeprefix("0::") for line in own.splitlines() if line.startswith("0::")), "")
-    settable: dict[Path, int] = {}
-    for words in map(str.split, mounts.splitlines() if path else ()):
-        if words[words.index("-") + 1] == "cgroup2":
-            top = Path(words[4])
-            for folder in _around(top, _below(top, words[3], path)):
-                settable.setdefault(folder, sum(_hands_down(folder, controller) for controller in LIMIT_FILES))
-    best = max(settable, key=lambda folder: settable[folder], default=None)
-    return best if best and settable[best] else None
+    paths = {}
+    for line in own.splitlines():
+        _, controllers, path = line.split(":", 2)
+        paths.update(dict.fromkeys(controllers.split(","), path))
+    found: dict[str, Path] = {}
+    for line in mounts.splitlines():
+        words = line.split()
+        kind, options = words[words.index("-") + 1], words[-1].split(",")
+        root, top = words[3], Path(words[4])
+        if kind == "cgroup2" and "" in paths:
+            found |= _of_the_second(top, _below(top, root, paths[""]))
+        for controller in LIMIT_FILES if kind == "cgroup" else ():
+            if controller in options and os.access(there := _below(top, root, paths.get(controller, "/")), os.W_OK):
+                found[controller] = there
+    return found
 
 
 def _below(top: Path, root: str, path: str) -> Path:
     """Return the folder of a group below a mount point. A container may have mounted only a part of the hierarchy."""
     return top / os.path.relpath(path, root) if f"{path}/".startswith(f"{root.rstrip('/')}/") else top
+
+
+def _of_the_second(top: Path, own: Path) -> dict[str, Path]:
+    """Return the folder in which most limits can be set. cgroup v2 has one folder for all controllers, since a
+    process is in one group only.
+    """
+    return max(
+        ({each: around for each in LIMIT_FILES if _hands_down(around, each)} for around in _around(top, own)), key=len
+    )
 
 
 def _around(top: Path, own: Path) -> Iterator[Path]:
@@ -234,18 +282,20 @@ def _hands_down(folder: Path, controller: str) -> bool:
     return False
 
 
-def _limited(folder: Path, limits: Mapping[str, int]) -> set[str]:
-    """Create the group with these limits. Return the controllers of those that apply."""
-    applied = set()
+def _limited(folder: Path, controller: str, limit: int | None) -> bool:
+    """Create the group with this limit, and return whether that worked. With None, only check that a limit could be
+    set.
+    """
     with contextlib.suppress(OSError):
         folder.mkdir(exist_ok=True)
-    for controller, limit in limits.items():
-        file = folder / LIMIT_FILES[controller]
-        with contextlib.suppress(OSError):
-            if file.exists():
-                file.write_text(str(limit))
-                applied.add(controller)
-    return applied
+        if (below_too := folder / BELOW_TOO).exists() and below_too.read_text() != "1\n":
+            below_too.write_text("1")
+        for name in LIMIT_FILES[controller]:
+            if (folder / name).exists():
+                if limit is not None:
+                    (folder / name).write_text(str(SHARES if name == "cpu.shares" else limit))
+                return True
+    return False
 
 
 def _enter(folder: Path) -> None:
@@ -253,10 +303,11 @@ def _enter(folder: Path) -> None:
         (folder / MEMBERS).write_text("0")
 
 
-def _removed(folder: Path) -> bool:
-    with contextlib.suppress(OSError):
-        folder.rmdir()
-    return not folder.exists()
+def _removed(folders: Mapping[str, Path]) -> bool:
+    for folder in set(folders.values()):
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+    return not any(folder.exists() for folder in folders.values())
 
 
 def _count(file: Path, word: str) -> int:

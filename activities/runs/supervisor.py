@@ -46,6 +46,8 @@ PR_SET_CHILD_SUBREAPER = 36
 SIGNALLED = 128
 BOX_SECONDS = 1.0
 """How long to wait for the processes of a box once bubblewrap has ended; then they are killed."""
+MEMORY_SECONDS = 1.0
+"""Interval of checks for an out-of-memory kill that left the rest of the job alive."""
 ENDING = frozenset(signal.valid_signals()) - {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH}
 
 
@@ -258,14 +260,23 @@ def _prompt(run_dir: Path, digest: str | None) -> int:
         return os.dup(file.fileno())
 
 
-def watch(command: Command, spec: dict[str, Any], signals: Signals, stop_grace: Callable[[], float]) -> EndKind:
-    """Wait for the command's end; ask it to end on a stop request or at the deadline."""
+def watch(
+    command: Command, spec: dict[str, Any], signals: Signals, stop_grace: Callable[[], float], group: JobGroup
+) -> EndKind:
+    """Wait for the command's end; ask it to end on a stop request or at the deadline.
+
+    A job that lost a process to an out-of-memory kill counts as ended.
+    """
     timeout = spec["timeout_seconds"]
     deadline = None if timeout is None else time.monotonic() + timeout
+    watched = group.watched
     while command.reap() is None and not signals.stop:
+        if watched and group.kills:
+            return EndKind.EXITED
         if deadline is not None and time.monotonic() >= deadline:
             break
-        command.wait(signals, deadline)
+        look_again = time.monotonic() + MEMORY_SECONDS if watched else None
+        command.wait(signals, min(filter(None, (deadline, look_again)), default=None))
     if command.status is not None:
         return EndKind.EXITED
     kind = EndKind.CANCELLED if signals.stop else EndKind.TIMED_OUT
@@ -299,7 +310,7 @@ def supervise(run_dir: Path, key: bytes, spec: dict[str, Any], signals: Signals,
         return {**end, "kind": EndKind.NOT_STARTED, "error": _short(error), "ended_at": time.time()}
     group.leave()
     try:
-        end["kind"] = watch(command, spec, signals, lambda: _stop_grace(run_dir, key, spec["grace_seconds"]))
+        end["kind"] = watch(command, spec, signals, lambda: _stop_grace(run_dir, key, spec["grace_seconds"]), group)
     finally:
         end["survivors"] = command.kill(signals)
     if (code := command.exit) != 0:

@@ -20,10 +20,6 @@ DELEGATE = (
     "systemd-run --user --scope -p Delegate=yes service daemon start"
 )
 
-FIRST_VERSION = Path("/sys/fs/cgroup/memory")
-"""A folder of machines whose limits are set by control groups of version 1."""
-UNIFY = "start this machine with systemd.unified_cgroup_hierarchy=1 on its kernel's command line"
-
 
 def findings(service: Service) -> Iterator[Finding]:
     """Yield a line for each box in use, and one for each runtime without a box."""
@@ -53,18 +49,16 @@ def bounds(service: Service) -> Iterator[Finding]:
     pid = worker.pid if worker and worker.alive else None
     group = control_group.made(f"service-doctor-{os.getpid()}", limits, jobs, pid)
     if group is None:
-        old = FIRST_VERSION.is_dir()
-        why = "control groups of version 2 are off on this machine" if old else "no control group can be made here"
-        says = f"{why}: agents can use up the machine's memory and processes"
-        yield Finding("bounds", Level.WARNING, says, UNIFY if old else DELEGATE)
+        says = "no control group can be made here: agents can use up the machine's memory and processes"
+        yield Finding("bounds", Level.WARNING, says, DELEGATE)
         return
     job = group.job()
     each = job.make()
     job.remove()
     group.remove()
-    together = _may_take(group.limits.keys(), own.agents_memory, control_group.MOST_PROCESSES)
+    together = _may_take(group.folders.keys() & limits.keys(), own.agents_memory, control_group.MOST_PROCESSES)
     says = f"all agents together may take {together}, each job {_may_take(each, own.job_memory, own.job_pids)}"
-    lacking = (limits.keys() - group.limits.keys()) | (jobs.keys() - each)
+    lacking = (limits.keys() - group.folders.keys()) | (jobs.keys() - each)
     if instances := _inotify_instances():
         says += f"; the {instances} inotify instances of an account are shared by all"
     level = Level.WARNING if lacking & {control_group.MEMORY, control_group.PROCESSES} else Level.OK

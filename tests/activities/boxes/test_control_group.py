@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from activities.boxes import control_group
-from activities.boxes.control_group import CPU, MEMORY, PROCESSES, Group, base, job_limits, limits, made
+from activities.boxes.control_group import CPU, MEMORY, PROCESSES, Group, bases, job_limits, limits, made
 from activities.host.helper_process import TooMuchError, apart
 from activities.runs import spawn
 from activities.runs.supervised_run import RunRequest, run
@@ -68,7 +68,8 @@ async def test_a_removed_group_is_created_again(world: World, group: Group) -> N
 async def test_a_fork_server_outside_its_group_is_logged_once(
     world: World, group: Group, caplog: pytest.LogCaptureFixture
 ) -> None:
-    spawn.keep_within(Group(world.tmp / "gone", group.limits))
+    nowhere = dict.fromkeys(group.folders, world.tmp / "gone")
+    spawn.keep_within(Group(nowhere, group.limits))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Group, "ensure", lambda _: None)
         for _ in range(2):
@@ -94,10 +95,9 @@ async def test_a_fork_server_in_its_group_is_not_logged(
 
 
 def test_a_group_whose_limit_cannot_be_set_is_removed(group: Group) -> None:
-    assert group.folder
-    odd = group.folder.with_name(f"{group.folder.name}-odd")
-    assert made(odd.name, dict.fromkeys(group.limits, -2)) is None
-    assert not odd.exists()
+    name = f"{next(iter(group.folders.values())).name}-odd"
+    assert made(name, dict.fromkeys(group.limits, -2)) is None
+    assert not any((each.parent / name).exists() for each in group.folders.values())
 
 
 async def test_agents_do_not_get_the_variable_of_the_group(world: World, group: Group) -> None:
@@ -118,18 +118,25 @@ def test_the_limits_are_a_share_of_the_machine() -> None:
 class TestWhereOneCanBeMade:
     """Reads sample contents of /proc."""
 
-    def test_none_where_only_the_first_version_sets_limits(self, tmp_path: Path) -> None:
-        for hierarchy in ("memory", "pids", "unified"):
-            (tmp_path / hierarchy).mkdir()
-        mounts = f"30 31 0:29 / {tmp_path}/memory rw,relatime - cgroup cgroup rw,memory\n"
-        assert base(mounts, "4:memory:/\n") is None
-        hybrid = f"41 31 0:38 / {tmp_path}/unified rw,relatime - cgroup2 cgroup2 rw\n"
-        assert base(mounts + hybrid, "4:memory:/\n0::/\n") is None
+    def test_cgroup_v1_in_the_own_group_of_each_hierarchy(self, tmp_path: Path) -> None:
+        for each in ("memory/here/own", "pids", "cpu"):
+            (tmp_path / each).mkdir(parents=True)
+        mounts = "".join(
+            f"3{number} 31 0:29 / {tmp_path}/{name} rw,relatime - cgroup cgroup rw,{name}\n"
+            for number, name in enumerate(("memory", "pids", "cpu"))
+        )
+        own = "8:pids:/\n4:memory:/here/own\n2:cpu:/\n0::/\n"
+        assert bases(mounts, own) == {
+            MEMORY: tmp_path / "memory/here/own",
+            PROCESSES: tmp_path / "pids",
+            CPU: tmp_path / "cpu",
+        }
 
-    def test_in_the_mounted_part_of_the_hierarchy(self, tmp_path: Path) -> None:
-        mounts = self.second(tmp_path, "own").replace(" / ", " /docker/1 ", 1)
-        assert base(mounts, "0::/docker/1/own\n") == tmp_path
-        assert base(mounts, "0::/elsewhere\n") == tmp_path
+    def test_cgroup_v1_with_a_part_of_the_hierarchy_mounted(self, tmp_path: Path) -> None:
+        (tmp_path / "own").mkdir()
+        mounts = f"30 31 0:29 /docker/1 {tmp_path} rw - cgroup cgroup rw,memory\n"
+        assert bases(mounts, "4:memory:/docker/1/own\n") == {MEMORY: tmp_path / "own"}
+        assert bases(mounts, "4:memory:/elsewhere\n") == {MEMORY: tmp_path}
 
     def second(self, top: Path, *folders: str, hands_down: str = "memory pids cpu") -> str:
         """Make a cgroup v2 tree, and return the line of its mount."""
@@ -141,19 +148,15 @@ class TestWhereOneCanBeMade:
 
     def test_cgroup_v2_beside_the_own_group(self, tmp_path: Path) -> None:
         mounts = self.second(tmp_path, "app.slice", "app.slice/service")
-        assert base(mounts, "0::/app.slice/service\n") == tmp_path / "app.slice"
-
-    def test_where_most_limits_can_be_set(self, tmp_path: Path) -> None:
-        mounts = self.second(tmp_path, "app.slice", "app.slice/service")
-        (tmp_path / "app.slice/cgroup.procs").unlink()
-        assert base(mounts, "0::/app.slice/service\n") == tmp_path
+        around = tmp_path / "app.slice"
+        assert bases(mounts, "0::/app.slice/service\n") == {MEMORY: around, PROCESSES: around, CPU: around}
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
     def test_no_group_without_write_permission(self, tmp_path: Path) -> None:
         mounts = self.second(tmp_path, "user.slice", "user.slice/session")
         for folder in (tmp_path, tmp_path / "user.slice"):
             (folder / "cgroup.procs").chmod(0o444)
-        assert base(mounts, "0::/user.slice/session\n") is None
+        assert bases(mounts, "0::/user.slice/session\n") == {}
 
     def test_no_group_on_a_machine_without_control_groups(self) -> None:
-        assert base("23 1 0:20 / / rw - ext4 /dev/vda rw\n", "") is None
+        assert bases("23 1 0:20 / / rw - ext4 /dev/vda rw\n", "") == {}

@@ -68,11 +68,11 @@ while not os.path.exists("go"): time.sleep(0.05)
 WIDENS = """
 import glob, os
 done = []
-folder = os.environ["GROUP"]
-for path in (f"{folder}/cgroup.procs", *glob.glob(f"{folder}/*/*")):
-    try: open(path, "w").close()
-    except OSError: continue
-    done.append(path)
+for folder in os.environ["GROUPS"].split(":"):
+    for path in (f"{folder}/cgroup.procs", *glob.glob(f"{folder}/*/*")):
+        try: open(path, "w").close()
+        except OSError: continue
+        done.append(path)
 print(done)
 """
 
@@ -92,7 +92,7 @@ async def ends_well(world: World, bystander: "asyncio.Task[RunEnd]") -> None:
 
 def jobs_of(group: Group) -> set[str]:
     """Return the names of the jobs' control groups."""
-    return {folder.name for folder in group.folder.glob("*/")} - {OWN} if group.folder else set()
+    return {each.name for folder in group.folders.values() for each in folder.glob("*/")} - {OWN}
 
 
 async def test_a_job_that_exceeds_its_memory_ends_alone_and_says_why(world: World, group: Group) -> None:
@@ -126,9 +126,11 @@ async def test_without_a_box_and_a_fork_server_it_is_the_same(
 async def test_a_command_is_in_the_group_of_its_job_by_each_limit(world: World, group: Group) -> None:
     (world.work / "go").touch()
     said = (await world.play(None, SHOWS)).stdout.read_text().splitlines()
-    assert group.folder
-    [job] = [line.rpartition("/")[2] for line in said if f"/{group.folder.name}/" in line]
-    assert job != OWN
+    name = next(iter(group.folders.values())).name
+    jobs = [line.rpartition("/")[2] for line in said if f"/{name}/" in line]
+    assert len(jobs) == len(set(group.folders.values())), said
+    assert len(set(jobs)) == 1
+    assert OWN not in jobs
 
 
 async def test_its_supervisor_keeps_its_view_of_groups(world: World, group: Group) -> None:
@@ -142,7 +144,7 @@ async def test_its_supervisor_keeps_its_view_of_groups(world: World, group: Grou
 
 
 async def test_no_program_widens_what_it_may_take(world: World, group: Group) -> None:
-    env = {"PATH": os.environ["PATH"], "GROUP": str(group.folder)}
+    env = {"PATH": os.environ["PATH"], "GROUPS": ":".join(map(str, group.folders.values()))}
     end = await world.play(world.box(), WIDENS, env=env)
     assert end.stdout.read_text() == "[]\n", end.stderr.read_text()
 
@@ -179,8 +181,8 @@ def test_an_account_without_the_right_makes_no_group() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
-class TestFilesOfGroups:
-    """Uses folders like those of control groups, since this machine may set no limits."""
+class TestTheSecondVersion:
+    """Uses folders like those of cgroup v2, since this machine may have v1 only."""
 
     @pytest.fixture
     def second(self, tmp_path: Path) -> Group:
@@ -191,19 +193,19 @@ class TestFilesOfGroups:
             for name in ("cgroup.procs", "memory.max", "memory.oom.group", "pids.max", "cpu.weight"):
                 (folder / name).touch()
         (around / "cgroup.subtree_control").write_text("memory pids cpu")
-        return Group(around, HOST, JOB)
+        return Group(dict.fromkeys((MEMORY, PROCESSES, CPU), around), HOST, JOB)
 
     def job(self, group: Group) -> tuple[JobGroup, Path]:
-        assert group.folder
-        return JobGroup(group, "mine"), group.folder / "mine"
+        return JobGroup(group, "mine"), group.folders[MEMORY] / "mine"
 
-    def test_the_kernel_ends_a_job_as_one(self, second: Group) -> None:
+    def test_a_job_is_ended_as_one_by_the_kernel_and_needs_no_watching(self, second: Group) -> None:
         second.ensure()
+        assert (second.folders[CPU] / "cpu.weight").read_text() == "50"
         job, folder = self.job(second)
-        assert (folder.parent / "cpu.weight").read_text() == "50"
         job.enter()
         names = ("memory.max", "memory.oom.group", "pids.max", "cpu.weight", "cgroup.procs")
         assert [(folder / each).read_text() for each in names] == [str(180 * MEGABYTE), "1", "50", "", "0"]
+        assert not job.watched
         job.leave()
         assert (folder.parent / OWN / "cgroup.procs").read_text() == "0"
 
@@ -229,15 +231,15 @@ class TestFilesOfGroups:
         mounted = (line.split() for line in Path("/proc/self/mounts").read_text().splitlines())
         top = next((Path(words[1]) for words in mounted if words[2] == "cgroup2"), None)
         if top is None or not os.access(top, os.W_OK):
-            pytest.skip("this account may make no control group here")
-        group = Group(top / f"service-test-{os.getpid()}", {})
+            pytest.skip("this account may make no control group of the second version here")
+        group = Group({MEMORY: top / f"service-test-{os.getpid()}"}, {})
         spawn.close()
         spawn.keep_within(group)
         try:
             request = world.request(None, SHOWS)
             run = await begun(request)
             said = (request.run_dir / "stdout.log").read_text()
-            assert any(f"/service-test-{os.getpid()}/{job}\n" in said for job in jobs_of(group)), said
+            assert any(f"/{group.folders[MEMORY].name}/{job}\n" in said for job in jobs_of(group)), said
             await until(lambda: group.holds(supervisor_of(request)))
             (world.work / "go").touch()
             assert (await run).exit_code == 0

@@ -77,7 +77,7 @@ OF_ALL, OF_JOBS = "80 % of this machine's memory and 8192 processes", "50 % of t
 
 
 @pytest.mark.parametrize(
-    ("limited", "level", "says"),
+    ("folders", "level", "says"),
     [
         ({MEMORY, PROCESSES}, Level.OK, f"{ALL} {OF_ALL}, each job {OF_JOBS}"),
         (
@@ -89,34 +89,20 @@ OF_ALL, OF_JOBS = "80 % of this machine's memory and 8192 processes", "50 % of t
     ],
 )
 def test_what_agents_may_take_is_told_and_is_a_warning_where_that_cannot_be_limited(
-    home: Home, monkeypatch: pytest.MonkeyPatch, limited: set[str], level: Level, says: str
+    home: Home, monkeypatch: pytest.MonkeyPatch, folders: set[str], level: Level, says: str
 ) -> None:
-    group = Group(home.root / "no-such-group", dict.fromkeys(limited, 1)) if limited else None
-    monkeypatch.setattr(boxes, "FIRST_VERSION", home.root / "no-such-folder")
-    monkeypatch.setattr(boxes, "_inotify_instances", lambda: "128" if limited else "")
+    group = Group(dict.fromkeys(folders, home.root / "no-such-group"), {}) if folders else None
+    monkeypatch.setattr(boxes, "_inotify_instances", lambda: "128" if folders else "")
     monkeypatch.setattr(control_group, "made", lambda *_: group)
-    monkeypatch.setattr(JobGroup, "make", lambda _: limited)
+    monkeypatch.setattr(JobGroup, "make", lambda _: folders)
     [found] = boxes.bounds(Service(home))
-    shared = "; the 128 inotify instances of an account are shared by all" if limited else ""
+    shared = "; the 128 inotify instances of an account are shared by all" if folders else ""
     assert (found.level, found.says) == (level, f"{says}{shared}")
     assert ("Delegate=yes" in found.fix) == (level is Level.WARNING)
 
 
-def test_a_machine_with_the_first_version_of_control_groups_only_is_told_how_to_start(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(control_group, "made", lambda *_: None)
-    monkeypatch.setattr(boxes, "FIRST_VERSION", home.root)
-    [found] = boxes.bounds(Service(home))
-    assert (found.level, found.says) == (
-        Level.WARNING,
-        "control groups of version 2 are off on this machine: agents can use up the machine's memory and processes",
-    )
-    assert "systemd.unified_cgroup_hierarchy=1" in found.fix
-
-
 def test_jobs_without_limits_of_their_own_are_a_warning(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    group = Group(home.root / "no-such-group", {MEMORY: 1, PROCESSES: 1})
+    group = Group(dict.fromkeys((MEMORY, PROCESSES), home.root / "no-such-group"), {})
     monkeypatch.setattr(control_group, "made", lambda *_: group)
     [found] = boxes.bounds(Service(home))
     assert found.level is Level.WARNING
@@ -125,7 +111,7 @@ def test_jobs_without_limits_of_their_own_are_a_warning(home: Home, monkeypatch:
 
 def test_no_limit_that_is_wanted_is_no_warning(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     home.config.write_text("[worker]\nagents_memory = 0\njob_memory = 0\n")
-    group = Group(home.root / "no-such-group", {PROCESSES: 1})
+    group = Group({PROCESSES: home.root / "no-such-group"}, {})
     monkeypatch.setattr(control_group, "made", lambda *_: group)
     monkeypatch.setattr(JobGroup, "make", lambda _: {PROCESSES})
     assert [each.level for each in boxes.bounds(Service(home))] == [Level.OK]
