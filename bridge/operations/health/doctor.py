@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from bridge.machine.locks import holder
 from bridge.machine.progress import Step, unheard
 from bridge.machine.writable import usable
 from bridge.operations import settings as settings_in_force
+from bridge.operations.health import boxes as box_checks
 from bridge.operations.health import runtimes as installed
 from bridge.operations.health.findings import Finding as Finding
 from bridge.operations.health.findings import Level as Level
@@ -61,17 +63,21 @@ def lacking(service: Service) -> tuple[str, tuple[str, ...]]:
 
 def _run(checks: Sequence[Check], service: Service, step: Step) -> list[Finding]:
     """Run checks. One that fails does not hide the others, except those that read what it found missing: the home, or
-    the store.
+    the store. Those that wait for programs run in threads beside the others.
     """
-    found, service = list[Finding](), replace(service, migrates=False)
-    for number, check in enumerate(checks, 1):
-        if check in READ_THE_STORE and any(each.about == "store" and each.level is Level.WRONG for each in found):
-            continue
-        step(f"looking at {check.__name__}, {number} of {len(checks)}")
-        found += _carefully(check, service)
-        if check is home and not healthy(found[-1:]):
-            break
-    return found
+    findings, service = list[Finding](), replace(service, migrates=False)
+    begun: dict[Check, Future[list[Finding]]] = {}
+    with ThreadPoolExecutor() as threads:
+        for number, check in enumerate(checks, 1):
+            if check in READ_THE_STORE and any(row.about == "store" and row.level is Level.WRONG for row in findings):
+                continue
+            step(f"looking at {check.__name__}, {number} of {len(checks)}")
+            findings += begun[check].result() if check in begun else _carefully(check, service)
+            if check is home and not healthy(findings[-1:]):
+                break
+            if check is stale:
+                begun = {slow: threads.submit(list, _carefully(slow, service)) for slow in WAITING if slow in checks}
+    return findings
 
 
 def healthy(findings: list[Finding]) -> bool:
@@ -337,10 +343,8 @@ def runtimes(service: Service) -> Iterator[Finding]:
 
 def boxes(service: Service) -> Iterator[Finding]:
     """Check the boxes with a program that tries to break out."""
-    from bridge.operations.health import boxes as tried
-
-    yield from tried.findings(service)
-    yield from tried.bounds(service)
+    yield from box_checks.findings(service)
+    yield from box_checks.bounds(service)
 
 
 def leftovers(service: Service) -> Iterator[Finding]:
@@ -372,6 +376,7 @@ CHECKS: tuple[Check, ...] = (
     *(github, libgit2, repositories, runtimes, boxes, leftovers),
 )
 READ_THE_STORE = (fleet, stalls, releases, github, repositories)
+WAITING = (runtimes, boxes)
 
 
 def _carefully(check: Check, service: Service) -> Iterator[Finding]:

@@ -5,8 +5,10 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import threading
 import time
 from collections import namedtuple
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -250,3 +252,21 @@ def test_the_key_is_told_by_a_fingerprint_that_hosts_can_compare(home: Home) -> 
     key.unlink()
     assert "no seal.key yet" in found(home)["seals"].says
     assert not key.exists()
+
+
+def test_programs_are_tried_while_the_other_checks_go_on_and_told_in_the_same_order(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    met = threading.Barrier(2, timeout=60)
+
+    def look(_: Service) -> Iterator[Finding]:
+        met.wait()
+        yield Finding("look", Level.OK, "met")
+
+    def program(_: Service) -> Iterator[Finding]:
+        met.wait()
+        yield Finding("program", Level.OK, "met")
+
+    monkeypatch.setattr(doctor, "WAITING", (program,))
+    monkeypatch.setattr(doctor, "CHECKS", (doctor.settings, doctor.stale, look, program, doctor.libgit2))
+    assert [finding.about for finding in doctor.examine(Service(home))] == ["settings", "look", "program", "libgit2"]
