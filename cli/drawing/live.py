@@ -20,6 +20,7 @@ from cli.drawing.lines import Line, Look, Piece, prose
 from cli.drawing.output import say
 from cli.drawing.screens import Screen, drawn, on_one_line, screen_of
 from cli.drawing.viewport import Row, fitted
+from workflows.model.errors import ServiceError
 
 _LOOKS = 10
 """Checks of the view and of the window's size each second."""
@@ -50,11 +51,14 @@ class Live(Drawing):
         super().__init__(console=console, screen=True, refresh_per_second=_LOOKS)
         self.view = View([], [], [])
         self._drawn: tuple[Screen, list[str]] | None = None
+        self._fault: OSError | None = None
         self._at_ctrl_z = signal.getsignal(signal.SIGTSTP)
 
     def show(self, view: View) -> None:
-        """Show this view."""
+        """Show this view; raise if the terminal is gone."""
         self.view = view
+        if self._fault:
+            raise ServiceError(f"the output could not be written: {self._fault.strerror}")
         if not self.is_started:
             self._enter()
 
@@ -64,9 +68,12 @@ class Live(Drawing):
         lines = framed(self.view, screen)
         if self._drawn != (screen, lines):
             self.update(Text("\n", no_wrap=True, overflow="crop").join(map(Text.from_ansi, lines)))
-            with self.console:  # in one piece
-                self.console.clear()  # a terminal may count fewer columns than rich
-                super().refresh()
+            try:
+                with self.console:  # in one piece
+                    self.console.clear()  # a terminal may count fewer columns than rich
+                    super().refresh()
+            except OSError as fault:
+                self._fault = fault
             self._drawn = screen, lines
 
     @contextmanager

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import signal
 import time
 from functools import partial
 from pathlib import Path
@@ -34,6 +35,11 @@ def starts() -> None:
         return ROOT
 
     new_jobs.start = job
+
+
+def is_not_told_of_the_end() -> None:
+    """Ignore SIGHUP, as a job that its shell has disowned is sent none."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 def go() -> None:

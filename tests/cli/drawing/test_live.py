@@ -1,5 +1,6 @@
 """Live views on terminals: nothing scrolls, nothing is left behind, and the terminal is restored at the end."""
 
+import os
 import re
 import signal
 import time
@@ -17,6 +18,7 @@ from tests.bridge.seeds import ROOT
 from tests.cli import slow, trees
 from tests.cli.emulator import Emulator
 from tests.cli.seat import CTRL_C, Seat, seated
+from tests.waiting import wait_for
 from workflows.model.errors import UnreachableError
 from workflows.pipeline.plan import RunState
 
@@ -102,6 +104,15 @@ def test_an_order_to_end_leaves_the_terminal_as_it_was(watching: Seat, number: i
     assert watching.end() == 128 + number
     assert watching.is_as_before()
     assert watching.screen.everything == []
+
+
+def test_a_terminal_that_is_gone_ends_it_also_where_no_signal_says_so(service: Service) -> None:
+    with seated(WATCH, before=slow.is_not_told_of_the_end) as seat:
+        seat.until_shown("leg-61")
+        os.close(seat.person)
+        seat.person = os.open(os.devnull, os.O_RDONLY)
+        wait_for(lambda: not seat.process.is_alive())
+        assert seat.process.exitcode == 1
 
 
 def test_a_store_that_breaks_leaves_the_terminal_as_it_was(service: Service, watching: Seat) -> None:
