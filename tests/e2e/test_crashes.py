@@ -13,6 +13,7 @@ from activities.settings.home import Home
 from activities.worker import group_name
 from bridge.daemon.supervision import Backoff
 from tests.e2e.conftest import Installed, set_up
+from tests.e2e.lived_in import check_its_files
 from tests.e2e.script import git
 
 SOON = 60.0
@@ -154,3 +155,9 @@ def test_members_that_are_stopped_are_started_again_after_a_minute_and_the_job_g
     for member in stopped:
         assert f"{member} gave no sign of life for 60 s; starting it again in 0.1 s" in said
     assert shown.count(", frozen at ") == len(stopped)
+
+
+@pytest.mark.ruling("N8")
+def test_every_file_of_the_home_is_closed_by_itself_after_all_that(service: Installed, tmp_path: Path) -> None:
+    """It stops the service, and so comes last."""
+    check_its_files(service, tmp_path)
