@@ -88,18 +88,18 @@ class Live(Drawing):
     def leave(self) -> None:
         """Restore the terminal. Errors are ignored: it may be closed."""
         if self.is_started:
-            signal.signal(signal.SIGTSTP, signal.SIG_IGN)
-            with suppress(OSError, ValueError):
-                self.console.file.write(_WRAP)
-                self.stop()
-            signal.signal(signal.SIGTSTP, self._at_ctrl_z)
+            with _holding_ctrl_z():
+                with suppress(OSError, ValueError):
+                    self.console.file.write(_WRAP)
+                    self.stop()
+                signal.signal(signal.SIGTSTP, self._at_ctrl_z)
 
     def _enter(self) -> None:
         self._drawn = None
-        signal.signal(signal.SIGTSTP, signal.SIG_IGN)
-        self.console.file.write(_NO_WRAP)
-        self.start(refresh=True)
-        signal.signal(signal.SIGTSTP, self._suspended)
+        with _holding_ctrl_z():
+            signal.signal(signal.SIGTSTP, self._suspended)
+            self.console.file.write(_NO_WRAP)
+            self.start(refresh=True)
 
     def _suspended(self, number: int, frame: FrameType | None) -> None:
         """Restore the terminal at Ctrl-Z until `fg`."""
@@ -153,6 +153,16 @@ def _body(rows: Sequence[Row], screen: Screen, room: int) -> list[str]:
 def _folding(line: str) -> Line:
     """Fold long lines of a live view: nobody copies from a screen that changes."""
     return line if isinstance(line, Line) and line.below is not None else prose(line)
+
+
+@contextmanager
+def _holding_ctrl_z() -> Iterator[None]:
+    """Deliver Ctrl-Z after the context, in which the screen changes; to the thread that draws, never."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTSTP})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTSTP})
 
 
 @contextmanager
