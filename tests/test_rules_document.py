@@ -44,11 +44,7 @@ def named_files(document: str) -> Iterator[str]:
 @cache
 def files() -> frozenset[str]:
     """Return every path with each of its ends: `wire/schemas.py` too, for `bridge/http/wire/schemas.py`."""
-    found = (
-        path
-        for folder in (*SOURCES, "benchmarks", "dev-cluster")
-        for path in (ROOT / folder, *(ROOT / folder).rglob("*"))
-    )
+    found = (path for folder in (*SOURCES, "dev-cluster") for path in (ROOT / folder, *(ROOT / folder).rglob("*")))
     parts = {path.relative_to(ROOT).parts for path in found}
     return frozenset("/".join(path[at:]) for path in parts for at in range(len(path)))
 

@@ -134,7 +134,7 @@ async def test_what_agents_and_people_wrote_is_text(service: Service, ann: Surfe
 
 
 def test_a_search_looks_at_one_index_and_no_row(service: Service) -> None:
-    """A search scans every job; `benchmarks/bench_dashboard.py` measures how long that takes."""
+    """A search scans every job; `tests/benchmarks/bench_dashboard.py` measures how long that takes."""
     asked: list[tuple[str, Any]] = []
     event.listen(service.store, "before_cursor_execute", lambda _c, _k, text, given, *_: asked.append((text, given)))
     assert jobs.find(service, JobFilter(text="nobody wrote this")) == []

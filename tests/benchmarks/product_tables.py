@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from benchmarks.product_sides import REST, Burst, Side, at_rest, burst, in_turns
+from tests.benchmarks.product_sides import REST, Burst, Side, at_rest, burst, in_turns
 
 _WIDE = 43
 

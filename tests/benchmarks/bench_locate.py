@@ -1,6 +1,6 @@
 """Scaling of result location: time relative to one pass of `json.loads` over a text of equal size.
 
-Run it on an idle machine: `python benchmarks/bench_locate.py`. A row is linear if its ratios stay level from left
+Run it on an idle machine: `python tests/benchmarks/bench_locate.py`. A row is linear if its ratios stay level from left
 to right.
 """
 
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from workflows.contract.locate import KEY, locate
 from workflows.contract.parse import read_result

@@ -1,4 +1,4 @@
-"""GitHub requests of 20 idle repositories in an hour: `python -m benchmarks.bench_github`.
+"""GitHub requests of 20 idle repositories in an hour: `python -m tests.benchmarks.bench_github`.
 
 Runs the real desk against the tests' small GitHub, with a clock that advances when the desk waits. BENCH_MINUTES (60).
 """

@@ -1,4 +1,4 @@
-"""Cost of a fleet at rest: `python -m benchmarks.bench_rest [CHECKOUT]`, with another checkout to compare with.
+"""Cost of a fleet at rest: `python -m tests.benchmarks.bench_rest [CHECKOUT]`, with another checkout to compare with.
 
 Two hosts' real workers share a Temporal server and a PostgreSQL, both of the benchmark's own. Measured are statements
 and connections of the store while trees wait for people, the server's CPU for agents that are at work, and how soon an
@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-HERE = Path(__file__).resolve().parents[1]
+HERE = Path(__file__).resolve().parents[2]
 HOSTS = ("a", "b")
 PAUSED = (20, 200)
 AGENTS = 24

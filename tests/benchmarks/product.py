@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import no_op_agents, product_player
-from benchmarks.own_processes import PATIENCE, Talk, environment, free_port, running, until_gone
+from tests.benchmarks import no_op_agents, product_player
+from tests.benchmarks.own_processes import PATIENCE, Talk, environment, free_port, running, until_gone
 from tests.unboxed import shell
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 _PORTS = ("SERVICE_TEMPORAL_PORT", "SERVICE_BRIDGE_PORT")
 _SERVICE = (sys.executable, "-P", "-c", "from cli.main import run; run()")
 """Command that runs the code of the environment."""
@@ -72,8 +72,7 @@ def installed(name: str, code: Path, folder: Path, sizes: Sequence[int], more: s
         with running((*_SERVICE, "daemon", "run"), given, folder / "daemon.log") as daemon:
             state = _until_up(home, daemon, folder / "daemon.log")
             log = folder / "player.log"
-            folders = (code / "benchmarks", code / "tests/benchmarks")  # an earlier revision has it in `tests`
-            player_of_code = str(next(each for each in folders if each.exists()) / "product_player.py")
+            player_of_code = str(code / "tests/benchmarks/product_player.py")
             with running((sys.executable, "-P", player_of_code), given, log, talks=True) as player:
                 members = {child["name"]: int(child["pid"]) for child in state["children"]}
                 pids = members | {"daemon": daemon.pid, "who asks": player.pid}
@@ -86,7 +85,7 @@ def installed(name: str, code: Path, folder: Path, sizes: Sequence[int], more: s
 def bare(address: str, folder: Path) -> Iterator[tuple[Talk, int]]:
     """Run bare workflows on this server with the product's programs; yield the client, and the workers' process id."""
     log = folder / "bare.log"
-    words = (sys.executable, "-P", "-m", "benchmarks.bare_player", address, str(folder))
+    words = (sys.executable, "-P", "-m", "tests.benchmarks.bare_player", address, str(folder))
     with running(words, environment(ROOT), log, talks=True) as player:
         yield Talk(player, log), player.pid
 

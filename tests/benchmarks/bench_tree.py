@@ -1,4 +1,4 @@
-"""Cost of a tree compared with bare Temporal workflows of equal shape: `python -m benchmarks.bench_tree`.
+"""Cost of a tree compared with bare Temporal workflows of equal shape: `python -m tests.benchmarks.bench_tree`.
 
 Both sides run in one process on one embedded server, in turns; figures are medians. Our side is the real shell with the
 real store; only the agents' runs are empty. Prints figures for people; asserts nothing.
@@ -39,9 +39,9 @@ from activities.settings.model import Settings
 from activities.store import jobs as stored
 from activities.store.database import open_store
 from activities.temporal import data_converter
-from benchmarks.bare import BareChild, BareTree, nothing
 from bridge.daemon.server import NAMESPACE, server_command, server_environment
 from bridge.machine.ports import choose_port
+from tests.benchmarks.bare import BareChild, BareTree, nothing
 from tests.temporal.host import an_input, start
 from tests.tree.simulator import delegation, outcome
 from workflows.model.jobs import JobOutcome, JobRun

@@ -1,6 +1,6 @@
 """Cost of a stage: a chain of stages compared with an equal chain of bare Temporal activities.
 
-`python -m benchmarks.bench_pipeline`. Stages that end at once represent commands, on both sides; our side writes
+`python -m tests.benchmarks.bench_pipeline`. Stages that end at once represent commands, on both sides; our side writes
 rows to a real store. Prints ratios only.
 """
 
@@ -29,8 +29,8 @@ from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store import pipeline_runs
 from activities.store.database import open_store
-from benchmarks.bare import BareChain, nothing
-from benchmarks.bench_tree import server
+from tests.benchmarks.bare import BareChain, nothing
+from tests.benchmarks.bench_tree import server
 from tests.pipeline.plans import an_input, shell
 from workflows.pipeline.plan import StageOutcome, StageState
 from workflows.pipeline.stages import StageRun

@@ -17,9 +17,9 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from benchmarks.bare import BareChild, BareTree
-from benchmarks.no_op_agents import AT_ONCE, answer_of, command
 from bridge.daemon.server import NAMESPACE
+from tests.benchmarks.bare import BareChild, BareTree
+from tests.benchmarks.no_op_agents import AT_ONCE, answer_of, command
 
 TREES, AGENTS = "bare", "bare-agents"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine, insert, text
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from activities.settings.home import Home
 from activities.store import jobs, schema

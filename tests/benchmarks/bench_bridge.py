@@ -1,4 +1,4 @@
-"""Cost of the bridge compared with bare frameworks: `python -m benchmarks.bench_bridge [jobs]`.
+"""Cost of the bridge compared with bare frameworks: `python -m tests.benchmarks.bench_bridge [jobs]`.
 
 Reading: `GET /v1/jobs/{id}` in a store of many jobs, compared with a bare FastAPI route that returns equal bytes. Both
 are served by uvicorn in processes of their own, and called in turns over loopback. Starting: an ask and a pipeline run,
@@ -27,10 +27,10 @@ from temporalio.client import Client
 from activities.settings.home import Home
 from activities.store import schema
 from activities.store.registry import repos
-from benchmarks.bench_tree import server
 from bridge.daemon.server import NAMESPACE
 from bridge.machine import token
 from bridge.operations.service import Service
+from tests.benchmarks.bench_tree import server
 from tests.bridge import seeds
 from tests.bridge.conftest import bearer
 from tests.bridge.http.conftest import scout

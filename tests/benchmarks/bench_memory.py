@@ -1,6 +1,6 @@
 """Scaling of recall: a recall compared with a bare FTS5 query for equal words over a table of equal entries.
 
-Run it on an idle machine: `python benchmarks/bench_memory.py`. Where much is found the ratio should stay near 1:
+Run it on an idle machine: `python tests/benchmarks/bench_memory.py`. Where much is found the ratio should stay near 1:
 the rest is the fixed cost of a statement, and the look-up of each match's owner.
 """
 
@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from sqlalchemy import Engine, insert
 

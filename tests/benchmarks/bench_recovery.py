@@ -1,4 +1,4 @@
-"""Recovery after kill -9 of the worker, repeatedly: `python -m benchmarks.bench_recovery`.
+"""Recovery after kill -9 of the worker, repeatedly: `python -m tests.benchmarks.bench_recovery`.
 
 Eight running agents, and trees of many short steps, on one server. The worker is killed at random moments and restarted
 at once, first with the take-over by a new worker and then without. Prints figures for people; asserts nothing. The

@@ -1,6 +1,6 @@
 """Cost of running a command under a supervisor that outlives the worker, and of both ways to start that supervisor.
 
-Run with `python benchmarks/bench_runs.py`. First whole runs, as a ratio to a plain subprocess; both sides start
+Run with `python tests/benchmarks/bench_runs.py`. First whole runs, as a ratio to a plain subprocess; both sides start
 an equal command and collect its output from a file. Then only the starts, by the fork server and directly, in turns:
 the time until the claim is settled, and the CPU time of all participants until the command has begun. Then memory.
 """

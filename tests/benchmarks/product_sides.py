@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from benchmarks.own_processes import Processor, Talk, machine
+from tests.benchmarks.own_processes import Processor, Talk, machine
 
 T = TypeVar("T")
 REST = 0.3

@@ -1,6 +1,6 @@
 """Worktrees of a repository with 20 000 files, ours compared with a plain `git worktree add` and `remove` loop.
 
-Run it on an idle machine: `python benchmarks/bench_worktrees.py`. Ours and git's alternate, one worktree at a
+Run it on an idle machine: `python tests/benchmarks/bench_worktrees.py`. Ours and git's alternate, one worktree at a
 time; a figure is the median of the rounds' ratios. The target is at most 1.2 for sequential worktrees.
 """
 
@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from activities.git.work_folder.commit import commit_all
 from activities.git.work_folder.worktree_changes import look, touched_files

@@ -1,4 +1,4 @@
-"""Speed of the reducer: `python -m benchmarks.bench_engine`. Prints figures for people; asserts nothing."""
+"""Speed of the reducer: `python -m tests.benchmarks.bench_engine`. Prints figures for people; asserts nothing."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A second host's share of the work: `python -P -m benchmarks.bench_fleet [TREES] [SECONDS]`.
+"""A second host's share of the work: `python -P -m tests.benchmarks.bench_fleet [TREES] [SECONDS]`.
 
 TREES trees of one job each are started at once, on a repository with a remote; each agent works for SECONDS. First one
 host does them, then the same trees go to two. Prints the jobs per second of both, and what each host did.
@@ -12,11 +12,11 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 
-from benchmarks.own_processes import end_on_signals
 from bridge.operations.jobs import jobs
 from bridge.operations.orders import new_jobs
 from bridge.operations.orders.new_jobs import NewJob
 from tests import postgres
+from tests.benchmarks.own_processes import end_on_signals
 from tests.fleet import server
 from tests.fleet.machines import Fleet, Machine
 from tests.waiting import wait_for

@@ -1,4 +1,4 @@
-"""Cost of seals: trees with and without them, in turns, on one server: `python -m benchmarks.bench_seals`.
+"""Cost of seals: trees with and without them, in turns, on one server: `python -m tests.benchmarks.bench_seals`.
 
 Also with encryption. Times are medians of the ratios of adjacent runs; bytes are those of all histories of a tree.
 Prints figures for people; asserts nothing.
@@ -18,7 +18,7 @@ from temporalio.converter import DataConverter
 from activities.settings.home import Home
 from activities.settings.model import Settings, Temporal
 from activities.temporal import data_converter
-from benchmarks.bench_tree import Play, ours, server, timed
+from tests.benchmarks.bench_tree import Play, ours, server, timed
 
 ROUNDS = {4: 21, 16: 11}
 

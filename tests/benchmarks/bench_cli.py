@@ -1,7 +1,7 @@
 """Cost of commands: `service` commands compared with `python -c pass`, and 200 exits two at a time.
 
 Each command is measured in the warm process of a daemon, and in a process of its own, as without a daemon; in turns.
-Run with `python -m benchmarks.bench_cli`; it starts its own daemon.
+Run with `python -m tests.benchmarks.bench_cli`; it starts its own daemon.
 """
 
 import os

@@ -1,6 +1,6 @@
 """Reading long transcripts: the memory that a gigabyte takes, and the time to show the end of 50 MB.
 
-Run it: `python -m benchmarks.bench_streams`. Prints ratios only; the file is created and deleted.
+Run it: `python -m tests.benchmarks.bench_streams`. Prints ratios only; the file is created and deleted.
 """
 
 import json

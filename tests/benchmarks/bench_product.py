@@ -1,4 +1,4 @@
-"""The whole product compared with bare Temporal with a process per job: `python -m benchmarks.bench_product`.
+"""The whole product compared with bare Temporal with a process per job: `python -m tests.benchmarks.bench_product`.
 
     --quick         a short look: fewer rounds
     --against REV   another revision of the product too, in turns with this one
@@ -19,10 +19,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import product
-from benchmarks.own_processes import end_on_signals
-from benchmarks.product_sides import Side
-from benchmarks.product_tables import bursts, stations, trees
+from tests.benchmarks import product
+from tests.benchmarks.own_processes import end_on_signals
+from tests.benchmarks.product_sides import Side
+from tests.benchmarks.product_tables import bursts, stations, trees
 
 SIZES = (1, 4, 16, 62)
 """Numbers of legs: 62 with their coordinator and its continuation are the default maximum of a tree's jobs."""

@@ -1,4 +1,4 @@
-"""Cost of choosing a host for an attempt: `python -P -m benchmarks.bench_placement [CHECKOUT]`.
+"""Cost of choosing a host for an attempt: `python -P -m tests.benchmarks.bench_placement [CHECKOUT]`.
 
 The fleet's hosts are rows of the table. Prints the milliseconds for an attempt and the processor time of this process
 in it, on SQLite and PostgreSQL, for several sizes of the fleet; with another checkout, beside that one's.
@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-HERE = Path(__file__).resolve().parents[1]
+HERE = Path(__file__).resolve().parents[2]
 SIZES = (100, 1_000, 12_500)
 ATTEMPTS = 40
 

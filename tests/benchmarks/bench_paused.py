@@ -1,4 +1,4 @@
-"""Cost of trees that wait for people: `python -m benchmarks.bench_paused`, with BENCH_TREES trees (2000).
+"""Cost of trees that wait for people: `python -m tests.benchmarks.bench_paused`, with BENCH_TREES trees (2000).
 
 A worker process of its own runs the real workflows, the real store and a real log of notifications, on the embedded
 server; only the agents' runs are fake, and just ask. Prints figures for people; asserts only that trees run.
@@ -35,9 +35,9 @@ from activities.store import rounds
 from activities.store.database import open_store
 from activities.temporal import data_converter
 from activities.worker import CACHED_TREES, STICKY_TIMEOUT, TREE_STEPS, WRITING
-from benchmarks.bench_tree import connected
 from bridge.daemon.server import server_command, server_environment
 from bridge.machine.ports import choose_port
+from tests.benchmarks.bench_tree import connected
 from tests.temporal.host import an_input
 from tests.tree.simulator import outcome
 from workflows.contract.models import HumanQuestion
@@ -234,7 +234,7 @@ async def main() -> None:
         home, port = Home(Path(folder)).ensure(), choose_port(0, "the server").port
         address, dispatched = f"127.0.0.1:{port}", home.root / "dispatched"
         server = server_command(home, port, None, search_attributes=tuple(search.NAMES.items()), log_level="error")
-        worker = (sys.executable, "-m", "benchmarks.bench_paused", address, str(home.root))
+        worker = (sys.executable, "-m", "tests.benchmarks.bench_paused", address, str(home.root))
         with (
             running(server, server_environment()) as one,
             running(worker, os.environ | {"BENCH_DISPATCHED": str(dispatched)}) as other,

@@ -1,4 +1,4 @@
-"""Cost of the dashboard's pages: `python -m benchmarks.bench_dashboard [jobs] [waiting]`.
+"""Cost of the dashboard's pages: `python -m tests.benchmarks.bench_dashboard [jobs] [waiting]`.
 
 Uses a bridge of its own, over a store of many jobs in which many things of every kind wait. First it requests `GET
 /ui/` and other pages repeatedly, for their time and size: among them those of trees of 8, 64 and 200 jobs. Then it
@@ -20,10 +20,10 @@ from sqlalchemy import insert
 
 from activities.settings.home import Home
 from activities.store import schema
-from benchmarks.bench_bridge import answering, free_port
-from benchmarks.bench_paused import Process, running
 from bridge.machine import dashboard_link, token
 from bridge.operations.service import Service
+from tests.benchmarks.bench_bridge import answering, free_port
+from tests.benchmarks.bench_paused import Process, running
 from tests.bridge import seeds
 from tests.bridge.http.dashboard import planted
 from workflows.model.rows import RETRY, QuestionRecord
