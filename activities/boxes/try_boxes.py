@@ -40,7 +40,7 @@ CONTAINER = "start the container with --security-opt seccomp=unconfined --securi
 
 @dataclass(frozen=True)
 class Machine:
-    """What this machine can make of a box."""
+    """The parts of a box that this machine can make."""
 
     bwrap: str
     """The reason why no bubblewrap works; empty if one works."""

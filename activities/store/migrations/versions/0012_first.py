@@ -16,7 +16,7 @@ TOKENS = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # whose integers 
 
 
 def only(condition: str) -> dict[str, Any]:
-    """Options of an index of few rows of a table."""
+    """Return the options of an index over those rows of a table that meet a condition."""
     return {f"{dialect}_where": sa.text(condition) for dialect in ("sqlite", "postgresql")}
 
 
@@ -88,7 +88,7 @@ def upgrade() -> None:
 
 
 def _registries() -> None:
-    """Repositories, agents."""
+    """Create the tables of repositories and agents."""
     op.create_table(
         "repos",
         sa.Column("name", sa.String(200), primary_key=True),
@@ -131,7 +131,7 @@ def _registries() -> None:
 
 
 def _fleet() -> None:
-    """Hosts, what they have in common, invitations to join them, seal keys, people's tokens."""
+    """Create the tables of hosts: what they share, invitations to join them, seal keys, people's tokens."""
     op.create_table(
         "hosts",
         sa.Column("name", sa.String(200), primary_key=True),
@@ -188,7 +188,7 @@ def _fleet() -> None:
 
 
 def _trees() -> None:
-    """Tasks, trees, who writes their rows, events."""
+    """Create the tables of tasks, trees, their writers and their events."""
     op.create_table(
         "tasks",
         sa.Column("task_id", sa.String(80), primary_key=True),
@@ -241,7 +241,7 @@ def _trees() -> None:
 
 
 def _jobs() -> None:
-    """The jobs of trees."""
+    """Create the table of jobs."""
     op.create_table(
         "jobs",
         sa.Column("job_id", sa.String(80), primary_key=True),
@@ -292,7 +292,7 @@ def _jobs() -> None:
 
 
 def _attempts() -> None:
-    """What hosts do for jobs and stages: claims, attempts, where they are, tries that were put off, sessions."""
+    """Create the tables of attempts: claims, hosts, attempts that were put off, sessions of agent programs."""
     op.create_table(
         "claims",
         sa.Column("job_id", sa.String(80), primary_key=True),
@@ -363,7 +363,7 @@ def _attempts() -> None:
 
 
 def _artifacts() -> None:
-    """Content by digest in a store that several hosts share, and the hosts that have kept secrets."""
+    """Create the tables of artifacts in a shared store, by digest, and of the hosts that have kept secrets."""
     op.create_table(
         "artifacts",
         sa.Column("digest", sa.String(64), primary_key=True),
@@ -387,7 +387,7 @@ def _artifacts() -> None:
 
 
 def _people() -> None:
-    """Rounds that wait for people, and the outbox of what they are told."""
+    """Create the tables of rounds that wait for people, and of notifications to send."""
     op.create_table(
         "rounds",
         sa.Column("round_id", sa.String(100), primary_key=True),
@@ -439,7 +439,7 @@ def _people() -> None:
 
 
 def _reviews() -> None:
-    """In-session reviews, kept apart from jobs and tasks."""
+    """Create the table of reviews that were made in a session, which belong to no job."""
     op.create_table(
         "reviews",
         sa.Column("review_id", sa.String(80), primary_key=True),
@@ -463,7 +463,7 @@ def _reviews() -> None:
 
 
 def _pipelines() -> None:
-    """Pipelines, and their runs."""
+    """Create the tables of pipelines and of their runs."""
     op.create_table(
         "pipelines",
         sa.Column("name", sa.String(64), primary_key=True),
@@ -501,7 +501,7 @@ def _pipelines() -> None:
 
 
 def _stages() -> None:
-    """The stages of pipelines' runs, and keys of calls that start something."""
+    """Create the tables of runs' stages, and of the keys of calls that start something."""
     op.create_table(
         "pipeline_stages",
         sa.Column("run_id", sa.String(80), sa.ForeignKey("pipeline_runs.run_id", ondelete="CASCADE"), primary_key=True),
@@ -532,7 +532,7 @@ def _stages() -> None:
 
 
 def _memory() -> None:
-    """Memory; the full-text index of what is confirmed is kept in step by the database itself."""
+    """Create the table of memory, and triggers that keep the full-text index of confirmed entries in step."""
     op.create_table(
         "memory",
         sa.Column("number", sa.Integer, primary_key=True),
@@ -556,7 +556,7 @@ def _memory() -> None:
 
 
 def _threads() -> None:
-    """Trees and where they are discussed."""
+    """Create the table of the GitHub threads of trees."""
     op.create_table(
         "github_threads",
         sa.Column("root_job_id", sa.String(80), primary_key=True),
@@ -575,7 +575,7 @@ def _threads() -> None:
 
 
 def _facts() -> None:
-    """What is to be written."""
+    """Create the table of facts to write to GitHub."""
     op.create_table(
         "github_facts",
         sa.Column("fact_id", sa.String(160), primary_key=True),
@@ -610,7 +610,7 @@ def _facts() -> None:
 
 
 def _comments() -> None:
-    """Comments that held a command."""
+    """Create the table of comments that held a command."""
     op.create_table(
         "github_comments",
         sa.Column("comment_id", sa.BigInteger, primary_key=True, autoincrement=False),
@@ -629,7 +629,7 @@ def _comments() -> None:
 
 
 def _reading() -> None:
-    """How far comments were read, answers that need not be sent again, webhook deliveries."""
+    """Create the tables of how far comments were read, GitHub's cached answers, and webhook deliveries."""
     op.create_table(
         "github_repos",
         sa.Column("github", sa.String(200), primary_key=True),
@@ -659,7 +659,7 @@ def _reading() -> None:
 
 
 def _account() -> None:
-    """Who we are there, and the quota."""
+    """Create the table of the GitHub account and its quota."""
     op.create_table(
         "github_requests",
         sa.Column("hour", sa.Integer, primary_key=True),
