@@ -121,9 +121,11 @@ async def test_what_the_details_show_can_be_pasted(client: Client, queue: str) -
 
 async def test_of_several_open_rounds_one_must_be_named(client: Client, queue: str) -> None:
     legs = (delegation("p", agent="lead"), delegation("q", agent="lead"))
-    host = Host(asking({"root": legs, "p": (delegation("x"),), "q": (delegation("y"),)}, "p", "q"))
+    host = Host(asking({"root": legs, "p": (delegation("x"),), "q": (delegation("y"),)}, "p", "q"), held={"p", "q"})
     async with serving(client, queue, host):
         tree = await typed(client, queue)
+        await host.until(lambda: {"p", "q"} <= set(host.names))  # a question takes back what has not begun
+        host.held.clear()
         await waits(host, rounds=2)
         names = [each.coordinator_id for each in Books(host.written).open()]
         await tree.signal("resume", {"verb": "answer", "text": "red"})

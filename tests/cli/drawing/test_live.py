@@ -149,6 +149,7 @@ def test_a_view_that_is_suspended_comes_back(watching: Seat) -> None:
     assert watching.is_as_before()
 
 
+@pytest.mark.long
 def test_ctrl_z_at_any_moment_leaves_the_view_whole(watching: Seat) -> None:
     def after_another(screen: Emulator) -> bool:
         watching.signal(signal.SIGTSTP)
